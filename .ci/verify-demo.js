@@ -15,19 +15,18 @@ assert.equal(summary.nodes, 3, 'the gateways know each other')
 assert.equal(summary.store.kind, 'redis', 'the gateways meet in Redis')
 assert.equal(summary.sync.failed, 0, 'no exchange fails')
 assert.equal(summary.gateways.length, 3)
-for (const { name, admitted, refused, counted } of summary.gateways) {
-  assert.ok(admitted > 0 && refused > 0, `${name} admits and refuses`)
-  assert.deepEqual(counted, { admitted, refused }, `${name} counts what its clients see`)
+for (const { name, allowed, rejected, counted } of summary.gateways) {
+  assert.ok(allowed > 0 && rejected > 0, `${name} allows and rejects`)
+  assert.deepEqual(counted, { allowed, rejected }, `${name} counts what its clients see`)
 }
-assert.ok(summary.abusive.refused > summary.abusive.admitted, 'the abusive client is refused most of the time')
+assert.ok(summary.abusive.rejected > summary.abusive.allowed, 'the abusive client is rejected most of the time')
 assert.equal(summary.ok, true, 'the demo found all in order')
 if (summary.latestMs < LATE) {
-  const { refused, degraded } = summary.others
-  if (degraded > 0) console.log(`not judged: ${degraded} of others refused while the store's answer was overdue`)
-  assert.equal(refused, degraded, 'nobody else is refused')
-  const { limit, worstIntervalAdmitted } = summary.abusive
-  assert.ok(worstIntervalAdmitted <= limit * 1.1, `${worstIntervalAdmitted} of ${limit} in an interval`)
-  for (const { admitted, globalLimit } of summary.intervals)
-    assert.ok(admitted <= globalLimit * 1.1, `${admitted} of ${globalLimit} in all`)
+  const { rejected, storeDown } = summary.others
+  if (storeDown > 0) console.log(`not judged: ${storeDown} of others rejected while the store's answer was overdue`)
+  assert.equal(rejected, storeDown, 'nobody else is rejected')
+  const { limit, worstIntervalAllowed } = summary.abusive
+  assert.ok(worstIntervalAllowed <= limit * 1.1, `${worstIntervalAllowed} of ${limit} in an interval`)
+  for (const { allowed, globalLimit } of summary.intervals) assert.ok(allowed <= globalLimit * 1.1, `${allowed} of ${globalLimit} in all`)
 } else console.log(`not judged by accuracy: a request was ${summary.latestMs} ms late`)
 console.log('the demo held its limits')

@@ -1,6 +1,6 @@
 import { type Cell, endOf, type Ordinal, ordinalAt, type StorePolicy, type SyncEntry } from '@weir/core/sync'
 
-/** Units taken, given back and refused. */
+/** Units taken, given back and rejected. */
 type Units = readonly [number, number, number]
 const NONE: Units = [0, 0, 0]
 const both = (a: Units, b: Units, of: (x: number, y: number) => number): Units => [of(a[0], b[0]), of(a[1], b[1]), of(a[2], b[2])]
@@ -22,7 +22,7 @@ export function newCounts(): Counts {
 
 /** Takes a node's counts over: they are absolute and only grow, so the larger ones count. @returns whether it said anything */
 export function count(counts: Counts, node: string, { policy, cells }: SyncEntry, now: number): boolean {
-  const sent = cells.filter(({ taken, given, refused = 0, level = 0 }) => taken + given + refused + level > 0)
+  const sent = cells.filter(({ taken, given, rejected = 0, level = 0 }) => taken + given + rejected + level > 0)
   if (sent.length === 0) return false
   const { drain, width, ttl } = policy
   const oldBefore = drain === undefined ? 0 : oldCells(counts, ordinalAt(now, width), policy)
@@ -34,12 +34,12 @@ export function count(counts: Counts, node: string, { policy, cells }: SyncEntry
     counts.base = { ordinal: drain ? ordinal : 0, level, units: both(counts.base.units, unitsOf(counts, ordinal), (a, b) => a + b) }
     delete counts.cells[ordinal]
   }
-  for (const { ordinal, taken, given, refused = 0, level = 0 } of sent) {
+  for (const { ordinal, taken, given, rejected = 0, level = 0 } of sent) {
     if (ordinal <= counts.base.ordinal) continue
     if (level > levelAt(counts, ordinal, policy)) counts.floor = { ordinal, level }
     counts.cells[ordinal] = {
       ...counts.cells[ordinal],
-      [node]: both(counts.cells[ordinal]?.[node] ?? NONE, [taken, given, refused], Math.max),
+      [node]: both(counts.cells[ordinal]?.[node] ?? NONE, [taken, given, rejected], Math.max),
     }
   }
   return true
@@ -77,8 +77,8 @@ export function totals(counts: Counts, { policy, cells }: SyncEntry, now: number
   const running = ordinalAt(now, policy.width)
   if (policy.drain !== undefined) {
     const all = ordinalsOf(counts).map((ordinal) => unitsOf(counts, ordinal))
-    const [taken, given, refused] = all.reduce((a, b) => both(a, b, (x, y) => x + y), counts.base.units)
-    return [{ ordinal: running, taken, given, level: levelAt(counts, running, policy), ...(refused > 0 && { refused }) }]
+    const [taken, given, rejected] = all.reduce((a, b) => both(a, b, (x, y) => x + y), counts.base.units)
+    return [{ ordinal: running, taken, given, level: levelAt(counts, running, policy), ...(rejected > 0 && { rejected }) }]
   }
   const newest = Math.max(...cells.map(({ ordinal }) => ordinal))
   const inWindow = (ordinal: number): boolean => ordinal > newest - policy.cells && ordinal <= Math.max(newest, running)

@@ -53,9 +53,9 @@ test.each(['express', 'fastify', 'koa'])('the %s program serves the dashboard be
   // Requests that fall on both sides of a minute's boundary are counted in two intervals: start within one.
   const left = 60_000 - (Date.now() % 60_000)
   if (left < 10_000) await setTimeout(left + 50)
-  let refused = 0
-  for (let i = 0; i < 65; i++) if ((await fetch(root)).status === 429) refused++
-  expect(refused).toBe(5)
+  let rejected = 0
+  for (let i = 0; i < 65; i++) if ((await fetch(root)).status === 429) rejected++
+  expect(rejected).toBe(5)
   // Whoever used up the limit can still look.
   expect((await fetch(page, { headers })).status).toBe(200)
   const stream = await fetch(new URL('events', page), { headers })

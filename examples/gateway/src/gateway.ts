@@ -20,8 +20,8 @@ export async function createGateway(config: Config): Promise<Gateway> {
     policies: config.limits.map(toPolicy),
     store: await storeAt(config.store),
   }).start()
-  throttler.on('degraded', ({ cause }) => console.error(`The store is away, limiting by what is known here: ${String(cause)}`))
-  throttler.on('recovered', ({ after }) => console.error(`The store is back after ${Math.round(after)} ms.`))
+  throttler.on('storeDown', ({ cause }) => console.error(`The store is away, limiting by what is known here: ${String(cause)}`))
+  throttler.on('storeUp', ({ durationMs: after }) => console.error(`The store is back after ${Math.round(after)} ms.`))
 
   const app = fastify({ trustProxy: config.trustProxy.length > 0 ? [...config.trustProxy] : false, forceCloseConnections: 'idle' })
   await app.register(weir, { throttler })

@@ -99,7 +99,7 @@ describe('the configuration', () => {
     expect(processesOf(parseConfig(text + GOOD, 'g.yaml'), 'g.yaml')).toBe(processes)
   })
 
-  it('of several processes without a place to meet is refused', () => {
+  it('of several processes without a place to meet is rejected', () => {
     expect(() => processesOf(parseConfig(`processes: 2\n${GOOD}`, 'g.yaml'), 'g.yaml')).toThrow(
       /^g\.yaml: "processes": 2 processes need a store/,
     )

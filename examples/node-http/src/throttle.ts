@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Throttler } from '@weir/core'
-import { createGuard, nodeReader, type SetHeader, type ThrottleInput, upgradeRefusal } from '@weir/core/http'
+import { createGuard, nodeReader, type SetHeader, type ThrottleInput, upgradeRejection } from '@weir/core/http'
 
 type Args = readonly [request: IncomingMessage, response: ServerResponse]
 type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -29,12 +29,12 @@ export function throttle(input: ThrottleInput<IncomingMessage, Args>): Throttle 
         guard.watch(decision, response, [request, response])
         return listener(request, response)
       }
-      const refusal = await guard.refuse(request, decision)
-      response.statusCode = refusal.status
-      for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value)
-      if ((await guard.handle(refusal, [request, response], response)) !== 'failed') return
-      response.setHeader('Content-Type', refusal.type)
-      response.end(refusal.body)
+      const rejection = await guard.reject(request, decision)
+      response.statusCode = rejection.status
+      for (const [name, value] of Object.entries(rejection.headers)) response.setHeader(name, value)
+      if ((await guard.handle(rejection, [request, response], response)) !== 'failed') return
+      response.setHeader('Content-Type', rejection.type)
+      response.end(rejection.body)
     },
     upgrades: (listener) => async (request, socket, head) => {
       // A client that is gone already must not end the process.
@@ -42,7 +42,7 @@ export function throttle(input: ThrottleInput<IncomingMessage, Args>): Throttle 
       socket.on('error', gone)
       const decision = await guard.check(request)
       if (decision?.allowed === false) {
-        socket.end(upgradeRefusal(await guard.refuse(request, decision)))
+        socket.end(upgradeRejection(await guard.reject(request, decision)))
         return
       }
       socket.off('error', gone)

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 export interface Api {
   readonly url: string
   readonly answered: number
-  readonly refused: number
+  readonly rejected: number
   /** The most calls that came within any second. */
   readonly busiest: number
   close(): void
@@ -14,14 +14,14 @@ export interface Api {
 export async function startApi(perSecond: number): Promise<Api> {
   const calls: number[] = []
   let answered = 0
-  let refused = 0
+  let rejected = 0
   let busiest = 0
   const server = createServer((_request, response) => {
     const now = performance.now()
     while (calls.length > 0 && now - (calls[0] as number) >= 1000) calls.shift()
     busiest = Math.max(busiest, calls.length + 1)
     if (calls.length >= perSecond) {
-      refused++
+      rejected++
       response.writeHead(429, { 'Retry-After': '1' }).end()
       return
     }
@@ -35,8 +35,8 @@ export async function startApi(perSecond: number): Promise<Api> {
     get answered() {
       return answered
     },
-    get refused() {
-      return refused
+    get rejected() {
+      return rejected
     },
     get busiest() {
       return busiest

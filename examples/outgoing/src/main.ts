@@ -10,7 +10,7 @@ const ALLOWED = 25
 
 interface Told {
   readonly calls: number
-  readonly refused: number
+  readonly rejected: number
 }
 
 const api = await startApi(ALLOWED)
@@ -28,10 +28,10 @@ const told = await Promise.all(
       if ('calls' in message) said = message as Told
     })
     await once(worker, 'exit')
-    console.log(`worker ${name}: ${said === undefined ? 'failed' : `${said.calls} calls, ${said.refused} of them 429`}`)
+    console.log(`worker ${name}: ${said === undefined ? 'failed' : `${said.calls} calls, ${said.rejected} of them 429`}`)
     return said
   }),
 )
 api.close()
-console.log(`The API answered ${api.answered} calls and refused ${api.refused}; at most ${api.busiest} came within a second.`)
-process.exitCode = api.refused === 0 && told.every((said) => said !== undefined) ? 0 : 1
+console.log(`The API answered ${api.answered} calls and rejected ${api.rejected}; at most ${api.busiest} came within a second.`)
+process.exitCode = api.rejected === 0 && told.every((said) => said !== undefined) ? 0 : 1

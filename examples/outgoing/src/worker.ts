@@ -8,22 +8,22 @@ const redis = process.env['REDIS_URL']
 // All workers together: one call each 50 ms. The store tells each call when its turn is.
 const throttler = createThrottler({
   store: redis ? redisStore(redis) : ipcStore(),
-  policies: [{ name: 'api', limit: 20, interval: '1s', algorithm: leakyBucket(), coordination: 'central', deadline: '1s' }],
+  policies: [{ name: 'api', limit: 20, interval: '1s', algorithm: leakyBucket(), coordination: 'central', storeTimeout: '1s' }],
 })
 const call = limitedFetch(throttler, { timeout: '20s' })
 
 const end = Date.now() + Number(seconds) * 1000
 let calls = 0
-let refused = 0
+let rejected = 0
 // As busy as it can be: five calls at a time, each followed by the next.
 async function work(): Promise<void> {
   while (Date.now() < end) {
     const { status } = await call(url)
     calls++
-    if (status === 429) refused++
+    if (status === 429) rejected++
   }
 }
 await Promise.all(Array.from({ length: 5 }, work))
-process.send?.({ calls, refused })
+process.send?.({ calls, rejected })
 await throttler.close()
 process.disconnect?.()

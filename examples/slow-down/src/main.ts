@@ -19,7 +19,7 @@ app.use(
     store,
     policies: [
       {
-        // Three requests in ten seconds for each address at full speed; each one more is slower by 300 ms, and after five of these it is refused.
+        // Three requests in ten seconds for each address at full speed; each one more is slower by 300 ms, and after five of these it is rejected.
         name: 'slow-down',
         match: paths('/'),
         key: 'ip',

@@ -12,7 +12,7 @@ describe.each([
   ['nestjs', 'Hello from NestJS\n'],
   ['node-http', 'Hello from Node.js\n'],
 ])('the %s example', (example, greeting) => {
-  it('answers three requests, refuses the fourth, and says why and until when', { timeout: 60_000 }, async () => {
+  it('answers three requests, rejects the fourth, and says why and until when', { timeout: 60_000 }, async () => {
     program = await startProgram(example)
     // Four requests that fall on both sides of an interval's boundary are all answered: start within one.
     const left = 10_000 - (Date.now() % 10_000)
@@ -24,11 +24,11 @@ describe.each([
       expect(response.headers.get('ratelimit')).toMatch(new RegExp(`"default";r=${remaining}`))
       expect(response.headers.get('ratelimit-policy')).toMatch(/"default";q=3;w=10/)
     }
-    const refused = await fetch(program.url)
-    expect(refused.status).toBe(429)
-    expect(refused.headers.get('content-type')).toMatch(/^application\/problem\+json/)
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
-    expect(await refused.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
+    const rejected = await fetch(program.url)
+    expect(rejected.status).toBe(429)
+    expect(rejected.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+    expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    expect(await rejected.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
   })
 })
 

@@ -109,13 +109,13 @@ describe('the gateway', () => {
     expect(await posted.json()).toMatchObject({ method: 'POST', url: '/orders' })
   })
 
-  it('refuses by the limit that is used up; such a request costs nothing at the others', TIMEOUT, async () => {
+  it('rejects by the limit that is used up; such a request costs nothing at the others', TIMEOUT, async () => {
     const gateway = await start([configure('levels.yaml')])
     for (let i = 0; i < 2; i++) expect((await get(gateway, '/search', 'a')).status).toBe(200)
     for (let i = 0; i < 3; i++) {
-      const refused = await get(gateway, '/search', 'a')
-      expect(refused.status).toBe(429)
-      expect(await refused.json()).toMatchObject({ 'violated-policies': ['search'] })
+      const rejected = await get(gateway, '/search', 'a')
+      expect(rejected.status).toBe(429)
+      expect(await rejected.json()).toMatchObject({ 'violated-policies': ['search'] })
     }
     // Two of the user's six are taken: four are left.
     for (let i = 0; i < 4; i++) expect((await get(gateway, '/', 'a')).status).toBe(200)

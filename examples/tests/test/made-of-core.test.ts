@@ -14,7 +14,7 @@ async function startWithinAnInterval(example: string): Promise<string> {
   return program.url
 }
 
-/** The first message of a WebSocket, or the status and body of the answer that refused it. */
+/** The first message of a WebSocket, or the status and body of the answer that rejected it. */
 function greetingOf(url: string): Promise<string | { status: number | undefined; body: string; limit: unknown }> {
   const socket = new WebSocket(url.replace('http', 'ws'))
   return new Promise((resolve, reject) => {
@@ -32,14 +32,14 @@ function greetingOf(url: string): Promise<string | { status: number | undefined;
 }
 
 describe('the node-http example', () => {
-  it('counts and refuses requests to upgrade with the others', TIMEOUT, async () => {
+  it('counts and rejects requests to upgrade with the others', TIMEOUT, async () => {
     const url = await startWithinAnInterval('node-http')
     expect((await fetch(url)).status).toBe(200)
     expect(await greetingOf(url)).toBe('Hello from a WebSocket')
     expect(await greetingOf(url)).toBe('Hello from a WebSocket')
-    const refused = await greetingOf(url)
-    expect(refused).toMatchObject({ status: 429, limit: expect.stringMatching(/^"default";r=0;t=\d+$/) })
-    expect(refused).toMatchObject({ body: expect.stringContaining('quota-exceeded') })
+    const rejected = await greetingOf(url)
+    expect(rejected).toMatchObject({ status: 429, limit: expect.stringMatching(/^"default";r=0;t=\d+$/) })
+    expect(rejected).toMatchObject({ body: expect.stringContaining('quota-exceeded') })
     expect((await fetch(url)).status).toBe(429)
   })
 })

@@ -7,8 +7,8 @@ it('calls a limited API by three workers at its pace', { timeout: 120_000 }, asy
   expect(workers, output).toHaveLength(3)
   // None of them starves.
   expect(Math.min(...workers), output).toBeGreaterThanOrEqual(15)
-  const [, answered, refused] = /answered (\d+) calls and refused (\d+)/.exec(output) ?? []
+  const [, answered, rejected] = /answered (\d+) calls and rejected (\d+)/.exec(output) ?? []
   expect(Number(answered), output).toBeGreaterThanOrEqual(80)
   // On a machine that stands still for a while calls that left evenly arrive together; without a limit it would be thousands.
-  expect(Number(refused), output).toBeLessThanOrEqual(5)
+  expect(Number(rejected), output).toBeLessThanOrEqual(5)
 })

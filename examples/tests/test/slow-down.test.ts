@@ -9,7 +9,7 @@ async function took(response: Response): Promise<number> {
   return Number(/after (\d+) ms/.exec(await response.text())?.[1])
 }
 
-it('slows requests down step by step above the limit, and then refuses them', { timeout: 60_000 }, async () => {
+it('slows requests down step by step above the limit, and then rejects them', { timeout: 60_000 }, async () => {
   program = await startProgram('slow-down')
   const { url } = program
   // All of them within one interval.

@@ -34,7 +34,12 @@ async function both(health: object): Promise<void> {
 interface Permit {
   readonly status: number
   readonly again: string | null
-  readonly told: { readonly granted: boolean; readonly remaining: number; readonly retryAfter: number | null; readonly degraded: boolean }
+  readonly told: {
+    readonly granted: boolean
+    readonly remaining: number
+    readonly retryAfterMs: number | null
+    readonly storeDown: boolean
+  }
 }
 
 async function ask(server: number, body: unknown): Promise<Permit> {
@@ -80,15 +85,15 @@ describe.skipIf(redis === undefined)('the token server', () => {
     expect((await ask(0, { policy: 'reports', key: 'eve', permits: LIMIT })).told).toMatchObject({
       granted: true,
       remaining: 0,
-      degraded: false,
+      storeDown: false,
     })
-    const refused = await ask(1, { policy: 'reports', key: 'eve' })
-    expect(refused.status).toBe(429)
-    expect(Number(refused.again)).toBe(Math.ceil((refused.told.retryAfter ?? 0) / 1000))
+    const rejected = await ask(1, { policy: 'reports', key: 'eve' })
+    expect(rejected.status).toBe(429)
+    expect(Number(rejected.again)).toBe(Math.ceil((rejected.told.retryAfterMs ?? 0) / 1000))
     expect(await ask(1, { policy: 'reports', key: 'fay', permits: LIMIT + 1 })).toMatchObject({
       status: 429,
       again: null,
-      told: { retryAfter: null },
+      told: { retryAfterMs: null },
     })
   })
 
@@ -101,7 +106,7 @@ describe.skipIf(redis === undefined)('the token server', () => {
     ['a number below 0', { policy: 'reports', key: 'ann', permits: -1 }],
     ['a number in a string', { policy: 'reports', key: 'ann', permits: '1' }],
     ['a long body', { policy: 'reports', key: 'x'.repeat(5_000) }],
-  ])('refuses %s as a bad request', TIMEOUT, async (_, body) => {
+  ])('rejects %s as a bad request', TIMEOUT, async (_, body) => {
     expect((await ask(0, body)).status).toBe(400)
   })
 
@@ -109,12 +114,12 @@ describe.skipIf(redis === undefined)('the token server', () => {
   it('grants at each instance its own share once Redis is away, and nothing of a key that was used up', TIMEOUT, async () => {
     await redis?.stop()
     away = true
-    await both({ state: 'degraded' })
+    await both({ state: 'storeDown' })
     for (const server of [0, 1]) {
       const permits: Permit[] = []
       for (let i = 0; i < LIMIT; i++) permits.push(await ask(server, { policy: 'reports', key: 'gil' }))
       expect(permits.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429, 429])
-      expect(permits.every(({ told }) => told.degraded)).toBe(true)
+      expect(permits.every(({ told }) => told.storeDown)).toBe(true)
     }
     expect((await ask(1, { policy: 'reports', key: 'eve' })).status).toBe(429)
   })

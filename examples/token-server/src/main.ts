@@ -10,12 +10,12 @@ const permits = new Permits(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379'
 
 async function grant(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const decision = await permits.ask(readAsk(await bodyOf(request), permits.policies))
-  const { allowed, remaining, resetAfter, retryAfter } = decision
+  const { allowed, remaining, resetAfterMs, retryAfterMs } = decision
   // More permits than there ever are: no time to come back is told.
-  const again = Number.isFinite(retryAfter) ? retryAfter : null
+  const again = Number.isFinite(retryAfterMs) ? retryAfterMs : null
   if (!allowed && again !== null) response.setHeader('Retry-After', Math.max(1, Math.ceil(again / 1000)))
-  const degraded = permits.health.state !== 'synced'
-  answer(response, allowed ? 200 : 429, { granted: allowed, remaining, resetAfter, retryAfter: again, degraded })
+  const storeDown = permits.health.state !== 'synced'
+  answer(response, allowed ? 200 : 429, { granted: allowed, remaining, resetAfterMs, retryAfterMs: again, storeDown })
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

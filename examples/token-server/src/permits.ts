@@ -19,7 +19,7 @@ export class Permits {
     // One store: the throttlers share its connection and its heartbeat.
     const store = redisStore(redis)
     const throttlers = Object.entries(POLICIES).map(([name, rule]) =>
-      createThrottler({ store, policies: [{ ...rule, name, coordination: 'central', deadline: DEADLINE, degraded: 'share' }] }),
+      createThrottler({ store, policies: [{ ...rule, name, coordination: 'central', storeTimeout: DEADLINE, failMode: 'share' }] }),
     )
     this.#throttlers = new Map(Object.keys(POLICIES).map((name, i) => [name, throttlers[i] as Throttler]))
     this.#first = throttlers[0] as Throttler
@@ -29,7 +29,7 @@ export class Permits {
     return [...this.#throttlers.keys()]
   }
 
-  /** Instances that are alive, and whether Redis decides (`synced`) or each instance grants its share (`degraded`). */
+  /** Instances that are alive, and whether Redis decides (`synced`) or each instance grants its share (`failMode`). */
   get health(): { readonly state: string; readonly nodes: number } {
     return { state: this.#first.state, nodes: snapshot(this.#first).nodes }
   }

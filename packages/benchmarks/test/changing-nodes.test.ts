@@ -23,8 +23,8 @@ afterAll(() => server.stop())
 class Cluster {
   readonly namespace = `changing-${process.pid}-${++namespaces}`
   readonly nodes: Throttler[] = []
-  admitted = 0
-  /** Units admitted in each interval of the store's clock. */
+  allowed = 0
+  /** Units allowed in each interval of the store's clock. */
   readonly #byInterval = new Map<number, number>()
   readonly #books = booksInterval()
   /** How long this process was held up at most, milliseconds. */
@@ -33,7 +33,7 @@ class Cluster {
   async add(count: number, limit: number): Promise<void> {
     const policies: PolicyOptions[] = [
       { name: 'limited', limit, interval: INTERVAL },
-      { name: BOOKS, limit: 1e9, interval: this.#books, spans: BOOKS_SPANS, coordination: 'spans', degraded: 'open' },
+      { name: BOOKS, limit: 1e9, interval: this.#books, spans: BOOKS_SPANS, coordination: 'periodic', failMode: 'open' },
     ]
     // Nodes with another limit are of another process: here they are told apart by another spelling of the server's name.
     const host = limit < 100 ? '127.0.0.1' : 'localhost'
@@ -54,7 +54,7 @@ class Cluster {
       const interval = Math.floor(Date.now() / INTERVAL)
       for (const node of this.nodes) {
         if (!node.check('key').allowed) continue
-        this.admitted++
+        this.allowed++
         this.#byInterval.set(interval, (this.#byInterval.get(interval) ?? 0) + 1)
       }
       await sleep(TICK)
@@ -99,10 +99,10 @@ test('from 3 nodes to 12 and back: the limit holds, and no count is lost', async
   await cluster.load(2)
   await vi.waitFor(() => expect(cluster.nodes.map((node) => snapshot(node).nodes)).toEqual([3, 3, 3]), 5_000)
   await cluster.remove(3)
-  // What twelve nodes admit before they hear of each other: a unit each, and all that comes while this process is held up.
+  // What twelve nodes allow before they hear of each other: a unit each, and all that comes while this process is held up.
   const unheard = (12 * cluster.held) / TICK
   expect(cluster.worst).toBeLessThanOrEqual(limit * 1.12 + unheard)
-  expect(await cluster.booked()).toBe(cluster.admitted)
+  expect(await cluster.booked()).toBe(cluster.allowed)
 })
 
 test('a rolling restart with another limit: old and new nodes share totals, and each keeps its own limit', async () => {
@@ -115,7 +115,7 @@ test('a rolling restart with another limit: old and new nodes share totals, and 
   // More requests than the new limit and fewer than the old one.
   const isShared = () => !young.peek('key').allowed && old.peek('key').allowed && old.peek('key').remaining < 200 - 50
   await cluster.loadUntil('the totals are shared', isShared)
-  expect(snapshot(old).policies[0]?.admitted).toBeGreaterThan(snapshot(young).policies[0]?.admitted ?? 0)
+  expect(snapshot(old).policies[0]?.allowed).toBeGreaterThan(snapshot(young).policies[0]?.allowed ?? 0)
   await cluster.add(2, 50)
   await cluster.remove(2)
   // The running interval has units of the old limit.
@@ -125,5 +125,5 @@ test('a rolling restart with another limit: old and new nodes share totals, and 
   await cluster.load(0.8)
   expect(cluster.worst).toBeLessThanOrEqual(50 * 1.1 + (3 * cluster.held) / TICK)
   await cluster.remove(3)
-  expect(await cluster.booked()).toBe(cluster.admitted)
+  expect(await cluster.booked()).toBe(cluster.allowed)
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { bookedOf, differenceOf } from '../src/faults/books.ts'
 import { Clients } from '../src/faults/clients.ts'
 import { RemoteNode, renewAll } from '../src/faults/fleet.ts'
-import { admittedOf, overshootOf, verdictOf } from '../src/faults/judge.ts'
+import { allowedOf, overshootOf, verdictOf } from '../src/faults/judge.ts'
 import { ADAPTERS, type Adapter, monotonic, type Rule, sleep } from '../src/faults/protocol.ts'
 import type { Stage } from '../src/faults/servers.ts'
 import { faketimeLibrary, ShiftedClock } from '../src/faults/shifted-clock.ts'
@@ -52,10 +52,10 @@ describe.skipIf(library === undefined)('processes whose clocks are two seconds a
     expect(verdict).toMatchObject({ answered: clients.seen.length, serverErrors: 0, strange: 0 })
     expect(clients.seen.filter(({ key, status }) => key === 'steady' && status !== 200)).toEqual([])
     expect(nodes.flatMap(({ states }) => states)).toEqual([])
-    // What nodes admit before they hear of each other, which a busy machine delays. In intervals of their own they would admit
+    // What nodes allow before they hear of each other, which a busy machine delays. In intervals of their own they would allow
     // as much as is sent.
     const unheard = (rate * (verdict.slowest / 1000)) / limit
     expect(overshootOf(clients.seen, rule, offset).worst).toBeLessThan(0.1 + unheard)
-    expect(differenceOf(admittedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })
+    expect(differenceOf(allowedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })
   })
 })

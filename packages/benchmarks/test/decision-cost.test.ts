@@ -5,9 +5,9 @@ import { FROM_SOURCE, runProgram } from '../src/harness/programs.ts'
 // The margins are several times what `pnpm bench decision` finds: only a mistake on the hot path reaches them, no busy machine.
 test.each([
   ['allow', 'weir', 5],
-  ['refuse', 'weir', 5],
+  ['reject', 'weir', 5],
   ['allow', 'weir, three levels', 10],
-  ['refuse', 'weir, three levels', 14],
+  ['reject', 'weir, three levels', 14],
 ] as const)('a decision to %s costs a few times a plain window at most (%s)', { timeout: 120_000 }, async (outcome, contender, most) => {
   const input: DecisionInput = { contender, keys: 1000, strings: 'cached', outcome, slice: 50_000, slices: 15 }
   const { cpu, floorCpu, ratio } = await runProgram<DecisionResult>('decision', input, { execArgv: FROM_SOURCE })

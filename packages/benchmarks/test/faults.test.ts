@@ -6,7 +6,7 @@ import { bookedOf, differenceOf } from '../src/faults/books.ts'
 import { FAULTS, type Fault } from '../src/faults/catalog.ts'
 import { Clients } from '../src/faults/clients.ts'
 import { RemoteNode, renewAll, startFleet } from '../src/faults/fleet.ts'
-import { admittedOf, verdictOf } from '../src/faults/judge.ts'
+import { allowedOf, verdictOf } from '../src/faults/judge.ts'
 import { monotonic, type Rule, sleep } from '../src/faults/protocol.ts'
 import { LEASES, runFault as run } from '../src/faults/run-fault.ts'
 import type { Stage } from '../src/faults/servers.ts'
@@ -103,7 +103,7 @@ describe('behind three adapters and another store', () => {
 
 describe('a token bucket behind three adapters and a real Redis', () => {
   test.each(['hangs', 'replies are lost', 'FLUSHALL'])(
-    '%s: every request is answered, and what is admitted too much is bounded',
+    '%s: every request is answered, and what is allowed too much is bounded',
     async (part) => {
       const fault = faultNamed(part)
       const options = { seed: 2, before: 500, after: 700, scale: 0.3, rule: { bucket: true } }
@@ -111,7 +111,7 @@ describe('a token bucket behind three adapters and a real Redis', () => {
       expect(faulty).toMatchObject({ answered: faulty.sent, serverErrors: 0, strange: 0 })
       expect(calm).toMatchObject({ answered: calm.sent, serverErrors: 0, strange: 0 })
       expect(result).toMatchObject({ lost: 0, doubled: 0, immortals: [] })
-      // Each node for itself would admit as much once more for each further one, in a few intervals.
+      // Each node for itself would allow as much once more for each further one, in a few intervals.
       expect(overshoot.worst).toBeLessThan(1)
     },
   )
@@ -129,13 +129,13 @@ describe('quota taken ahead, behind three adapters and a real Redis', () => {
   }
 
   test.each(['hangs', 'maxmemory', 'middle of a reply', 'replies are lost', 'arrives again', 'TLS'])(
-    '%s: nobody waits long, and never more than the limit is admitted',
+    '%s: nobody waits long, and never more than the limit is allowed',
     async (part) => {
       expect((await runLeases(part)).overshoot.worst).toBe(0)
     },
   )
 
-  test.each(['killed (−9)', 'FLUSHALL'])('%s: at most what was granted twice is admitted beyond the limit', async (part) => {
+  test.each(['killed (−9)', 'FLUSHALL'])('%s: at most what was granted twice is allowed beyond the limit', async (part) => {
     expect((await runLeases(part)).overshoot.worst).toBeLessThanOrEqual(1)
   })
 })
@@ -170,7 +170,7 @@ describe('nodes', () => {
     await Promise.all(nodes.map((node) => node.ask({ type: 'close' })))
     const living = clients.seen.filter(({ node }) => node !== doomed)
     expect(verdictOf(living)).toMatchObject({ answered: living.length, serverErrors: 0, strange: 0 })
-    const { lost, doubled } = differenceOf(admittedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))
+    const { lost, doubled } = differenceOf(allowedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))
     // Counts are exchanged at least every 900 ms, and one exchange may have been under way. An answer may be lost with its node, too.
     const lately = clients.seen.filter(({ node, status, sent }) => node === doomed && status === 200 && sent > killed - 2_000)
     expect(lost).toBeLessThanOrEqual(lately.length)
@@ -192,7 +192,7 @@ describe('nodes', () => {
     await clients.stop()
     await Promise.all(nodes.map((node) => node.ask({ type: 'close' })))
     expect(verdictOf(clients.seen)).toMatchObject({ answered: clients.seen.length, serverErrors: 0 })
-    expect(differenceOf(admittedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })
+    expect(differenceOf(allowedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })
   })
 
   test('one whose event loop is held for seconds loses and doubles nothing', async () => {
@@ -204,7 +204,7 @@ describe('nodes', () => {
     await clients.stop()
     await Promise.all(nodes.map((node) => node.ask({ type: 'close' })))
     expect(verdictOf(clients.seen)).toMatchObject({ answered: clients.seen.length, serverErrors: 0 })
-    expect(differenceOf(admittedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })
+    expect(differenceOf(allowedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })
   })
 
   test('closes while Redis hangs', async () => {
@@ -233,6 +233,6 @@ describe('nodes', () => {
     await Promise.all(all.map((node) => node.ask({ type: 'close' })))
     await Promise.all(threads.map((node) => node.kill()))
     expect(verdictOf(clients.seen)).toMatchObject({ answered: clients.seen.length, serverErrors: 0 })
-    expect(differenceOf(admittedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })
+    expect(differenceOf(allowedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })
   })
 })

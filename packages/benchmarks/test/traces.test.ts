@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { exactLimiter, refusedOf } from '../src/traces/exact.ts'
+import { exactLimiter, rejectedOf } from '../src/traces/exact.ts'
 import { replay } from '../src/traces/replay.ts'
 import { type Request, readTrace, tracesIn, withoutSilence } from '../src/traces/trace-file.ts'
 
@@ -36,10 +36,10 @@ test.each(['fixed', 'sliding'] as const)('silence that is taken out changes no d
   expect(short.at(-1)?.time).toBeLessThan(10 * MINUTE)
   const decisions = requests.map(exactLimiter(window, 10, MINUTE))
   expect(short.map(exactLimiter(window, 10, MINUTE))).toEqual(decisions)
-  expect(refusedOf(requests, decisions)).toEqual(window === 'fixed' ? { clients: 0, requests: 0 } : { clients: 1, requests: 8 })
+  expect(rejectedOf(requests, decisions)).toEqual(window === 'fixed' ? { clients: 0, requests: 0 } : { clients: 1, requests: 8 })
 })
 
-test('one node refuses whom an exact limiter refuses', async () => {
+test('one node rejects whom an exact limiter rejects', async () => {
   const decisions = await replay(withoutSilence(requests), { window: 'fixed', limit: 5, interval: MINUTE, nodes: 1 })
   expect(decisions).toEqual(requests.map(exactLimiter('fixed', 5, MINUTE)))
 })

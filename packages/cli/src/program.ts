@@ -5,13 +5,13 @@ import { addKeys } from './commands/keys.ts'
 import { addPlan } from './commands/plan.ts'
 import { addRules } from './commands/rules.ts'
 import { addTop } from './commands/top.ts'
-import { FINE, REFUSED, WRONG_USE } from './terminal/exit-codes.ts'
+import { FINE, REJECTED, WRONG_USE } from './terminal/exit-codes.ts'
 import { Output, type Surroundings } from './terminal/output.ts'
 import { safeText } from './terminal/text.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const EXIT_CODES = `
-Ends with 0 when all is well, with 1 when the answer is no (rules are refused or differ, or
+Ends with 0 when all is well, with 1 when the answer is no (rules are rejected or differ, or
 somebody else was faster), and with 2 when it could not be done
 (wrong use, or something that could not be read or reached).`
 
@@ -64,16 +64,16 @@ export async function run(args: readonly string[], surroundings: Surroundings, v
 function failed(error: unknown, json: boolean, out: Output): number {
   const { red } = out.colors
   if (error instanceof RulesError && json) {
-    out.json({ refused: error.problems })
-    return REFUSED
+    out.json({ rejected: error.problems })
+    return REJECTED
   }
   if (error instanceof RulesError) {
-    out.note(red('The rules are refused:'))
+    out.note(red('The rules are rejected:'))
     for (const { path, line, column, message } of error.problems) {
       const place = [path, line === undefined ? '' : `line ${line}, column ${column}`].filter((part) => part !== '').join(', ')
       out.note(`  ${place === '' ? '' : `${safeText(place, 200)}: `}${message}`)
     }
-    return REFUSED
+    return REJECTED
   }
   if (error instanceof UsageError || error instanceof WeirError) {
     out.note(`weir: ${safeText(error.message, 1_000)}`)

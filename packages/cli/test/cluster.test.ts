@@ -92,7 +92,7 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
   })
 
   describe('weir block and unblock', () => {
-    it('refuse a key at all nodes, and let it in again', async () => {
+    it('reject a key at all nodes, and let it in again', async () => {
       expect(await weir(['block', ...of('203.0.113.9', '--for', '10m', '--policy', 'client')])).toMatchObject({
         code: 0,
         out: '203.0.113.9 is blocked for 10 min.\n',
@@ -104,7 +104,7 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
       const { blocked } = await until(top, (view) => view.blocked.length > 0)
       expect(blocked).toEqual([{ policy: 'client', key: '203.0.113.9', remaining: expect.any(Number), manual: true }])
       expect((await weir(['top', ...at])).out).toMatch(/│ client +│ 203\.0\.113\.9 │ +[\d.]+ min │ by hand │/)
-      expect(JSON.parse((await weir(['unblock', ...of('203.0.113.9', '--json')])).out)).toEqual({ key: '203.0.113.9', blockedFor: 0 })
+      expect(JSON.parse((await weir(['unblock', ...of('203.0.113.9', '--json')])).out)).toEqual({ key: '203.0.113.9', blockedForMs: 0 })
       await until(
         () => nodes.map((node) => node.peek('203.0.113.9').allowed),
         (allowed) => allowed.every((one) => one),

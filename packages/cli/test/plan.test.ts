@@ -25,20 +25,20 @@ async function planned(...args: string[]): Promise<PlanReport> {
 }
 
 describe('a plan', () => {
-  it('says who would have been refused, how often, and by which policy', async () => {
+  it('says who would have been rejected, how often, and by which policy', async () => {
     const { log: read, plan, nodes } = await planned(log, '--rules', limited)
     expect(read).toMatchObject({ lines: 396, records: 396, unreadable: 0, late: 0 })
     expect(nodes).toBe(3)
-    // 10 of 180 a minute, and what the nodes admit before they have heard of each other.
+    // 10 of 180 a minute, and what the nodes allow before they have heard of each other.
     const [policy] = plan.policies
     expect(policy).toMatchObject({ name: 'client', limit: 10, interval: 60_000, algorithm: 'fixedWindow', coordination: 'background' })
-    expect(policy).toMatchObject({ requests: 396, exactRefused: 340, refusedKeys: 1 })
-    expect(policy?.top).toEqual([{ key: '192.0.2.66', requests: 360, refused: policy?.refused, exactRefused: 340 }])
-    expect(plan.admitted + plan.refused).toBe(396)
-    expect(plan.admittedBeyond).toBe(policy?.overshoot.units)
-    expect(plan.refusedEarly).toBe(0)
-    expect(340 - plan.refused).toBe(plan.admittedBeyond)
-    expect(plan.refused).toBeGreaterThan(330)
+    expect(policy).toMatchObject({ requests: 396, exactRejected: 340, rejectedKeys: 1 })
+    expect(policy?.top).toEqual([{ key: '192.0.2.66', requests: 360, rejected: policy?.rejected, exactRejected: 340 }])
+    expect(plan.allowed + plan.rejected).toBe(396)
+    expect(plan.allowedBeyond).toBe(policy?.overshoot.units)
+    expect(plan.rejectedEarly).toBe(0)
+    expect(340 - plan.rejected).toBe(plan.allowedBeyond)
+    expect(plan.rejected).toBeGreaterThan(330)
   })
 
   it('says when', async () => {
@@ -48,25 +48,25 @@ describe('a plan', () => {
     expect(parts[0]?.from).toBe(START)
     expect(parts.reduce((sum, { requests }) => sum + requests, 0)).toBe(396)
     // Within the limit at first, and again with the second minute.
-    expect(parts.slice(0, 2).every(({ refused }) => refused === 0)).toBe(true)
-    expect(parts[30]?.refused).toBe(3)
-    expect(parts[60]?.refused).toBe(0)
+    expect(parts.slice(0, 2).every(({ rejected }) => rejected === 0)).toBe(true)
+    expect(parts[30]?.rejected).toBe(3)
+    expect(parts[60]?.rejected).toBe(0)
   })
 
-  it.each(['central', 'leases'])('refuses just what an exact count does with %s', async (coordination) => {
+  it.each(['central', 'leased'])('rejects just what an exact count does with %s', async (coordination) => {
     const { plan } = await planned(log, '--rules', limited, '--coordination', coordination)
-    expect(plan).toMatchObject({ refused: 340, admittedBeyond: 0, refusedEarly: 0 })
+    expect(plan).toMatchObject({ rejected: 340, allowedBeyond: 0, rejectedEarly: 0 })
     expect(plan.policies[0]?.coordination).toBe(coordination)
     if (coordination === 'central') expect(plan.store.decisions).toBeGreaterThan(0)
   })
 
-  it('admits more when the store is farther away, and needs few operations', async () => {
+  it('allows more when the store is farther away, and needs few operations', async () => {
     const burst = file('burst.log', Array.from({ length: 4000 }, (_, i) => line(i / 1000, '192.0.2.66')).join(''))
     const hundred = rules('hundred.json', { limit: 100 })
     const near = await planned(burst, '--rules', hundred, '--nodes', '8')
     const far = await planned(burst, '--rules', hundred, '--nodes', '8', '--round-trip', '200ms')
     expect(far.plan.policies[0]?.overshoot.worst).toBeGreaterThan(near.plan.policies[0]?.overshoot.worst ?? 1)
-    expect(far.plan.exactRefused).toBe(3900)
+    expect(far.plan.exactRejected).toBe(3900)
     expect(near.plan.store.keyWrites).toBeLessThan(400)
   })
 
@@ -86,7 +86,7 @@ describe('a plan', () => {
   it('tells host names apart', async () => {
     const text = ['a.example', 'b.example', 'a.example', 'a.example'].map((name, second) => line(second, name)).join('')
     const { plan } = await planned(file('names.log', text), '--rules', rules('two.json', { limit: 2 }), '--nodes', '1')
-    expect(plan.policies[0]?.top).toEqual([{ key: 'a.example', requests: 3, refused: 1, exactRefused: 1 }])
+    expect(plan.policies[0]?.top).toEqual([{ key: 'a.example', requests: 3, rejected: 1, exactRejected: 1 }])
   })
 
   it('reads addresses as adapters do: whatever their spelling and port, from the client of a log or from a header', async () => {
@@ -98,8 +98,8 @@ describe('a plan', () => {
     for (const key of ['ip', { header: 'cf-connecting-ip', address: true }]) {
       const { plan } = await planned(log, '--rules', rules('one.json', { key, limit: 1 }), '--nodes', '1')
       expect(plan.policies[0]?.top).toEqual([
-        { key: '192.0.2.7', requests: 3, refused: 2, exactRefused: 2 },
-        { key: '2001:db8:1:2::/64', requests: 2, refused: 1, exactRefused: 1 },
+        { key: '192.0.2.7', requests: 3, rejected: 2, exactRejected: 2 },
+        { key: '2001:db8:1:2::/64', requests: 2, rejected: 1, exactRejected: 1 },
       ])
     }
   })
@@ -110,7 +110,7 @@ describe('a plan', () => {
     )
     const tenants = rules('tenants.json', { key: 'tenant', match: ['/api/*rest'], limit: 2 })
     const { plan } = await planned(file('access.jsonl', `${json.join('\n')}\n`), '--rules', tenants, '--nodes', '1')
-    expect(plan).toMatchObject({ requests: 3, refused: 1, uncounted: 1 })
+    expect(plan).toMatchObject({ requests: 3, rejected: 1, uncounted: 1 })
     expect(plan.policies[0]?.top[0]?.key).toBe('acme')
     expect(plan.notes.join()).toContain('the field "tenant"')
   })
@@ -124,7 +124,7 @@ describe('a plan', () => {
       '--nodes',
       '1',
     )
-    expect(plan).toMatchObject({ requests: 5, refused: 1, exactRefused: 1 })
+    expect(plan).toMatchObject({ requests: 5, rejected: 1, exactRejected: 1 })
   })
 
   it('gives keys their own limits until the time that they say, by the time of the log', async () => {
@@ -142,12 +142,12 @@ describe('a plan', () => {
       '1',
     )
     // 80 and then 170 of the one, all 12 of the other.
-    expect(plan).toMatchObject({ refused: 262, exactRefused: 262 })
+    expect(plan).toMatchObject({ rejected: 262, exactRejected: 262 })
   })
 })
 
 describe('a plan of requests in flight', () => {
-  const slots = { name: 'slots', key: 'ip', algorithm: 'concurrency', coordination: 'leases', limit: 2 }
+  const slots = { name: 'slots', key: 'ip', algorithm: 'concurrency', coordination: 'leased', limit: 2 }
   const document = (...policies: readonly object[]) => JSON.stringify({ version: 1, policies })
 
   /** Four requests a second, each of which takes a second: four are in flight at once. */
@@ -156,15 +156,15 @@ describe('a plan of requests in flight', () => {
       JSON.stringify({ time: START + i * 250, remote_addr: '192.0.2.1', ...(seconds !== undefined && { request_time: seconds }) }),
     ).join('\n')
 
-  it.each(['leases', 'local'])('goes by how long requests took: %s', async (coordination) => {
+  it.each(['leased', 'local'])('goes by how long requests took: %s', async (coordination) => {
     const held = file('slots.json', document({ ...slots, coordination }))
     const { plan } = await planned(file('slow.jsonl', took(0.9)), '--rules', held, '--nodes', '1')
     // Two are let in each second, as the ones before have ended.
-    expect(plan).toMatchObject({ requests: 40, refused: 20, exactRefused: 20 })
+    expect(plan).toMatchObject({ requests: 40, rejected: 20, exactRejected: 20 })
     const [policy] = plan.policies
     expect(policy).toMatchObject({ interval: 0, limit: 2, overshoot: { units: 0, missed: 0, worst: 0 } })
     const { plan: fast } = await planned(file('fast.jsonl', took(0.4)), '--rules', held, '--nodes', '1')
-    expect(fast.refused).toBe(0)
+    expect(fast.rejected).toBe(0)
     expect((await weir(['plan', file('slow.jsonl', took(0.9)), '--rules', held])).out).toContain('2 in flight, concurrency')
   })
 
@@ -180,16 +180,16 @@ describe('a plan of requests in flight', () => {
     // Up to eight at once, where two may be.
     expect(policy?.overshoot.worst).toBeGreaterThanOrEqual(1)
     expect(policy?.overshoot.worst).toBeLessThanOrEqual(3)
-    expect(plan.admitted).toBeGreaterThan(40 - plan.exactRefused)
+    expect(plan.allowed).toBeGreaterThan(40 - plan.exactRejected)
   })
 
   it('frees all slots in a silence, and holds those that last through it', async () => {
     const at = (second: number, seconds: number) => JSON.stringify({ time: START + second * 1000, ip: '192.0.2.1', request_time: seconds })
     const text = [at(0, 4_000), at(1, 1), at(3_000, 1), at(3_000.5, 1), at(9_000, 1), at(9_000.5, 1), at(9_000.7, 1)].join('\n')
-    const long = { ...slots, algorithm: { name: 'concurrency', lease: '2h' } }
+    const long = { ...slots, algorithm: { name: 'concurrency', maxDuration: '2h' } }
     const { plan } = await planned(file('long.jsonl', text), '--rules', file('long.json', document(long)), '--nodes', '1')
     // One beside the long one, and later one of three.
-    expect(plan).toMatchObject({ requests: 7, refused: 2 })
+    expect(plan).toMatchObject({ requests: 7, rejected: 2 })
   })
 
   it('says so where the log does not tell, of all requests or of some', async () => {
@@ -225,13 +225,13 @@ describe('a plan of rules to come', () => {
     expect(code).toBe(1)
     expect([plan.rules, against?.rules]).toEqual([`${both}, next`, both])
     // Of the one client 10 more, of two others one more a minute, of the third all 12.
-    expect([plan.refused, against?.refused]).toEqual([366, 340])
-    expect(changes?.refusedNow).toMatchObject({ requests: 26, keys: 4 })
+    expect([plan.rejected, against?.rejected]).toEqual([366, 340])
+    expect(changes?.rejectedNow).toMatchObject({ requests: 26, keys: 4 })
   })
 
   it('leaves them out unless asked, and says so', async () => {
     const { plan } = await planned(log, '--rules', both, '--nodes', '1')
-    expect(plan.refused).toBe(340)
+    expect(plan.rejected).toBe(340)
     expect(plan.notes.join()).toContain('--next')
   })
 
@@ -251,13 +251,13 @@ describe('a plan against other rules', () => {
     const { code, out } = await weir(['plan', log, '--rules', stricter, '--against', limited, '--nodes', '1', '--json'])
     expect(code).toBe(1)
     const { changes, against, plan }: PlanReport = JSON.parse(out)
-    expect([plan.refused, against?.refused]).toEqual([356, 340])
+    expect([plan.rejected, against?.rejected]).toEqual([356, 340])
     // Of two minutes 5 requests more of the one client, and one more a minute of each other.
-    expect(changes?.refusedNow).toMatchObject({ requests: 16, keys: 4 })
-    expect(changes?.refusedNow.top[0]).toEqual({ policy: 'client', key: '192.0.2.66', requests: 10 })
-    expect(changes?.admittedNow).toMatchObject({ requests: 0, keys: 0, top: [] })
+    expect(changes?.rejectedNow).toMatchObject({ requests: 16, keys: 4 })
+    expect(changes?.rejectedNow.top[0]).toEqual({ policy: 'client', key: '192.0.2.66', requests: 10 })
+    expect(changes?.allowedNow).toMatchObject({ requests: 0, keys: 0, top: [] })
     const back = await weir(['plan', log, '--rules', limited, '--against', stricter, '--nodes', '1'])
-    expect(back.out).toContain('16 admitted now, and refused before, of 4 keys')
+    expect(back.out).toContain('16 allowed now, and rejected before, of 4 keys')
   })
 
   it('ends with 0 where nothing changes', async () => {
@@ -302,7 +302,7 @@ describe('logs', () => {
     const { out } = await weir(['plan', compressed, '-', '--rules', limited, '--nodes', '1', '--json'], { stdin: [gzipSync(odd)] })
     const report: PlanReport = JSON.parse(out)
     expect(report.log).toMatchObject({ files: [compressed, '-'], records: 396, torn: [] })
-    expect(report.plan.refused).toBe(340)
+    expect(report.plan.rejected).toBe(340)
   })
 
   it('that are torn are read up to there', async () => {
@@ -344,9 +344,9 @@ describe('logs', () => {
     const { out } = await weir(['plan', balanced, '--rules', limited])
     expect(out).toContain('client: the address before the time')
     expect(out).toContain('40 of 40 requests come from 1 private address, such as 10.0.0.2, and x-forwarded-for names other clients.')
-    expect((await planned(balanced, '--rules', limited)).plan.exactRefused).toBe(30)
+    expect((await planned(balanced, '--rules', limited)).plan.exactRejected).toBe(30)
     const { log: read, plan } = await planned(balanced, '--rules', limited, '--client-field', 'http_x_forwarded_for')
-    expect(plan.exactRefused).toBe(0)
+    expect(plan.exactRejected).toBe(0)
     expect(read.client).toEqual({ field: { name: 'http_x_forwarded_for', requests: 40 }, others: [] })
     const direct = file('direct.log', behind + line(40, '198.51.100.1'))
     expect((await weir(['plan', direct, '--rules', limited, '--client-field', 'X-Forwarded-For'])).out).toContain(
@@ -375,7 +375,7 @@ describe('logs', () => {
   it('with times of the future and of the past are read', async () => {
     const odd = [0, 86_400 * 365 * 100, 1, 2, -86_400 * 365 * 30, 3].map((second) => line(second, '192.0.2.1')).join('')
     const { log: read, plan } = await planned(file('times.log', odd), '--rules', limited)
-    expect([read.records, read.late, plan.requests, plan.refused]).toEqual([6, 0, 6, 0])
+    expect([read.records, read.late, plan.requests, plan.rejected]).toEqual([6, 0, 6, 0])
   })
 
   it('are left alone when the command fails: a pipe that stays open keeps no process alive', async () => {
@@ -417,7 +417,7 @@ describe('what can not be done', () => {
     expect(err).toContain(said)
   })
 
-  it('ends with 1 where the rules are refused, and says what and where', async () => {
+  it('ends with 1 where the rules are rejected, and says what and where', async () => {
     const bad = file(
       'bad.yaml',
       'version: 1\npolicies:\n  - limit: 10\n    interval: 1m\n  - name: other\n    limit: none of these\n    intervall: 1m\n',
@@ -427,7 +427,7 @@ describe('what can not be done', () => {
     expect(err).toMatch(/policies\[1\].*line \d, column \d/)
     const told = await weir(['check', bad, '--json'])
     expect([told.code, told.err]).toEqual([1, ''])
-    expect(JSON.parse(told.out).refused[0]).toEqual({
+    expect(JSON.parse(told.out).rejected[0]).toEqual({
       path: expect.stringContaining('policies[1]'),
       line: expect.any(Number),
       column: expect.any(Number),

@@ -9,33 +9,33 @@ const FOLDER = join(process.env['WEIR_TRACES'] ?? '', 'raw')
 const missing = !existsSync(join(FOLDER, 'vps-2025.log.gz'))
 const why = missing ? ' (the environment variable WEIR_TRACES names no folder of recorded traffic)' : ''
 
-/** Two public logs, and what is known of them from elsewhere: at 30 a minute for each client, an exact limiter refuses so much. */
+/** Two public logs, and what is known of them from elsewhere: at 30 a minute for each client, an exact limiter rejects so much. */
 const LOGS = [
   // A fresh server that is scanned: TLS bytes and probes in place of requests, a shell command in the user field.
   {
     name: 'vps-2025',
     read: { lines: 20_429, records: 20_429, withoutRequest: 276, broken: 0, unreadable: 0, late: 0, torn: [] },
-    refused: 9_033,
+    rejected: 9_033,
     clients: 22,
   },
   // A data API. More than half of its lines are ends of records that were broken in two.
   {
     name: 'erddap-2024',
     read: { lines: 16_275, records: 10_479, withoutRequest: 0, broken: 5_796, unreadable: 0, late: 0, torn: [] },
-    refused: 709,
+    rejected: 709,
     clients: 3,
   },
 ]
 
-describe.skipIf(missing).each(LOGS)(`the public log $name${why}`, ({ name, read, refused, clients }) => {
-  it('is read whole, and refused as by an exact limiter', { timeout: 240_000 }, async () => {
+describe.skipIf(missing).each(LOGS)(`the public log $name${why}`, ({ name, read, rejected, clients }) => {
+  it('is read whole, and rejected as by an exact limiter', { timeout: 240_000 }, async () => {
     const limited = rules(`${name}.json`, { limit: 30 })
     const alone = ['--nodes', '1', '--coordination', 'local']
     const { code, out } = await weir(['plan', join(FOLDER, `${name}.log.gz`), '--rules', limited, ...alone, '--json'])
     const { log, plan }: PlanReport = JSON.parse(out)
     expect(code).toBe(0)
     expect(log).toMatchObject(read)
-    expect(plan).toMatchObject({ requests: read.records, refused, exactRefused: refused, admittedBeyond: 0, refusedEarly: 0 })
-    expect(plan.policies[0]?.refusedKeys).toBe(clients)
+    expect(plan).toMatchObject({ requests: read.records, rejected, exactRejected: rejected, allowedBeyond: 0, rejectedEarly: 0 })
+    expect(plan.policies[0]?.rejectedKeys).toBe(clients)
   })
 })

@@ -32,15 +32,15 @@ describe.each([
     async ([_client, get], { expect, onTestFinished }) => {
       const server = await throttledServer(options)
       onTestFinished(() => server.close())
-      const refusals = () => server.answered.filter(({ status }) => status === 429).length
+      const rejections = () => server.answered.filter(({ status }) => status === 429).length
       // An interval may end between any two requests.
-      for (let i = 0; i < 20 && refusals() === 0; i++) expect(await get(server.url)).toBe('hello')
-      expect(refusals()).toBe(1)
+      for (let i = 0; i < 20 && rejections() === 0; i++) expect(await get(server.url)).toBe('hello')
+      expect(rejections()).toBe(1)
       const place = server.answered.findIndex(({ status }) => status === 429)
-      const [refused, next] = server.answered.slice(place)
+      const [rejected, next] = server.answered.slice(place)
       expect(next?.status).toBe(200)
       // Timers may fire a millisecond early, and the client reads the answer a little later than it was made.
-      expect((next?.at ?? 0) - (refused?.at ?? 0)).toBeGreaterThanOrEqual((refused?.retryAfter ?? 0) * 1000 - 5)
+      expect((next?.at ?? 0) - (rejected?.at ?? 0)).toBeGreaterThanOrEqual((rejected?.retryAfterSeconds ?? 0) * 1000 - 5)
     },
   )
 })

@@ -8,10 +8,10 @@ export interface Answered {
   readonly at: number
   readonly status: number
   /** Seconds. */
-  readonly retryAfter: number
+  readonly retryAfterSeconds: number
 }
 
-/** A server that admits two requests in two seconds, and remembers what it answered. */
+/** A server that allows two requests in two seconds, and remembers what it answered. */
 export interface ThrottledServer {
   readonly url: string
   readonly answered: readonly Answered[]
@@ -23,7 +23,7 @@ export async function throttledServer(options: Partial<ThrottleOptions> = {}): P
   const app = express()
   app.use((_req, res, next) => {
     const at = performance.now()
-    res.on('finish', () => answered.push({ at, status: res.statusCode, retryAfter: Number(res.getHeader('retry-after') ?? 0) }))
+    res.on('finish', () => answered.push({ at, status: res.statusCode, retryAfterSeconds: Number(res.getHeader('retry-after') ?? 0) }))
     next()
   })
   const middleware = throttle({ limit: 2, interval: '2s', key: 'all', ...options } as ThrottleOptions)

@@ -186,7 +186,7 @@ const STEPS = [
   [26, 0.5],
 ] as const
 
-/** Not those whose requests wait for a place: one that would be late by the new limit is refused, and others may wait instead. */
+/** Not those whose requests wait for a place: one that would be late by the new limit is rejected, and others may wait instead. */
 const FILLED = EACH_CELL.filter(({ name, coordination }) => /Bucket/.test(name) && !(/leaky/.test(name) && coordination === 'background'))
 
 describe.each(FILLED)('with $name, $coordination, a limit that is changed after a rest', ({ algorithm, coordination }) => {
@@ -217,7 +217,7 @@ describe.each(FILLED)('with $name, $coordination, a limit that is changed after 
 })
 
 test.each(['update', 'override'] as const)(
-  'by %s: a request that waits, is first in line and would be late by a lower limit is refused at once; others may wait instead, at the new pace',
+  'by %s: a request that waits, is first in line and would be late by a lower limit is rejected at once; others may wait instead, at the new pace',
   async (way) => {
     const it = await new Limited(leakyBucket(), 'background', way, 30).start()
     expect(await it.offer(40)).toBe(30)
@@ -375,7 +375,7 @@ test.each([fixedWindow(), slidingWindow(), tokenBucket()])(
   },
 )
 
-test.each<Coordination>(['local', 'background', 'spans'])(
+test.each<Coordination>(['local', 'background', 'periodic'])(
   'a cooldown that has begun lasts to its end whatever limit comes, %s',
   async (coordination) => {
     const it = scene()
@@ -389,7 +389,7 @@ test.each<Coordination>(['local', 'background', 'spans'])(
 )
 
 test('peeking with another limit opens no key', async () => {
-  for (const options of [{ coordination: 'spans' }, { algorithm: slidingWindow() }, { algorithm: tokenBucket() }] as const) {
+  for (const options of [{ coordination: 'periodic' }, { algorithm: slidingWindow() }, { algorithm: tokenBucket() }] as const) {
     const it = scene()
     const node = it.node({ limit: 10, interval: '1h', ...options })
     node.start()

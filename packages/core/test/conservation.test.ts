@@ -20,7 +20,7 @@ const arrival = fc.record({
 
 const arrivals = fc.array(arrival, { minLength: 5, maxLength: 120 })
 
-test('once all nodes are closed the hub holds what they admitted, less what was refunded, in each interval', async () => {
+test('once all nodes are closed the hub holds what they allowed, less what was refunded, in each interval', async () => {
   const run = fc.record({
     arrivals,
     nodes: fc.integer({ min: 1, max: 5 }),
@@ -34,7 +34,7 @@ test('once all nodes are closed the hub holds what they admitted, less what was 
     fc.asyncProperty(run, async ({ arrivals: list, nodes: count, limit, roundTrip, offsets, stalls }) => {
       const { world, node, store, close } = scene()
       store.roundTrip = roundTrip
-      const policy = { limit, interval: 500, coordination: 'spans', cooldown: 0 } as const
+      const policy = { limit, interval: 500, coordination: 'periodic', cooldown: 0 } as const
       const nodes = Array.from({ length: count }, (_, i) => node(policy, { offset: offsets[i] as number }))
       for (const one of nodes) one.start()
       await world.run(50)
@@ -98,7 +98,7 @@ test('the same in one long interval in the background, where close sends also wh
   )
 })
 
-test('nobody is refused while the demand is at most the limit, whatever the nodes and their traffic', async () => {
+test('nobody is rejected while the demand is at most the limit, whatever the nodes and their traffic', async () => {
   const run = fc.record({
     arrivals,
     nodes: fc.integer({ min: 1, max: 5 }),
@@ -132,19 +132,19 @@ test('nobody is refused while the demand is at most the limit, whatever the node
   )
 })
 
-test('one node alone never admits more than the limit in an interval', async () => {
+test('one node alone never allows more than the limit in an interval', async () => {
   await fc.assert(
     fc.asyncProperty(arrivals, fc.integer({ min: 5, max: 40 }), fc.constantFrom(0, 17, 80), async (list, limit, roundTrip) => {
       const { world, node, store, close } = scene()
       store.roundTrip = roundTrip
       const one = node({ limit, interval: 700 })
-      const admitted = new Map<string, number>()
+      const allowed = new Map<string, number>()
       for (const { wait, key, cost } of list) {
         await world.run(wait)
         const id = `${ordinalAt(one.clock.now(), 700)} ${key}`
-        if (one.check(key, cost).allowed) admitted.set(id, (admitted.get(id) ?? 0) + cost)
+        if (one.check(key, cost).allowed) allowed.set(id, (allowed.get(id) ?? 0) + cost)
       }
-      expect(Math.max(0, ...admitted.values())).toBeLessThanOrEqual(limit)
+      expect(Math.max(0, ...allowed.values())).toBeLessThanOrEqual(limit)
       await close()
     }),
     { numRuns: 60 },

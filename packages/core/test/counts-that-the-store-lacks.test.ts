@@ -78,7 +78,12 @@ test.each(['fixed', 'sliding'] as const)(
 )
 
 test('a sliding window’s counts are sent again when a reply lacks them, but not for ever', async () => {
-  const { world, throttler, sent, cells } = await start({ name: 'p', limit: 100, interval: '1h', algorithm: slidingWindow({ buckets: 6 }) })
+  const { world, throttler, sent, cells } = await start({
+    name: 'p',
+    limit: 100,
+    interval: '1h',
+    algorithm: slidingWindow({ subWindows: 6 }),
+  })
   for (let i = 0; i < 40; i++) throttler.check('key')
   await world.run(600_000)
   expect(cells.size).toBe(1)
@@ -96,7 +101,7 @@ test('what a store warns of becomes a warning of the throttler, each time', asyn
   const { throttler, node } = await start({ name: 'p', limit: 10, interval: '1h' })
   const heard: WeirError[] = []
   throttler.on('warning', ({ error }) => heard.push(error))
-  const errors = ['one', 'two'].map((message) => new WeirError('WEIR_STORE_VALUE', message))
+  const errors = ['one', 'two'].map((message) => new WeirError('WEIR_WARN_STORE_VALUE', message))
   for (const error of errors) node.warned?.(error)
   // A store may warn in the middle of anything; listeners hear of it afterwards.
   await undefined

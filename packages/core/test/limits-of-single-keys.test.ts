@@ -15,7 +15,7 @@ function offer(throttler: Throttler, key: string, count: number, limit?: number)
 const ways = [
   { name: 'a fixed window alone', alone: true, options: { algorithm: fixedWindow() } },
   { name: 'a fixed window with a store', alone: false, options: { algorithm: fixedWindow() } },
-  { name: 'a fixed window by spans', alone: false, options: { coordination: 'spans' } },
+  { name: 'a fixed window by spans', alone: false, options: { coordination: 'periodic' } },
   { name: 'a sliding window alone', alone: true, options: { algorithm: slidingWindow() } },
   { name: 'a sliding window with a store', alone: false, options: { algorithm: slidingWindow() } },
   { name: 'a sliding counter alone', alone: true, options: { algorithm: slidingCounter() } },
@@ -33,19 +33,19 @@ describe.each(ways)('a limit for one key, in $name', ({ alone, options }) => {
 
   test('is what the decision says', () => {
     const node = make()
-    // By spans a refused key is blocked for the limit that it has exceeded.
+    // By spans a rejected key is blocked for the limit that it has exceeded.
     const reason = 'coordination' in options ? 'cooldown' : 'limit'
     expect(node.check('a', { limit: 25, cost: 5 })).toMatchObject({ allowed: true, limit: 25, remaining: 20, cost: 5 })
     expect(node.peek('a', { limit: 25 })).toMatchObject({ limit: 25 })
     expect(node.check('a', { limit: 5 })).toMatchObject({ allowed: false, limit: 5, remaining: 0, reason })
     expect(node.check('a')).toMatchObject({ allowed: true, limit: 10, remaining: 4 })
-    expect(node.check('b', { limit: 2, cost: 3 })).toMatchObject({ allowed: false, retryAfter: Number.POSITIVE_INFINITY })
+    expect(node.check('b', { limit: 2, cost: 3 })).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
   })
 
-  test('0 refuses all, Infinity admits all', () => {
+  test('0 rejects all, Infinity allows all', () => {
     const node = make()
     expect(offer(node, 'a', 5, 0)).toBe(0)
-    expect(node.check('a', { limit: 0 }).retryAfter).toBe(Number.POSITIVE_INFINITY)
+    expect(node.check('a', { limit: 0 }).retryAfterMs).toBe(Number.POSITIVE_INFINITY)
     expect(offer(node, 'b', 500, Number.POSITIVE_INFINITY)).toBe(500)
     expect(offer(node, 'b', 5)).toBe(0)
   })
@@ -55,7 +55,7 @@ describe.each(ways)('a limit for one key, in $name', ({ alone, options }) => {
     const warned: unknown[] = []
     node.on('warning', ({ error }) => warned.push(error.code))
     expect(offer(node, 'a', 20, limit as number)).toBe(10)
-    expect(warned).toEqual(['WEIR_INVALID_LIMIT'])
+    expect(warned).toEqual(['WEIR_WARN_INVALID_LIMIT'])
   })
 })
 
@@ -64,13 +64,13 @@ test('nodes share the counts of a key with a limit of its own', async () => {
   const [one, two] = [node({ limit: 10, interval: '1m' }), node({ limit: 10, interval: '1m' })]
   for (const each of [one, two]) each.start()
   await world.run(1_100)
-  let admitted = 0
+  let allowed = 0
   for (let i = 0; i < 200; i++) {
-    for (const each of [one, two]) if (each.check('large', { limit: 100 }).allowed) admitted++
+    for (const each of [one, two]) if (each.check('large', { limit: 100 }).allowed) allowed++
     await world.run(20)
   }
-  expect(admitted).toBeGreaterThanOrEqual(100)
-  expect(admitted).toBeLessThanOrEqual(104)
+  expect(allowed).toBeGreaterThanOrEqual(100)
+  expect(allowed).toBeLessThanOrEqual(104)
   await close()
 })
 

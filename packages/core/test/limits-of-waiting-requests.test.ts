@@ -5,9 +5,9 @@ import type { AnyPolicyOptions } from '../src/decide/policy.ts'
 import type { CheckOptions } from '../src/decide/request-path.ts'
 import { type Node, type Scene, scene } from './support/nodes.ts'
 
-const LEASES = { name: 'leases', limit: 10, interval: '1h', coordination: 'leases', deadline: '1s' } as const
-const SLOTS = { name: 'slots', limit: 10, algorithm: concurrency(), coordination: 'leases', deadline: '1s' } as const
-const CENTRAL = { name: 'central', limit: 10, interval: '1h', coordination: 'central', deadline: '1s' } as const
+const LEASES = { name: 'leases', limit: 10, interval: '1h', coordination: 'leased', storeTimeout: '1s' } as const
+const SLOTS = { name: 'slots', limit: 10, algorithm: concurrency(), coordination: 'leased', storeTimeout: '1s' } as const
+const CENTRAL = { name: 'central', limit: 10, interval: '1h', coordination: 'central', storeTimeout: '1s' } as const
 
 type Made = Scene & { readonly node: Node; readonly all: (...asked: (CheckOptions | undefined)[]) => Promise<Decision[]> }
 

@@ -4,7 +4,7 @@ import type { AnyPolicyOptions } from '../src/decide/policy.ts'
 import { EACH_CELL } from './support/cells.ts'
 import { scene } from './support/nodes.ts'
 
-/** Two nodes with a store, each of which has admitted requests of the key; both have heard of that. */
+/** Two nodes with a store, each of which has allowed requests of the key; both have heard of that. */
 async function twoNodes(algorithm: AnyAlgorithm, coordination: Coordination, limit: number) {
   const { world, node, close } = scene()
   const policy = (limit: number): AnyPolicyOptions =>

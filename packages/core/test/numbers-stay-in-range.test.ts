@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { slidingCounter } from '../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
-import { growing } from '../src/decide/growing.ts'
+import { escalating } from '../src/decide/escalating.ts'
 import { HeaderWriter, retryAfterSeconds } from '../src/http/answer/headers.ts'
-import type { Refusal } from '../src/http/answer/refusal.ts'
-import { ThrottledError, upgradeRefusal } from '../src/http/answer/refusal.ts'
+import type { Rejection } from '../src/http/answer/rejection.ts'
+import { ThrottledError, upgradeRejection } from '../src/http/answer/rejection.ts'
 import { createGuard } from '../src/http/guard.ts'
 import type { Decision, PolicyOptions } from '../src/index.ts'
 import { snapshot } from '../src/inspect/index.ts'
@@ -103,27 +103,27 @@ const alone = <Rule extends Partial<PolicyOptions>>(policy: Rule): Rule => ({ ..
 const KINDS: Readonly<Record<string, Partial<PolicyOptions>>> = {
   'fixed, background': {},
   'fixed, background, with a cooldown': { cooldown: '2m' },
-  'fixed, background, with a growing cooldown': { cooldown: growing({ base: '1s', factor: 100, max: '1000y' as '1d' }) },
-  'fixed, spans': { coordination: 'spans' },
+  'fixed, background, with a escalating cooldown': { cooldown: escalating({ base: '1s', factor: 100, max: '1000y' as '1d' }) },
+  'fixed, spans': { coordination: 'periodic' },
   sliding: { algorithm: slidingWindow() },
-  'sliding counter, spans': { algorithm: slidingCounter(), coordination: 'spans' },
-  'fixed, open without a store': { degraded: 'open' },
-  'sliding, open without a store': { algorithm: slidingWindow(), degraded: 'open' },
-  'two windows, open without a store': { algorithm: slidingCounter(), coordination: 'spans', degraded: 'open' },
+  'sliding counter, spans': { algorithm: slidingCounter(), coordination: 'periodic' },
+  'fixed, open without a store': { failMode: 'open' },
+  'sliding, open without a store': { algorithm: slidingWindow(), failMode: 'open' },
+  'two windows, open without a store': { algorithm: slidingCounter(), coordination: 'periodic', failMode: 'open' },
 }
 
 /** Every number that is said of a request. */
 function checkDecision(decision: Decision): void {
-  for (const { allowed, limit, remaining, resetAfter, retryAfter, cost: taken, policy } of [decision, ...decision.parts]) {
+  for (const { allowed, limit, remaining, resetAfterMs, retryAfterMs, cost: taken, policy } of [decision, ...decision.parts]) {
     expect(limit).toBeGreaterThanOrEqual(1)
     expect(limit).toBeLessThanOrEqual(MOST)
     expect(remaining).toBeGreaterThanOrEqual(0)
     expect(remaining).toBeLessThanOrEqual(limit)
-    expect(Number.isFinite(resetAfter) && resetAfter >= 0).toBe(true)
+    expect(Number.isFinite(resetAfterMs) && resetAfterMs >= 0).toBe(true)
     expect(taken >= 0 && taken <= limit).toBe(true)
-    if (allowed) expect(retryAfter).toBe(0)
-    else expect(retryAfter).toBeGreaterThanOrEqual(1)
-    expect(Number.isNaN(retryAfter) || policy === undefined).toBe(false)
+    if (allowed) expect(retryAfterMs).toBe(0)
+    else expect(retryAfterMs).toBeGreaterThanOrEqual(1)
+    expect(Number.isNaN(retryAfterMs) || policy === undefined).toBe(false)
   }
   const fields: Record<string, string> = {}
   new HeaderWriter(
@@ -163,9 +163,9 @@ async function play(here: Scene, node: Node, steps: readonly Step[], policy: Pol
         checkDecision(decision)
         const limit = node.policies[0]?.limit as number
         if (typeof one.cost === 'number' && one.cost > limit && one.cost < Number.POSITIVE_INFINITY) {
-          expect(decision).toMatchObject({ allowed: false, retryAfter: Number.POSITIVE_INFINITY })
+          expect(decision).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
           expect(retryAfterSeconds(decision)).toBeUndefined()
-        } else expect(decision.retryAfter).not.toBe(Number.POSITIVE_INFINITY)
+        } else expect(decision.retryAfterMs).not.toBe(Number.POSITIVE_INFINITY)
         if (one.do === 'check' && decision.allowed) allowed.push(decision)
         break
       }
@@ -197,7 +197,7 @@ async function play(here: Scene, node: Node, steps: readonly Step[], policy: Pol
         await world.run(one.time)
         break
       case 'health':
-        store.health = one.up ? 'up' : 'refusing'
+        store.health = one.up ? 'up' : 'rejecting'
         await world.run(400)
     }
     for (const number of numbersIn(snapshot(node).policies)) expect(Number.isFinite(number) && number >= 0).toBe(true)
@@ -239,7 +239,7 @@ describe.each(Object.entries(KINDS))('%s', (_, kind) => {
   })
 })
 
-test('checks alone never admit more than the limit, however large or small the costs', () => {
+test('checks alone never allow more than the limit, however large or small the costs', () => {
   fc.assert(
     fc.property(
       limits,
@@ -247,15 +247,15 @@ test('checks alone never admit more than the limit, however large or small the c
       fc.array(fc.oneof(extreme, fc.integer({ min: 1, max: 12 }), fc.double({ min: 1e-3, max: 50, noNaN: true })), { maxLength: 200 }),
       (limit, kind, costs) => {
         const node = scene().node(alone({ limit, interval: '1m', ...kind }), { alone: true })
-        let admitted = 0
+        let allowed = 0
         for (const one of costs) {
           const decision = node.check('k', one)
           checkDecision(decision)
           // What a naive limiter would do, as exactly as numbers are.
-          if (Object.keys(kind).length === 0) expect(decision.allowed).toBe(admitted + one <= limit)
-          if (decision.allowed) admitted += one
+          if (Object.keys(kind).length === 0) expect(decision.allowed).toBe(allowed + one <= limit)
+          if (decision.allowed) allowed += one
         }
-        expect(admitted).toBeLessThanOrEqual(limit)
+        expect(allowed).toBeLessThanOrEqual(limit)
       },
     ),
     { numRuns: 500 },
@@ -271,7 +271,7 @@ describe('charges', () => {
     throttler.charge(decision, 1e308)
     throttler.charge(decision, Number.MAX_VALUE)
     expect(throttler.peek('a')).toMatchObject({ allowed: false, remaining: 0 })
-    const used = snapshot(throttler).policies[0]?.admitted as number
+    const used = snapshot(throttler).policies[0]?.allowed as number
     expect(used).toBeGreaterThan(0)
     expect(Number.isFinite(used)).toBe(true)
     await world.run(300_000)
@@ -297,14 +297,16 @@ describe('a request that costs more than the limit', () => {
   test('is told that it never fits, and not when to come again', () => {
     const guard = createGuard<FakeRequest, readonly []>({ limit: 5, interval: '1m', cost: () => 6, clock: new ManualTime(0) }, fakeReader)
     const decision = guard.check({}) as Decision
-    expect(decision).toMatchObject({ allowed: false, reason: 'limit', retryAfter: Number.POSITIVE_INFINITY, remaining: 5 })
-    const refusal = guard.refuse({}, decision) as Refusal
-    expect(refusal.status).toBe(429)
-    expect(refusal.headers).not.toHaveProperty('Retry-After')
-    expect(refusal.headers['RateLimit']).toMatch(/^"default";r=5;t=\d+$/)
-    expect(JSON.parse(refusal.body)).toMatchObject({ detail: 'This request costs more than the limit allows. Trying again does not help.' })
-    expect(new ThrottledError(refusal).message).toBe('This request costs more than the limit allows. Trying again does not help.')
-    expect(upgradeRefusal(refusal)).not.toMatch(/retry-after|undefined|Infinity/i)
+    expect(decision).toMatchObject({ allowed: false, reason: 'limit', retryAfterMs: Number.POSITIVE_INFINITY, remaining: 5 })
+    const rejection = guard.reject({}, decision) as Rejection
+    expect(rejection.status).toBe(429)
+    expect(rejection.headers).not.toHaveProperty('Retry-After')
+    expect(rejection.headers['RateLimit']).toMatch(/^"default";r=5;t=\d+$/)
+    expect(JSON.parse(rejection.body)).toMatchObject({
+      detail: 'This request costs more than the limit allows. Trying again does not help.',
+    })
+    expect(new ThrottledError(rejection).message).toBe('This request costs more than the limit allows. Trying again does not help.')
+    expect(upgradeRejection(rejection)).not.toMatch(/retry-after|undefined|Infinity/i)
   })
 
   test('takes nothing, starts no cooldown, and leaves others alone', () => {
@@ -313,12 +315,12 @@ describe('a request that costs more than the limit', () => {
     expect(snapshot(throttler).blocked).toEqual([])
     expect(throttler.check('a', 5)).toMatchObject({ allowed: true, remaining: 0 })
     // Full as well: it does not fit later either.
-    expect(throttler.check('a', 1e308).retryAfter).toBe(Number.POSITIVE_INFINITY)
-    expect(throttler.check('a', 1).retryAfter).toBeLessThan(Number.POSITIVE_INFINITY)
-    expect(throttler.check('a', 6)).toMatchObject({ reason: 'cooldown', retryAfter: Number.POSITIVE_INFINITY })
+    expect(throttler.check('a', 1e308).retryAfterMs).toBe(Number.POSITIVE_INFINITY)
+    expect(throttler.check('a', 1).retryAfterMs).toBeLessThan(Number.POSITIVE_INFINITY)
+    expect(throttler.check('a', 6)).toMatchObject({ reason: 'cooldown', retryAfterMs: Number.POSITIVE_INFINITY })
   })
 
-  test('never fits although another policy refuses it for long', () => {
+  test('never fits although another policy rejects it for long', () => {
     const throttler = scene().node(
       [
         { name: 'small', limit: 2, interval: '1s' },
@@ -328,28 +330,28 @@ describe('a request that costs more than the limit', () => {
     )
     throttler.decide(['k', 'k'], [1, 10])
     const decision = throttler.decide(['k', 'k'], [3, 1])
-    expect(decision).toMatchObject({ allowed: false, retryAfter: Number.POSITIVE_INFINITY })
+    expect(decision).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
     expect(decision.policy?.name).toBe('small')
     expect(retryAfterSeconds(decision)).toBeUndefined()
   })
 
   test('passes in a dry run, uncounted', () => {
     const throttler = scene().node({ limit: 5, interval: '1m', dryRun: true }, { alone: true })
-    expect(throttler.check('a', 6)).toMatchObject({ allowed: true, dryRun: true, reason: 'limit', retryAfter: 0, cost: 0, remaining: 5 })
+    expect(throttler.check('a', 6)).toMatchObject({ allowed: true, dryRun: true, reason: 'limit', retryAfterMs: 0, cost: 0, remaining: 5 })
   })
 
   test('never fits while the store is away either, whatever is chosen for that', async () => {
-    for (const degraded of ['open', 'share', 'published', 'closed'] as const) {
+    for (const failMode of ['open', 'share', 'closed'] as const) {
       const { world, node, store, close } = scene()
-      const throttler = node({ limit: 60, interval: '1h', degraded })
+      const throttler = node({ limit: 60, interval: '1h', failMode })
       throttler.start()
-      throttler.on('degraded', () => {})
+      throttler.on('storeDown', () => {})
       await world.run(100)
-      store.health = 'refusing'
+      store.health = 'rejecting'
       await world.run(2_000)
-      expect(throttler.state).toBe('degraded')
-      expect(throttler.check('a', 61), degraded).toMatchObject({ allowed: false, retryAfter: Number.POSITIVE_INFINITY })
-      expect(throttler.check('a', 1).allowed).toBe(degraded !== 'closed')
+      expect(throttler.state).toBe('storeDown')
+      expect(throttler.check('a', 61), failMode).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
+      expect(throttler.check('a', 1).allowed).toBe(failMode !== 'closed')
       store.health = 'up'
       await close()
     }
@@ -367,8 +369,8 @@ test('a policy takes limits up to the largest safe integer, and durations up to 
   expect(throttler.check('a', MOST)).toMatchObject({ allowed: true, remaining: 0 })
   expect(throttler.check('a')).toMatchObject({ allowed: false })
   throttler.block('a', '1000y' as '1d')
-  const { retryAfter } = throttler.check('a')
-  expect(new Date(Date.now() + retryAfter).getTime()).not.toBeNaN()
+  const { retryAfterMs } = throttler.check('a')
+  expect(new Date(Date.now() + retryAfterMs).getTime()).not.toBeNaN()
 })
 
 test('charges without bounds, with units refunded in between, leave a key full', async () => {

@@ -69,15 +69,15 @@ test('each hears of the state of the store', async () => {
   await world.run(100)
   const heard: string[] = []
   for (const [i, one] of throttlers.entries()) {
-    one.on('degraded', () => heard.push(`${i} degraded`))
-    one.on('recovered', () => heard.push(`${i} recovered`))
+    one.on('storeDown', () => heard.push(`${i} storeDown`))
+    one.on('storeUp', () => heard.push(`${i} storeUp`))
   }
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(3_000)
-  expect(throttlers.map(({ state }) => state)).toEqual(['degraded', 'degraded'])
+  expect(throttlers.map(({ state }) => state)).toEqual(['storeDown', 'storeDown'])
   store.health = 'up'
   await world.run(3_000)
-  expect(heard).toEqual(['0 degraded', '1 degraded', '0 recovered', '1 recovered'])
+  expect(heard).toEqual(['0 storeDown', '1 storeDown', '0 storeUp', '1 storeUp'])
   for (const one of throttlers) await close(one)
 })
 
@@ -152,7 +152,7 @@ test('a policy that is taken out and put back goes on with its counts', async ()
   await close(other)
 })
 
-test('an update to a policy of another throttler is refused, and nothing has changed', async () => {
+test('an update to a policy of another throttler is rejected, and nothing has changed', async () => {
   const { world, make, close } = shop()
   const [one, two] = [make('one').start(), make('two').start()]
   await world.run(100)

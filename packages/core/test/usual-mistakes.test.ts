@@ -4,8 +4,8 @@ import {
   calendar,
   concurrency,
   createThrottler,
+  escalating,
   fixedWindow,
-  growing,
   leakyBucket,
   limitedFetch,
   memoryStore,
@@ -96,10 +96,13 @@ describe('a mistake that is made often is answered by the option, the value, and
 })
 
 test.each<[options: object, message: string]>([
-  [{ limit: undefined, plan: () => 'a' }, 'Option "limits" is missing: "plan" needs the limit of each plan, in place of "limit".'],
-  [{ plan: () => 'a' }, 'Option "limits" is missing: "plan" needs the limit of each plan'],
-  [{ limit: undefined, limits: { a: 5 } }, 'Option "plan" is missing: "limits" needs the plan of each request. Give e.g. plan: (req) =>'],
-])('plans without limits, and limits without plans: %#', (options, message) => {
+  [
+    { limit: undefined, plan: () => 'a' },
+    'Option "plans" is missing; "plan" needs it. Add the limit of each plan, such as plans: { free: 60, pro: 600 }.',
+  ],
+  [{ plan: () => 'a' }, 'Option "plans" is missing'],
+  [{ limit: undefined, plans: { a: 5 } }, 'Option "plan" is missing; with "plans", add plan: (req) => "free".'],
+])('plan without plans, and plans without plan: %#', (options, message) => {
   for (const make of [policy, guard])
     expect(thrownBy(() => make(options))).toMatchObject({ code: 'WEIR_MISSING_OPTION', message: expect.stringContaining(message) })
 })
@@ -221,7 +224,7 @@ describe('every function with options rejects options that it does not have, and
     tokenBucket,
     leakyBucket,
     concurrency,
-    growing,
+    escalating,
     calendar: (options) => calendar('day', options),
     memoryStore,
     ipcStore,
@@ -244,10 +247,10 @@ describe('every function with options rejects options that it does not have, and
 
   test("the message says which option was meant, and that the limit is the policy's", () => {
     expect(thrownBy(() => tokenBucket({ brust: 5 } as never)).message).toBe(
-      'Unknown option "brust". Did you mean "burst"? tokenBucket() has: burst, warmUp, maxDebt, soft.',
+      'Unknown option "brust". Did you mean "burst"? tokenBucket() has: burst, warmUp, maxDebt, earlyDrop.',
     )
     expect(thrownBy(() => (slidingWindow as (...given: unknown[]) => unknown)(10, '10 s')).message).toBe(
-      'Option "slidingWindow" is 10; it must be options such as { buckets: 60 }; "limit" and "interval" are options of the policy.',
+      'Option "slidingWindow" is 10; it must be options such as { subWindows: 60 }; "limit" and "interval" are options of the policy.',
     )
     expect(thrownBy(() => concurrency({ maxConcurrent: 5 } as never)).message).toContain('concurrency() has: lease, releaseOn.')
   })

@@ -46,8 +46,8 @@ const PERIODS = [
 ] as const
 
 const REQUESTS = [
-  { label: 'Admitted', index: 1, color: '--ok', fill: true },
-  { label: 'Refused', index: 2, color: '--no', fill: true },
+  { label: 'Allowed', index: 1, color: '--ok', fill: true },
+  { label: 'Rejected', index: 2, color: '--no', fill: true },
 ] as const
 const ROUND_TRIP = [{ label: 'Round trip', index: 3, color: '--accent', fill: true }] as const
 
@@ -85,20 +85,20 @@ function Overview({ view, live }: { view: View; live: Live }) {
 
 function Figures({ view }: { view: View }) {
   const [, , , roundTrip] = view.point
-  const [admitted, refused] = sumOf(view)
+  const [allowed, rejected] = sumOf(view)
   const blocked = view.policies.reduce((sum, { blocked, dryRun }) => sum + (dryRun === true ? 0 : blocked), 0)
-  const away = view.state === 'degraded'
+  const away = view.state === 'storeDown'
   const unsynced = view.policies.reduce((sum, policy) => sum + policy.unsynced, 0)
   const overshoot = Math.max(0, ...view.policies.map((policy) => policy.overshoot))
-  const all = admitted + refused
+  const all = allowed + rejected
   return (
     <section class="figures" aria-label="Now">
-      <Figure name="Admitted" value={rate(admitted)} unit={away ? 'requests / s, this node' : 'requests / s'} tone="ok" />
+      <Figure name="Allowed" value={rate(allowed)} unit={away ? 'requests / s, this node' : 'requests / s'} tone="ok" />
       <Figure
-        name="Refused"
-        value={rate(refused)}
-        unit={all > 0 ? `/ s · ${percent(refused / all)}` : '/ s'}
-        tone={refused > 0 ? 'no' : ''}
+        name="Rejected"
+        value={rate(rejected)}
+        unit={all > 0 ? `/ s · ${percent(rejected / all)}` : '/ s'}
+        tone={rejected > 0 ? 'no' : ''}
       />
       <Figure name="Blocked keys" value={count(blocked)} unit="" tone={blocked > 0 ? 'no' : ''} />
       <Figure name="Live nodes" value={count(view.nodeCount)} unit={away ? 'before the store went away' : ''} tone="" stale={away} />
@@ -120,9 +120,9 @@ function Figures({ view }: { view: View }) {
   )
 }
 
-/** Requests admitted and refused per second, of all nodes that have told. */
-function sumOf({ nodes }: View): readonly [admitted: number, refused: number] {
-  return [nodes.reduce((sum, { admittedRate }) => sum + admittedRate, 0), nodes.reduce((sum, { refusedRate }) => sum + refusedRate, 0)]
+/** Requests allowed and rejected per second, of all nodes that have told. */
+function sumOf({ nodes }: View): readonly [allowed: number, rejected: number] {
+  return [nodes.reduce((sum, { allowedRate }) => sum + allowedRate, 0), nodes.reduce((sum, { rejectedRate }) => sum + rejectedRate, 0)]
 }
 
 interface FigureProps {

@@ -46,12 +46,12 @@ export function moment(time: number): string {
   return new Date(time).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
 }
 
-/** Why a request was refused. */
+/** Why a request was rejected. */
 export const REASONS: Readonly<Record<string, string>> = {
   limit: 'Limit reached',
   cooldown: 'In its cooldown',
   blocked: 'Blocked by hand',
-  degraded: 'Without the store: no room in this node’s share',
+  storeDown: 'Without the store: no room in this node’s share',
   overflow: 'No room in the table of keys',
   denied: 'On the deny list',
   queue: 'Could not go in time, or the queue was full',

@@ -8,13 +8,13 @@ const STATES: Readonly<Record<string, { text: string; tone: string }>> = {
   local: { text: 'This process alone', tone: '' },
   connecting: { text: 'Connecting', tone: 'warn' },
   synced: { text: 'Synced', tone: 'ok' },
-  degraded: { text: 'Without the store', tone: 'no' },
+  storeDown: { text: 'Without the store', tone: 'no' },
   closed: { text: 'Closed', tone: 'warn' },
 }
 
 export function Header({ view, connected, signedIn }: { view: View | undefined; connected: boolean; signedIn: boolean }) {
   const state = STATES[view?.state ?? ''] ?? { text: 'Unknown', tone: '' }
-  const away = view?.nodes.filter(({ state: of }) => of === 'degraded').length ?? 0
+  const away = view?.nodes.filter(({ state: of }) => of === 'storeDown').length ?? 0
   return (
     <>
       <header>
@@ -47,15 +47,15 @@ export function Header({ view, connected, signedIn }: { view: View | undefined; 
           <b>This page has lost its server.</b> What it shows is old; it comes back by itself.
         </p>
       )}
-      {connected && view !== undefined && (view.state === 'degraded' || away > 0) && (
+      {connected && view !== undefined && (view.state === 'storeDown' || away > 0) && (
         <p class="banner no" role="alert">
           <b>
-            {view.state === 'degraded'
-              ? `The store has been away for ${span(Math.max(1_000, view.degradedFor))}.`
+            {view.state === 'storeDown'
+              ? `The store has been away for ${span(Math.max(1_000, view.storeDownMs))}.`
               : `${away} ${away === 1 ? 'node is' : 'nodes are'} without the store.`}
           </b>{' '}
           Requests are decided by what each node knows; counts are exchanged again when it answers.
-          {view.sync.lastError !== undefined && view.state === 'degraded' && <code>{view.sync.lastError}</code>}
+          {view.sync.lastError !== undefined && view.state === 'storeDown' && <code>{view.sync.lastError}</code>}
         </p>
       )}
     </>

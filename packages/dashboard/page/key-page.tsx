@@ -182,7 +182,7 @@ function Events({ events }: { events: readonly KeyEvent[] }) {
         <p class="soft">This process has heard of none.</p>
       ) : (
         <ol class="log">
-          {events.slice(0, 50).map(({ time, kind, policy, cause, for: ms }) => (
+          {events.slice(0, 50).map(({ time, kind, policy, cause, durationMs: ms }) => (
             <li key={`${time}${kind}${policy}`}>
               <time dateTime={new Date(time).toISOString()}>{clock(time)}</time>
               <span class={`dot ${kind === 'blocked' ? 'no' : 'ok'}`}>{kind}</span>

@@ -17,7 +17,7 @@ export function Keys({ view }: { view: View }) {
   const { said, act } = useActing()
   const found = useFound(search === '' ? undefined : search, view)
   const dry = new Set(view.policies.flatMap(({ name, dryRun }) => (dryRun === true ? [name] : [])))
-  const away = view.state === 'degraded'
+  const away = view.state === 'storeDown'
   const matches = ({ key }: { key: string }): boolean => search === '' || key.toLowerCase().includes(search.toLowerCase())
   const blocked = merge(view.blocked.filter(matches), found?.blocked ?? [])
   const top = view.top.filter(matches)
@@ -127,7 +127,7 @@ function KeyCell({ policy, name, note }: { policy: string; name: string; note: s
   )
 }
 
-/** Keys that are blocked: a dry run refuses nobody. */
+/** Keys that are blocked: a dry run rejects nobody. */
 function countOf({ policies }: View): number {
   return policies.reduce((sum, { blocked, dryRun }) => sum + (dryRun === true ? 0 : blocked), 0)
 }
@@ -147,12 +147,12 @@ function BlockedRow({ one, note, dryRun, actions, unblock }: BlockedRowProps) {
     await unblock()
     setBusy(false)
   }
-  const about = `${one.policy}${one.cause === 'manual' ? ', by hand' : ''}${dryRun ? ', a dry run: not refused' : ''}`
+  const about = `${one.policy}${one.cause === 'manual' ? ', by hand' : ''}${dryRun ? ', a dry run: not rejected' : ''}`
   return (
     <tr class={dryRun ? 'stale' : ''}>
       <KeyCell policy={about} name={one.key} note={note} />
       <td class="number" data-label="Time left">
-        {span(one.remaining)}
+        {span(one.remainingMs)}
       </td>
       {actions && (
         <td class="number">

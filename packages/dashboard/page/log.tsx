@@ -3,10 +3,10 @@ import { clock } from './format.ts'
 
 const TONES: Readonly<Record<string, string>> = {
   blocked: 'no',
-  degraded: 'no',
+  storeDown: 'no',
   overflow: 'warn',
   warning: 'warn',
-  recovered: 'ok',
+  storeUp: 'ok',
   unblocked: 'ok',
 }
 const SHOWN = 12

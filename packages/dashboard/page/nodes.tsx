@@ -5,7 +5,7 @@ import { percent, rate, span } from './format.ts'
 
 /** A node that was not heard of for so long is marked, in milliseconds; after four heartbeats it is gone. */
 const LATE = 3_000
-const STATES: Readonly<Record<string, string>> = { synced: 'synced', degraded: 'without store', local: 'alone' }
+const STATES: Readonly<Record<string, string>> = { synced: 'synced', storeDown: 'without store', local: 'alone' }
 
 export function Nodes({ view }: { view: View }) {
   const silent = view.nodeCount - view.nodes.length
@@ -25,10 +25,10 @@ export function Nodes({ view }: { view: View }) {
               Round trip
             </th>
             <th scope="col" class="number">
-              Admitted / s
+              Allowed / s
             </th>
             <th scope="col" class="number">
-              Refused / s
+              Rejected / s
             </th>
             <th scope="col" class="number">
               Share
@@ -68,21 +68,21 @@ function versionsOf(nodes: readonly NodeView[]): readonly string[] {
 }
 
 function Row({ node }: { node: NodeView }) {
-  const { state, age } = node
+  const { state, ageMs: age } = node
   const late = age > LATE
-  const tone = late || state === 'degraded' ? 'no' : state === 'synced' || state === 'local' ? 'ok' : 'warn'
+  const tone = late || state === 'storeDown' ? 'no' : state === 'synced' || state === 'local' ? 'ok' : 'warn'
   return (
     <tr class={node.stale ? 'stale' : ''}>
       <th scope="row">
         <span class="name">{node.label}</span>
         {node.self && <span class="tag">this one</span>}
         <span class="rule" title={node.node}>
-          {node.node.slice(0, 4)} · up {span(node.uptime)}
+          {node.node.slice(0, 4)} · up {span(node.uptimeMs)}
           {node.rules !== undefined && ` · rules ${versionOf(node)}`}
         </span>
-        {node.rules?.refused !== undefined && (
+        {node.rules?.rejected !== undefined && (
           <span class="rule no">
-            refused version {node.rules.refused.version ?? '?'}: {visible(node.rules.refused.problem)}
+            rejected version {node.rules.rejected.version ?? '?'}: {visible(node.rules.rejected.problem)}
           </span>
         )}
         {node.rules?.away !== undefined && <span class="rule no">rules can't be read: {visible(node.rules.away)}</span>}
@@ -94,13 +94,13 @@ function Row({ node }: { node: NodeView }) {
         {node.self ? '–' : span(age)}
       </td>
       <td class="number" data-label="Round trip">
-        {state === 'local' ? '–' : span(node.roundTrip)}
+        {state === 'local' ? '–' : span(node.roundTripMs)}
       </td>
-      <td class="number" data-label="Admitted / s">
-        {rate(node.admittedRate)}
+      <td class="number" data-label="Allowed / s">
+        {rate(node.allowedRate)}
       </td>
-      <td class="number" data-label="Refused / s">
-        {rate(node.refusedRate)}
+      <td class="number" data-label="Rejected / s">
+        {rate(node.rejectedRate)}
       </td>
       <td class="number" data-label="Share">
         {percent(node.share)}

@@ -16,7 +16,7 @@ export function Policies({ view }: { view: View }) {
               Units / s
             </th>
             <th scope="col" class="number">
-              Refusals / s
+              Rejections / s
             </th>
             <th scope="col" class="number">
               Keys
@@ -51,7 +51,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
         <span class="name">{policy.name}</span>
         {policy.dryRun === true && <span class="tag">dry run</span>}
         <span class="rule">
-          {rule(policy.limit, policy.interval)}
+          {rule(policy.limit, policy.intervalMs)}
           {means(policy)}
         </span>
       </th>
@@ -69,11 +69,11 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
         {policy.waiting > 0 && <Waiting policy={policy} view={view} />}
       </td>
       <td class="number ok" data-label="Units / s">
-        {rate(policy.admittedRate)}
-        {policy.interval === 0 && <span class="rule">{count(policy.inFlight)} in flight</span>}
+        {rate(policy.allowedRate)}
+        {policy.intervalMs === 0 && <span class="rule">{count(policy.inFlight)} in flight</span>}
       </td>
-      <td class={`number ${policy.refusedRate > 0 ? 'no' : 'soft'}`} data-label="Refusals / s">
-        {rate(policy.refusedRate)}
+      <td class={`number ${policy.rejectedRate > 0 ? 'no' : 'soft'}`} data-label="Rejections / s">
+        {rate(policy.rejectedRate)}
       </td>
       <td class="number" data-label="Keys">
         {keys === undefined ? '–' : count(keys)}
@@ -85,7 +85,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
       </td>
       <td class="number" data-label="Unsynced">
         {count(policy.unsynced)}
-        {policy.held > 0 && <span class="rule">{count(Math.round(policy.held))} held ahead</span>}
+        {policy.leased > 0 && <span class="rule">{count(Math.round(policy.leased))} held ahead</span>}
       </td>
       <td class={`number ${policy.overshoot > 0.1 ? 'no' : ''}`} data-label="Overshoot">
         {percent(policy.overshoot)}
@@ -98,7 +98,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
 /** Keys that are named of those that requests wait for. */
 const NAMED = 3
 
-function Waiting({ policy: { name, waiting, longestWait }, view }: { policy: PolicyView; view: View }) {
+function Waiting({ policy: { name, waiting, longestWaitMs: longestWait }, view }: { policy: PolicyView; view: View }) {
   const keys = view.waiting.filter(({ policy }) => policy === name).slice(0, NAMED)
   return (
     <span class="rule">

@@ -1,12 +1,12 @@
 import type { View } from '../src/protocol.ts'
 import { count, percent, REASONS, rate } from './format.ts'
 
-/** Why requests are refused. */
+/** Why requests are rejected. */
 export function Reasons({ view }: { view: View }) {
-  const refused = view.reasons.reduce((sum, { rate: each }) => sum + each, 0)
+  const rejected = view.reasons.reduce((sum, { rate: each }) => sum + each, 0)
   return (
     <section class="panel" aria-labelledby="reasons">
-      <h2 id="reasons">Why requests are refused</h2>
+      <h2 id="reasons">Why requests are rejected</h2>
       {view.reasons.length === 0 ? (
         <p class="soft">None was since these nodes began.</p>
       ) : (
@@ -33,7 +33,7 @@ export function Reasons({ view }: { view: View }) {
                   {rate(one.rate)}
                 </td>
                 <td class="number" data-label="Part">
-                  {refused > 0 ? percent(one.rate / refused) : '–'}
+                  {rejected > 0 ? percent(one.rate / rejected) : '–'}
                 </td>
                 <td class="number" data-label="Since the nodes began">
                   {count(one.total)}

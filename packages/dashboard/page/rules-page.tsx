@@ -141,9 +141,9 @@ function VersionOf({ node }: { node: NodeView }) {
     <>
       {versionOf(node)}
       {rules.from === 'file' && <span class="tag">from its file of the last good ones</span>}
-      {rules.refused !== undefined && (
+      {rules.rejected !== undefined && (
         <span class="rule no text">
-          refused version {rules.refused.version ?? '?'}: {visible(rules.refused.problem)}
+          rejected version {rules.rejected.version ?? '?'}: {visible(rules.rejected.problem)}
         </span>
       )}
       {rules.away !== undefined && <span class="rule no text">can't read the source: {visible(rules.away)}</span>}
@@ -294,43 +294,43 @@ function Next({ next, view: { judged } }: { next: NonNullable<RulesFound['next']
               <tr>
                 <th scope="col">Policy to come</th>
                 <th scope="col" class="number">
-                  Would admit
+                  Would allow
                 </th>
                 <th scope="col" class="number">
-                  Would refuse
+                  Would reject
                 </th>
               </tr>
             </thead>
             <tbody>
-              {judged.policies.map(({ name, admitted, refused }) => (
+              {judged.policies.map(({ name, allowed, rejected }) => (
                 <tr key={name}>
                   <th scope="row">
                     <span class="name">{visible(name)}</span>
                   </th>
-                  <td class="number" data-label="Would admit">
-                    {count(admitted)}
+                  <td class="number" data-label="Would allow">
+                    {count(allowed)}
                   </td>
-                  <td class={`number ${refused > 0 ? 'no' : 'soft'}`} data-label="Would refuse">
-                    {count(refused)}
+                  <td class={`number ${rejected > 0 ? 'no' : 'soft'}`} data-label="Would reject">
+                    {count(rejected)}
                   </td>
                 </tr>
               ))}
             </tbody>
           </table>
           {judged.keys.length === 0 ? (
-            <p class="soft">They would have refused no key.</p>
+            <p class="soft">They would have rejected no key.</p>
           ) : (
             <table>
               <thead>
                 <tr>
                   <th scope="col">Key</th>
                   <th scope="col" class="number">
-                    Times refused
+                    Times rejected
                   </th>
                 </tr>
               </thead>
               <tbody>
-                {judged.keys.slice(0, KEYS_SHOWN).map(({ policy, key, refused }) => (
+                {judged.keys.slice(0, KEYS_SHOWN).map(({ policy, key, rejected }) => (
                   <tr key={`${policy} ${key}`}>
                     <th scope="row">
                       <a class="key" href={addressOf(key)} title={keyName(key)}>
@@ -338,8 +338,8 @@ function Next({ next, view: { judged } }: { next: NonNullable<RulesFound['next']
                       </a>
                       <span class="rule">{visible(policy)}</span>
                     </th>
-                    <td class="number" data-label="Times refused">
-                      {count(refused)}
+                    <td class="number" data-label="Times rejected">
+                      {count(rejected)}
                     </td>
                   </tr>
                 ))}

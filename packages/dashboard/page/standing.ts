@@ -2,20 +2,20 @@ import type { Found, View } from '../src/protocol.ts'
 import { span } from './format.ts'
 
 const TEXTS: Readonly<Record<string, string>> = {
-  ok: 'would be admitted',
+  ok: 'would be allowed',
   limit: 'at its limit',
   cooldown: 'exceeded its limit',
   blocked: 'blocked by hand',
-  degraded: 'refused while the store is away',
+  storeDown: 'rejected while the store is away',
   overflow: 'without room in the table',
 }
 
-/** What would become of a key's next request, in words. In a dry run nothing is refused. */
-export function standing({ reason, retryAfter, dryRun }: Found['parts'][number]): { readonly text: string; readonly tone: string } {
-  const left = retryAfter > 0 ? `, ${span(retryAfter)} left` : ''
+/** What would become of a key's next request, in words. In a dry run nothing is rejected. */
+export function standing({ reason, retryAfterMs, dryRun }: Found['parts'][number]): { readonly text: string; readonly tone: string } {
+  const left = retryAfterMs > 0 ? `, ${span(retryAfterMs)} left` : ''
   const text = (TEXTS[reason] ?? reason) + left
   if (reason === 'ok') return { text, tone: 'ok' }
-  return dryRun ? { text: `${text}; admitted, as this is a dry run`, tone: 'warn' } : { text, tone: 'no' }
+  return dryRun ? { text: `${text}; allowed, as this is a dry run`, tone: 'warn' } : { text, tone: 'no' }
 }
 
 /** What a key has used: what nodes have told together is more than the limit after an overshoot, where this node sees no more than nothing left. */

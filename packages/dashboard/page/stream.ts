@@ -15,7 +15,7 @@ export interface Live {
   readonly signedIn: boolean
 }
 
-/** Follows the server's stream, and comes back by itself when it ends: a restart, a lost network, a refusal that passes. */
+/** Follows the server's stream, and comes back by itself when it ends: a restart, a lost network, a rejection that passes. */
 export function follow(changed: (live: Live) => void): () => void {
   let live: Live = { view: undefined, points: [], earlier: [], connected: false, signedIn: false }
   let build: string | undefined

@@ -93,14 +93,14 @@ export function act(
 function find(throttler: DashboardThrottler, keys: KeyMemory, given: string): Found {
   const key = countedBy(throttler, given)
   const time = Date.now()
-  const parts = throttler.peek(given, 1).parts.flatMap(({ policy, key: counted, limit: own, remaining, reason, retryAfter }) => {
+  const parts = throttler.peek(given, 1).parts.flatMap(({ policy, key: counted, limit: own, remaining, reason, retryAfterMs }) => {
     // A policy with one key for all has nothing to do with what was looked for.
     if (policy === undefined || counted !== key) return []
     const limit = policy.algorithm.most?.(own) ?? own
     const { name, dryRun } = policy
     // Of a blocked key nothing is left, whatever it has used.
     if (reason === 'ok' || reason === 'limit') keys.follow(name, key, Math.max(0, limit - remaining), time)
-    return [{ policy: name, key, limit, remaining, reason, retryAfter, dryRun, samples: keys.samples(name, key) }]
+    return [{ policy: name, key, limit, remaining, reason, retryAfterMs, dryRun, samples: keys.samples(name, key) }]
   })
   const blocked = key === '' ? [] : snapshot(throttler, { contains: key, blocked: 50, top: 0 }).blocked
   return { key, parts, blocked, events: keys.events(key), note: keys.note(key) }

@@ -117,8 +117,8 @@ export class Dashboard {
     if (name === 'events' && method === 'GET') return this.#open(visit)
     // Relative, so that it is right whatever a proxy has cut off. The page's own addresses need the slash.
     if (name !== '') return answer(response, 302, 'See there.\n', { Location: `./${encodeURI(decode(name))}/` })
-    const grant = await this.#gate.admit(visit, 'view')
-    if (grant === undefined) this.#gate.refuse(visit, 'page')
+    const grant = await this.#gate.allow(visit, 'view')
+    if (grant === undefined) this.#gate.reject(visit, 'page')
     else this.#page(visit)
   }
 
@@ -146,8 +146,8 @@ export class Dashboard {
     const { request, response } = visit
     // Other sites can't read it, but they could take all the places.
     if (isFromElsewhere(request)) return json(response, 403, { error: 'Not allowed from another site.' })
-    const grant = await this.#gate.admit(visit, 'view')
-    if (grant === undefined) return this.#gate.refuse(visit, 'data')
+    const grant = await this.#gate.allow(visit, 'view')
+    if (grant === undefined) return this.#gate.reject(visit, 'data')
     const actions = await this.#mayAct(visit)
     // Whatever was waited for: nothing is waited for from here on, so that the places are counted right.
     if (response.destroyed || request.socket.destroyed || response.headersSent) return
@@ -158,15 +158,15 @@ export class Dashboard {
   }
 
   async #mayAct(visit: Visit): Promise<boolean> {
-    return this.#options.actions && (await this.#gate.admit(visit, 'act')) !== undefined
+    return this.#options.actions && (await this.#gate.allow(visit, 'act')) !== undefined
   }
 
   async #act(visit: Visit, name: ActionName): Promise<void> {
     const { request, response } = visit
     const access: Access = name === 'find' || name === 'rules' ? 'view' : 'act'
     if ((access === 'act' && !this.#options.actions) || !isOwnAction(request)) return json(response, 403, { error: 'Not allowed.' })
-    const grant: Grant | undefined = await this.#gate.admit(visit, access)
-    if (grant === undefined) return this.#gate.refuse(visit, 'data')
+    const grant: Grant | undefined = await this.#gate.allow(visit, access)
+    if (grant === undefined) return this.#gate.reject(visit, 'data')
     try {
       const action = await readAction(request)
       if (name === 'rules') return json(response, 200, await this.#rules.find(action.key, action.from))

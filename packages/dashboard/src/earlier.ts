@@ -11,19 +11,19 @@ export function earlier(nodes: readonly ClusterNode[], time: number): Point[] {
   const self = nodes.find((node) => node.self)?.requests.history
   if (self === undefined) return []
   const { slot, ended } = self
-  const length = Math.max(0, ...nodes.map(({ requests }) => requests.history.admitted.length))
-  const admitted = new Array<number>(length).fill(0)
-  const refused = new Array<number>(length).fill(0)
-  for (const { age, requests } of nodes) {
+  const length = Math.max(0, ...nodes.map(({ requests }) => requests.history.allowed.length))
+  const allowed = new Array<number>(length).fill(0)
+  const rejected = new Array<number>(length).fill(0)
+  for (const { ageMs: age, requests } of nodes) {
     const { history } = requests
     const shift = Math.round((age + history.ended - ended) / slot)
-    for (const [i, count] of history.admitted.entries()) {
+    for (const [i, count] of history.allowed.entries()) {
       const at = i + shift
       if (at < 0 || at >= length) continue
-      admitted[at] = (admitted[at] as number) + count
-      refused[at] = (refused[at] as number) + (history.refused[i] ?? 0)
+      allowed[at] = (allowed[at] as number) + count
+      rejected[at] = (rejected[at] as number) + (history.rejected[i] ?? 0)
     }
   }
   const seconds = slot / 1_000
-  return admitted.map((count, i): Point => [time - ended - i * slot, count / seconds, (refused[i] as number) / seconds, null]).reverse()
+  return allowed.map((count, i): Point => [time - ended - i * slot, count / seconds, (rejected[i] as number) / seconds, null]).reverse()
 }

@@ -25,10 +25,12 @@ export class KeyMemory {
       if (this.#events.length > EVENTS) this.#events.shift()
     }
     this.#offs = [
-      throttler.on('blocked', ({ policy, key, cause, for: ms }) => {
-        add(key, { time: Date.now(), kind: 'blocked', policy, cause, for: ms })
+      throttler.on('blocked', ({ policy, key, cause, durationMs: ms }) => {
+        add(key, { time: Date.now(), kind: 'blocked', policy, cause, durationMs: ms })
       }),
-      throttler.on('unblocked', ({ policy, key, cause }) => add(key, { time: Date.now(), kind: 'unblocked', policy, cause, for: 0 })),
+      throttler.on('unblocked', ({ policy, key, cause }) =>
+        add(key, { time: Date.now(), kind: 'unblocked', policy, cause, durationMs: 0 }),
+      ),
     ]
   }
 

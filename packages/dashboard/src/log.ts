@@ -23,7 +23,7 @@ export class Log {
       changed()
     }
     this.#offs = [
-      throttler.on('blocked', ({ policy, key, cause, for: ms }) => {
+      throttler.on('blocked', ({ policy, key, cause, durationMs: ms }) => {
         const why = cause === 'manual' ? 'by hand' : cause === 'remote' ? 'told by the store' : 'over its limit'
         add('blocked', `${short(key)} in ${policy} for ${span(ms)}, ${why}`)
       }),
@@ -31,11 +31,11 @@ export class Log {
         const why = cause === 'manual' ? 'by hand' : cause === 'remote' ? 'told by the store' : 'its time was over'
         add('unblocked', `${short(key)} in ${policy}, ${why}`)
       }),
-      throttler.on('degraded', ({ cause }) => add('degraded', `The store is away: ${messageOf(cause)}`)),
-      throttler.on('recovered', ({ after }) => add('recovered', `The store answers again, after ${(after / 1_000).toFixed(1)} s`)),
+      throttler.on('storeDown', ({ cause }) => add('storeDown', `The store is away: ${messageOf(cause)}`)),
+      throttler.on('storeUp', ({ durationMs: after }) => add('storeUp', `The store answers again, after ${(after / 1_000).toFixed(1)} s`)),
       throttler.on('overflow', ({ policy, maxKeys }) => add('overflow', `${policy} has no room for more than ${maxKeys} keys`)),
       throttler.on('nodes', ({ nodes, before }) => add('nodes', `${nodes} live ${nodes === 1 ? 'node' : 'nodes'}, before ${before}`)),
-      throttler.on('rules', ({ version, before, by, why }) => {
+      throttler.on('rulesApplied', ({ version, before, by, why }) => {
         const who = by === undefined ? '' : `, by ${visible(by)}`
         add(
           'rules',

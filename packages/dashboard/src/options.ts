@@ -6,7 +6,7 @@ import type { PasswordAccess } from './access/password.ts'
 export type Access = 'view' | 'act'
 
 /**
- * Whether the sender of a request may do this. Exactly `true` lets in, or a promise of it within a second; all else refuses, also
+ * Whether the sender of a request may do this. Exactly `true` lets in, or a promise of it within a second; all else rejects, also
  * an error. Asked with each request, and every ten minutes for a dashboard that stays open.
  */
 export type AuthorizeFunction<Request = IncomingMessage> = (request: Request, access: Access) => boolean | Promise<boolean>

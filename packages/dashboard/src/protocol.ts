@@ -1,20 +1,20 @@
 import type {
   BlockedKey,
   ClusterNode,
-  KeyRefusals,
+  KeyRejections,
   KeyUsage,
   PolicySnapshot,
-  RequestRefusal,
+  RequestRejection,
   RulesVersion,
   SyncSnapshot,
   WaitingKey,
 } from '@weir/core/inspect'
 
 /** One policy of the cluster. What is not a rate is as the answering node knows it. */
-export interface PolicyView extends Partial<Omit<PolicySnapshot, 'admitted' | 'refused' | 'blocks' | 'share'>> {
+export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 'rejected' | 'blocks' | 'share'>> {
   readonly name: string
   readonly limit: number
-  readonly interval: number
+  readonly intervalMs: number
   /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
   /** Units that a key may take at once after rest: the limit, or what a bucket holds. */
@@ -25,47 +25,50 @@ export interface PolicyView extends Partial<Omit<PolicySnapshot, 'admitted' | 'r
   readonly inFlight: number
   /** Requests of all nodes that wait for it, and for how many milliseconds the one has that came first. */
   readonly waiting: number
-  readonly longestWait: number
+  readonly longestWaitMs: number
   /** Units of all nodes that their store does not know of yet. */
   readonly unsynced: number
   /** Units that nodes hold ahead of requests, all together. */
-  readonly held: number
+  readonly leased: number
   readonly overshoot: number
   /** Units beyond what a bucket holds, of the key that owes most, by the node that knows of most. */
   readonly debt: number
-  /** Units and refusals per second, of all nodes. */
-  readonly admittedRate: number
-  readonly refusedRate: number
+  /** Units and rejections per second, of all nodes. */
+  readonly allowedRate: number
+  readonly rejectedRate: number
 }
 
 export interface NodeView
-  extends Pick<ClusterNode, 'node' | 'label' | 'self' | 'state' | 'age' | 'uptime' | 'roundTrip' | 'failures' | 'clockOffset' | 'rules'> {
+  extends Pick<
+    ClusterNode,
+    'node' | 'label' | 'self' | 'state' | 'ageMs' | 'uptimeMs' | 'roundTripMs' | 'failures' | 'clockOffsetMs' | 'rules'
+  > {
   /** Requests per second. */
-  readonly admittedRate: number
-  readonly refusedRate: number
+  readonly allowedRate: number
+  readonly rejectedRate: number
   /** Whether it has not told of itself for so long that its figures are old. */
   readonly stale: boolean
   readonly unsynced: number
-  /** This node's part of what the cluster admits just now. */
+  /** This node's part of what the cluster allows just now. */
   readonly share: number
 }
 
-/** One of the most used keys, with what the nodes have admitted of it together. */
+/** One of the most used keys, with what the nodes have allowed of it together. */
 export type TopKey = Omit<KeyUsage, 'own'>
 
 /** A moment of the charts: milliseconds since the Unix epoch, requests per second and milliseconds, null where they are not known. */
-export type Point = readonly [time: number, admitted: number | null, refused: number | null, roundTrip: number | null]
+export type Point = readonly [time: number, allowed: number | null, rejected: number | null, roundTrip: number | null]
 
-/** Why requests are refused: how many per second, and how many since the live nodes began. */
+/** Why requests are rejected: how many per second, and how many since the live nodes began. */
 export interface ReasonView {
-  readonly reason: RequestRefusal
+  readonly reason: RequestRejection
   readonly rate: number
   readonly total: number
 }
 
 export interface LogEntry {
   readonly time: number
-  readonly kind: 'blocked' | 'unblocked' | 'degraded' | 'recovered' | 'overflow' | 'nodes' | 'rules' | 'warning'
+  readonly kind: 'blocked' | 'unblocked' | 'storeDown' | 'storeUp' | 'overflow' | 'nodes' | 'rules' | 'warning'
   readonly text: string
 }
 
@@ -74,7 +77,7 @@ export interface View {
   readonly time: number
   readonly node: string
   readonly state: string
-  readonly degradedFor: number
+  readonly storeDownMs: number
   /** Live nodes, those included that have not told of themselves yet. */
   readonly nodeCount: number
   readonly actions: boolean
@@ -89,11 +92,11 @@ export interface View {
   readonly blocked: readonly BlockedKey[]
   readonly sync: SyncSnapshot
   readonly log: readonly LogEntry[]
-  /** What rules to come would have done at the nodes that judge by them: units admitted and requests refused since they began. */
+  /** What rules to come would have done at the nodes that judge by them: units allowed and requests rejected since they began. */
   readonly judged: {
-    readonly policies: readonly { readonly name: string; readonly admitted: number; readonly refused: number }[]
-    /** Most often refused first. */
-    readonly keys: readonly KeyRefusals[]
+    readonly policies: readonly { readonly name: string; readonly allowed: number; readonly rejected: number }[]
+    /** Most often rejected first. */
+    readonly keys: readonly KeyRejections[]
   }
   /** Of the keys in the lists. */
   readonly notes: Readonly<Record<string, string>>
@@ -120,8 +123,8 @@ export interface Found {
     readonly remaining: number
     readonly reason: string
     /** Milliseconds. */
-    readonly retryAfter: number
-    /** Whether the policy refuses nothing. */
+    readonly retryAfterMs: number
+    /** Whether the policy rejects nothing. */
     readonly dryRun: boolean
     /** How much of the limit was used, while a dashboard was open: ten minutes at most, oldest first. */
     readonly samples: readonly Sample[]
@@ -146,7 +149,7 @@ export interface KeyEvent {
   readonly policy: string
   readonly cause: string
   /** Milliseconds that the block was to last; 0 for its end. */
-  readonly for: number
+  readonly durationMs: number
 }
 
 /** A policy as it was written, each option as a text. */

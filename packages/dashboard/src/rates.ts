@@ -1,8 +1,8 @@
-import type { ClusterNode, RequestRefusal } from '@weir/core/inspect'
+import type { ClusterNode, RequestRejection } from '@weir/core/inspect'
 
 export interface Rate {
-  readonly admitted: number
-  readonly refused: number
+  readonly allowed: number
+  readonly rejected: number
 }
 
 type Sums = ReadonlyMap<string, number>
@@ -29,7 +29,7 @@ export class Rates {
     this.#now = now
     const live = new Set<string>()
     for (const told of nodes) {
-      const { node, age } = told
+      const { node, ageMs: age } = told
       live.add(node)
       const at = now - age
       const before = this.#seen.get(node)
@@ -49,16 +49,16 @@ export class Rates {
   ofNode(node: string): Rate {
     const seen = this.#seen.get(node)
     const read = (name: string): number => (seen === undefined || this.#isStale(seen) ? 0 : (seen.rates.get(name) ?? 0))
-    return { admitted: read('admitted'), refused: read('refused') }
+    return { allowed: read('allowed'), rejected: read('rejected') }
   }
 
-  /** Units admitted and requests refused by one policy, all nodes together. */
+  /** Units allowed and requests rejected by one policy, all nodes together. */
   ofPolicy(policy: string): Rate {
-    return { admitted: this.#sum(`units ${policy}`), refused: this.#sum(`refused ${policy}`) }
+    return { allowed: this.#sum(`units ${policy}`), rejected: this.#sum(`rejected ${policy}`) }
   }
 
-  /** Requests refused for one reason, all nodes together. */
-  ofReason(reason: RequestRefusal): number {
+  /** Requests rejected for one reason, all nodes together. */
+  ofReason(reason: RequestRejection): number {
     return this.#sum(`because ${reason}`)
   }
 
@@ -75,20 +75,20 @@ export class Rates {
 
 /** Of a node that has told once, what came in the last quarter of a minute that it remembers. */
 function remembered({ requests: { history } }: ClusterNode): Sums {
-  if (history.admitted.length === 0) return new Map()
+  if (history.allowed.length === 0) return new Map()
   const each = (counts: readonly number[]): number => ((counts[0] ?? 0) / history.slot) * 1_000
   return new Map([
-    ['admitted', each(history.admitted)],
-    ['refused', each(history.refused)],
+    ['allowed', each(history.allowed)],
+    ['rejected', each(history.rejected)],
   ])
 }
 
 function sumsOf({ requests, policies }: ClusterNode): Sums {
   const sums = new Map<string, number>()
-  sums.set('admitted', requests.admitted)
-  sums.set('refused', requests.refused)
+  sums.set('allowed', requests.allowed)
+  sums.set('rejected', requests.rejected)
   for (const [reason, count] of Object.entries(requests.reasons)) sums.set(`because ${reason}`, count)
-  for (const { name, admitted, refused } of policies) sums.set(`units ${name}`, admitted).set(`refused ${name}`, refused)
+  for (const { name, allowed, rejected } of policies) sums.set(`units ${name}`, allowed).set(`rejected ${name}`, rejected)
   return sums
 }
 

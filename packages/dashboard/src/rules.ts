@@ -36,8 +36,8 @@ export class Rules {
   }
 
   #list(followed: FollowedRules): Promise<readonly RulesVersion[]> {
-    const { digest, refused } = followed.status
-    const of = JSON.stringify([digest, refused])
+    const { digest, rejected } = followed.status
+    const of = JSON.stringify([digest, rejected])
     const now = Date.now()
     const known = this.#versions
     if (known !== undefined && known.of === of && now < known.until) return known.list

@@ -150,7 +150,7 @@ export class Stream {
   /** Other nodes tell what they remember some moments after somebody began to look, and each of them more four times a minute. */
   #tellEarlier(time: number): void {
     const nodes = cluster(this.#throttler)
-    const known = nodes.map(({ node, requests: { history } }) => `${node} ${history.admitted.length}`).join()
+    const known = nodes.map(({ node, requests: { history } }) => `${node} ${history.allowed.length}`).join()
     const slot = Math.floor(time / (nodes[0]?.requests.history.slot ?? 1))
     const told = `${slot} ${known}`
     if (told === this.#told) return

@@ -1,11 +1,11 @@
-import type { ClusterNode, KeyRefusals, RequestRefusal, Snapshot, WaitingKey } from '@weir/core/inspect'
+import type { ClusterNode, KeyRejections, RequestRejection, Snapshot, WaitingKey } from '@weir/core/inspect'
 import type { LogEntry, NodeView, PolicyView, ReasonView, TopKey, View } from './protocol.ts'
 import { type Rates, STALE } from './rates.ts'
 
 /** Keys of one policy: a large limit would hide the others. */
 const MOST_TOP = 25
 const MOST_WAITING = 25
-const MOST_REFUSED = 100
+const MOST_REJECTED = 100
 /** Begins the names of policies that are only judged. */
 const NEXT = 'next:'
 
@@ -24,8 +24,8 @@ export function makeView(
 ): View {
   const policies = policyViews(snapshot, nodes, rates)
   const nodeList = nodeViews(nodes, rates)
-  const admitted = sum(nodeList.map(({ admittedRate }) => admittedRate))
-  const refused = sum(nodeList.map(({ refusedRate }) => refusedRate))
+  const allowed = sum(nodeList.map(({ allowedRate }) => allowedRate))
+  const rejected = sum(nodeList.map(({ rejectedRate }) => rejectedRate))
   const { time, actions, log, note, settled } = about
   // Others tell of themselves some moments after somebody began to look: until then nobody knows how many requests there are.
   const known = settled || (nodes.length >= snapshot.nodes && nodes.every(({ node }) => rates.knows(node)))
@@ -36,9 +36,9 @@ export function makeView(
     log,
     node: snapshot.node,
     state: snapshot.state,
-    degradedFor: snapshot.degradedFor,
+    storeDownMs: snapshot.storeDownMs,
     nodeCount: Math.max(snapshot.nodes, nodes.length),
-    point: [time, known ? admitted : null, known ? refused : null, Math.max(...nodes.map(({ roundTrip }) => roundTrip))],
+    point: [time, known ? allowed : null, known ? rejected : null, Math.max(...nodes.map(({ roundTripMs: roundTrip }) => roundTrip))],
     reasons: reasonViews(nodes, rates),
     policies,
     nodes: nodeList,
@@ -53,7 +53,7 @@ export function makeView(
 
 /** Most frequent first. */
 function reasonViews(nodes: readonly ClusterNode[], rates: Rates): ReasonView[] {
-  const reasons = Object.keys(nodes[0]?.requests.reasons ?? {}) as RequestRefusal[]
+  const reasons = Object.keys(nodes[0]?.requests.reasons ?? {}) as RequestRejection[]
   return reasons
     .map((reason) => ({ reason, rate: rates.ofReason(reason), total: sum(nodes.map(({ requests }) => requests.reasons[reason])) }))
     .filter(({ total }) => total > 0)
@@ -65,27 +65,40 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
   const views = new Map<string, PolicyView>()
   for (const { policies, self } of nodes) {
     for (const policy of policies) {
-      const { name, limit, interval, algorithm, capacity, blocked, inFlight, waiting, longestWait, unsynced, held, overshoot, debt } =
-        policy
+      const {
+        name,
+        limit,
+        intervalMs: interval,
+        algorithm,
+        capacity,
+        blocked,
+        inFlight,
+        waiting,
+        longestWaitMs: longestWait,
+        unsynced,
+        leased: held,
+        overshoot,
+        debt,
+      } = policy
       const before = views.get(name)
-      const { admitted, refused } = rates.ofPolicy(name)
+      const { allowed, rejected } = rates.ofPolicy(name)
       views.set(name, {
         ...own.get(name),
         name,
         limit: before?.limit ?? limit,
-        interval,
+        intervalMs: interval,
         algorithm,
         capacity: before?.capacity ?? capacity,
         blocked: blockedKeys(own.get(name), before?.blocked, blocked, self),
         inFlight: (before?.inFlight ?? 0) + inFlight,
         waiting: (before?.waiting ?? 0) + waiting,
-        longestWait: Math.max(before?.longestWait ?? 0, longestWait),
+        longestWaitMs: Math.max(before?.longestWaitMs ?? 0, longestWait),
         unsynced: (before?.unsynced ?? 0) + unsynced,
-        held: (before?.held ?? 0) + held,
+        leased: (before?.leased ?? 0) + held,
         overshoot: Math.max(before?.overshoot ?? 0, overshoot),
         debt: Math.max(before?.debt ?? 0, debt),
-        admittedRate: admitted,
-        refusedRate: refused,
+        allowedRate: allowed,
+        rejectedRate: rejected,
       })
     }
   }
@@ -102,35 +115,35 @@ function blockedKeys(own: Snapshot['policies'][number] | undefined, before: numb
 }
 
 function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
-  const all = sum(nodes.map(({ node }) => rates.ofNode(node).admitted))
+  const all = sum(nodes.map(({ node }) => rates.ofNode(node).allowed))
   return nodes
-    .map(({ node, label, self, state, age, uptime, roundTrip, failures, clockOffset, policies, rules }) => {
-      const { admitted, refused } = rates.ofNode(node)
+    .map(({ node, label, self, state, ageMs, uptimeMs, roundTripMs, failures, clockOffsetMs, policies, rules }) => {
+      const { allowed, rejected } = rates.ofNode(node)
       const unsynced = sum(policies.map((policy) => policy.unsynced))
-      const share = all > 0 ? admitted / all : 0
+      const share = all > 0 ? allowed / all : 0
       return {
         node,
         label,
         self,
         state,
-        age,
-        uptime,
-        roundTrip,
+        ageMs,
+        uptimeMs,
+        roundTripMs,
         failures,
-        clockOffset,
+        clockOffsetMs,
         rules,
-        admittedRate: admitted,
-        refusedRate: refused,
+        allowedRate: allowed,
+        rejectedRate: rejected,
         unsynced,
         share,
-        stale: !self && age > STALE,
+        stale: !self && ageMs > STALE,
       }
     })
     .sort((a, b) => (a.label < b.label ? -1 : 1))
 }
 
 /**
- * Of each key that a node counts among its most used: what the nodes that told of it have admitted together, or what one
+ * Of each key that a node counts among its most used: what the nodes that told of it have allowed together, or what one
  * of them knows where that is more. Both are lower bounds of the truth.
  */
 function topKeys(snapshot: Snapshot, nodes: readonly ClusterNode[], policies: readonly PolicyView[]): TopKey[] {
@@ -166,21 +179,21 @@ function waitingKeys(snapshot: Snapshot, nodes: readonly ClusterNode[]): Waiting
   return [...found.values()].sort((a, b) => b.longest - a.longest).slice(0, MOST_WAITING)
 }
 
-/** What the nodes have told of rules to come. Of a key it is a lower bound: nodes tell of those that they would refuse most often. */
+/** What the nodes have told of rules to come. Of a key it is a lower bound: nodes tell of those that they would reject most often. */
 function judgedBy(nodes: readonly ClusterNode[]): View['judged'] {
-  const policies = new Map<string, { name: string; admitted: number; refused: number }>()
-  for (const { name: whole, admitted, refused } of nodes.flatMap((node) => node.policies)) {
+  const policies = new Map<string, { name: string; allowed: number; rejected: number }>()
+  for (const { name: whole, allowed, rejected } of nodes.flatMap((node) => node.policies)) {
     if (!whole.startsWith(NEXT)) continue
     const name = whole.slice(NEXT.length)
     const before = policies.get(name)
-    policies.set(name, { name, admitted: admitted + (before?.admitted ?? 0), refused: refused + (before?.refused ?? 0) })
+    policies.set(name, { name, allowed: allowed + (before?.allowed ?? 0), rejected: rejected + (before?.rejected ?? 0) })
   }
-  const keys = new Map<string, KeyRefusals>()
-  for (const { policy, key, refused } of nodes.flatMap(({ wouldRefuse }) => wouldRefuse)) {
+  const keys = new Map<string, KeyRejections>()
+  for (const { policy, key, rejected } of nodes.flatMap(({ wouldReject }) => wouldReject)) {
     const id = JSON.stringify([policy, key])
-    keys.set(id, { policy: policy.slice(NEXT.length), key, refused: refused + (keys.get(id)?.refused ?? 0) })
+    keys.set(id, { policy: policy.slice(NEXT.length), key, rejected: rejected + (keys.get(id)?.rejected ?? 0) })
   }
-  return { policies: [...policies.values()], keys: [...keys.values()].sort((a, b) => b.refused - a.refused).slice(0, MOST_REFUSED) }
+  return { policies: [...policies.values()], keys: [...keys.values()].sort((a, b) => b.rejected - a.rejected).slice(0, MOST_REJECTED) }
 }
 
 function sum(numbers: readonly number[]): number {

@@ -33,9 +33,9 @@ describe("authorize: 'none'", () => {
     async (host) => {
       const throttler = throttlerFor()
       const { url } = await serve(dashboard(throttler, { authorize: 'none', actions: true }))
-      const refused = await send(`${url}/weir/`, { headers: { host } })
-      expect(refused.status).toBe(403)
-      expect(refused.text).toContain("With authorize: 'none'")
+      const rejected = await send(`${url}/weir/`, { headers: { host } })
+      expect(rejected.status).toBe(403)
+      expect(rejected.text).toContain("With authorize: 'none'")
       expect((await send(`${url}/weir/events`, { headers: { host } })).status).toBe(403)
       const headers = { host, origin: `http://${host}`, 'x-weir-dashboard': '1', 'sec-fetch-site': 'same-origin' }
       const acted = await send(`${url}/weir/block`, { method: 'POST', headers, body: JSON.stringify(AN_ACTION) })
@@ -96,7 +96,7 @@ describe('a function', () => {
         }),
       true,
     ],
-  ])('%s refuses; the operator is told of what is a mistake', { timeout: 20_000 }, async (_what, authorize, mistake) => {
+  ])('%s rejects; the operator is told of what is a mistake', { timeout: 20_000 }, async (_what, authorize, mistake) => {
     const unhandled = vi.fn()
     process.on('unhandledRejection', unhandled)
     onTestFinished(() => void process.off('unhandledRejection', unhandled))
@@ -112,7 +112,7 @@ describe('a function', () => {
     ])
     expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403])
     expect(throttler.peek('a').allowed).toBe(true)
-    expect(warnings.map(({ code }) => code)).toEqual(mistake ? ['WEIR_ADAPTER_FAILED'] : [])
+    expect(warnings.map(({ code }) => code)).toEqual(mistake ? ['WEIR_WARN_OPTION_FUNCTION_FAILED'] : [])
     await expect.poll(() => open, { timeout: 5_000 }).toBe(0)
     await new Promise((resolve) => setImmediate(resolve))
     expect(unhandled).not.toHaveBeenCalled()
@@ -197,7 +197,7 @@ test.each([
   [{ authorize: 'none', path: '/weir/' }, /"path"/],
   [{ authorize: 'none', maxClients: 0 }, /"maxClients"/],
   ['none', /"options"/],
-])('options that can not be used are refused: %j', (options, message) => {
+])('options that can not be used are rejected: %j', (options, message) => {
   expect(() => dashboard(throttlerFor(), options as never)).toThrow(message)
 })
 

@@ -41,12 +41,12 @@ test('the stream tells of all nodes, their rates, hot keys and blocked keys', { 
   one.block('bad', '1h', { policy: 'user' })
   const { view, hello } = await waitFor(
     `${url}/weir/events`,
-    ({ nodes }) => nodes.length === 2 && nodes.every(({ admittedRate }) => admittedRate > 0),
+    ({ nodes }) => nodes.length === 2 && nodes.every(({ allowedRate }) => allowedRate > 0),
   )
   expect(hello.build).toMatch(/^[0-9a-f]{12}$/)
   expect(view).toMatchObject({ node: one.nodeId, state: 'synced', actions: true, nodeCount: 2 })
   expect(view.policies.map(({ name }) => name)).toEqual(['user', 'tenant'])
-  expect(view.policies[0]?.admittedRate).toBeGreaterThan(10)
+  expect(view.policies[0]?.allowedRate).toBeGreaterThan(10)
   expect(view.top[0]).toMatchObject({ policy: 'user', key: 'hot', limit: 100 })
   expect(view.blocked).toEqual([expect.objectContaining({ policy: 'user', key: 'bad', cause: 'manual' })])
   expect(view.log.map(({ kind }) => kind)).toContain('blocked')
@@ -78,14 +78,14 @@ test('keys are blocked, found and unblocked by hand', async () => {
   expect(used.parts.map(({ remaining }) => remaining)).toEqual([99, 999])
   const found = (await (await post(`${url}/weir/find`, { key: 'a' })).json()) as Found
   expect(found.parts).toEqual([
-    { policy: 'user', key: 'a', limit: 100, remaining: 0, reason: 'blocked', retryAfter: expect.any(Number), dryRun: false, samples: [] },
+    { policy: 'user', key: 'a', limit: 100, remaining: 0, reason: 'blocked', retryAfterMs: expect.any(Number), dryRun: false, samples: [] },
     {
       policy: 'tenant',
       key: 'a',
       limit: 1_000,
       remaining: 1_000,
       reason: 'ok',
-      retryAfter: 0,
+      retryAfterMs: 0,
       dryRun: false,
       samples: [[expect.any(Number), 0]],
     },

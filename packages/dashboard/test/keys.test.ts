@@ -37,7 +37,7 @@ test('a key has its blocks, what it used, and a note', async () => {
 })
 
 test('what a key has used is what nodes have told together, where that is more than this one sees', () => {
-  const part = { policy: 'user', key: 'a', limit: 20, remaining: 0, reason: 'limit', retryAfter: 1, dryRun: false, samples: [] }
+  const part = { policy: 'user', key: 'a', limit: 20, remaining: 0, reason: 'limit', retryAfterMs: 1, dryRun: false, samples: [] }
   const top = [
     { policy: 'tenant', key: 'a', used: 500, limit: 1_000 },
     { policy: 'user', key: 'a', used: 60, limit: 20 },

@@ -102,7 +102,7 @@ describe.skipIf(CHROMIUM === undefined)(
       const { page, throttler } = await open()
       for (let i = 0; i < 7; i++) throttler.check('needle')
       await page.getByRole('searchbox', { name: 'Find a key' }).fill('needle')
-      await page.getByText('would be admitted').first().waitFor()
+      await page.getByText('would be allowed').first().waitFor()
       await page.getByText('7 of 100').first().waitFor()
     })
 
@@ -110,7 +110,12 @@ describe.skipIf(CHROMIUM === undefined)(
       'says what each limit means, and how much a key has used of what it may take: %s',
       async (coordination) => {
         // Code of central decisions is loaded with the first request, which takes its time on a busy machine.
-        const limit = { limit: 60, interval: '1h', coordination, ...(coordination === 'central' && { deadline: '30s' as const }) } as const
+        const limit = {
+          limit: 60,
+          interval: '1h',
+          coordination,
+          ...(coordination === 'central' && { storeTimeout: '30s' as const }),
+        } as const
         const ROWS = [
           { says: /^fixed60 per h$/, used: '3 of 60', policy: { name: 'fixed' } },
           {
@@ -253,7 +258,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(narrow.map(([name]) => name.replaceAll('"', ''))).toEqual([
         'Hottest key',
         'Units / s',
-        'Refusals / s',
+        'Rejections / s',
         'Keys',
         'Blocked',
         'Unsynced',
@@ -313,12 +318,12 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await width(page)).toBeLessThanOrEqual(390)
     })
 
-    test('says why requests are refused, and greys what it can no longer know', async () => {
+    test('says why requests are rejected, and greys what it can no longer know', async () => {
       const hub = new FailingHub(systemClock)
       const throttler = throttlerFor(hub)
       const { page } = await show(throttler)
       for (let i = 0; i < 150; i++) throttler.check('mallory')
-      const reasons = page.getByRole('region', { name: 'Why requests are refused' })
+      const reasons = page.getByRole('region', { name: 'Why requests are rejected' })
       await reasons.getByRole('row', { name: /In its cooldown/ }).waitFor()
       const grey = () => page.locator('.stale').count()
       expect(await grey()).toBe(0)
@@ -341,11 +346,11 @@ describe.skipIf(CHROMIUM === undefined)(
       onTestFinished(() => throttler.close())
       for (let i = 0; i < 5; i++) throttler.check('alice')
       const { page } = await show(throttler)
-      await page.getByText('dry, a dry run: not refused').waitFor()
+      await page.getByText('dry, a dry run: not rejected').waitFor()
       await page.getByRole('heading', { name: 'Blocked 0' }).waitFor()
       await page.getByText('1 would be').waitFor()
       await page.getByRole('searchbox', { name: 'Find a key' }).fill('alice')
-      await page.getByText('admitted, as this is a dry run').waitFor()
+      await page.getByText('allowed, as this is a dry run').waitFor()
     })
 
     test('every control has a name, every region a heading', async () => {

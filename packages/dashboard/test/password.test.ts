@@ -15,7 +15,7 @@ function thrownBy(make: () => unknown): WeirError {
   throw new Error('Nothing was thrown.')
 }
 
-describe('a password that can not be used is refused, and never shown', () => {
+describe('a password that can not be used is rejected, and never shown', () => {
   test.each<[string, unknown, WeirError['code'], RegExp]>([
     ['none', undefined, 'WEIR_MISSING_OPTION', /is the variable that it comes from set/],
     ['an empty one', '', 'WEIR_MISSING_OPTION', /missing/],

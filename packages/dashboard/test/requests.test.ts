@@ -9,7 +9,7 @@ import { serve, throttlerFor, waitFor } from './servers.ts'
 /** Of keys that came once. */
 let keys = 0
 
-test('requests are requests: neither units nor refusals of all policies added up', { timeout: 20_000 }, async () => {
+test('requests are requests: neither units nor rejections of all policies added up', { timeout: 20_000 }, async () => {
   const throttler = createThrottler({
     store: memoryStore(new Hub(systemClock)),
     policies: [
@@ -19,7 +19,7 @@ test('requests are requests: neither units nor refusals of all policies added up
     ],
   }).start()
   onTestFinished(() => throttler.close())
-  // One of three is admitted.
+  // One of three is allowed.
   const load = setInterval(() => {
     throttler.check(`new ${++keys}`)
     throttler.block('evil', '1h', { policy: 'a' })
@@ -29,27 +29,27 @@ test('requests are requests: neither units nor refusals of all policies added up
   onTestFinished(() => clearInterval(load))
   const { url } = await serve(dashboard(throttler, { authorize: () => true }))
   const { view } = await waitFor(`${url}/events`, ({ point, reasons }) => (point[1] ?? 0) > 5 && (reasons[0]?.rate ?? 0) > 5)
-  const [, admitted, refused] = view.point
-  expect((refused as number) / ((admitted as number) + (refused as number))).toBeCloseTo(2 / 3, 1)
+  const [, allowed, rejected] = view.point
+  expect((rejected as number) / ((allowed as number) + (rejected as number))).toBeCloseTo(2 / 3, 1)
   expect(view.reasons).toEqual([{ reason: 'blocked', rate: expect.any(Number), total: expect.any(Number) }])
-  expect(view.reasons[0]?.rate).toBeCloseTo(refused as number)
-  expect(view.policies[0]?.admittedRate).toBeCloseTo(3 * (admitted as number))
+  expect(view.reasons[0]?.rate).toBeCloseTo(rejected as number)
+  expect(view.policies[0]?.allowedRate).toBeCloseTo(3 * (allowed as number))
 })
 
 test('the table of limits tells what nodes hold ahead of requests, and what the fullest bucket owes', { timeout: 20_000 }, async () => {
   const throttler = createThrottler({
     store: memoryStore(new Hub(systemClock)),
     policies: [
-      { name: 'quota', limit: 100, interval: '1h', coordination: 'leases' },
+      { name: 'quota', limit: 100, interval: '1h', coordination: 'leased' },
       { name: 'bucket', limit: 10, interval: '1h', algorithm: tokenBucket() },
     ],
   }).start()
   onTestFinished(() => throttler.close())
   throttler.charge(await throttler.checkAsync('a'), 29)
   const { url } = await serve(dashboard(throttler, { authorize: () => true }))
-  const { view } = await waitFor(`${url}/events`, ({ policies }) => (policies[0]?.held ?? 0) > 0 && (policies[1]?.debt ?? 0) > 15)
+  const { view } = await waitFor(`${url}/events`, ({ policies }) => (policies[0]?.leased ?? 0) > 0 && (policies[1]?.debt ?? 0) > 15)
   const [quota, bucket] = view.policies
-  expect(bucket?.held).toBe(0)
+  expect(bucket?.leased).toBe(0)
   expect(quota?.debt).toBe(0)
   expect(bucket?.debt).toBeCloseTo(20, 0)
 })
@@ -64,28 +64,26 @@ test('who looks sees what was before, also in a process without a store', async 
   ahead += 15_500
   const { hello } = await waitFor(`${url}/events`, () => true)
   expect(hello.earlier).toHaveLength(1)
-  const [time, admitted, refused, roundTrip] = hello.earlier[0] ?? []
+  const [time, allowed, rejected, roundTrip] = hello.earlier[0] ?? []
   expect(Date.now() - (time as number)).toBeLessThan(10_000)
-  expect([admitted, refused, roundTrip]).toEqual([10 / 15, 20 / 15, null])
+  expect([allowed, rejected, roundTrip]).toEqual([10 / 15, 20 / 15, null])
 })
 
 test('what nodes remember is put together by when it was', () => {
   const [self] = cluster(throttlerFor())
   if (self === undefined) throw new Error('no node')
-  const node = (age: number, ended: number, admitted: readonly number[]) => ({
+  const node = (age: number, ended: number, allowed: readonly number[]) => ({
     ...self,
     self: age === 0,
     age,
-    requests: { ...self.requests, history: { slot: 15_000, ended, admitted, refused: admitted.map(() => 15) } },
+    requests: { ...self.requests, history: { slot: 15_000, ended, allowed, rejected: allowed.map(() => 15) } },
   })
   const points = earlier([node(0, 1_000, [15, 30, 45]), node(2_000, 3_000, [150, 300, 450, 600])], 100_000)
   expect(points.map(([time]) => time)).toEqual([54_000, 69_000, 84_000, 99_000])
-  expect(points.map(([, admitted]) => admitted)).toEqual([40, 33, 22, 11])
-  expect(points.map(([, , refused]) => refused)).toEqual([1, 2, 2, 2])
+  expect(points.map(([, allowed]) => allowed)).toEqual([40, 33, 22, 11])
+  expect(points.map(([, , rejected]) => rejected)).toEqual([1, 2, 2, 2])
   // Another one whose newest slot is of a minute ago.
-  expect(earlier([node(0, 0, [0, 0, 0, 0, 0]), node(1_000, 59_000, [15])], 100_000).map(([, admitted]) => admitted)).toEqual([
-    1, 0, 0, 0, 0,
-  ])
+  expect(earlier([node(0, 0, [0, 0, 0, 0, 0]), node(1_000, 59_000, [15])], 100_000).map(([, allowed]) => allowed)).toEqual([1, 0, 0, 0, 0])
 })
 
 test('what is not yet known of other nodes is left out, and not taken for nothing', { timeout: 20_000 }, async () => {

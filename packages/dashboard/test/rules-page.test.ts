@@ -38,7 +38,7 @@ describe.skipIf(CHROMIUM === undefined)(
         onTestFinished(() => throttler.close())
         onTestFinished(() => rules.close())
         await rules.ready
-        expect(rules.status.refused).toBe(undefined)
+        expect(rules.status.rejected).toBe(undefined)
         return throttler.start()
       }
       const [throttler, other] = [await node({ algorithms: { tokenBucket } }), await node({})]
@@ -72,7 +72,7 @@ describe.skipIf(CHROMIUM === undefined)(
       return source
     }
 
-    test('shows versions, who runs which, policies, and what those to come would refuse', async () => {
+    test('shows versions, who runs which, policies, and what those to come would reject', async () => {
       const source = full()
       const { page, heard, throttler, other } = await open(source)
       const versions = page.getByRole('region', { name: 'Versions' })
@@ -92,7 +92,7 @@ describe.skipIf(CHROMIUM === undefined)(
       // Version 8 needs an algorithm that one node does not have.
       source.put({ version: 8, policies: [{ ...limit, algorithm: 'tokenBucket' }] })
       const runs = page.getByRole('region', { name: 'Who runs which' })
-      await runs.getByText(/refused version 8: policies\[0\]\.algorithm \(line 1, column \d+\)/).waitFor()
+      await runs.getByText(/rejected version 8: policies\[0\]\.algorithm \(line 1, column \d+\)/).waitFor()
       await runs
         .getByRole('row', { name: /this one/ })
         .getByText(/^8 \(/)

@@ -109,11 +109,11 @@ test('a new document is told at once, whatever is remembered of the one before',
   await expect.poll(() => rules.status.version).toBe(2)
   expect((await ask(url)).versions).toMatchObject([{ version: 2 }, { version: 1 }])
   source.put({ version: 3, policies: [{ ...limit, limit: -1 }] })
-  await expect.poll(() => rules.status.refused?.version).toBe(3)
+  await expect.poll(() => rules.status.rejected?.version).toBe(3)
   expect((await ask(url)).versions).toMatchObject([{ version: 3 }, { version: 2 }, { version: 1 }])
 })
 
-test('is for those who may see the dashboard, changes nothing, and refuses nonsense', async () => {
+test('is for those who may see the dashboard, changes nothing, and rejects nonsense', async () => {
   const source = new MemorySource()
   source.put({ version: 1, policies: [limit] })
   const { throttler } = await followed(source)

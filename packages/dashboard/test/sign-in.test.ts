@@ -107,7 +107,7 @@ describe('anything else', () => {
     ['a list', 'application/x-www-form-urlencoded', `password[]=${encodeURIComponent(PASSWORD)}`],
     ['bytes that are no text', 'application/x-www-form-urlencoded', 'password=%ff%fe%00%zz'],
     ['JSON', 'application/json', '{"password":{"$ne":""}}'],
-  ])('is refused: %s', async (_what, type, body) => {
+  ])('is rejected: %s', async (_what, type, body) => {
     const { url } = await start()
     const response = await fetch(url, { method: 'POST', redirect: 'manual', headers: { 'content-type': type }, body })
     expect(response.status).toBe(401)

@@ -77,7 +77,7 @@ async function runWay(
     abusive: tally
       .intervals()
       .filter(({ ordinal }) => ordinal * interval >= start && (ordinal + 1) * interval <= end)
-      .map(({ clients }) => clients.get(ABUSER)?.admitted ?? 0),
+      .map(({ clients }) => clients.get(ABUSER)?.allowed ?? 0),
     latest: tally.latest,
     work,
     timings: cluster.gateways.flatMap(({ timing }) => (timing === undefined ? [] : [timing])),

@@ -109,7 +109,7 @@ function events({ gateways }: Cluster, { killed, restarted }: Outage, start: num
   const told = gateways.flatMap(({ about, states }) =>
     states.map(({ state, time }) => ({
       time,
-      text: `${about} ${state === 'degraded' ? 'goes on alone: it limits by its share' : 'is synced again'}`,
+      text: `${about} ${state === 'storeDown' ? 'goes on alone: it limits by its share' : 'is synced again'}`,
     })),
   )
   if (killed !== undefined) told.push({ time: killed, text: 'Redis was killed' })

@@ -24,7 +24,7 @@ export async function breakRedis(cluster: Cluster, outage: Outage, start: number
 }
 
 /** How long after an order each gateway noticed, in milliseconds; undefined for those that did not. */
-export function noticed(cluster: Cluster, state: 'degraded' | 'recovered', since: number | undefined): readonly (number | undefined)[] {
+export function noticed(cluster: Cluster, state: 'storeDown' | 'storeUp', since: number | undefined): readonly (number | undefined)[] {
   return cluster.gateways.map(({ states }) => {
     if (since === undefined) return undefined
     const change = states.find((one) => one.state === state && one.time >= since)

@@ -131,7 +131,7 @@ function viewer(
       logInterval: options.interval,
       whole,
       current: tally.at(whole ? running - 1 : running),
-      refused: [...tally.clients].filter(([, { refused }]) => refused > 0).sort(([, a], [, b]) => b.refused - a.refused),
+      rejected: [...tally.clients].filter(([, { rejected }]) => rejected > 0).sort(([, a], [, b]) => b.rejected - a.rejected),
     }
   }
 }

@@ -4,7 +4,7 @@ import { WARM_UP } from './processes/messages.ts'
 /** Less than this is shown as nothing, in milliseconds. */
 const SHOWN = 50
 
-/** A client that is refused at the moment. */
+/** A client that is rejected at the moment. */
 export interface BlockedClient {
   readonly key: string
   readonly policy: string
@@ -47,10 +47,10 @@ export function statusOf({ gateways, commands }: Cluster, now: number): ClusterS
   }
   for (const { snapshot, snapshotTime } of gateways) {
     const age = now - snapshotTime
-    for (const { key, policy, remaining } of snapshot?.blocked ?? []) add(key, policy, remaining - age)
-    // Without a cooldown, a key whose limit is used up is refused until the interval ends.
+    for (const { key, policy, remainingMs: remaining } of snapshot?.blocked ?? []) add(key, policy, remaining - age)
+    // Without a cooldown, a key whose limit is used up is rejected until the interval ends.
     for (const { key, policy, used, limit } of snapshot?.top ?? []) {
-      const interval = snapshot?.policies.find(({ name }) => name === policy)?.interval ?? 1
+      const interval = snapshot?.policies.find(({ name }) => name === policy)?.intervalMs ?? 1
       const left = interval - (snapshotTime % interval) - age
       if (used >= limit) add(key, policy, left)
     }

@@ -6,14 +6,14 @@ import { exactFixedWindow } from '../src/log/exact.ts'
 const times = (client: string, ...at: number[]): { client: string; time: number }[] => at.map((time) => ({ client, time }))
 
 describe('the exact limiter', () => {
-  it('refuses what exceeds the limit in an interval of the epoch', () => {
-    const { refused, clients } = exactFixedWindow([...times('a', 0, 1, 999, 999, 1000), ...times('b', 500, 1500)], 2, 1000)
-    expect(refused).toBe(2)
+  it('rejects what exceeds the limit in an interval of the epoch', () => {
+    const { rejected, clients } = exactFixedWindow([...times('a', 0, 1, 999, 999, 1000), ...times('b', 500, 1500)], 2, 1000)
+    expect(rejected).toBe(2)
     expect([...clients]).toEqual([['a', 2]])
   })
 
   it('allows the limit exactly, on both sides of a boundary', () => {
-    expect(exactFixedWindow(times('a', 998, 999, 1000, 1001), 2, 1000).refused).toBe(0)
+    expect(exactFixedWindow(times('a', 998, 999, 1000, 1001), 2, 1000).rejected).toBe(0)
   })
 
   it('does not depend on the order within an interval', () => {
@@ -23,7 +23,7 @@ describe('the exact limiter', () => {
         const there = exactFixedWindow(arrivals, limit, 1000)
         const back = exactFixedWindow([...arrivals].reverse(), limit, 1000)
         expect(new Map(back.clients)).toEqual(new Map(there.clients))
-        expect(there.refused).toBe([...there.clients.values()].reduce((sum, n) => sum + n, 0))
+        expect(there.rejected).toBe([...there.clients.values()].reduce((sum, n) => sum + n, 0))
       }),
     )
   })
@@ -32,7 +32,7 @@ describe('the exact limiter', () => {
 describe('the comparison', () => {
   const exact = exactFixedWindow([...times('a', 1, 2, 3, 4), ...times('b', 1, 2, 3)], 2, 1000)
 
-  it('says whether the very same clients were refused', () => {
+  it('says whether the very same clients were rejected', () => {
     const requests = new Map([
       ['a', 4],
       ['b', 3],
@@ -49,13 +49,13 @@ describe('the comparison', () => {
     )
     expect(same).toMatchObject({
       sameClients: true,
-      clientsRefused: 2,
-      exactClientsRefused: 2,
-      requestsRefused: 2,
-      requestsDegraded: 1,
-      exactRequestsRefused: 3,
+      clientsRejected: 2,
+      exactClientsRejected: 2,
+      requestsRejected: 2,
+      requestsStoreDown: 1,
+      exactRequestsRejected: 3,
     })
-    expect(same.clients[0]).toEqual({ client: 'a', requests: 4, refused: 1, degraded: 0, exactRefused: 2 })
+    expect(same.clients[0]).toEqual({ client: 'a', requests: 4, rejected: 1, storeDown: 0, exactRejected: 2 })
     // As many, but others.
     expect(
       compare(
@@ -67,6 +67,6 @@ describe('the comparison', () => {
         new Map(),
         exact,
       ),
-    ).toMatchObject({ sameClients: false, clientsRefused: 2, exactClientsRefused: 2 })
+    ).toMatchObject({ sameClients: false, clientsRejected: 2, exactClientsRejected: 2 })
   })
 })

@@ -11,8 +11,8 @@ const plain = pc.createColors(false)
 function view(): LiveView {
   const tally = new Tally(3, 1000)
   for (let i = 0; i < 150; i++)
-    tally.add({ gateway: i % 3, client: 'mallory', status: i < 100 ? 200 : 429, arrived: 5000 + i, late: 0, degraded: false })
-  for (let i = 0; i < 30; i++) tally.add({ gateway: i % 3, client: 'alice', status: 200, arrived: 5000 + i, late: 0, degraded: false })
+    tally.add({ gateway: i % 3, client: 'mallory', status: i < 100 ? 200 : 429, arrived: 5000 + i, late: 0, storeDown: false })
+  for (let i = 0; i < 30; i++) tally.add({ gateway: i % 3, client: 'alice', status: 200, arrived: 5000 + i, late: 0, storeDown: false })
   return {
     storeText: 'a store',
     elapsed: 2_500,
@@ -20,7 +20,7 @@ function view(): LiveView {
     gateways: ['Express 5', 'Fastify 5', 'Koa 3'].map((about, i) => ({
       about,
       state: 'synced',
-      count: tally.gateways[i] ?? { admitted: 0, refused: 0, errors: 0 },
+      count: tally.gateways[i] ?? { allowed: 0, rejected: 0, errors: 0 },
       syncs: 7,
     })),
     status: {
@@ -48,7 +48,7 @@ describe('the frame', () => {
     const text = liveFrame(view(), plain)
     expect(text).toMatch(/Express 5 +│ +44 │ +16 │ +7 │ synced/)
     expect(text).toMatch(/together +│ +130 │ +50 │ +21 │/)
-    expect(text).toMatch(/mallory \(5× its limit\) +█{30} +100 of 100 +50 refused/)
+    expect(text).toMatch(/mallory \(5× its limit\) +█{30} +100 of 100 +50 rejected/)
     expect(text).toMatch(/everyone +█{8}░{22} +130 of 500/)
     expect(text).toContain('3 live nodes, 9 syncs and 20 keys exchanged a second')
     expect(text).toContain('mallory 1.2 s left')
@@ -57,8 +57,8 @@ describe('the frame', () => {
 
   it('of a replay shows text of untrusted clients harmlessly', () => {
     const tally = new Tally(3, 1000)
-    tally.add({ gateway: 0, client: 'evil\x1b[2J\x07', status: 429, arrived: 0, late: 0, degraded: false })
-    const text = replayFrame({ ...view(), logTime: 0, logInterval: 60_000, current: tally.at(0), refused: [...tally.clients] }, plain)
+    tally.add({ gateway: 0, client: 'evil\x1b[2J\x07', status: 429, arrived: 0, late: 0, storeDown: false })
+    const text = replayFrame({ ...view(), logTime: 0, logInterval: 60_000, current: tally.at(0), rejected: [...tally.clients] }, plain)
     expect(text).toContain('evil\\x1b[2J\\x07 1 time')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
     expect(text).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f]/)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { held } from '../src/report/live-summary.ts'
 
-test('what a check says of a limit is never more than what was admitted', () => {
+test('what a check says of a limit is never more than what was allowed', () => {
   expect(held('mallory', 60, [58, 60], true)).toEqual({
     name: 'mallory got no more than the limit',
     ok: true,

@@ -1,7 +1,7 @@
 import { findEtcdServer } from '@weir/tooling/etcd-server'
 import { findPostgres } from '@weir/tooling/postgres-server'
 import { describe, expect, it } from 'vitest'
-import { type LiveInterval, type LiveSummary, mostAdmitted } from '../src/report/live-summary.ts'
+import { type LiveInterval, type LiveSummary, mostAllowed } from '../src/report/live-summary.ts'
 import { installedRedis } from '../src/store/redis-server.ts'
 import { runDemo, summarized } from './support/run.ts'
 
@@ -14,20 +14,20 @@ function expectSound(summary: LiveSummary): void {
   expect(summary.others.clients).toBe(8)
   expect(summary.nodes).toBe(3)
   expect(summary.gateways.map(({ name }) => name.split(' ')[0])).toEqual(['Express', 'Fastify', 'Koa'])
-  const { admitted, refused } = summary.abusive
-  expect(summary.requests).toBe(admitted + refused + summary.others.admitted + summary.others.refused)
+  const { allowed, rejected } = summary.abusive
+  expect(summary.requests).toBe(allowed + rejected + summary.others.allowed + summary.others.rejected)
   for (const gateway of summary.gateways) {
     // Each decided for itself: what its clients saw is what it counted.
-    expect(gateway.counted).toMatchObject({ admitted: gateway.admitted, refused: gateway.refused })
-    expect(gateway.admitted).toBeGreaterThan(0)
-    expect(gateway.refused).toBeGreaterThan(0)
+    expect(gateway.counted).toMatchObject({ allowed: gateway.allowed, rejected: gateway.rejected })
+    expect(gateway.allowed).toBeGreaterThan(0)
+    expect(gateway.rejected).toBeGreaterThan(0)
   }
   expect(summary.checks.filter(({ ok }) => ok === false)).toEqual([])
 }
 
 /** What the one who sends too much may get in an interval, as late as news were in it. */
-function mostOf({ abusive: { admitted, refused, limit }, latestMs }: LiveInterval, summary: LiveSummary): number {
-  return mostAdmitted(limit, admitted + refused, latestMs, summary.limits.intervalMs)
+function mostOf({ abusive: { allowed, rejected, limit }, latestMs }: LiveInterval, summary: LiveSummary): number {
+  return mostAllowed(limit, allowed + rejected, latestMs, summary.limits.intervalMs)
 }
 
 describe('the demo', () => {
@@ -38,8 +38,8 @@ describe('the demo', () => {
     expect(summary.intervals.filter(({ whole }) => whole)).toHaveLength(2)
     for (const interval of quiet ? summary.intervals : []) {
       const { whole, abusive } = interval
-      expect(abusive.admitted).toBeLessThanOrEqual(mostOf(interval, summary))
-      if (whole) expect(abusive.admitted).toBeGreaterThanOrEqual(abusive.limit * 0.9)
+      expect(abusive.allowed).toBeLessThanOrEqual(mostOf(interval, summary))
+      if (whole) expect(abusive.allowed).toBeGreaterThanOrEqual(abusive.limit * 0.9)
     }
     expect(code).toBe(0)
   })
@@ -48,14 +48,14 @@ describe('the demo', () => {
     const { summary, code, quiet } = await summarized<LiveSummary>(['--duration', '9', '--kill-redis', '--interval', '1s', '--limit', '60'])
     expectSound(summary)
     expect(summary.store).toMatchObject({ kind: 'redis', origin: 'private' })
-    expect(summary.outage?.degradedAfterMs).not.toContain(null)
-    expect(summary.outage?.recoveredAfterMs).not.toContain(null)
-    expect(summary.gateways.map(({ state }) => state)).not.toContain('degraded')
+    expect(summary.outage?.storeDownAfterMs).not.toContain(null)
+    expect(summary.outage?.storeUpAfterMs).not.toContain(null)
+    expect(summary.gateways.map(({ state }) => state)).not.toContain('storeDown')
     expect(summary.sync.storeCommands).toBeGreaterThan(0)
     // Alone, each gateway holds its share: together no more than half above the limit.
     for (const interval of quiet ? summary.intervals : []) {
       const { outage, abusive } = interval
-      expect(abusive.admitted).toBeLessThanOrEqual(
+      expect(abusive.allowed).toBeLessThanOrEqual(
         outage ? Math.max(abusive.limit * 1.5, mostOf(interval, summary)) : mostOf(interval, summary),
       )
     }
@@ -92,7 +92,7 @@ describe('the demo', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colours and cursor movements are what must not be there
     expect(stdout).not.toMatch(/\x1b/)
     expect(stdout).toContain('store: ipcStore')
-    expect(stdout).toMatch(/interval \d+ of \d+, refused \d+ \| mallory \d+ of 40 \| .*3 nodes \| blocked/)
+    expect(stdout).toMatch(/interval \d+ of \d+, rejected \d+ \| mallory \d+ of 40 \| .*3 nodes \| blocked/)
     expect(stdout).toMatch(/Done: [\d,]+ requests in 3\.\d s/)
     expect(stdout).toMatch(/The 8 other clients sent \d+ requests; /)
   })

@@ -47,7 +47,7 @@ function access(): string {
 }
 
 describe('a replayed log', () => {
-  it('refuses the clients that an exact limiter refuses', TIMEOUT, async () => {
+  it('rejects the clients that an exact limiter rejects', TIMEOUT, async () => {
     const file = join(folder, 'access.log.gz')
     writeFileSync(file, gzipSync(access()))
     const args = ['--log', file, '--window', '4m', '--speed', '60', '--limit', `${LIMIT}`]
@@ -63,20 +63,20 @@ describe('a replayed log', () => {
       withoutRequest: LOUD / 2,
     })
     expect(summary.errors).toEqual({ count: 0, first: null })
-    expect(summary.exactByLog).toEqual({ clientsRefused: 1, requestsRefused: LOUD - LIMIT })
-    // Requests that were late by more came in another minute than the log's: then an exact limiter refuses others.
+    expect(summary.exactByLog).toEqual({ clientsRejected: 1, requestsRejected: LOUD - LIMIT })
+    // Requests that were late by more came in another minute than the log's: then an exact limiter rejects others.
     if (!quiet) return
     expect(summary.strayed).toBe(0)
     const { clients, ...all } = summary.comparison
-    expect(all).toMatchObject({ exactClientsRefused: 1, exactRequestsRefused: LOUD - LIMIT })
-    const loud = clients.find(({ exactRefused }) => exactRefused > 0) as ClientComparison
+    expect(all).toMatchObject({ exactClientsRejected: 1, exactRequestsRejected: LOUD - LIMIT })
+    const loud = clients.find(({ exactRejected }) => exactRejected > 0) as ClientComparison
     expect(loud).toMatchObject({ client: '2001:db8::7', requests: LOUD })
     // How much gets past the limit depends on how soon the gateways hear of each other; each of them alone holds it.
-    expect(loud.refused).toBeGreaterThanOrEqual(LOUD - GATEWAYS * LIMIT)
-    expect(loud.refused - loud.degraded).toBeLessThanOrEqual(LOUD - LIMIT)
-    // While an answer of the store is overdue, a gateway holds its part of the limit: that may refuse a client at exactly its limit.
-    for (const { client, refused, degraded } of clients)
-      if (client !== loud.client) expect({ client, refused }).toEqual({ client, refused: degraded })
+    expect(loud.rejected).toBeGreaterThanOrEqual(LOUD - GATEWAYS * LIMIT)
+    expect(loud.rejected - loud.storeDown).toBeLessThanOrEqual(LOUD - LIMIT)
+    // While an answer of the store is overdue, a gateway holds its part of the limit: that may reject a client at exactly its limit.
+    for (const { client, rejected, storeDown } of clients)
+      if (client !== loud.client) expect({ client, rejected }).toEqual({ client, rejected: storeDown })
     expect(all.sameClients).toBe(clients.length === 1)
   })
 

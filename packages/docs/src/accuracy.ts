@@ -61,7 +61,7 @@ export const choices: Figure = {
       ['defaults: 6 spans, no cooldown', MIDDLE, {}],
       ['`spans: 2`', { ...MIDDLE, spans: 2 }, {}],
       ['`spans: 12`', { ...MIDDLE, spans: 12 }, {}],
-      ["`coordination: 'leases'`", { ...MIDDLE, coordination: 'leases' }, {}],
+      ["`coordination: 'leased'`", { ...MIDDLE, coordination: 'leased' }, {}],
       ['no publish/subscribe', MIDDLE, { network: { announcementLoss: 1 } }],
     ]
     const rows = [['policy', 'overshoot at ×1.1', 'at ×2', 'at ×100', 'operations at ×0.1', 'at ×0.9', 'at ×1.1', 'at ×100']]
@@ -84,7 +84,7 @@ export const load: Figure = {
   makes: ['overshoot-by-load.svg', 'operations-by-load.svg'],
   about: 'overshoot and store operations by offered load',
   async make() {
-    const coordinations = { background: {}, spans: { coordination: 'spans' } } as const
+    const coordinations = { background: {}, spans: { coordination: 'periodic' } } as const
     const overshoots: { name: string; offered: number; overshoot: number }[] = []
     for (const [name, policy] of Object.entries(coordinations)) {
       for (const offered of [1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100]) {
@@ -130,26 +130,26 @@ export const farRegions: Figure = {
   about: "a flood on fixed windows, token buckets, leases and 'central', whose store is far away (some minutes)",
   async make() {
     // Nobody is let in by an estimate while the store is merely far.
-    const patient = { deadline: '1s', degraded: 'closed' } as const
+    const patient = { storeTimeout: '1s', failMode: 'closed' } as const
     const policies: Readonly<Record<string, readonly [Rule, Partial<Scenario>]>> = {
       'fixedWindow()': [MIDDLE, {}],
       'tokenBucket()': [{ ...MIDDLE, algorithm: tokenBucket() }, {}],
-      'tokenBucket({ soft: true })': [{ ...MIDDLE, algorithm: tokenBucket({ soft: true }) }, { shortcut: false }],
-      "'leases'": [{ ...MIDDLE, coordination: 'leases', ...patient }, {}],
+      'tokenBucket({ earlyDrop: true })': [{ ...MIDDLE, algorithm: tokenBucket({ earlyDrop: true }) }, { shortcut: false }],
+      "'leases'": [{ ...MIDDLE, coordination: 'leased', ...patient }, {}],
       "'central'": [{ ...MIDDLE, coordination: 'central', ...patient }, {}],
     }
     const rows = [
-      ['policy', 'round trip', 'admitted in the first interval', 'in the long run', 'of those that are admitted wait', 'operations'],
+      ['policy', 'round trip', 'allowed in the first interval', 'in the long run', 'of those that are allowed wait', 'operations'],
     ]
     const points: { name: string; trip: number; overshoot: number }[] = []
     for (const [name, [policy, more]] of Object.entries(policies)) {
       for (const trip of [1, 10, 50, 100, 250]) {
         const first = await run(policy, 20, { ...roundTrip(trip), intervals: 1, warmup: 0, ...more })
-        const { admitted, intervals, operations, waited } = await run(policy, 20, { ...roundTrip(trip), intervals: 60, warmup: 8, ...more })
-        const rate = admitted / intervals / MIDDLE.limit
+        const { allowed, intervals, operations, waited } = await run(policy, 20, { ...roundTrip(trip), intervals: 60, warmup: 8, ...more })
+        const rate = allowed / intervals / MIDDLE.limit
         // Its line is that of leases.
         if (policy.coordination !== 'central') points.push({ name, trip, overshoot: rate })
-        rows.push(rowOf(name, trip, first.admitted, rate, waited, operations))
+        rows.push(rowOf(name, trip, first.allowed, rate, waited, operations))
       }
     }
     return { tables: { 'far-regions': rows }, charts: { 'rate-by-round-trip.svg': rateChart(points) } }
@@ -240,10 +240,10 @@ function rateChart(points: readonly { name: string; trip: number; overshoot: num
   // Those of soft buckets and leases lie upon that of buckets.
   const names = ['fixedWindow()', 'tokenBucket()']
   return draw({
-    label: 'What is admitted in the long run of twenty times the limit, by round trip to the store: twelve nodes',
+    label: 'What is allowed in the long run of twenty times the limit, by round trip to the store: twelve nodes',
     marginRight: 120,
     x: { label: 'round trip to the store, ms →', domain: [0, 250] },
-    y: { label: '↑ admitted, of the limit', domain: [0, 2], tickFormat: (value: number) => `${Math.round(value * 100)} %` },
+    y: { label: '↑ allowed, of the limit', domain: [0, 2], tickFormat: (value: number) => `${Math.round(value * 100)} %` },
     marks: [grid(), ...names.flatMap((name, index) => series(points, name, 'trip', 'overshoot', colors[index] ?? 'currentColor'))],
   })
 }

@@ -39,18 +39,18 @@ function* stream(): Generator<number> {
 
 interface Course {
   readonly offered: readonly number[]
-  /** When those that were admitted went on. */
+  /** When those that were allowed went on. */
   readonly went: readonly number[]
 }
 
-/** What each algorithm admits of the same requests. */
+/** What each algorithm allows of the same requests. */
 export const algorithms: Figure = {
   name: 'algorithms',
   makes: ['algorithms', ...SHAPES.map(([file]) => `algorithm-${file}.svg`)],
-  about: 'what each algorithm admits of the same requests',
+  about: 'what each algorithm allows of the same requests',
   async make() {
     const charts: Record<string, string> = {}
-    const rows = [['algorithm', 'admitted in all', 'most in any 10 s', 'most in any second', 'longest wait, s']]
+    const rows = [['algorithm', 'allowed in all', 'most in any 10 s', 'most in any second', 'longest wait, s']]
     for (const [file, name, algorithm] of SHAPES) {
       const { longest, ...course } = await admissions(algorithm)
       charts[`algorithm-${file}.svg`] = chart(name, course)
@@ -73,7 +73,7 @@ async function admissions(algorithm: Algorithm): Promise<Course & { readonly lon
   let longest = 0
   for (const at of offered) {
     await clock.advance(began + at - clock.now())
-    const { allowed, delay } = throttler.check('key')
+    const { allowed, delayMs: delay } = throttler.check('key')
     if (!allowed) continue
     went.push(at + delay)
     longest = Math.max(longest, delay)

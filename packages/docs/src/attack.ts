@@ -9,7 +9,7 @@ const INTERVAL = 10_000
 /** The window shapes side by side. */
 const SHAPES: Readonly<Record<string, Partial<PolicyOptions>>> = {
   fixed: {},
-  'two windows': { algorithm: slidingCounter(), coordination: 'spans' },
+  'two windows': { algorithm: slidingCounter(), coordination: 'periodic' },
   sliding: { algorithm: slidingWindow() },
 }
 const TITLES = {
@@ -27,11 +27,11 @@ const course: Course = (position) => {
   return { times: 0, until: Number.POSITIVE_INFINITY }
 }
 
-/** Units admitted in the interval's length that ends at some moment, seconds after the boundary. */
+/** Units allowed in the interval's length that ends at some moment, seconds after the boundary. */
 interface Rolling {
   readonly name: string
   readonly seconds: number
-  readonly admitted: number
+  readonly allowed: number
 }
 
 /** The same attack on each window shape: it straddles a boundary of the intervals. */
@@ -41,20 +41,20 @@ export const straddling: Figure = {
   about: 'an attack that straddles a boundary, on each window shape',
   async make() {
     const rolling: Rolling[] = []
-    const rows = [['window', 'most admitted in any 10 s, one node', 'three nodes', 'twelve nodes']]
+    const rows = [['window', 'most allowed in any 10 s, one node', 'three nodes', 'twelve nodes']]
     for (const [name, shape] of Object.entries(SHAPES)) {
       const counts: Rolling[][] = []
       for (const nodes of [1, 3, 12])
         counts.push(rollingCounts(name, await admissions({ limit: LIMIT, interval: INTERVAL, ...shape }, nodes)))
       // On one node nothing but the shape makes the difference.
       rolling.push(...(counts[0] ?? []))
-      rows.push([TITLES[name as keyof typeof TITLES], ...counts.map((count) => whole(Math.max(...count.map(({ admitted }) => admitted))))])
+      rows.push([TITLES[name as keyof typeof TITLES], ...counts.map((count) => whole(Math.max(...count.map(({ allowed }) => allowed))))])
     }
     return { charts: { 'straddling-attack.svg': chart(rolling) }, tables: { straddling: rows } }
   },
 }
 
-/** When units were admitted, milliseconds after the boundary. */
+/** When units were allowed, milliseconds after the boundary. */
 async function admissions(policy: PolicyOptions, nodes: number): Promise<number[]> {
   const times: number[] = []
   let origin: number | undefined
@@ -80,16 +80,16 @@ async function admissions(policy: PolicyOptions, nodes: number): Promise<number[
 function rollingCounts(name: string, times: readonly number[]): Rolling[] {
   const points: Rolling[] = []
   for (let at = -2000; at <= 20_000; at += 50) {
-    points.push({ name, seconds: at / 1000, admitted: times.filter((time) => time > at - INTERVAL && time <= at).length })
+    points.push({ name, seconds: at / 1000, allowed: times.filter((time) => time > at - INTERVAL && time <= at).length })
   }
   return points
 }
 
 function chart(rolling: readonly Rolling[]): string {
   return draw({
-    label: 'Units admitted in the last 10 seconds, during an attack that straddles a boundary, for three window shapes',
+    label: 'Units allowed in the last 10 seconds, during an attack that straddles a boundary, for three window shapes',
     x: { label: 'seconds after the boundary →', domain: [-2, 20] },
-    y: { label: '↑ admitted in the last 10 s', domain: [0, 2300], ticks: 5, tickFormat: (value: number) => whole(value) },
+    y: { label: '↑ allowed in the last 10 s', domain: [0, 2300], ticks: 5, tickFormat: (value: number) => whole(value) },
     marks: [
       grid({ ticks: 5 }),
       Plot.rectX([{}], { x1: -1, x2: 9, y1: 0, y2: 2300, fill: COLORS.muted, fillOpacity: 0.12 }),
@@ -98,7 +98,7 @@ function chart(rolling: readonly Rolling[]): string {
       Plot.text([{ x: 20, y: LIMIT }], { x: 'x', y: 'y', text: () => 'the limit', dx: 8, textAnchor: 'start' }),
       Plot.line(rolling, {
         x: 'seconds',
-        y: 'admitted',
+        y: 'allowed',
         stroke: ({ name }: Rolling) => SERIES[name as keyof typeof SERIES],
         z: 'name',
         strokeWidth: 2.2,

@@ -8,8 +8,8 @@ const NODES = 12
 const SETTINGS: readonly (readonly [name: string, policy: PolicyOptions, more: Partial<Scenario>])[] = [
   ["`'local'`", { ...RULE, coordination: 'local' }, {}],
   ["`'background'`, the default", RULE, {}],
-  ["`'leases'`, `degraded: 'closed'`", { ...RULE, coordination: 'leases', degraded: 'closed' }, {}],
-  ["`'spans'`", { ...RULE, coordination: 'spans' }, {}],
+  ["`'leased'`, `failMode: 'closed'`", { ...RULE, coordination: 'leased', failMode: 'closed' }, {}],
+  ["`'periodic'`", { ...RULE, coordination: 'periodic' }, {}],
 ]
 
 /** The store is away for an interval and a half, every fifth interval, and back in between. */
@@ -35,11 +35,11 @@ function worstAway({ measured }: SimulationResult): string {
   return percent(overshoot.max)
 }
 
-/** What each coordination admits too much, refuses too much, and asks of the store. */
+/** What each coordination allows too much, rejects too much, and asks of the store. */
 export const coordinations: Figure = {
   name: 'coordinations',
   makes: ['coordinations', 'coordinations-away'],
-  about: 'what each coordination costs, and what it admits while the store is away (a minute)',
+  about: 'what each coordination costs, and what it allows while the store is away (a minute)',
   async make() {
     const costs = [
       [
@@ -47,13 +47,13 @@ export const coordinations: Figure = {
         'overshoot at ×1.1',
         'at ×2',
         'at ×100',
-        'refused below the limit, ×0.9',
+        'rejected below the limit, ×0.9',
         'operations at ×0.9',
         'at ×1.1',
         'at ×100',
       ],
     ]
-    const loses = [['coordination', 'worst interval at ×1.1', 'at ×2', 'at ×100', 'refused below the limit, ×0.9']]
+    const loses = [['coordination', 'worst interval at ×1.1', 'at ×2', 'at ×100', 'rejected below the limit, ×0.9']]
     for (const [name, policy, more] of SETTINGS) {
       const up: SimulationResult[] = []
       const down: SimulationResult[] = []

@@ -22,7 +22,7 @@ async function worst(policy: PolicyOptions, nodes: number): Promise<number> {
       load: bursts({ size: VOLLEY, every: 2, phase: 0.3, width: WIDTH }),
       seed,
     })
-    most = Math.max(most, ...measured.map(({ admitted }) => admitted))
+    most = Math.max(most, ...measured.map(({ allowed }) => allowed))
   }
   return most
 }
@@ -34,7 +34,7 @@ export const smallLimits: Figure = {
   about: 'what volleys get through, by limit and nodes',
   async make() {
     return {
-      tables: { 'small-limits': await table({}), 'small-limits-leases': await table({ coordination: 'leases', degraded: 'closed' }) },
+      tables: { 'small-limits': await table({}), 'small-limits-leases': await table({ coordination: 'leased', failMode: 'closed' }) },
     }
   },
 }

@@ -7,15 +7,15 @@ import { bytesPerBusyKey, bytesPerKey } from './memory.ts'
 const BASE = { limit: 1000, interval: 10_000 }
 const SHAPES: readonly (readonly [string, Pick<PolicyOptions, 'algorithm' | 'coordination'>])[] = [
   ['`fixedWindow()`, `background` (default)', {}],
-  ['`fixedWindow()`, `spans`', { coordination: 'spans' }],
+  ['`fixedWindow()`, `periodic`', { coordination: 'periodic' }],
   ['`slidingWindow()`, `background`', { algorithm: slidingWindow() }],
-  ['`slidingCounter()`, `spans`', { algorithm: slidingCounter(), coordination: 'spans' }],
+  ['`slidingCounter()`, `periodic`', { algorithm: slidingCounter(), coordination: 'periodic' }],
 ]
 
 /** What each window costs, side by side. */
 export const windows: Figure = {
   name: 'windows',
-  makes: ['windows-limits', 'windows-costs', 'reopen'],
+  makes: ['windows-limits', 'windows-costs', 'reopen-at'],
   about: 'accuracy, operations, throughput and memory of each window (some minutes)',
   async make() {
     const limits = [
@@ -24,8 +24,8 @@ export const windows: Figure = {
         'most in any interval length, ×1.1',
         '×2',
         '×100',
-        'refused although within the limit, ×0.9',
-        'admitted of what an exact limiter would, ×1.1',
+        'rejected although within the limit, ×0.9',
+        'allowed of what an exact limiter would, ×1.1',
         '×2',
         '×100',
       ],
@@ -48,8 +48,8 @@ export const windows: Figure = {
       limits.push([
         name,
         ...[above, double, flood].map((result) => percent(1 + (result?.worstWindow.p95 ?? 0), 0)),
-        percent(shape.algorithm !== undefined ? (below?.refusedUnderLimit ?? 0) : (below?.falseRequests ?? 0), 2),
-        ...[above, double, flood].map((result) => percent(result?.admittedOfExact ?? 0, 0)),
+        percent(shape.algorithm !== undefined ? (below?.rejectedUnderLimit ?? 0) : (below?.falseRequests ?? 0), 2),
+        ...[above, double, flood].map((result) => percent(result?.allowedOfExact ?? 0, 0)),
       ])
       costs.push([
         name,
@@ -59,13 +59,13 @@ export const windows: Figure = {
         whole(await bytesPerBusyKey(policy)),
       ])
     }
-    return { tables: { 'windows-limits': limits, 'windows-costs': costs, reopen: await reopenings() } }
+    return { tables: { 'windows-limits': limits, 'windows-costs': costs, 'reopen-at': await reopenings() } }
   },
 }
 
-/** What `reopen` and `buckets` change when a key is constantly over its limit. */
+/** What `reopenAt` and `subWindows` change when a key is constantly over its limit. */
 async function reopenings(): Promise<string[][]> {
-  const rows = [['policy', 'admitted of what an exact limiter would, ×1.1', '×2', 'operations ×1.1', '×2']]
+  const rows = [['policy', 'allowed of what an exact limiter would, ×1.1', '×2', 'operations ×1.1', '×2']]
   for (const [reopen, buckets] of [
     [0.02, 30],
     [0.1, 30],
@@ -73,11 +73,13 @@ async function reopenings(): Promise<string[][]> {
     [0.1, 10],
     [0.1, 60],
   ] as const) {
-    const [above, double] = await inTurn([1.1, 2], (times) => run({ ...BASE, algorithm: slidingWindow({ reopen, buckets }) }, times))
+    const [above, double] = await inTurn([1.1, 2], (times) =>
+      run({ ...BASE, algorithm: slidingWindow({ reopenAt: reopen, subWindows: buckets }) }, times),
+    )
     rows.push([
-      `\`reopen: ${reopen}, buckets: ${buckets}\``,
-      percent(above?.admittedOfExact ?? 0, 0),
-      percent(double?.admittedOfExact ?? 0, 0),
+      `\`reopenAt: ${reopen}, subWindows: ${buckets}\``,
+      percent(above?.allowedOfExact ?? 0, 0),
+      percent(double?.allowedOfExact ?? 0, 0),
       whole(above?.operations ?? 0),
       whole(double?.operations ?? 0),
     ])

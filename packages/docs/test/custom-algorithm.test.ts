@@ -60,7 +60,7 @@ describe('the algorithm of the guide', () => {
     expect(Number(answers[1]?.headers.get('retry-after'))).toBeGreaterThan(3_500)
 
     expect(snapshot(limit.throttler)).toMatchObject({
-      policies: [{ algorithm: 'every-second', coordination: 'local', keys: 1, admitted: 2, refused: 2 }],
+      policies: [{ algorithm: 'every-second', coordination: 'local', keys: 1, allowed: 2, rejected: 2 }],
       top: [],
     })
     await fetch(url)
@@ -79,7 +79,7 @@ describe('the algorithm of the guide', () => {
     expect(text).toContain('"algorithm":"every-second"')
   })
 
-  test('goes with other policies: what one refuses is not counted at the other', () => {
+  test('goes with other policies: what one rejects is not counted at the other', () => {
     const throttler = createThrottler({
       clock: manualClock(),
       policies: [
@@ -97,14 +97,14 @@ describe('the algorithm of the guide', () => {
     ])
   })
 
-  test('is refused by name where counts are to be shared', () => {
+  test('is rejected by name where counts are to be shared', () => {
     const policy = { limit: 1, interval: '1m', algorithm: everySecond() } as const
-    const making = (coordination?: 'background' | 'spans') => () =>
+    const making = (coordination?: 'background' | 'periodic') => () =>
       createThrottler({ store: memoryStore(), policies: [{ ...policy, ...(coordination && { coordination }) }] })
     // The guide shows the first message.
     expect(page?.text).toContain('Option "coordination" is "background"; it must be "local" with everySecond().')
     expect(making('background')).toThrow('Option "coordination" is "background"; it must be "local" with everySecond().')
-    expect(making('spans')).toThrow('must be "local" with everySecond()')
+    expect(making('periodic')).toThrow('must be "local" with everySecond()')
     expect(making()).toThrow(`everySecond() can't be "background"; give "local"`)
   })
 })

@@ -7,7 +7,7 @@ import { ROOT } from './pages.ts'
 const DECLARED: readonly (readonly [section: string, file: string, name: string])[] = [
   ['Policy', 'packages/core/src/decide/policy.ts', 'interface PolicyOptions'],
   ['Policy', 'packages/core/src/decide/plans.ts', 'type PlannedPolicyOptions'],
-  ['Cooldowns that grow', 'packages/core/src/decide/growing.ts', 'interface GrowingOptions'],
+  ['Cooldowns that grow', 'packages/core/src/decide/escalating.ts', 'interface EscalatingOptions'],
   ['calendar', 'packages/core/src/options/calendar.ts', 'interface CalendarOptions'],
   ['slidingWindow', 'packages/core/src/algorithms/sliding-window/index.ts', 'interface SlidingWindowOptions'],
   ['fixedWindow', 'packages/core/src/algorithms/fixed-window/index.ts', 'interface FixedWindowOptions'],

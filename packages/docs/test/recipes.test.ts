@@ -278,8 +278,8 @@ test('quotas', async () => {
   const first = await fetch(url, as)
   expect(first.headers.get('ratelimit-policy')).toBe('"day";q=10000;w=86400, "minute";q=100;w=60')
   expect(await statuses(100, url, as)).toEqual([...times(99, 200), 429])
-  const refused = await fetch(url, as)
-  expect(refused.headers.get('ratelimit')).toMatch(/^"day";r=9900;t=\d+, "minute";r=0;t=\d+$/)
+  const rejected = await fetch(url, as)
+  expect(rejected.headers.get('ratelimit')).toMatch(/^"day";r=9900;t=\d+, "minute";r=0;t=\d+$/)
 })
 
 test('two apps', async () => {

@@ -8,7 +8,7 @@ const policy = { id: 'p', width: 1_000, cells: 100, limit: 100, hot: 50, ttl: 1e
 const base: Base = { ...NO_BASE, ordinal: 990, heldUntil: 1_100 }
 
 function node(...cells: readonly number[]): NodeCounts {
-  return { epoch: 0, floor: undefined, cells: new Map(cells.map((ordinal) => [ordinal as Ordinal, { taken: 5, given: 0, refused: 0 }])) }
+  return { epoch: 0, floor: undefined, cells: new Map(cells.map((ordinal) => [ordinal as Ordinal, { taken: 5, given: 0, rejected: 0 }])) }
 }
 
 function bucket(running: number, known: Base, ...nodes: readonly NodeCounts[]): Bucket {

@@ -41,7 +41,7 @@ describeEtcd('decisions at etcd', () => {
     await node.close()
   })
 
-  test('while etcd hangs requests are refused an answer in time, however many wait', async () => {
+  test('while etcd hangs requests are rejected an answer in time, however many wait', async () => {
     const node = new TestNode(etcdStore(here.server.url, { namespace: freshNamespace(), timeout: 200 }))
     const policy = decidedPolicy('hanging', 50)
     expect(await node.take(policy, 'k', 1, 50)).toMatchObject({ remaining: 49 })

@@ -51,7 +51,12 @@ afterAll(() => {
 async function use(username?: string): Promise<void> {
   const endpoints = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const node = new TestNode(etcdStore({ endpoints, ...(username && { username, password: 'x' }) }, { namespace: 'garbled', timeout: 500 }))
-  const step = { id: 'x', take: () => ({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 }), add() {}, giveBack() {} }
+  const step = {
+    id: 'x',
+    take: () => ({ allowed: true, remaining: 0, resetAfterMs: 0, retryAfterMs: 0, delayMs: 0 }),
+    add() {},
+    giveBack() {},
+  }
   const policy = { id: 'p', step: { ...step, lifetime: () => 1_000 }, parameters: [] }
   const outcomes = await Promise.allSettled([
     node.count('k', 5),

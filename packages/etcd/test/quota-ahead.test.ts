@@ -11,7 +11,7 @@ describeEtcd('quota that is asked for ahead', () => {
   test('is asked for without looking for descriptors, once the code for it is loaded', async () => {
     const opened = vi.spyOn(fs, 'openSync')
     const throttler = createThrottler({
-      policies: [{ limit: 100, interval: '1h', coordination: 'leases', deadline: PATIENT }],
+      policies: [{ limit: 100, interval: '1h', coordination: 'leased', storeTimeout: PATIENT }],
       store: etcdStore(here.server.url, { namespace: freshNamespace(), timeout: PATIENT }),
     })
     try {

@@ -16,13 +16,13 @@ test.each([
   ['a password without a user', { endpoints: 'http://localhost:2379', password: 'secret' }],
   ['TLS without https', { endpoints: 'http://localhost:2379', tls: { ca: 'x' } }],
   ['a certificate without its key', { endpoints: 'https://localhost:2379', tls: { cert: 'x' } }],
-])('%s is refused, and no secret is told', (_, target) => {
-  const refused = expect(() => etcdStore(target as unknown as EtcdTarget))
-  refused.toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.not.stringContaining('secret') }))
+])('%s is rejected, and no secret is told', (_, target) => {
+  const rejected = expect(() => etcdStore(target as unknown as EtcdTarget))
+  rejected.toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.not.stringContaining('secret') }))
 })
 
 test.each([{ namespace: '' }, { namespace: 'a/b' }, { namespace: 'a b' }, { timeout: 0 }, { timeout: Number.NaN }, { timeout: 61_000 }])(
-  'the option %o is refused',
+  'the option %o is rejected',
   (options) => {
     expect(() => etcdStore('http://127.0.0.1:1', options)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   },
@@ -32,6 +32,6 @@ test.each([
   [{ endpoints: 'http://127.0.0.1:1', user: 'x' }, {}],
   [{ endpoints: 'https://127.0.0.1:1', tls: { rejectUnauthorized: false } }, {}],
   ['http://127.0.0.1:1', { prefix: 'x' }],
-])('what is unknown in %o %o is refused', (target, options) => {
+])('what is unknown in %o %o is rejected', (target, options) => {
   expect(() => etcdStore(target as EtcdTarget, options as object)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
 })

@@ -148,7 +148,7 @@ describeEtcd('rules in etcd', () => {
     expect(await rules.history(10)).toEqual([4, 3, 2, 1].map((version) => textOf(version)))
   })
 
-  test('that are bad are refused, and leave what holds', async () => {
+  test('that are bad are rejected, and leave what holds', async () => {
     const namespace = freshNamespace()
     const throttler = throttlerAt(namespace)
     const warned: string[] = []
@@ -159,9 +159,9 @@ describeEtcd('rules in etcd', () => {
     onTestFinished(() => rules.close())
     await rules.ready
     await source.replace(textOf(3), textOf(4, -1))
-    await vi.waitFor(() => expect(rules.status.refused).toMatchObject({ version: 4 }), DEADLINE)
+    await vi.waitFor(() => expect(rules.status.rejected).toMatchObject({ version: 4 }), DEADLINE)
     expect(throttler.policies[0]?.limit).toBe(3)
-    expect(warned).toEqual(['WEIR_RULES_REFUSED'])
+    expect(warned).toEqual(['WEIR_RULES_REJECTED'])
   })
 
   test('stay while etcd is away, and are followed when it is back', { timeout: 60_000 }, async () => {
@@ -199,13 +199,13 @@ describeEtcd('rules in etcd', () => {
     await expect(rules.read()).rejects.toMatchObject({ code: 'WEIR_CLOSED' })
   })
 
-  test('longer than etcd takes are refused by it', async () => {
+  test('longer than etcd takes are rejected by it', async () => {
     const rules = rulesIn(freshNamespace())
     await expect(rules.replace(undefined, 'x'.repeat(2_000_000))).rejects.toThrow(/too large/)
     expect(await rules.read()).toBe(undefined)
   })
 
-  test('refuse bad options', () => {
+  test('reject bad options', () => {
     expect(() => etcdRules('http://x', { name: 'a b' })).toThrow(/name/)
     expect(() => etcdRules('http://x', { names: 'a' } as never)).toThrow(/names/)
     expect(() => etcdRules('x')).toThrow(/endpoints/)

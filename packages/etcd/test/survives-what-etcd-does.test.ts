@@ -78,34 +78,34 @@ describeEtcd('a node and its etcd', () => {
       }, 'an announcement is heard')
     }
     await announceUntilHeard()
-    proxy.set({ refuse: true })
+    proxy.set({ reject: true })
     proxy.reset()
     for (let i = 0; i < 5; i++) await a.count(`missed ${i}`, 1, limited)
     const { header } = await here.server.ask('/v3/kv/range', { key: 'AA==' })
     const { revision } = header as { readonly revision: string }
     await here.server.ask('/v3/kv/compaction', { revision })
-    proxy.set({ refuse: false })
+    proxy.set({ reject: false })
     await announceUntilHeard()
     await Promise.all([a.close(), b.close()])
     await proxy.close()
   })
 
-  test('one member is away: the next one is asked, in the same exchange where it refuses, else from the next on', async () => {
+  test('one member is away: the next one is asked, in the same exchange where it rejects, else from the next on', async () => {
     const silent = await faultProxy({ port: Number(new URL(here.server.url).port) })
     silent.set({ halfOpen: true })
     const namespace = freshNamespace()
-    const refused = new TestNode(etcdStore(['http://127.0.0.1:1', here.server.url], { namespace, timeout: PATIENT }))
-    expect(await refused.count('k', 5)).toBe(5)
+    const rejected = new TestNode(etcdStore(['http://127.0.0.1:1', here.server.url], { namespace, timeout: PATIENT }))
+    expect(await rejected.count('k', 5)).toBe(5)
     const node = new TestNode(etcdStore([`http://127.0.0.1:${silent.port}`, here.server.url], { namespace, timeout: 200 }))
     expect(await node.failure(() => node.count('k', 2))).toMatchObject({ code: 'WEIR_STORE_TIMEOUT' })
     expect(await node.eventually(() => node.count('k', 2).catch(() => undefined))).toBe(7)
-    await Promise.all([refused.close(), node.close()])
+    await Promise.all([rejected.close(), node.close()])
     await silent.close()
   })
 })
 
 describeEtcd('a full etcd', () => {
-  test('refuses what would be written, says why, and works again when its alarm is off', async () => {
+  test('rejects what would be written, says why, and works again when its alarm is off', async () => {
     const server = await EtcdServer.start({ arguments: ['--quota-backend-bytes', '200000'] })
     const node = new TestNode(etcdStore(server.url, { namespace: freshNamespace(), timeout: PATIENT }))
     expect(await node.count('k', 1)).toBe(1)

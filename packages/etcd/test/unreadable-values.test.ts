@@ -32,7 +32,7 @@ describeEtcd('values that can not be read', () => {
       expect((await a.beat()).nodes).toBeGreaterThanOrEqual(1)
     }
     const codes = new Set([...a.warnings, ...b.warnings].map(({ code }) => code))
-    expect([...codes]).toEqual(['WEIR_STORE_VALUE'])
+    expect([...codes]).toEqual(['WEIR_WARN_STORE_VALUE'])
     expect(a.warnings.length).toBeLessThan(20)
     await Promise.all([a.close(), b.close()])
   })

@@ -3,7 +3,7 @@ import {
   createGuard,
   isListField,
   type PolicyName,
-  type Refusal,
+  type Rejection,
   type SetHeader,
   ThrottledError,
   type ThrottleInput,
@@ -50,29 +50,29 @@ export function throttle<const Name extends string = string, const Plan extends 
     if (decision === null) return
     const set = req.throttle === undefined ? setHeader : addHeader
     req.throttle = decision as Decision<PolicyName>
-    if (!decision.allowed) return refuse(req, res, next, decision, set)
+    if (!decision.allowed) return reject(req, res, next, decision, set)
     guard.writeHeaders(decision, res, set)
     guard.watch(decision, res, [req, res])
     next()
   }
 
-  const refuse = (req: Request, res: Response, next: NextFunction, decision: Decision<Name>, set: SetHeader<Response>) => {
+  const reject = (req: Request, res: Response, next: NextFunction, decision: Decision<Name>, set: SetHeader<Response>) => {
     if (res.headersSent) {
-      guard.report('late', 'A request was not refused', 'its response had begun before')
+      guard.report('late', 'A request was not rejected', 'its response had begun before')
       return next()
     }
-    const refusal = guard.refuse(req, decision)
-    if (!(refusal instanceof Promise)) return answer(req, res, next, refusal, set)
-    refusal.then((made) => res.headersSent || answer(req, res, next, made, set)).catch(next)
+    const rejection = guard.reject(req, decision)
+    if (!(rejection instanceof Promise)) return answer(req, res, next, rejection, set)
+    rejection.then((made) => res.headersSent || answer(req, res, next, made, set)).catch(next)
   }
 
-  const answer = (req: Request, res: Response, next: NextFunction, refusal: Refusal<Name>, set: SetHeader<Response>) => {
-    for (const name in refusal.headers) set(res, name, refusal.headers[name] as string)
-    if (guard.throws) return next(new ThrottledError(refusal))
-    res.statusCode = refusal.status
-    const handled = guard.handle(refusal, [req, res], res)
-    if (!(handled instanceof Promise)) return handled === 'failed' ? answerStandard(req, res, refusal) : undefined
-    handled.then((became) => became === 'failed' && answerStandard(req, res, refusal)).catch(next)
+  const answer = (req: Request, res: Response, next: NextFunction, rejection: Rejection<Name>, set: SetHeader<Response>) => {
+    for (const name in rejection.headers) set(res, name, rejection.headers[name] as string)
+    if (guard.throws) return next(new ThrottledError(rejection))
+    res.statusCode = rejection.status
+    const handled = guard.handle(rejection, [req, res], res)
+    if (!(handled instanceof Promise)) return handled === 'failed' ? answerStandard(req, res, rejection) : undefined
+    handled.then((became) => became === 'failed' && answerStandard(req, res, rejection)).catch(next)
   }
 
   const middleware = (req: Request, res: Response, next: NextFunction) => {
@@ -85,7 +85,7 @@ export function throttle<const Name extends string = string, const Plan extends 
 }
 
 /** Writes the standard answer, whatever a handler has prepared before it failed. */
-function answerStandard(req: Request, res: Response, { status, type, body }: Refusal): void {
+function answerStandard(req: Request, res: Response, { status, type, body }: Rejection): void {
   if (res.headersSent) return
   res.statusCode = status
   res.removeHeader('Content-Encoding')

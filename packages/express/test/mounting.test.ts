@@ -64,9 +64,9 @@ describe.each(FRAMEWORKS)('%s', (_name, express) => {
     expect(Object.keys(headers)).toEqual(['RateLimit-Policy', 'RateLimit'])
   })
 
-  test('an error handler gets a refusal as a typed error', async () => {
+  test('an error handler gets a rejection as a typed error', async () => {
     const app = express()
-    app.use(throttle({ ...ONE, onRefused: 'throw' }))
+    app.use(throttle({ ...ONE, throwOnReject: true }))
     app.get('/', (_req, res) => void res.send('hello'))
     const handler: import('express').ErrorRequestHandler = (error, _req, res, _next) => {
       res.status(error.statusCode).json({ code: error.code, policy: error.decision.policy.name })
@@ -118,7 +118,7 @@ describe.each(FRAMEWORKS)('%s', (_name, express) => {
       clock,
       name: 'api',
       interval: '1h',
-      limits: { free: 1, pro: 2 },
+      plans: { free: 1, pro: 2 },
       plan: (req) => req.get('x-plan') as 'free' | 'pro',
       key: 'all',
     })

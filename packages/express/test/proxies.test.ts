@@ -34,7 +34,7 @@ describe.each(FRAMEWORKS)('%s', (_, framework) => {
       server.close()
       await limit.throttler.close()
     }
-    expect(warnings.map(({ code }) => code)).toEqual(warned === undefined ? [] : ['WEIR_TRUST_PROXY'])
+    expect(warnings.map(({ code }) => code)).toEqual(warned === undefined ? [] : ['WEIR_WARN_TRUST_PROXY'])
     if (warned !== undefined) expect(warnings[0]?.message).toContain(warned)
   })
 })

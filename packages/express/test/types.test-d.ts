@@ -15,10 +15,10 @@ test('functions of the options get the request of Express', () => {
     cost: (req) => Number(req.query['n']),
     match: (req) => req.secure,
     skip: (req) => req.path === '/health',
-    handler: (req, res, refusal) => {
+    handler: (req, res, rejection) => {
       expectTypeOf(req).toEqualTypeOf<Request>()
       expectTypeOf(res).toEqualTypeOf<Response>()
-      res.send(refusal.body)
+      res.send(rejection.body)
     },
     message: (_req, decision) => `${decision.limit}`,
     requestWasSuccessful: (_req, res) => res.statusCode < 300,
@@ -51,7 +51,7 @@ test('names of policies are a union in decisions', () => {
       { name: 'user', ...one },
       { name: 'global', ...one },
     ],
-    onThrottled: (_req, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'global' | undefined>(),
+    onRejected: (_req, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'global' | undefined>(),
   })
   expectTypeOf(middleware.throttler.check('k').policy?.name).toEqualTypeOf<'user' | 'global' | undefined>()
 })
@@ -60,14 +60,14 @@ test('policies with plans have a name for each plan', () => {
   const one = throttle({
     name: 'user',
     interval: '1m',
-    limits: { free: 1, pro: 2 },
+    plans: { free: 1, pro: 2 },
     plan: (req) => (req.secure ? 'pro' : 'free'),
-    onThrottled: (_req, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'user:free' | 'user:pro' | undefined>(),
+    onRejected: (_req, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'user:free' | 'user:pro' | undefined>(),
   })
   expectTypeOf(one.throttler.check('k').policy?.name).toEqualTypeOf<'user' | 'user:free' | 'user:pro' | undefined>()
   const several = throttle({
     policies: [
-      { name: 'user', interval: '1m', limits: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') },
+      { name: 'user', interval: '1m', plans: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') },
       { name: 'global', limit: 1, interval: '1m' },
     ],
   })
@@ -78,9 +78,9 @@ test('policies with plans have a name for each plan', () => {
 })
 
 test('plans are those of the limits', () => {
-  throttle({ interval: '1m', limits: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') })
+  throttle({ interval: '1m', plans: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') })
   // @ts-expect-error there is no such plan
-  throttle({ interval: '1m', limits: { free: 1, pro: 2 }, plan: () => 'golden' })
+  throttle({ interval: '1m', plans: { free: 1, pro: 2 }, plan: () => 'golden' })
 })
 
 test('wrong options do not compile', () => {

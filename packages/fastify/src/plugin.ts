@@ -3,7 +3,7 @@ import {
   isListField,
   LIMIT_FIELDS,
   type PolicyName,
-  type Refusal,
+  type Rejection,
   type SetHeader,
   ThrottledError,
   type ThrottleInput,
@@ -38,13 +38,13 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
     if (decision === null) return
     const set = request.throttle === null ? setHeader : addHeader
     request.throttle = decision as Decision<PolicyName>
-    if (!decision.allowed) return refuse(guard, request, reply, decision, set, next)
+    if (!decision.allowed) return reject(guard, request, reply, decision, set, next)
     guard.writeHeaders(decision, reply, set)
     guard.watch(decision, reply.raw, [request, reply])
     next()
   }
 
-  const refuse = (
+  const reject = (
     guard: RouteGuard,
     request: FastifyRequest,
     reply: FastifyReply,
@@ -52,32 +52,32 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
     set: SetHeader<FastifyReply>,
     next: HookHandlerDoneFunction,
   ) => {
-    const refusal = guard.refuse(request, decision)
-    if (!(refusal instanceof Promise)) return answer(guard, request, reply, refusal, set, next)
-    refusal.then((made) => begun(reply) || answer(guard, request, reply, made, set, next)).catch(next)
+    const rejection = guard.reject(request, decision)
+    if (!(rejection instanceof Promise)) return answer(guard, request, reply, rejection, set, next)
+    rejection.then((made) => begun(reply) || answer(guard, request, reply, made, set, next)).catch(next)
   }
 
   const answer = (
     guard: RouteGuard,
     request: FastifyRequest,
     reply: FastifyReply,
-    refusal: Refusal,
+    rejection: Rejection,
     set: SetHeader<FastifyReply>,
     next: HookHandlerDoneFunction,
   ) => {
-    for (const name in refusal.headers) set(reply, name, refusal.headers[name] as string)
-    if (guard.throws) return next(new ThrottledError(refusal))
-    reply.code(refusal.status)
-    const handled = guard.handle(refusal, [request, reply], reply.raw)
-    if (!(handled instanceof Promise)) return handled === 'failed' ? answerStandard(reply, refusal) : undefined
+    for (const name in rejection.headers) set(reply, name, rejection.headers[name] as string)
+    if (guard.throws) return next(new ThrottledError(rejection))
+    reply.code(rejection.status)
+    const handled = guard.handle(rejection, [request, reply], reply.raw)
+    if (!(handled instanceof Promise)) return handled === 'failed' ? answerStandard(reply, rejection) : undefined
     handled
       .then((became) => {
-        if (became === 'failed') answerStandard(reply, refusal)
+        if (became === 'failed') answerStandard(reply, rejection)
         // Handlers of routes may return what they answer; this one may not, and to wait for it would take for ever.
         if (became === 'answered')
           guard.expect(
             () => begun(reply),
-            () => answerStandard(reply, refusal),
+            () => answerStandard(reply, rejection),
           )
       })
       .catch(next)
@@ -139,7 +139,7 @@ function begun(reply: FastifyReply): boolean {
 }
 
 /** Writes the standard answer, whatever a handler has prepared before it failed. */
-function answerStandard(reply: FastifyReply, { status, type, body }: Refusal): void {
+function answerStandard(reply: FastifyReply, { status, type, body }: Rejection): void {
   if (begun(reply)) return
   reply.removeHeader('content-encoding').removeHeader('transfer-encoding').removeHeader('content-length')
   reply.code(status).header('content-type', type).send(body)

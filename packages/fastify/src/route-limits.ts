@@ -97,7 +97,7 @@ export class RouteLimits {
     const declared: Declared = { name, url: pattern, options, get, given, ...this.#read(given, name, get) }
     this.#declared.push(declared)
     if (method === 'GET') this.#gets.set(handler, declared)
-    // After all other hooks of that name; but requests should be refused as early as can be.
+    // After all other hooks of that name; but requests should be rejected as early as can be.
     const own = declared.limit !== false && (declared.hook !== 'onRequest' || this.#hook !== 'onRequest')
     const mark: Mark = { limit: declared.limit, given, own }
     options.config = { ...config, [this.#mark]: mark, [PATTERN]: pattern } as NonNullable<RouteOptions['config']>
@@ -203,7 +203,7 @@ export class RouteLimits {
       const limit = this.#known(config) ?? this.#readEarly(config)
       return limit ? this.#guardOf(limit) : general
     } catch (error) {
-      // Too late to refuse the start: the plugin's own limits hold.
+      // Too late to reject the start: the plugin's own limits hold.
       general.report(String(config.url), 'A route is limited as the plugin says', error)
       return general
     }

@@ -105,7 +105,7 @@ describe.each(FRAMEWORKS)('%s: hook', (_name, fastify) => {
     expect(warnings).toEqual([expect.stringContaining('route GET /early came too late')])
   })
 
-  test('that another onRoute hook gives after the plugin has seen the route refuses the start', async () => {
+  test('that another onRoute hook gives after the plugin has seen the route rejects the start', async () => {
     const app = application()
     await app.register(weir, { ...ONE })
     app.addHook('onRoute', (options) => {

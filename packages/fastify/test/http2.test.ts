@@ -9,7 +9,7 @@ import { FRAMEWORKS } from './frameworks.ts'
 const ONE = { limit: 1, interval: '1h', clock: manualClock() } as const
 
 describe.each(FRAMEWORKS)('%s', (_name, fastify) => {
-  test('refuses over HTTP/2, also requests of a method that nobody knows', async () => {
+  test('rejects over HTTP/2, also requests of a method that nobody knows', async () => {
     const app = fastify({ http2: true })
     // The plugin is typed for HTTP/1, as most plugins are.
     await app.register(weir as never, { ...ONE, key: 'route' } as never)
@@ -23,10 +23,10 @@ describe.each(FRAMEWORKS)('%s', (_name, fastify) => {
       })
     try {
       expect((await send('GET'))[':status']).toBe(200)
-      const refused = await send('GET')
-      expect(refused[':status']).toBe(429)
-      expect(refused['retry-after']).toMatch(/^\d+$/)
-      expect(refused['ratelimit']).toMatch(/^"default";r=0;t=\d+$/)
+      const rejected = await send('GET')
+      expect(rejected[':status']).toBe(429)
+      expect(rejected['retry-after']).toMatch(/^\d+$/)
+      expect(rejected['ratelimit']).toMatch(/^"default";r=0;t=\d+$/)
       expect((await send('HEAD'))[':status']).toBe(429)
     } finally {
       client.close()
@@ -34,7 +34,7 @@ describe.each(FRAMEWORKS)('%s', (_name, fastify) => {
     }
   })
 
-  test('refuses over a socket that supertest opens', async () => {
+  test('rejects over a socket that supertest opens', async () => {
     const app = fastify()
     await app.register(weir, ONE)
     app.get('/', () => 'hello')

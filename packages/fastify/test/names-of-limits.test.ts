@@ -99,7 +99,7 @@ describe.each(FRAMEWORKS)('%s: limits of routes', (_name, fastify) => {
     },
   )
 
-  test('with one name and the same rule are shared; with another rule they are refused, naming the route', async () => {
+  test('with one name and the same rule are shared; with another rule they are rejected, naming the route', async () => {
     const app = fastify()
     await app.register(weir, PLUGIN)
     app.post('/login', { config: { throttle: { name: 'login', limit: 2, key: 'all' } } }, () => '')

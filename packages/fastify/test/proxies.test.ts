@@ -32,7 +32,7 @@ describe.each(FRAMEWORKS)('%s', (name, framework) => {
     }
     await app.close()
     expect(keys).toEqual(warned === IGNORED ? ['127.0.0.1', '127.0.0.1'] : ['192.0.2.1', '192.0.2.2'])
-    expect(warnings.map(({ code }) => code)).toEqual(warned === undefined ? [] : ['WEIR_TRUST_PROXY'])
+    expect(warnings.map(({ code }) => code)).toEqual(warned === undefined ? [] : ['WEIR_WARN_TRUST_PROXY'])
     if (warned !== undefined) expect(warnings[0]?.message).toContain(warned)
   })
 })

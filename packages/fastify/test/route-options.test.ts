@@ -67,7 +67,7 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
   test('limits by plan', async () => {
     const app = fastify()
     await app.register(weir, PLUGIN)
-    const throttle = { limits: { free: 1, pro: 2 }, plan: (request: { headers: object }) => (request.headers as { plan: string }).plan }
+    const throttle = { plans: { free: 1, pro: 2 }, plan: (request: { headers: object }) => (request.headers as { plan: string }).plan }
     app.get('/planned', { config: { throttle } }, () => 'planned')
     const as = async (plan: string) => (await app.inject({ url: '/planned', headers: { plan } })).statusCode
     expect([await as('free'), await as('free'), await as('pro'), await as('pro'), await as('pro')]).toEqual([200, 429, 200, 200, 429])

@@ -14,9 +14,9 @@ describe.each(FRAMEWORKS)('%s: app.throttle', (_name, fastify) => {
     app.get('/login', { [hook]: app.throttle({ name: 'login', limit: 1 }) }, () => 'login')
     const answer = await app.inject('/login')
     expect(answer.headers['ratelimit']).toMatch(/^"default";r=2;t=\d+, "login";r=0;t=\d+$/)
-    const refused = await app.inject('/login')
-    expect(refused.statusCode).toBe(429)
-    expect(refused.json()['violated-policies']).toEqual(['login'])
+    const rejected = await app.inject('/login')
+    expect(rejected.statusCode).toBe(429)
+    expect(rejected.json()['violated-policies']).toEqual(['login'])
     // It passed the plugin's limits before, and counts there.
     expect(app.throttler.policies.map(({ name }) => name)).toEqual(['default', 'login'])
   })
@@ -102,7 +102,7 @@ describe.each(FRAMEWORKS)('%s: app.throttle', (_name, fastify) => {
     expect((await app.inject('/')).json()).toEqual([true, false, true])
   })
 
-  test('its own limits need a name, and what can not be used is refused at once', async () => {
+  test('its own limits need a name, and what can not be used is rejected at once', async () => {
     const app = fastify()
     await app.register(weir, PLUGIN)
     expect(() => app.throttle({ limit: 5 } as never)).toThrow(expect.objectContaining({ code: 'WEIR_MISSING_OPTION' }))
@@ -145,24 +145,24 @@ describe.each(FRAMEWORKS)('%s: app.throttle', (_name, fastify) => {
 describe.each(FRAMEWORKS)('%s: how a route answers', (_name, fastify) => {
   test('is its own choice, whatever the plugin chose', async () => {
     const app = fastify()
-    await app.register(weir, { ...PLUGIN, limit: 1, key: 'route', onRefused: 'throw' })
+    await app.register(weir, { ...PLUGIN, limit: 1, key: 'route', throwOnReject: true })
     app.setErrorHandler((error, _request, reply) => reply.code(429).send(`handled ${(error as Error).name}`))
     app.get('/thrown', () => '')
     app.get('/message', { config: { throttle: { message: 'mine' } } }, () => '')
     app.get('/handler', { config: { throttle: { handler: (_request, reply) => reply.send('answered') } } }, () => '')
-    const refused = async (url: string) => {
+    const rejected = async (url: string) => {
       await app.inject(url)
       return (await app.inject(url)).body
     }
-    expect(await refused('/thrown')).toBe('handled ThrottledError')
-    expect(await refused('/message')).toBe('mine')
-    expect(await refused('/handler')).toBe('answered')
+    expect(await rejected('/thrown')).toBe('handled ThrottledError')
+    expect(await rejected('/message')).toBe('mine')
+    expect(await rejected('/handler')).toBe('answered')
 
     const plain = fastify()
     await plain.register(weir, { ...PLUGIN, limit: 1, key: 'route', handler: (_request, reply) => reply.send('general') })
     plain.setErrorHandler((error, _request, reply) => reply.code(429).send(`handled ${(error as Error).name}`))
     plain.get('/message', { config: { throttle: { message: 'mine' } } }, () => '')
-    plain.get('/thrown', { config: { throttle: { onRefused: 'throw' } } }, () => '')
+    plain.get('/thrown', { config: { throttle: { throwOnReject: true } } }, () => '')
     await plain.inject('/message')
     expect((await plain.inject('/message')).body).toBe('mine')
     await plain.inject('/thrown')

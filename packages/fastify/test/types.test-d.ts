@@ -20,10 +20,10 @@ test('functions of the options get the request of Fastify', () => {
       expectTypeOf(request).toEqualTypeOf<FastifyRequest>()
       return request.hostname
     },
-    handler: (request, reply, refusal) => {
+    handler: (request, reply, rejection) => {
       expectTypeOf(request).toEqualTypeOf<FastifyRequest>()
       expectTypeOf(reply).toEqualTypeOf<FastifyReply>()
-      reply.send(refusal.body)
+      reply.send(rejection.body)
     },
   })
   app.register(weir, { policies: [{ name: 'user', ...one, key: ['ip', header('x-key'), (request) => request.hostname] }] })

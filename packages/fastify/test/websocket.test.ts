@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { weir } from '../src/index.ts'
 
-/** The first message of a WebSocket, or the answer that refused it. */
+/** The first message of a WebSocket, or the answer that rejected it. */
 async function connect(url: string): Promise<string | IncomingMessage> {
   const socket = new WebSocket(url)
   const answer = await new Promise<string | IncomingMessage>((resolve, reject) => {
@@ -19,7 +19,7 @@ async function connect(url: string): Promise<string | IncomingMessage> {
   return answer
 }
 
-test('@fastify/websocket: a request to upgrade is counted by its route, and refused with the fields', async () => {
+test('@fastify/websocket: a request to upgrade is counted by its route, and rejected with the fields', async () => {
   const app = fastify()
   await app.register(websocket)
   await app.register(weir, { limit: 2, interval: '1h', clock: manualClock() })
@@ -31,9 +31,9 @@ test('@fastify/websocket: a request to upgrade is counted by its route, and refu
   try {
     expect(await connect(`${url}/rooms/1`)).toBe('1 left')
     expect(await connect(`${url}/rooms/2`)).toBe('0 left')
-    const refused = (await connect(`${url}/rooms/3`)) as IncomingMessage
-    expect(refused.statusCode).toBe(429)
-    expect(refused.headers).toMatchObject({
+    const rejected = (await connect(`${url}/rooms/3`)) as IncomingMessage
+    expect(rejected.statusCode).toBe(429)
+    expect(rejected.headers).toMatchObject({
       'content-type': expect.stringMatching(/^application\/problem\+json/),
       'retry-after': expect.stringMatching(/^[1-9]\d*$/),
       ratelimit: expect.stringMatching(/^"default";r=0;t=\d+$/),

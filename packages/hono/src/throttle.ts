@@ -18,7 +18,7 @@ import { honoReader } from './reader.ts'
 /** What Hono calls a handler with, as far as options such as `handler` see it. */
 export type HonoArgs = readonly [c: Context]
 
-/** What `throttle` takes in Hono. A `handler` returns the response, e.g. `(c, refusal) => c.json({ error: 'slow down' })`. */
+/** What `throttle` takes in Hono. A `handler` returns the response, e.g. `(c, rejection) => c.json({ error: 'slow down' })`. */
 export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<Context, HonoArgs, Name, Plan> & {
   /**
    * How the address of a client is found, for `key: 'ip'` and address lists: `forwardedAddress(1)` behind one proxy, or a function
@@ -61,14 +61,14 @@ export function throttle<const Name extends string = string, const Plan extends 
   const { address, input } = withoutAddress(options as ThrottleOptions<Name>)
   const guard = createGuard<Context, HonoArgs, Name>(input, honoReader(address))
 
-  const refuse = async (c: Context, decision: Decision<Name>): Promise<Response> => {
-    const refusal = await guard.refuse(c, decision)
-    for (const name in refusal.headers) c.header(name, refusal.headers[name])
-    if (guard.throws) throw new HonoThrottledError(refusal)
-    c.status(refusal.status as ContentfulStatusCode)
+  const reject = async (c: Context, decision: Decision<Name>): Promise<Response> => {
+    const rejection = await guard.reject(c, decision)
+    for (const name in rejection.headers) c.header(name, rejection.headers[name])
+    if (guard.throws) throw new HonoThrottledError(rejection)
+    c.status(rejection.status as ContentfulStatusCode)
     const outgoing = connectionOf(c).outgoing ?? NO_CONNECTION
     let response: unknown
-    const became = await guard.handle(refusal, [c], outgoing, (value) => {
+    const became = await guard.handle(rejection, [c], outgoing, (value) => {
       response = value
     })
     if (became === 'left' || outgoing.headersSent) return alreadySent()
@@ -77,7 +77,7 @@ export function throttle<const Name extends string = string, const Plan extends 
       if (!outgoing.destroyed) guard.report('handler', 'Option "handler"', 'it returned no Response, as c.json() or c.text() make one')
     }
     for (const name of ['Content-Encoding', 'Content-Length', 'Transfer-Encoding']) c.header(name, undefined)
-    return c.body(refusal.body, refusal.status as ContentfulStatusCode, { 'Content-Type': refusal.type })
+    return c.body(rejection.body, rejection.status as ContentfulStatusCode, { 'Content-Type': rejection.type })
   }
 
   const middleware: MiddlewareHandler = async (c, next) => {
@@ -93,7 +93,7 @@ export function throttle<const Name extends string = string, const Plan extends 
     const fields = before ?? {}
     if (before === undefined) c.set(FIELDS, fields)
     guard.writeHeaders(decision, fields, addField)
-    if (!decision.allowed) return refuse(c, decision)
+    if (!decision.allowed) return reject(c, decision)
     if (outgoing !== undefined) guard.watch(decision, outgoing, [c])
     const ended = outgoing === undefined ? undefined : handlerStarts(outgoing)
     if (ended === null) return alreadySent()
@@ -150,7 +150,7 @@ function setFields(c: Context, fields: Fields): void {
   try {
     for (const name in fields) c.res.headers.set(name, fields[name] as string)
   } catch {
-    // Its constructor refuses what is no answer at all, such as Response.error().
+    // Its constructor rejects what is no answer at all, such as Response.error().
     c.res = new Response(c.res.body, c.res)
     for (const name in fields) c.res.headers.set(name, fields[name] as string)
   }

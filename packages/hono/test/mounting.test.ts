@@ -58,7 +58,7 @@ describe('where it stands', () => {
   test('the handler that answers names the route, not a middleware, and not a handler that matches too', async () => {
     const app = new Hono()
     const keys: string[] = []
-    app.use(throttle({ ...FIVE, onThrottled: () => {} }))
+    app.use(throttle({ ...FIVE, onRejected: () => {} }))
     app.use(async (c, next) => {
       keys.push(c.get('throttle')?.key ?? '')
       await next()
@@ -84,7 +84,7 @@ describe('where it stands', () => {
     expect(await (await app.request('/users/ann')).json()).toBe(4)
   })
 
-  test('two throttlers tell of both limits, in their order, when they admit and when the second refuses', async () => {
+  test('two throttlers tell of both limits, in their order, when they allow and when the second rejects', async () => {
     const app = new Hono()
     app.use(throttle({ ...FIVE, name: 'outer' }))
     app.use(throttle({ ...ONE, name: 'inner', key: 'all' }))
@@ -119,7 +119,7 @@ describe('the limit fields', () => {
     middleware.throttler.on('warning', ({ error }) => warnings.push(error))
     app.use(middleware).get('/', () => Response.error())
     expect((await app.request('/')).type).toBe('error')
-    expect(warnings.map(({ code }) => code)).toEqual(['WEIR_ADAPTER_FAILED'])
+    expect(warnings.map(({ code }) => code)).toEqual(['WEIR_WARN_OPTION_FUNCTION_FAILED'])
   })
 
   test('are set on a response that was fetched elsewhere, over those of the other server', async () => {
@@ -136,7 +136,7 @@ describe('the limit fields', () => {
   })
 })
 
-describe('refusals', () => {
+describe('rejections', () => {
   test("a handler's response is the answer; without one there is the standard answer, and a warning", async () => {
     const answers = async (handler: unknown) => {
       const app = new Hono()
@@ -160,13 +160,13 @@ describe('refusals', () => {
     expect(body).toContain('quota-exceeded')
   })
 
-  test('an error handler gets the refusal with status, headers and decision', async () => {
+  test('an error handler gets the rejection with status, headers and decision', async () => {
     const app = new Hono()
     app.onError((error, c) => {
       if (!(error instanceof ThrottledError)) throw error
       return c.json({ policy: error.decision.policy?.name, after: error.headers['Retry-After'] }, error.status as 429)
     })
-    app.use(throttle({ ...ONE, onRefused: 'throw' })).get('/', (c) => c.text('hello'))
+    app.use(throttle({ ...ONE, throwOnReject: true })).get('/', (c) => c.text('hello'))
     await app.request('/')
     const response = await app.request('/')
     expect(response.status).toBe(429)
@@ -211,11 +211,11 @@ describe('addresses', () => {
     expect(forwardedAddress(proxies)(c as never)).toBe(address)
   })
 
-  test.each([[0], [1.5], [-1], [101], [Number.NaN], ['1'], [undefined]])('%j proxies are refused', (proxies) => {
+  test.each([[0], [1.5], [-1], [101], [Number.NaN], ['1'], [undefined]])('%j proxies are rejected', (proxies) => {
     expect(() => forwardedAddress(proxies as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })
 
-  test.each([[1], ['x-forwarded-for'], [null], [{}], [forwardedAddress]])('an option address that is none (%j) is refused', (address) => {
+  test.each([[1], ['x-forwarded-for'], [null], [{}], [forwardedAddress]])('an option address that is none (%j) is rejected', (address) => {
     expect(() => throttle({ ...ONE, address } as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })
 

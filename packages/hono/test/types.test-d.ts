@@ -14,9 +14,9 @@ test('functions of the options get the context of Hono', () => {
       return c.req.header('x-user')
     },
     skip: (c) => c.req.path === '/health',
-    handler: (c, refusal) => {
+    handler: (c, rejection) => {
       expectTypeOf(c).toEqualTypeOf<Context>()
-      return c.text(refusal.body)
+      return c.text(rejection.body)
     },
   })
   throttle({ policies: [{ name: 'a', ...one, key: ['ip', header('x-key'), (c) => c.req.url] }] })
@@ -28,7 +28,7 @@ test('names of policies are a union in decisions', () => {
       { name: 'user', ...one },
       { name: 'global', ...one },
     ],
-    onThrottled: (_c, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'global' | undefined>(),
+    onRejected: (_c, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'global' | undefined>(),
   })
 })
 

@@ -6,7 +6,7 @@ import {
   isListField,
   LIMIT_FIELDS,
   type PolicyName,
-  type Refusal,
+  type Rejection,
   type SetHeader,
   ThrottledError,
   type ThrottleInput,
@@ -51,22 +51,22 @@ export function throttle<const Name extends string = string, const Plan extends 
   const { router, input } = withoutRouter(options as ThrottleOptions<Name>)
   const guard = createGuard<Context, KoaArgs, Name>(input, koaReader(router))
 
-  const refuse = (ctx: Context, decision: Decision<Name>, set: SetHeader<Context>): void | Promise<void> => {
-    const refusal = guard.refuse(ctx, decision)
-    return refusal instanceof Promise ? refusal.then((made) => answer(ctx, made, set)) : answer(ctx, refusal, set)
+  const reject = (ctx: Context, decision: Decision<Name>, set: SetHeader<Context>): void | Promise<void> => {
+    const rejection = guard.reject(ctx, decision)
+    return rejection instanceof Promise ? rejection.then((made) => answer(ctx, made, set)) : answer(ctx, rejection, set)
   }
 
-  const answer = (ctx: Context, refusal: Refusal<Name>, set: SetHeader<Context>): void | Promise<void> => {
+  const answer = (ctx: Context, rejection: Rejection<Name>, set: SetHeader<Context>): void | Promise<void> => {
     if (ctx.headerSent) return
-    for (const name in refusal.headers) set(ctx, name, refusal.headers[name] as string)
-    if (guard.throws) throw new ThrottledError(refusal)
+    for (const name in rejection.headers) set(ctx, name, rejection.headers[name] as string)
+    if (guard.throws) throw new ThrottledError(rejection)
     // A middleware before may have left the answer to one behind, which does not run.
     ctx.respond = true
-    ctx.status = refusal.status
-    const handled = guard.handle(refusal, [ctx], ctx.res)
+    ctx.status = rejection.status
+    const handled = guard.handle(rejection, [ctx], ctx.res)
     return handled instanceof Promise
-      ? handled.then((became) => answerUnhandled(ctx, refusal, became))
-      : answerUnhandled(ctx, refusal, handled)
+      ? handled.then((became) => answerUnhandled(ctx, rejection, became))
+      : answerUnhandled(ctx, rejection, handled)
   }
 
   const middleware = async (ctx: Context, next: Next): Promise<void> => {
@@ -78,8 +78,8 @@ export function throttle<const Name extends string = string, const Plan extends 
     if (decision === undefined) return next()
     ctx.state['throttle'] = decision
     const set = earlier === undefined ? setHeader : addHeader
-    if (!decision.allowed && !ctx.headerSent) return refuse(ctx, decision, set)
-    if (!decision.allowed) guard.report('late', 'A request was not refused', 'its response had begun before')
+    if (!decision.allowed && !ctx.headerSent) return reject(ctx, decision, set)
+    if (!decision.allowed) guard.report('late', 'A request was not rejected', 'its response had begun before')
     guard.writeHeaders(decision, ctx, set)
     guard.watch(decision, ctx.res, [ctx])
     const ended = handlerStarts(ctx.res)
@@ -108,7 +108,7 @@ function withoutRouter<Name extends string>(
 }
 
 /** Writes the standard answer where the handler has not answered, whatever it has prepared before it failed. */
-function answerUnhandled(ctx: Context, { status, type, body }: Refusal, became: Handled): void {
+function answerUnhandled(ctx: Context, { status, type, body }: Rejection, became: Handled): void {
   // Koa would end what the handler still writes.
   if (became === 'left') ctx.respond = false
   if (became !== 'failed' || ctx.headerSent) return

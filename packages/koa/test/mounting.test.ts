@@ -30,7 +30,7 @@ describe.each(FRAMEWORKS)('%s', (_name, Koa) => {
     expect(errors).toMatchObject([{ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining('instead of app.use(throttle).') }])
   })
 
-  test('a request is refused although a middleware before has left the response to one behind', async () => {
+  test('a request is rejected although a middleware before has left the response to one behind', async () => {
     const app = new Koa()
     app.use((ctx, next) => {
       ctx.respond = false
@@ -46,7 +46,7 @@ describe.each(FRAMEWORKS)('%s', (_name, Koa) => {
     await request.get('/').expect(429, /quota-exceeded/)
   })
 
-  test.each([[{}], ['/'], [null]])('a router that is none (%j) is refused', (router) => {
+  test.each([[{}], ['/'], [null]])('a router that is none (%j) is rejected', (router) => {
     expect(() => throttle({ ...ONE, router } as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })
 

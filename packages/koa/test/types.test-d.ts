@@ -15,9 +15,9 @@ test('functions of the options get the context of Koa', () => {
       return ctx.get('x-user')
     },
     skip: (ctx) => ctx.path === '/health',
-    handler: (ctx, refusal) => {
+    handler: (ctx, rejection) => {
       expectTypeOf(ctx).toEqualTypeOf<Context>()
-      ctx.body = refusal.body
+      ctx.body = rejection.body
     },
   })
   throttle({ policies: [{ name: 'a', ...one, key: ['ip', header('x-key'), (ctx) => ctx.hostname] }] })
@@ -29,7 +29,7 @@ test('names of policies are a union in decisions', () => {
       { name: 'user', ...one },
       { name: 'global', ...one },
     ],
-    onThrottled: (_ctx, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'global' | undefined>(),
+    onRejected: (_ctx, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'global' | undefined>(),
   })
 })
 

@@ -48,9 +48,11 @@ export function openTelemetryMetrics(throttler: MetricsSource, options: OpenTele
   const wait = histogram(meter, WAIT_DURATION, WAIT_BUCKETS)
   // Once nothing can throw any more: whoever tries again would report twice.
   meter.addBatchObservableCallback(collect, instruments)
-  const offWaited = throttler.on('waited', ({ policy, for: time }) => wait.record(time / 1_000, { ...attributes, ...named({ policy }) }))
+  const offWaited = throttler.on('waited', ({ policy, durationMs: time }) =>
+    wait.record(time / 1_000, { ...attributes, ...named({ policy }) }),
+  )
   const off = throttler.on('sync', (event) => {
-    duration.record(event.duration / 1_000, attributes)
+    duration.record(event.durationMs / 1_000, attributes)
     batch.record(event.entries, attributes)
   })
   return () => {

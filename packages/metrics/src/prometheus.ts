@@ -58,13 +58,13 @@ class Bundle {
     const labels = Object.fromEntries(this.labelNames.map((name) => [name, given[name] as string]))
     this.#sources.set(source, labels)
     this.#keep(this.#synced, labels, [this.#duration, this.#batch], (own) => [own])
-    const offWaited = source.on('waited', ({ policy, for: time }) => {
+    const offWaited = source.on('waited', ({ policy, durationMs: time }) => {
       this.#keep(this.#waited, { ...labels, policy }, [this.#wait], (own, one) =>
         readSource(one).policies.map(({ name }) => ({ ...own, policy: name })),
       )
       this.#wait.observe({ ...labels, policy }, time / 1_000)
     })
-    const off = source.on('sync', ({ duration, entries }) => {
+    const off = source.on('sync', ({ durationMs: duration, entries }) => {
       this.#duration.observe(labels, duration / 1_000)
       this.#batch.observe(labels, entries)
     })

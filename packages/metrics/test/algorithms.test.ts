@@ -16,7 +16,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { prometheusMetrics } from '../src/prometheus.ts'
 
 /** Units at once after rest, and how many of eight requests pass: a cold bucket that warms up takes more of a unit for each. */
-const ROWS: readonly [name: string, algorithm: Algorithm, capacity: number, admitted: number][] = [
+const ROWS: readonly [name: string, algorithm: Algorithm, capacity: number, allowed: number][] = [
   ['fixed', fixedWindow(), 5, 5],
   ['first request', fixedWindow({ start: 'first-request' }), 5, 5],
   ['sliding', slidingWindow(), 5, 5],
@@ -29,11 +29,18 @@ const ROWS: readonly [name: string, algorithm: Algorithm, capacity: number, admi
   ['leaky', leakyBucket({ burst: 2, immediate: 2 }), 3, 3],
 ]
 
-test.each(['local', 'central'] as const)('every algorithm counts, refuses and tells what a key may take: %s', async (coordination) => {
+test.each(['local', 'central'] as const)('every algorithm counts, rejects and tells what a key may take: %s', async (coordination) => {
   const register = new Registry()
   for (const [name, algorithm] of ROWS) {
     const policies = [
-      { name, limit: 5, interval: '1h' as const, algorithm, coordination, ...(coordination === 'central' && { deadline: '10s' as const }) },
+      {
+        name,
+        limit: 5,
+        interval: '1h' as const,
+        algorithm,
+        coordination,
+        ...(coordination === 'central' && { storeTimeout: '10s' as const }),
+      },
     ]
     const throttler = createThrottler({ policies, ...(coordination === 'central' && { store: memoryStore(new Hub(systemClock)) }) })
     onTestFinished(() => throttler.close())
@@ -45,14 +52,14 @@ test.each(['local', 'central'] as const)('every algorithm counts, refuses and te
     families
       .find(({ name }) => name === metric)
       ?.values.find(({ labels }) => labels['policy'] === policy && (reason === undefined || labels['reason'] === reason))?.value
-  for (const [name, , capacity, admitted] of ROWS) {
+  for (const [name, , capacity, allowed] of ROWS) {
     expect({
       name,
       limit: read('weir_policy_limit_units', name),
       capacity: read('weir_policy_capacity_units', name),
-      admitted: read('weir_admitted_units_total', name),
-      refused: read('weir_refused_requests_total', name, 'limit'),
+      allowed: read('weir_allowed_units_total', name),
+      rejected: read('weir_rejected_requests_total', name, 'limit'),
       keys: read('weir_tracked_keys', name),
-    }).toEqual({ name, limit: 5, capacity, admitted, refused: 8 - admitted, keys: 1 })
+    }).toEqual({ name, limit: 5, capacity, allowed, rejected: 8 - allowed, keys: 1 })
   }
 })

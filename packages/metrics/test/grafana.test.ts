@@ -75,6 +75,6 @@ test.each(rules.map((rule) => [rule.alert, rule] as const))(
 
 test('there are alerts for what an operator must know', () => {
   expect(rules.map(({ alert }) => alert)).toEqual(
-    expect.arrayContaining(['WeirSyncFailing', 'WeirDegraded', 'WeirSuddenBlocks', 'WeirOverflow']),
+    expect.arrayContaining(['WeirSyncFailing', 'WeirStoreDown', 'WeirSuddenBlocks', 'WeirOverflow']),
   )
 })

@@ -58,12 +58,12 @@ test('a reader collects every metric, with unit, description, attributes and val
   const value = (name: string, attributes: object) =>
     collected.get(name)?.dataPoints.find((point) => Object.entries(attributes).every(([key, text]) => point.attributes[key] === text))
       ?.value
-  expect(value('weir.admitted', { 'weir.policy': 'user' })).toBe(10)
-  expect(value('weir.refused', { 'weir.policy': 'user', 'weir.reason': 'limit', 'weir.source': 'local' })).toBe(15)
+  expect(value('weir.allowed', { 'weir.policy': 'user' })).toBe(10)
+  expect(value('weir.rejected', { 'weir.policy': 'user', 'weir.reason': 'limit', 'weir.source': 'local' })).toBe(15)
   expect(value('weir.keys.blocked', { 'weir.policy': 'user' })).toBe(1)
-  expect(value('weir.degraded', {})).toBe(0)
+  expect(value('weir.storeDown', {})).toBe(0)
   expect(value('weir.rules.version', {})).toBe(7)
-  expect(value('weir.rules.refused', {})).toBe(0)
+  expect(value('weir.rules.rejected', {})).toBe(0)
   // The first of three had not to wait.
   expect(value('weir.wait.duration', { 'weir.policy': 'pace' })).toMatchObject({ count: 2 })
   expect(JSON.stringify([...collected.values()].map(({ dataPoints }) => dataPoints))).not.toContain('secret-key')
@@ -73,7 +73,7 @@ test('attributes of the caller, and an end', async () => {
   const { meter, collect } = collector()
   const throttler = await busyThrottler()
   const stop = openTelemetryMetrics(throttler, { meter, attributes: { app: 'gateway' } })
-  const points = (await collect()).get('weir.admitted')?.dataPoints
+  const points = (await collect()).get('weir.allowed')?.dataPoints
   expect(points?.map(({ attributes }) => attributes['app'])).toEqual(['gateway', 'gateway'])
   stop()
   const read = vi.spyOn(throttler, 'inspected', 'get')
@@ -100,5 +100,5 @@ test('a meter that fails once is given everything at the next attempt, and once'
   expect((await collect()).size).toBe(0)
   failing.mockRestore()
   openTelemetryMetrics(throttler, { meter })
-  expect((await collect()).get('weir.admitted')?.dataPoints.map(({ value }) => value)).toContain(10)
+  expect((await collect()).get('weir.allowed')?.dataPoints.map(({ value }) => value)).toContain(10)
 })

@@ -44,12 +44,12 @@ test('a scrape holds every metric, with type, help, labels and values', async ()
       if (kind !== 'histogram') expect(Object.keys(one.labels ?? {}).sort()).toEqual([...labels].sort())
   }
   expect([...families.keys()].sort()).toEqual(METRICS.map(({ prometheus }) => prometheus).sort())
-  expect(sample(families, 'weir_admitted_units_total', { policy: 'user' })).toBe('10')
-  expect(sample(families, 'weir_refused_requests_total', { policy: 'user', reason: 'limit', source: 'local' })).toBe('15')
+  expect(sample(families, 'weir_allowed_units_total', { policy: 'user' })).toBe('10')
+  expect(sample(families, 'weir_rejected_requests_total', { policy: 'user', reason: 'limit', source: 'local' })).toBe('15')
   expect(sample(families, 'weir_blocked_keys', { policy: 'user' })).toBe('1')
   expect(sample(families, 'weir_blocks_total', { policy: 'user', cause: 'manual' })).toBe('1')
   expect(sample(families, 'weir_nodes', {})).toBe('1')
-  expect(sample(families, 'weir_degraded', {})).toBe('0')
+  expect(sample(families, 'weir_store_down', {})).toBe('0')
   await expect
     .poll(async () => Number((await scrape(register)).get('weir_sync_duration_seconds')?.metrics[0]?.count), {
       timeout: 5_000,
@@ -64,9 +64,9 @@ test('sums grow from scrape to scrape, and end when they are told to', async () 
   const stop = prometheusMetrics(throttler, { register })
   await scrape(register)
   for (let i = 0; i < 5; i++) throttler.check('other')
-  expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBe('15')
+  expect(sample(await scrape(register), 'weir_allowed_units_total', { policy: 'user' })).toBe('15')
   stop()
-  expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBeUndefined()
+  expect(sample(await scrape(register), 'weir_allowed_units_total', { policy: 'user' })).toBeUndefined()
 })
 
 test('a store that is away', async () => {
@@ -76,10 +76,10 @@ test('a store that is away', async () => {
   onTestFinished(() => throttler.close())
   prometheusMetrics(throttler, { register })
   throttler.start()
-  await expect.poll(() => throttler.state).toBe('degraded')
+  await expect.poll(() => throttler.state).toBe('storeDown')
   const families = await scrape(register)
-  expect(sample(families, 'weir_degraded', {})).toBe('1')
-  expect(Number(sample(families, 'weir_sync_failures_total', { cause: 'refused' }))).toBeGreaterThan(0)
+  expect(sample(families, 'weir_store_down', {})).toBe('1')
+  expect(Number(sample(families, 'weir_sync_failures_total', { cause: 'rejected' }))).toBeGreaterThan(0)
   expect(families.get('weir_sync_since_success_seconds')?.metrics).toEqual([{ value: expect.stringMatching(/^nan$/i) }])
 })
 
@@ -120,8 +120,8 @@ test('several throttlers of a process, told apart by a label', async () => {
   prometheusMetrics(second, { register, labels: { app: 'two' } })
   second.check('more')
   const families = await scrape(register)
-  expect(sample(families, 'weir_admitted_units_total', { app: 'one', policy: 'user' })).toBe('10')
-  expect(sample(families, 'weir_admitted_units_total', { app: 'two', policy: 'user' })).toBe('11')
+  expect(sample(families, 'weir_allowed_units_total', { app: 'one', policy: 'user' })).toBe('10')
+  expect(sample(families, 'weir_allowed_units_total', { app: 'two', policy: 'user' })).toBe('11')
   expect(() => prometheusMetrics(second, { register })).toThrow(/same labels; another one has app/)
 })
 
@@ -131,7 +131,7 @@ test('a registry that was cleared takes the metrics again', async () => {
   prometheusMetrics(throttler, { register })
   register.clear()
   prometheusMetrics(throttler, { register })
-  expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBe('10')
+  expect(sample(await scrape(register), 'weir_allowed_units_total', { policy: 'user' })).toBe('10')
 })
 
 /** How many label sets a histogram holds. */
@@ -145,7 +145,7 @@ test('policies of ever new names leave nothing behind', async () => {
   const throttler = createThrottler<string>({ policies: [{ name: 'first', ...rule }] })
   onTestFinished(() => throttler.close())
   prometheusMetrics(throttler as never, { register })
-  const waited = (policy: string) => throttler.inspected.emitter.emit('waited', { policy, for: 10 } as never)
+  const waited = (policy: string) => throttler.inspected.emitter.emit('waited', { policy, durationMs: 10 } as never)
   for (let i = 0; i < 500; i++) {
     throttler.update([
       { name: `policy ${i}`, ...rule },
@@ -167,8 +167,8 @@ test('throttlers with ever new labels leave nothing behind', async () => {
     onTestFinished(() => throttler.close())
     const stop = prometheusMetrics(throttler, { register, labels })
     const { emitter } = throttler.inspected
-    emitter.emit('waited', { policy: 'calls', for: 10 } as never)
-    emitter.emit('sync', { duration: 1, entries: 1 } as never)
+    emitter.emit('waited', { policy: 'calls', durationMs: 10 } as never)
+    emitter.emit('sync', { durationMs: 1, entries: 1 } as never)
     await Promise.resolve()
     return stop
   }
@@ -188,7 +188,7 @@ test('a registry that has a metric of our name takes the metrics once that is go
   expect(register.getMetricsAsArray()).toEqual([theirs])
   register.removeSingleMetric('weir_nodes')
   prometheusMetrics(throttler, { register })
-  expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBe('10')
+  expect(sample(await scrape(register), 'weir_allowed_units_total', { policy: 'user' })).toBe('10')
 })
 
 test('a scrape that fails once fails alone', async () => {
@@ -205,5 +205,5 @@ test('a scrape that fails once fails alone', async () => {
   prometheusMetrics(source, { register })
   await expect(register.metrics()).rejects.toThrow('once')
   fails = false
-  expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBe('10')
+  expect(sample(await scrape(register), 'weir_allowed_units_total', { policy: 'user' })).toBe('10')
 })

@@ -1,23 +1,23 @@
 import { type ExecutionContext, HttpException } from '@nestjs/common'
 import type { Decision } from '@weir/core'
-import { type Guard, type Refusal, ThrottledError } from '@weir/core/http'
+import { type Guard, type Rejection, ThrottledError } from '@weir/core/http'
 import type { NestArgs } from './options.ts'
 
 /**
- * A refused request or field, as the application's filters of exceptions get it with `onRefused: 'throw'`: an HttpException with the
- * status of the refusal. `Retry-After` and the limit fields are set on the response already.
+ * A rejected request or field, as the application's filters of exceptions get it with `throwOnReject: true`: an HttpException with the
+ * status of the rejection. `Retry-After` and the limit fields are set on the response already.
  */
 export class ThrottledException extends HttpException {
   /** What was decided, and why. */
   readonly decision: Decision
   /** The answer in the form that the client accepts. */
-  readonly refusal: Refusal
+  readonly rejection: Rejection
 
-  constructor(refusal: Refusal) {
-    const error = new ThrottledError(refusal)
-    super({ statusCode: refusal.status, message: error.message }, refusal.status, { cause: error })
-    this.decision = refusal.decision
-    this.refusal = refusal
+  constructor(rejection: Rejection) {
+    const error = new ThrottledError(rejection)
+    super({ statusCode: rejection.status, message: error.message }, rejection.status, { cause: error })
+    this.decision = rejection.decision
+    this.rejection = rejection
   }
 }
 
@@ -26,8 +26,8 @@ export class AnsweredException extends ThrottledException {
   readonly #guard: Guard<ExecutionContext, NestArgs>
   readonly #context: ExecutionContext
 
-  constructor(refusal: Refusal, guard: Guard<ExecutionContext, NestArgs>, context: ExecutionContext) {
-    super(refusal)
+  constructor(rejection: Rejection, guard: Guard<ExecutionContext, NestArgs>, context: ExecutionContext) {
+    super(rejection)
     this.#guard = guard
     this.#context = context
   }

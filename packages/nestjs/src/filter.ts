@@ -1,22 +1,22 @@
 import type { ServerResponse } from 'node:http'
 import { Catch, type ExceptionFilter } from '@nestjs/common'
-import type { Refusal } from '@weir/core/http'
+import type { Rejection } from '@weir/core/http'
 import { AnsweredException } from './exception.ts'
 import { type ResponseLike, rawOf } from './transport.ts'
 
-/** Answers refused requests, in the form that the client accepts, or by the `handler` of the options. */
+/** Answers rejected requests, in the form that the client accepts, or by the `handler` of the options. */
 export class ThrottleFilter implements ExceptionFilter<AnsweredException> {
-  async catch({ refusal, guard, context }: AnsweredException): Promise<void> {
+  async catch({ rejection, guard, context }: AnsweredException): Promise<void> {
     const response = context.switchToHttp().getResponse<ResponseLike>()
     const raw = rawOf(response)
     if (raw.headersSent) return
-    setStatus(response, refusal.status)
-    const became = await guard.handle(refusal, [context], raw)
-    if (became === 'failed') answerStandard(response, raw, refusal)
+    setStatus(response, rejection.status)
+    const became = await guard.handle(rejection, [context], raw)
+    if (became === 'failed') answerStandard(response, raw, rejection)
     if (became === 'answered')
       guard.expect(
         () => raw.headersSent || raw.writableEnded,
-        () => answerStandard(response, raw, refusal),
+        () => answerStandard(response, raw, rejection),
       )
   }
 }
@@ -29,7 +29,7 @@ function setStatus(response: ResponseLike, status: number): void {
 }
 
 /** Writes the standard answer, whatever a handler has prepared before it failed. */
-function answerStandard(response: ResponseLike, raw: ServerResponse, { status, type, body }: Refusal): void {
+function answerStandard(response: ResponseLike, raw: ServerResponse, { status, type, body }: Rejection): void {
   if (raw.headersSent) return
   setStatus(response, status)
   for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) {

@@ -55,40 +55,40 @@ function go(
   keepDecision(context, decision)
   // Nobody tells when a field or a message has been dealt with, so it holds no slot.
   if (transport.kind !== 'http') guard.throttler.release(decision)
-  if (transport.kind !== 'http') return decision.allowed || refuse(guard, context, transport, decision)
-  if (!decision.allowed) return refuse(guard, context, transport, decision, earlier === undefined ? setHeader : addHeader)
+  if (transport.kind !== 'http') return decision.allowed || reject(guard, context, transport, decision)
+  if (!decision.allowed) return reject(guard, context, transport, decision, earlier === undefined ? setHeader : addHeader)
   guard.writeHeaders(decision, transport.response, earlier === undefined ? setHeader : addHeader)
   guard.watch(decision, rawOf(transport.response), [context])
   return true
 }
 
-async function refuse(
+async function reject(
   guard: Guard<ExecutionContext, NestArgs>,
   context: ExecutionContext,
   transport: Transport,
   decision: Decision,
   set: SetHeader<ResponseLike> = setHeader,
 ): Promise<boolean> {
-  const refusal = await guard.refuse(context, decision)
+  const rejection = await guard.reject(context, decision)
   if (transport.kind === 'ws') {
-    // Loaded when a message is refused: most applications have no gateway.
+    // Loaded when a message is rejected: most applications have no gateway.
     const websockets = await loadCode(() => import('@nestjs/websockets')).catch(() => undefined)
-    // The message is refused all the same, in the words that Nest has for failures of any kind.
-    if (websockets === undefined) throw new ThrottledException(refusal)
+    // The message is rejected all the same, in the words that Nest has for failures of any kind.
+    if (websockets === undefined) throw new ThrottledException(rejection)
     const { WsException } = websockets
-    const { message } = new ThrottledException(refusal)
-    throw new WsException({ status: 'error', error: 'Too Many Requests', message, retryAfter: secondsOf(refusal.headers) })
+    const { message } = new ThrottledException(rejection)
+    throw new WsException({ status: 'error', error: 'Too Many Requests', message, retryAfterMs: retryAfterMsOf(rejection.headers) })
   }
-  if (transport.kind === 'graphql') throw new ThrottledException(refusal)
+  if (transport.kind === 'graphql') throw new ThrottledException(rejection)
   if (!rawOf(transport.response).headersSent) {
-    for (const name in refusal.headers) set(transport.response, name, refusal.headers[name] as string)
+    for (const name in rejection.headers) set(transport.response, name, rejection.headers[name] as string)
   }
-  throw guard.throws ? new ThrottledException(refusal) : new AnsweredException(refusal, guard, context)
+  throw guard.throws ? new ThrottledException(rejection) : new AnsweredException(rejection, guard, context)
 }
 
-function secondsOf(headers: Readonly<Record<string, string>>): number | null {
+function retryAfterMsOf(headers: Readonly<Record<string, string>>): number | null {
   const seconds = headers['Retry-After']
-  return seconds === undefined ? null : Number(seconds)
+  return seconds === undefined ? null : Number(seconds) * 1000
 }
 
 const setHeader: SetHeader<ResponseLike> = (response, name, value) => {

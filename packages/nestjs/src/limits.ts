@@ -94,7 +94,7 @@ export class ThrottleLimits implements OnModuleInit, OnApplicationShutdown {
     try {
       return this.#places.guard(this.#places.add(limits, name))
     } catch (error) {
-      // Of a module that was loaded later: too late to refuse the start, and the module's own limits hold.
+      // Of a module that was loaded later: too late to reject the start, and the module's own limits hold.
       general.report(name, `@Throttle of ${name}`, error)
       return general
     }

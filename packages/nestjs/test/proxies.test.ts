@@ -43,7 +43,7 @@ test.each([
   const url = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}/`
   for (const address of ['192.0.2.1', '192.0.2.2']) await fetch(url, { headers: { 'X-Forwarded-For': address } })
   await app.close()
-  expect(warnings.map(({ code }) => code)).toEqual(['WEIR_TRUST_PROXY'])
+  expect(warnings.map(({ code }) => code)).toEqual(['WEIR_WARN_TRUST_PROXY'])
   expect(warnings[0]?.message).toContain(warned)
 })
 
@@ -67,7 +67,7 @@ describe('WebSockets, which no setting of a platform is for', () => {
     expect(await guard.check(context)).toMatchObject({ key: '10.0.0.1' })
     await guard.throttler.close()
     expect(warnings.map(({ code, message }) => [code, message.includes('key: address((context) => ...)')])).toEqual(
-      warned ? [['WEIR_TRUST_PROXY', true]] : [],
+      warned ? [['WEIR_WARN_TRUST_PROXY', true]] : [],
     )
   })
 })

@@ -153,16 +153,16 @@ describe('WebSockets', () => {
     }
   }
 
-  test('a refused message is answered with an exception that says when to try again', async () => {
+  test('a rejected message is answered with an exception that says when to try again', async () => {
     const send = await connect({ key: 'ip' })
     expect([(await send('say')).event, (await send('say')).event]).toEqual(['said', 'said'])
     expect(await send('say')).toMatchObject({
       event: 'exception',
-      data: { message: 'Too many requests. Try again in 3600 s.', retryAfter: 3600 },
+      data: { message: 'Too many requests. Try again in 3600 s.', retryAfterMs: 3_600_000 },
     })
   })
 
-  test('a message is refused as well while the code of its exception can not be loaded, and as ever afterwards', async () => {
+  test('a message is rejected as well while the code of its exception can not be loaded, and as ever afterwards', async () => {
     const send = await connect({ key: 'ip' })
     const open = fs.openSync
     const spy = vi.spyOn(fs, 'openSync').mockImplementation((path, ...more) => {

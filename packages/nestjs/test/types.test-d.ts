@@ -22,9 +22,9 @@ test('functions of the options get the execution context', () => {
       return context.switchToHttp().getRequest().user?.id
     },
     skip: (context) => context.getType() !== 'http',
-    handler: (context, refusal) => {
+    handler: (context, rejection) => {
       expectTypeOf(context).toEqualTypeOf<ExecutionContext>()
-      context.switchToHttp().getResponse().send(refusal.body)
+      context.switchToHttp().getResponse().send(rejection.body)
     },
   })
   ThrottleModule.forRoot({ policies: [{ name: 'a', ...one, match: paths('/api/*rest'), key: ['ip', header('x-key')] }] }, { guard: false })
@@ -38,7 +38,7 @@ test('names of policies are a union in decisions', () => {
       { name: 'user', ...one },
       { name: 'global', ...one },
     ],
-    onThrottled: (_context, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'global' | undefined>(),
+    onRejected: (_context, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'global' | undefined>(),
   })
 })
 
@@ -58,5 +58,5 @@ test('decorators stand where those of NestJS do', () => {
   expectTypeOf(SkipThrottle()).toExtend<MethodDecorator & ClassDecorator>()
   expectTypeOf(ThrottleDecision()).toExtend<ParameterDecorator>()
   expectTypeOf(InjectThrottler()).toExtend<ParameterDecorator>()
-  expectTypeOf<ThrottledException['decision']['retryAfter']>().toEqualTypeOf<number>()
+  expectTypeOf<ThrottledException['decision']['retryAfterMs']>().toEqualTypeOf<number>()
 })

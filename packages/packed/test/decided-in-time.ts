@@ -67,8 +67,8 @@ function policyOf({ algorithm, coordination }: Cell, more: object = {}): never {
 
 /** Code that is loaded when a policy needs it takes real time. */
 export async function load(cell: Cell): Promise<void> {
-  const asks = ['leases', 'central'].includes(cell.coordination)
-  const throttler = createThrottler({ policies: [policyOf(cell, asks ? { deadline: DEADLINE } : {})], store: memoryStore() })
+  const asks = ['leased', 'central'].includes(cell.coordination)
+  const throttler = createThrottler({ policies: [policyOf(cell, asks ? { storeTimeout: DEADLINE } : {})], store: memoryStore() })
   await throttler.checkAsync('a')
   await throttler.close()
 }

@@ -118,7 +118,7 @@ describe.each(['esm', 'cjs'] as const)('in a module of kind %s', (format) => {
       moduleOf(format, { 'node:test': '{ mock }', '@weir/core': '{ createThrottler }' }, body),
     )
     const { status, output } = await runProgram(process.execPath, [`mocked.${extension}`], { cwd: directory, env })
-    expect(output).toMatch(/\[WEIR_FAKE_TIME\][^\n]*Date is faked, but process\.hrtime is not/)
+    expect(output).toMatch(/\[WEIR_WARN_FAKE_TIME\][^\n]*Date is faked, but process\.hrtime is not/)
     expect(status).toBe(0)
   })
 })

@@ -22,7 +22,7 @@ export const flavours: readonly Flavour[] = [
 ]
 
 /** What a program of `packages/<name>/test/packed/throttle.ts` prints when a limit of 2 meets three requests. */
-export const THROTTLED = 'allowed allowed refused'
+export const THROTTLED = 'allowed allowed rejected'
 /** What the program prints that stands in for a missing one. */
 export const IMPORTED = 'imported'
 

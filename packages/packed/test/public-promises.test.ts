@@ -26,7 +26,7 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'StoreConnection.close of @weir/core': 'what asks for decisions, and the end of a connection',
   'Guard.check of @weir/core/http': 'guard',
   'Guard.peek of @weir/core/http': 'a look with a function that never answers',
-  'Guard.refuse of @weir/core/http': 'a refusal that never gets its text',
+  'Guard.reject of @weir/core/http': 'a rejection that never gets its text',
   'Guard.handle of @weir/core/http': 'a handler that never answers',
   'loadCode of @weir/core/http': 'loadCode',
   'loadCode of @weir/core/sync': 'loadCode',

@@ -7,21 +7,21 @@ import { readAddress } from '../src/settings/settings.ts'
 const outcome = (await run(readAddress('?scene=limit&nodes=4&limit=60&load=5&rtt=40'))) as LanesOutcome
 const film = new Film(outcome)
 
-test('at the end of each interval it shows what was admitted in it', () => {
-  outcome.ways[0]?.perInterval.forEach((admitted, index) => {
-    expect(film.sum((index + 1) * film.interval - 1e-6)).toBe(admitted)
+test('at the end of each interval it shows what was allowed in it', () => {
+  outcome.ways[0]?.perInterval.forEach((allowed, index) => {
+    expect(film.sum((index + 1) * film.interval - 1e-6)).toBe(allowed)
   })
 })
 
-test('no node knows more of others than they admitted, and one that refuses knows that the limit is reached', () => {
+test('no node knows more of others than they allowed, and one that rejects knows that the limit is reached', () => {
   let proofs = 0
   for (let time = 0; time < film.length; time += 211) {
     for (let node = 0; node < film.nodes; node++) {
-      const { admitted, others, provenAt } = film.node(node, time)
-      expect(others).toBeLessThanOrEqual(film.sum(time) - admitted)
+      const { allowed, others, provenAt } = film.node(node, time)
+      expect(others).toBeLessThanOrEqual(film.sum(time) - allowed)
       if (provenAt === undefined) continue
       proofs++
-      expect(admitted + others).toBeGreaterThanOrEqual(film.limit)
+      expect(allowed + others).toBeGreaterThanOrEqual(film.limit)
     }
   }
   expect(proofs).toBeGreaterThan(100)

@@ -169,7 +169,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect((await moment()) - before).toBeLessThan(1000)
     })
 
-    test('tells who of a log would be refused, and lets nobody else know; a test can be copied', async () => {
+    test('tells who of a log would be rejected, and lets nobody else know; a test can be copied', async () => {
       const { page, heard } = await open(`?scene=policy${QUICK}`, { permissions: ['clipboard-read', 'clipboard-write'] })
       const requests: string[] = []
       page.on('request', (request) => requests.push(request.url()))
@@ -214,7 +214,7 @@ describe.skipIf(CHROMIUM === undefined)(
     test('says what came out once for each run, and nothing while it plays', async () => {
       const { page } = await open(`?scene=limit${QUICK}`)
       const said = page.getByRole('status')
-      await expect.poll(() => said.textContent()).toMatch(/requests: .* of what the limit allows were admitted/)
+      await expect.poll(() => said.textContent()).toMatch(/requests: .* of what the limit allows were allowed/)
       const before = await said.textContent()
       const changes = page.evaluate(`new Promise((resolve) => {
         let changes = 0
@@ -262,7 +262,7 @@ describe.skipIf(CHROMIUM === undefined)(
 
     test.each([
       ['a scene and a number out of range', '?scene=constructor&nodes=-1e308'],
-      ['times in the wrong order', '?scene=outage&from=99&until=-1&degraded=%00&fault=__proto__'],
+      ['times in the wrong order', '?scene=outage&from=99&until=-1&failMode=%00&fault=__proto__'],
       ['broken escapes, no numbers', '?%E0%A4%A&scene=limit&seed=NaN&load=1e-9'],
       ['a long value', `?scene=limit&balancing=${'x'.repeat(5000)}`],
     ])('survives nonsense in the address: %s', async (_, address) => {
@@ -300,7 +300,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await page.getByRole('navigation').count()).toBe(0)
       expect(await page.getByRole('slider').count()).toBe(0)
       expect(await page.getByRole('table', { includeHidden: true }).count()).toBe(0)
-      expect(await page.locator('.promise').textContent()).toContain('refuses only on proof')
+      expect(await page.locator('.promise').textContent()).toContain('rejects only on proof')
       expect(await page.locator('.clock').textContent()).toMatch(/^12\.5 s of/)
       await page.getByRole('button', { name: 'Play' }).click()
       await page.getByRole('button', { name: 'Pause' }).waitFor()

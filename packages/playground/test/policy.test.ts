@@ -18,7 +18,7 @@ describe('options that are pasted', () => {
       // a comment
       "name": 'api', limit: 6 * 10, interval: \`1m\`,
       algorithm: tokenBucket({ burst: 20, warmUp: '10s' }), // another one
-      cooldown: growing({ base: '1m', max: '1h' }),
+      cooldown: escalating({ base: '1m', max: '1h' }),
     };,
 `
     expect(Object.keys(readOptions(text))).toEqual(['name', 'limit', 'interval', 'algorithm', 'cooldown'])
@@ -71,7 +71,7 @@ describe.each([
   ["{ limit: 100, interval: '10s' }", 'overshoot'],
   ["{ limit: 100, interval: '10s', algorithm: slidingWindow() }", 'worstWindow'],
   ["{ limit: 100, interval: '10s', algorithm: tokenBucket({ burst: 40 }) }", 'debt'],
-  ["{ limit: 100, interval: '10s', coordination: 'leases', deadline: '1s' }", 'overshoot'],
+  ["{ limit: 100, interval: '10s', coordination: 'leased', storeTimeout: '1s' }", 'overshoot'],
 ])('the test to copy, of %s', (options, yardstick) => {
   test('passes, and fails where the limit is exceeded by more', async () => {
     const outcome = await outcomeOf(options, { rtt: 80, load: 4, balancing: 'zipf' })
@@ -84,7 +84,7 @@ describe.each([
   })
 })
 
-test('a log says who would be refused', async () => {
+test('a log says who would be rejected', async () => {
   const line = (client: string, second: number) =>
     `${client} - - [10/Oct/2025:13:55:${String(second).padStart(2, '0')} +0000] "GET /a HTTP/1.1" 200 12 "-" "curl"`
   const log = [...Array.from({ length: 30 }, (_, index) => line('10.0.0.1', index)), line('10.0.0.2', 3), 'nonsense', ''].join('\n')
@@ -92,9 +92,9 @@ test('a log says who would be refused', async () => {
   expect(outcome.log).toEqual({
     lines: 32,
     requests: 31,
-    refused: 18,
+    rejected: 18,
     clients: 2,
-    worst: [{ client: '10.0.0.1', requests: 30, refused: 18 }],
+    worst: [{ client: '10.0.0.1', requests: 30, rejected: 18 }],
   })
   expect((await outcomeOf("{ limit: 12, interval: '1m' }", { log: 'nothing\n' })).log).toMatchObject({ lines: 1, requests: 0 })
   expect((await outcomeOf("{ limit: 12, interval: '1m' }", { log: '\n' })).log).toBeUndefined()

@@ -10,8 +10,8 @@ const ADDRESSES = [
   '?scene=limit&nodes=12&limit=300&load=40&rtt=100&interval=2&balancing=zipf&seed=7',
   '?scene=limit&nodes=1&limit=20&load=0.9&balancing=sticky&interval=3',
   '?scene=outage&limit=100&load=30&fault=hang&seed=3',
-  '?scene=outage&limit=100&load=30&fault=empty&degraded=closed',
-  '?scene=outage&limit=100&load=30&fault=cut&degraded=open',
+  '?scene=outage&limit=100&load=30&fault=empty&failMode=closed',
+  '?scene=outage&limit=100&load=30&fault=cut&failMode=open',
 ]
 
 describe.each(ADDRESSES)('a run that is watched: %s', (address) => {
@@ -21,11 +21,11 @@ describe.each(ADDRESSES)('a run that is watched: %s', (address) => {
     const plain = await simulate(scenarioOf(settings))
     expect(outcome.digest).toBe(plain.digest)
     expect(outcome.requests).toBe(plain.requests)
-    expect(outcome.ways[0]?.perInterval).toEqual(plain.measured.map(({ admitted }) => admitted))
-    expect(outcome.ways[0]?.admittedOfExact).toBe(plain.admittedOfExact)
-    // Each request is on the tape, and each that was admitted.
+    expect(outcome.ways[0]?.perInterval).toEqual(plain.measured.map(({ allowed }) => allowed))
+    expect(outcome.ways[0]?.allowedOfExact).toBe(plain.allowedOfExact)
+    // Each request is on the tape, and each that was allowed.
     expect(outcome.tape.requests.time.length).toBe(plain.requests)
-    expect(outcome.tape.requests.admitted.reduce((sum, admitted) => sum + admitted, 0)).toBe(plain.admitted)
+    expect(outcome.tape.requests.allowed.reduce((sum, allowed) => sum + allowed, 0)).toBe(plain.allowed)
   })
 })
 

@@ -30,7 +30,7 @@ test('an unknown option is named', () => {
 })
 
 test.each(['url', 'pool', 'client', 'storeClient', 'schema', 'timeout'])(
-  '%s among the settings is refused, as pg would ignore it',
+  '%s among the settings is rejected, as pg would ignore it',
   (name) => {
     const message = expect.stringContaining(`Option "${name}"`)
     const settings = { host: 'db', [name]: 'topsecret' }

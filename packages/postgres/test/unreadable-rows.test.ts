@@ -15,7 +15,7 @@ describe('rows that somebody else has changed', () => {
 
   const entriesOf = (node: TestNode, taken: number): SyncEntry[] =>
     POLICIES.flatMap((policy) =>
-      ['a', 'b', 'c'].map((key) => ({ policy, key, cells: [{ ordinal: node.ordinal, taken, given: 0, level: 0, refused: 0 }] })),
+      ['a', 'b', 'c'].map((key) => ({ policy, key, cells: [{ ordinal: node.ordinal, taken, given: 0, level: 0, rejected: 0 }] })),
     )
 
   test.each([

@@ -8,8 +8,8 @@ import { mustRun } from '@weir/tooling/run'
 import { expect, onTestFinished, test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
 
-/** A server that refuses everybody with an error, as PostgreSQL writes one. */
-async function refusing(code: string, message: string): Promise<string> {
+/** A server that rejects everybody with an error, as PostgreSQL writes one. */
+async function rejecting(code: string, message: string): Promise<string> {
   const fields = Buffer.from(`SFATAL\0C${code}\0M${message}\0\0`)
   const length = Buffer.alloc(4)
   length.writeInt32BE(fields.length + 4)
@@ -50,7 +50,7 @@ test.each([
   ['a database that does not exist', '3D000', 'database "app" does not exist', 'Create the database'],
   ['a role that may not', '42501', 'permission denied for schema weir', 'Run the statements of schemaSql()'],
 ])('%s is a warning that names the reason and the next step', async (_, code, message, step) => {
-  const node = new TestNode(postgresStore(await refusing(code, message), { timeout: 10_000 }))
+  const node = new TestNode(postgresStore(await rejecting(code, message), { timeout: 10_000 }))
   const failure = await node.failure(() => node.count('k', 1))
   expect(failure?.code).toBe('WEIR_STORE_UNAVAILABLE')
   expect(failure?.message).toContain(`PostgreSQL can't be used now: ${message}. `)
@@ -69,7 +69,7 @@ test('a certificate that is not trusted is a warning with the next step', async 
 })
 
 test('a server that is shutting down is no mistake: the events report it', async () => {
-  const node = new TestNode(postgresStore(await refusing('57P03', 'the database system is shutting down'), { timeout: 10_000 }))
+  const node = new TestNode(postgresStore(await rejecting('57P03', 'the database system is shutting down'), { timeout: 10_000 }))
   const failure = await node.failure(() => node.count('k', 1))
   expect(failure?.message).toBe("PostgreSQL can't be used now: the database system is shutting down.")
   expect(node.warnings).not.toContainEqual(failure)

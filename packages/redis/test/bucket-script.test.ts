@@ -44,7 +44,7 @@ const step = fc.record({
   pass: fc.oneof({ weight: 5, arbitrary: fc.nat(6) }, { weight: 1, arbitrary: fc.nat(150) }),
   taken: fc.array(fc.record({ ago: fc.integer({ min: -1, max: 70 }), units }), { maxLength: 3 }),
   refunded: fc.integer({ min: 0, max: 2 }),
-  refused: fc.integer({ min: 0, max: 2 }).map((units) => 7 * units),
+  rejected: fc.integer({ min: 0, max: 2 }).map((units) => 7 * units),
   /** What the node knows to be in it. */
   level: fc.constantFrom(0, 0, 0, 10, 30, 55),
   /** A batch of before comes again, late. */
@@ -60,18 +60,18 @@ test('random late, doubled and partly sent batches bring from Redis what they br
       const connections = [0, 1, 2].map((i) => store.open({ id: `node-${i}`, clock: systemClock, announced: () => {} }))
       // In the middle of a cell, as the call itself takes time.
       let time = (Math.floor(Date.now() / WIDTH) + 0.5) * WIDTH
-      const counts = new Map<string, { taken: number; given: number; refused: number }>()
+      const counts = new Map<string, { taken: number; given: number; rejected: number }>()
       const sent: { node: number; cells: Cell[] }[] = []
       try {
-        for (const { node, pass, taken, refunded, refused, level, again, maxDebt } of steps) {
+        for (const { node, pass, taken, refunded, rejected, level, again, maxDebt } of steps) {
           time += pass * WIDTH
           const cells = new Map<number, Cell>()
           for (const { ago, units } of taken) {
             const ordinal = Math.floor(time / WIDTH) - ago
             const id = `${node} ${ordinal}`
-            const known = counts.get(id) ?? { taken: 0, given: 0, refused: 0 }
-            const taken = known.taken + (refused === 14 ? 0 : units)
-            const more = { taken, given: Math.min(taken, known.given + refunded), refused: known.refused + refused }
+            const known = counts.get(id) ?? { taken: 0, given: 0, rejected: 0 }
+            const taken = known.taken + (rejected === 14 ? 0 : units)
+            const more = { taken, given: Math.min(taken, known.given + refunded), rejected: known.rejected + rejected }
             counts.set(id, more)
             cells.set(ordinal, { ordinal: ordinal as Ordinal, ...more, ...(level > 0 && { level }) })
           }

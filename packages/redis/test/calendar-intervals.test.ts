@@ -54,13 +54,13 @@ function fastDays(timeZone: string, from: string): Calendar {
   return one
 }
 
-async function nodes(count: number, interval: Calendar, coordination: 'background' | 'leases' | 'central', namespace = freshNamespace()) {
-  const policy = { limit: LIMIT, interval, coordination, deadline: coordination === 'background' ? undefined : '30s' } as const
-  const { deadline, ...rest } = policy
+async function nodes(count: number, interval: Calendar, coordination: 'background' | 'leased' | 'central', namespace = freshNamespace()) {
+  const policy = { limit: LIMIT, interval, coordination, storeTimeout: coordination === 'background' ? undefined : '30s' } as const
+  const { storeTimeout, ...rest } = policy
   const made = Array.from({ length: count }, () => {
     // A busy machine is no outage.
     const store = redisStore(server.url, { namespace, timeout: 30_000 })
-    const policies = [deadline === undefined ? rest : { ...rest, deadline }]
+    const policies = [storeTimeout === undefined ? rest : { ...rest, storeTimeout }]
     const throttler = createThrottler({ policies, heartbeat: 200, store }).start()
     open.push(throttler)
     return throttler
@@ -69,7 +69,7 @@ async function nodes(count: number, interval: Calendar, coordination: 'backgroun
   return { namespace, made }
 }
 
-describe.each(['background', 'leases', 'central'] as const)('intervals of a calendar in Redis, %s', (coordination) => {
+describe.each(['background', 'leased', 'central'] as const)('intervals of a calendar in Redis, %s', (coordination) => {
   test('what is counted lives until the interval is over, and no longer than some of them', async () => {
     const monthly = calendar('month', { timeZone: 'Asia/Kathmandu' })
     const { made, namespace } = await nodes(2, monthly, coordination)
@@ -77,23 +77,23 @@ describe.each(['background', 'leases', 'central'] as const)('intervals of a cale
     // The share of one of two nodes, which it has even if the machine is so busy that an answer is overdue.
     const first = await a.checkAsync('k', LIMIT / 2)
     expect(first.allowed).toBe(true)
-    let admitted = LIMIT / 2
+    let allowed = LIMIT / 2
     await until(async () => (await a.usage('k'))[0]?.used === LIMIT / 2, 'the first units are told')
     const ask = async (): Promise<void> => {
-      if ((await b.checkAsync('k')).allowed) admitted++
+      if ((await b.checkAsync('k')).allowed) allowed++
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
     for (let i = 0; i < 20; i++) await ask()
     // What the other node has leased and does not need comes back when it hears of that.
-    if (coordination === 'leases') for (let i = 0; i < 500 && admitted < LIMIT; i++) await ask()
-    if (coordination !== 'background') expect(admitted).toBe(LIMIT)
+    if (coordination === 'leased') for (let i = 0; i < 500 && allowed < LIMIT; i++) await ask()
+    if (coordination !== 'background') expect(allowed).toBe(LIMIT)
     // As a volley it might hold more than came back.
-    expect(admitted).toBeLessThan(LIMIT + 10)
+    expect(allowed).toBeLessThan(LIMIT + 10)
     const { start, end } = monthly.at(Date.now())
-    const refused = await b.checkAsync('k')
-    expect(refused.allowed).toBe(false)
-    expect(Math.abs(refused.retryAfter - (end - Date.now()))).toBeLessThan(2_000)
-    await until(async () => (await a.usage('k'))[0]?.used === admitted, 'all is told')
+    const rejected = await b.checkAsync('k')
+    expect(rejected.allowed).toBe(false)
+    expect(Math.abs(rejected.retryAfterMs - (end - Date.now()))).toBeLessThan(2_000)
+    await until(async () => (await a.usage('k'))[0]?.used === allowed, 'all is told')
     const keys = await client.keys(`${namespace}:*k*`)
     expect(keys.length).toBeGreaterThan(0)
     for (const key of keys) {
@@ -102,14 +102,14 @@ describe.each(['background', 'leases', 'central'] as const)('intervals of a cale
       expect(left, key).toBeLessThan(6 * (end - start))
     }
     a.refund(first, LIMIT / 2)
-    await until(async () => (await b.usage('k'))[0]?.used === admitted - LIMIT / 2, 'what came back is told')
+    await until(async () => (await b.usage('k'))[0]?.used === allowed - LIMIT / 2, 'what came back is told')
     await until(async () => (await a.checkAsync('k')).allowed, 'there is room again')
   }, 30_000)
 
   test('each has its limit, through a change of clocks', async () => {
     const days = fastDays('Europe/Prague', '2026-03-27T12:00:00Z')
     const { made } = await nodes(2, days, coordination)
-    const admitted = new Map<number, number>()
+    const perDay = new Map<number, number>()
     const first = days.at(Date.now()).ordinal
     // Requests are spread, so that some come right before and after each midnight.
     while (days.at(Date.now()).ordinal < first + 4) {
@@ -118,15 +118,15 @@ describe.each(['background', 'leases', 'central'] as const)('intervals of a cale
           const before = days.at(Date.now()).ordinal
           const { allowed } = await node.checkAsync('k')
           // Of one that was asked in one interval and answered in the next nobody knows.
-          if (allowed && days.at(Date.now()).ordinal === before) admitted.set(before, (admitted.get(before) ?? 0) + 1)
+          if (allowed && days.at(Date.now()).ordinal === before) perDay.set(before, (perDay.get(before) ?? 0) + 1)
         }),
       )
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
     for (const ordinal of [first + 1, first + 2, first + 3]) {
       // What two nodes hold back, and of those around midnight one each.
-      expect(admitted.get(ordinal)).toBeLessThanOrEqual(coordination === 'background' ? LIMIT + 4 : LIMIT + 2)
-      expect(admitted.get(ordinal)).toBeGreaterThanOrEqual(LIMIT - 2)
+      expect(perDay.get(ordinal)).toBeLessThanOrEqual(coordination === 'background' ? LIMIT + 4 : LIMIT + 2)
+      expect(perDay.get(ordinal)).toBeGreaterThanOrEqual(LIMIT - 2)
     }
   }, 60_000)
 })

@@ -49,7 +49,7 @@ describe('a key that holds nonsense is decided about without the server, and dis
   }
   test.each(ALGORITHMS.map((algorithm) => [algorithm.id, algorithm] as const))('%s', async (_, algorithm) => {
     const namespace = freshNamespace()
-    const policy = { limit: 5, interval: '1h', algorithm, coordination: 'central', degraded: 'closed', deadline: '10s' } as const
+    const policy = { limit: 5, interval: '1h', algorithm, coordination: 'central', failMode: 'closed', storeTimeout: '10s' } as const
     const throttler = createThrottler({ policies: [policy], store: redisStore(server.url, { ...PATIENT, namespace }) })
     try {
       throttler.start()
@@ -115,7 +115,7 @@ describe('a clock that was ahead keeps nobody out once it is right again', () =>
 
 test('what is told in the turn in which a throttler is closed arrives', async () => {
   const namespace = freshNamespace()
-  const policy = { limit: 10, interval: '1h', coordination: 'central', deadline: '10s' } as const
+  const policy = { limit: 10, interval: '1h', coordination: 'central', storeTimeout: '10s' } as const
   const [a, b] = [1, 2].map(() => createThrottler({ policies: [policy], store: redisStore(server.url, { ...PATIENT, namespace }) }).start())
   if (a === undefined || b === undefined) throw new Error('no throttlers')
   await until(() => a.state === 'synced' && b.state === 'synced', 'the store answers')

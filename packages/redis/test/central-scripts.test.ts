@@ -38,7 +38,7 @@ const SUBJECTS: readonly { readonly algorithm: Algorithm; readonly by?: 'ttl' }[
   },
   // It goes by how long its key lives, so time passes by shortening that.
   { algorithm: fixedWindow({ start: 'first-request' }), by: 'ttl' },
-  { algorithm: slidingWindow({ buckets: 6 }) },
+  { algorithm: slidingWindow({ subWindows: 6 }) },
   { algorithm: slidingCounter() },
   { algorithm: slidingLog() },
   { algorithm: tokenBucket() },
@@ -204,7 +204,7 @@ class Both {
     else step.giveBack(state, at, cost, this.#now, limit, parameters)
     if (model !== undefined) agree(told, model, limit)
     if (question.kind === 'take' && told.allowed && cost > 0) taken.push({ at: this.#now, units: cost })
-    // Looks and resets leave no trace, and a refusal is decided anew.
+    // Looks and resets leave no trace, and a rejection is decided anew.
     if (!twice || cost === 0 || (model !== undefined && !model.allowed)) return
     const [again] = (await this.#decider.decide({ ...request, again: true })) as [Verdict]
     expect(again.allowed).toBe(true)
@@ -236,7 +236,7 @@ test.each(servers)(
     // Of windows from the first request time passes at the server alone.
     const steps = SUBJECTS.filter(({ by }) => by === undefined).map(({ algorithm }) => (algorithm as Required<Algorithm>).step)
     let run = 0
-    let refused = 0
+    let rejected = 0
     let counted = 0
     try {
       await fc.assert(
@@ -261,7 +261,7 @@ test.each(servers)(
             const told = (await decider.decide(request)) as readonly Verdict[]
             for (const [i, model] of models.entries()) agree(told[i] as Verdict, model, 20)
             if (!models.every(({ allowed }) => allowed)) {
-              refused++
+              rejected++
               continue
             }
             counted++
@@ -278,7 +278,7 @@ test.each(servers)(
     } finally {
       await connection.close()
     }
-    expect(refused).toBeGreaterThan(20)
+    expect(rejected).toBeGreaterThan(20)
     expect(counted).toBeGreaterThan(20)
   },
   60_000,
@@ -291,7 +291,7 @@ function agree(told: Verdict, model: Verdict, limit: number): void {
   expect(told.allowed).toBe(model.allowed)
   if (limit === Number.POSITIVE_INFINITY) expect(told.remaining).toBe(model.remaining)
   else expect(told.remaining).toBeCloseTo(model.remaining, 6)
-  for (const time of ['resetAfter', 'retryAfter', 'delay'] as const) {
+  for (const time of ['resetAfterMs', 'retryAfterMs', 'delayMs'] as const) {
     if (Number.isFinite(model[time])) expect(Math.abs(told[time] - model[time]), time).toBeLessThanOrEqual(LATE)
     else expect(told[time]).toBe(model[time])
   }

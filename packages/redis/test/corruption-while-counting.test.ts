@@ -154,7 +154,7 @@ test('random values of a live store are corrupted while three nodes count: none 
   )
 })
 
-function start(namespace: string, warnings: WeirError[], degraded: unknown[]): Throttler {
+function start(namespace: string, warnings: WeirError[], storeDown: unknown[]): Throttler {
   const throttler = createThrottler({
     // A busy machine is no outage.
     store: redisStore(here.server.url, { namespace, timeout: 30_000 }),
@@ -162,21 +162,21 @@ function start(namespace: string, warnings: WeirError[], degraded: unknown[]): T
     heartbeat: 100,
   })
   throttler.on('warning', ({ error }) => warnings.push(error))
-  throttler.on('degraded', ({ cause }) => degraded.push(cause))
+  throttler.on('storeDown', ({ cause }) => storeDown.push(cause))
   onTestFinished(() => throttler.close())
   return throttler.start()
 }
 
-test('throttlers go on when what they count is corrupted: none is degraded, limits hold, and the total is whole again', async () => {
+test('throttlers go on when what they count is corrupted: none is storeDown, limits hold, and the total is whole again', async () => {
   const namespace = freshNamespace()
   const warnings: WeirError[] = []
-  const degraded: unknown[] = []
-  const nodes = [1, 2, 3].map(() => start(namespace, warnings, degraded))
+  const storeDown: unknown[] = []
+  const nodes = [1, 2, 3].map(() => start(namespace, warnings, storeDown))
   await expect.poll(() => nodes.map((node) => snapshot(node).nodes), { timeout: 10_000 }).toEqual([3, 3, 3])
   const [a, b, c] = nodes as [Throttler, Throttler, Throttler]
-  let admitted = 0
+  let allowed = 0
   const take = (node: Throttler, units: number): void => {
-    for (let i = 0; i < units; i++) if (node.check('key').allowed) admitted++
+    for (let i = 0; i < units; i++) if (node.check('key').allowed) allowed++
   }
   const shown = async (): Promise<number> => Number(await here.admin.get((await here.admin.keys(`${namespace}:*:c:*`))[0] ?? ''))
   take(a, 30)
@@ -192,27 +192,27 @@ test('throttlers go on when what they count is corrupted: none is degraded, limi
     // At once: a throttler that counts in between would make the key anew.
     await here.admin.multi().del(key).rpush(key, 'junk').exec()
   }
-  for (let round = 0; nodes.some((node) => node.check('key').allowed && ++admitted > 0); round++) {
+  for (let round = 0; nodes.some((node) => node.check('key').allowed && ++allowed > 0); round++) {
     if (round === 200) throw new Error('The limit is never reached.')
     await new Promise((resolve) => setTimeout(resolve, 5))
     // The one that takes the last unit tells the others at once, which on a busy machine may take longer than a few requests.
-    if (admitted >= 100) await expect.poll(() => nodes.map((node) => node.peek('key').remaining), { interval: 5 }).toEqual([0, 0, 0])
+    if (allowed >= 100) await expect.poll(() => nodes.map((node) => node.peek('key').remaining), { interval: 5 }).toEqual([0, 0, 0])
   }
   expect(nodes.map(({ state }) => state)).toEqual(['synced', 'synced', 'synced'])
-  expect(degraded).toEqual([])
+  expect(storeDown).toEqual([])
   // The overshoot of three nodes that tell each other of their last units.
-  expect(admitted).toBeGreaterThanOrEqual(100)
-  expect(admitted).toBeLessThanOrEqual(103)
+  expect(allowed).toBeGreaterThanOrEqual(100)
+  expect(allowed).toBeLessThanOrEqual(103)
   // The one that was corrupted twice may have been met by two nodes.
   const messages = warnings.map(({ message }) => message).filter((message) => !message.includes(cell))
   expect(new Set(messages).size).toBe(messages.length)
   expect(warnings.length - messages.length).toBeLessThanOrEqual(2)
-  expect(warnings.map(({ code }) => code)).toEqual(warnings.map(() => 'WEIR_STORE_VALUE'))
+  expect(warnings.map(({ code }) => code)).toEqual(warnings.map(() => 'WEIR_WARN_STORE_VALUE'))
   // One that starts now hears of it.
-  const late = start(namespace, warnings, degraded)
+  const late = start(namespace, warnings, storeDown)
   await expect.poll(() => late.state, { timeout: 10_000 }).toBe('synced')
   await expect.poll(() => snapshot(late).nodes, { timeout: 10_000 }).toBe(4)
-  expect(degraded).toEqual([])
+  expect(storeDown).toEqual([])
 })
 
 test.each([

@@ -5,10 +5,10 @@ import { until } from '@weir/tooling/redis-servers'
 import type { SentinelSetup } from '@weir/tooling/redis-topologies'
 import { expect, test } from 'vitest'
 
-const QUOTA = { limit: 60, interval: '1h', coordination: 'leases', degraded: 'closed', deadline: '500ms' } as const
+const QUOTA = { limit: 60, interval: '1h', coordination: 'leased', failMode: 'closed', storeTimeout: '500ms' } as const
 
 /** Asks the throttlers in turn until so many requests are let in, or none is for as long as quota may be withheld; how many were. */
-async function admitted(throttlers: readonly Throttler[], most: number): Promise<number> {
+async function allowed(throttlers: readonly Throttler[], most: number): Promise<number> {
   let count = 0
   let last = Date.now()
   for (let i = 0; count < most && Date.now() - last < WITHHELD; i++) {
@@ -41,13 +41,13 @@ export function followsFailovers(
     await node.eventually(() => node.count('k', 1))
     const throttlers = [0, 1].map(() => createThrottler({ policies: [QUOTA], store: store('failover') }).start())
     await until(() => throttlers.every(({ state }) => state === 'synced'), 'nodes that take quota ahead are there')
-    const early = await admitted(throttlers, 10)
+    const early = await allowed(throttlers, 10)
     const before = await node.beat()
     const old = await setup().primary()
     // A replica that lags: it gets nothing of what is written from here on.
     for (const server of setup().servers) if (server !== old) await server.cli('replicaof', '127.0.0.1', '1')
     expect(await node.count('k', 5)).toBe(5)
-    const lagged = await admitted(throttlers, 30)
+    const lagged = await allowed(throttlers, 30)
     expect([early, lagged]).toEqual([10, 30])
     await old.kill()
     await until(async () => (await setup().primary()) !== old, 'Sentinels have chosen another primary', 30_000)
@@ -56,7 +56,7 @@ export function followsFailovers(
     expect(await node.eventually(() => node.count('k', 5))).toBe(5)
     // The new primary knows of ten units or so. All of the limit is used, and nothing beyond it.
     await until(() => throttlers.every(({ state }) => state === 'synced'), 'nodes that take quota ahead are there again', 30_000)
-    expect(early + lagged + (await admitted(throttlers, 100))).toBe(60)
+    expect(early + lagged + (await allowed(throttlers, 100))).toBe(60)
     await Promise.all([node.close(), ...throttlers.map((throttler) => throttler.close())])
   })
 }

@@ -13,7 +13,7 @@ test.each([
 ] as const)('a decision sees the refund, charge and reset before it, although the server knows no script yet: %s', async (_name, rule) => {
   await here.server.cli('script', 'flush')
   const throttler = createThrottler({
-    policies: [{ limit: 4, interval: '1d', coordination: 'central', deadline: '20s', ...rule }],
+    policies: [{ limit: 4, interval: '1d', coordination: 'central', storeTimeout: '20s', ...rule }],
     store: redisStore(here.server.url, { ...PATIENT, namespace: freshNamespace() }),
   }).start()
   try {

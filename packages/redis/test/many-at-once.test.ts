@@ -17,7 +17,7 @@ test.each([
   proxy.set({ latency: 20 })
   const throttler = createThrottler({
     store: redisStore({ port: proxy.port }, { ...PATIENT, namespace: freshNamespace() }),
-    policies: [{ name: 'p', limit, interval: '1w', coordination: 'central', degraded: 'closed', deadline: '30s' }],
+    policies: [{ name: 'p', limit, interval: '1w', coordination: 'central', failMode: 'closed', storeTimeout: '30s' }],
   })
   onTestFinished(() => throttler.close())
   throttler.start()

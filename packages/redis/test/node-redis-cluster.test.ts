@@ -56,7 +56,7 @@ test('the permissions in the README suffice in a Cluster, which may be given by 
 })
 
 test('slots that move are followed, and asked for where they are meanwhile', { timeout: 60_000 }, async () => {
-  const node = new TestNode(redisStore(client, { ...PATIENT, namespace: 'moving', buckets: 1 }))
+  const node = new TestNode(redisStore(client, { ...PATIENT, namespace: 'moving', shards: 1 }))
   expect(await node.eventually(() => node.count('k', 1))).toBe(1)
   const names = await Promise.all(primaries().map((server) => server.cli('--scan', '--pattern', 'moving:*')))
   const from = primaries()[names.findIndex((keys) => keys.trim() !== '')]

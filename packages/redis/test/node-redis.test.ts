@@ -41,7 +41,7 @@ storeContract(
   'redisStore by a client of redis 6 in several buckets without announcements',
   () =>
     redisFixture(
-      (namespace) => redisStore(createClient({ url: here.server.url, database: 3 }), { ...PATIENT, namespace, buckets: 4, publish: false }),
+      (namespace) => redisStore(createClient({ url: here.server.url, database: 3 }), { ...PATIENT, namespace, shards: 4, publish: false }),
       [here.server],
       {
         leftovers: () => [],

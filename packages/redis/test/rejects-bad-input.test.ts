@@ -15,7 +15,7 @@ test.each([
   ['a list', []],
   ['an empty Cluster', { cluster: [] }],
   ['an instance of something else', new Map()],
-])('%s is refused', (_, target) => {
+])('%s is rejected', (_, target) => {
   expect(() => redisStore(target as unknown as RedisTarget)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
 })
 
@@ -29,11 +29,11 @@ test.each([
   { buckets: 0 },
   { buckets: 1.5 },
   { publish: 'yes' as unknown as boolean },
-])('the option %o is refused', (options) => {
+])('the option %o is rejected', (options) => {
   expect(() => redisStore('redis://127.0.0.1:1', options)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
 })
 
-test('an unknown option is refused', () => {
+test('an unknown option is rejected', () => {
   const options = { prefix: 'x' } as object
   expect(() => redisStore('redis://127.0.0.1:1', options)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
 })
@@ -46,12 +46,12 @@ test.each([
   { storeClient: {} },
   { host: 'redis', namespace: 'x' },
   { cluster: [{ port: 1 }], redisOptions: {} },
-])('settings with a name that ioredis would ignore are refused, not connected to localhost: %o', (target) => {
+])('settings with a name that ioredis would ignore are rejected, not connected to localhost: %o', (target) => {
   const message = expect.stringContaining(`Option "${Object.keys(target).at(-1)}"`)
   expect(() => redisStore(target as unknown as RedisTarget)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION', message }))
 })
 
-test('an option of the store among the options of createCluster() is refused', () => {
+test('an option of the store among the options of createCluster() is rejected', () => {
   const target = { rootNodes: [{ url: 'redis://127.0.0.1:1' }], namespace: 'x' }
   expect(() => nodeRedisStore(target)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
 })

@@ -178,7 +178,7 @@ describe('rules in Redis', () => {
     await vi.waitFor(() => expect(rules.status).toMatchObject({ version: 4, away: undefined }), DEADLINE)
   })
 
-  test('that somebody else has put there are refused, and leave what holds', async () => {
+  test('that somebody else has put there are rejected, and leave what holds', async () => {
     const namespace = freshNamespace()
     const throttler = throttlerAt(namespace)
     const warned: string[] = []
@@ -189,12 +189,12 @@ describe('rules in Redis', () => {
     onTestFinished(() => rules.close())
     await rules.ready
     await source.replace(textOf(3), textOf(4, -1))
-    await vi.waitFor(() => expect(rules.status.refused).toMatchObject({ version: 4 }), DEADLINE)
+    await vi.waitFor(() => expect(rules.status.rejected).toMatchObject({ version: 4 }), DEADLINE)
     await server.cli('del', `${namespace}:{rules}:default`)
     await server.cli('rpush', `${namespace}:{rules}:default`, 'x')
     await vi.waitFor(() => expect(rules.status.away).toMatch(/WRONGTYPE/), DEADLINE)
     expect(throttler.policies[0]?.limit).toBe(3)
-    expect(warned).toContain('WEIR_RULES_REFUSED')
+    expect(warned).toContain('WEIR_RULES_REJECTED')
   })
 
   test('need no more than the user of the README may', async () => {
@@ -208,7 +208,7 @@ describe('rules in Redis', () => {
     expect(await rules.history(1)).toEqual([textOf(1)])
   })
 
-  test('refuse bad options', () => {
+  test('reject bad options', () => {
     expect(() => redisRules('redis://x', { name: 'a b' })).toThrow(/name/)
     expect(() => redisRules('redis://x', { names: 'a' } as never)).toThrow(/names/)
   })
@@ -260,11 +260,11 @@ describe.each(['ioredis', 'node-redis'])('rules that are told of by messages alo
     await heardOf(local, () => rules.status.version === version)
     await heardOf(
       () => '{ "version": 7, ',
-      () => rules.status.refused !== undefined,
+      () => rules.status.rejected !== undefined,
     )
-    expect(warned).toEqual(['WEIR_RULES_REFUSED'])
+    expect(warned).toEqual(['WEIR_RULES_REJECTED'])
     await heardOf(local, () => rules.status.version === version)
-    expect(rules.status.refused).toBe(undefined)
+    expect(rules.status.rejected).toBe(undefined)
     expect(warned).toHaveLength(1)
   })
 

@@ -37,7 +37,7 @@ storeContract(
   'redisStore by an instance of ioredis 5 in several buckets',
   () => {
     const client = new Redis5({ port: here.server.port, db: 3, lazyConnect: true })
-    return redisFixture((namespace) => redisStore(client, { ...PATIENT, namespace, buckets: 4 }), [here.server], {
+    return redisFixture((namespace) => redisStore(client, { ...PATIENT, namespace, shards: 4 }), [here.server], {
       lose: flushed(() => [here.server]),
       leftovers: () => [],
       close: () => client.disconnect(),

@@ -13,7 +13,7 @@ afterAll(() => server.stop())
 
 function node(namespace: string) {
   const throttler = createThrottler({
-    store: redisStore(server.url, { ...PATIENT, namespace, buckets: 4 }),
+    store: redisStore(server.url, { ...PATIENT, namespace, shards: 4 }),
     policies: [{ name: 'user', limit: 100, interval: '1h' }],
     heartbeat: 100,
   })
@@ -30,7 +30,7 @@ test('nodes tell of themselves while one of them watches, and what they told is 
   await expect
     .poll(others, { timeout: 5_000 })
     .toMatchObject([
-      { node: two.nodeId, state: 'synced', policies: [{ name: 'user', admitted: 30 }], top: [{ key: '"a\u0000\ud800\n', used: 30 }] },
+      { node: two.nodeId, state: 'synced', policies: [{ name: 'user', allowed: 30 }], top: [{ key: '"a\u0000\ud800\n', used: 30 }] },
     ])
   const status = (await server.cli('--scan', '--pattern', `${namespace}:*:status`)).trim()
   expect(status.split('\n')).toHaveLength(1)
@@ -53,7 +53,7 @@ test('nodes of two processes that have different rules under one name are told, 
   const urls = [server.url, server.url.replace('127.0.0.1', 'localhost')]
   const warnings = urls.map((url, at) => {
     const throttler = createThrottler({
-      store: redisStore(url, { ...PATIENT, namespace, buckets: 4 }),
+      store: redisStore(url, { ...PATIENT, namespace, shards: 4 }),
       policies: [
         { name: 'user', limit: 100, interval: at === 0 ? '1h' : '2h' },
         { name: 'other', limit: 100 + at, interval: '1h' },
@@ -63,14 +63,14 @@ test('nodes of two processes that have different rules under one name are told, 
     onTestFinished(() => throttler.close())
     const heard: string[] = []
     throttler.on('warning', ({ error }) => heard.push(`${error.code} ${error.message}`))
-    throttler.on('rule-changed', ({ policy, changes }) => heard.push(`${policy} ${changes}`))
+    throttler.on('peerRuleDiffers', ({ policy, changes }) => heard.push(`${policy} ${changes}`))
     throttler.start()
     return heard
   })
   await expect
     .poll(() => warnings.flat().sort(), { timeout: 20_000 })
     .toMatchObject([
-      expect.stringMatching(/^WEIR_RULES_DIFFER .*rule named "user": "interval" is \d+ here and \d+ there/),
+      expect.stringMatching(/^WEIR_WARN_RULES_DIFFER .*rule named "user": "interval" is \d+ here and \d+ there/),
       expect.stringMatching(/^other "limit" is 10[01] here and 10[01] there/),
     ])
   const rules = (await server.cli('--scan', '--pattern', `${namespace}:*:rules`)).trim()

@@ -64,7 +64,7 @@ describe.each(Object.entries(createStore))('%s', (name, open) => {
     await Promise.all([primary.stop(), replica.stop()])
   })
 
-  test('a full server refuses a batch whole', async () => {
+  test('a full server rejects a batch whole', async () => {
     const full = await RedisServer.start()
     const node = new TestNode(open(full, namespaceOf('full')))
     expect(await node.count('k', 1)).toBe(1)

@@ -31,7 +31,7 @@ async function start(namespace: string, count: number, options: Partial<Throttle
 const policyOf = async (namespace: string): Promise<string> =>
   /:n:(.+):first:/.exec((await here.admin.keys(`${namespace}:*:n:*:first:*`))[0] ?? '')?.[1] ?? ''
 
-test('a total that is made larger refuses its key, and no other', async () => {
+test('a total that is made larger rejects its key, and no other', async () => {
   const namespace = freshNamespace()
   const [node] = await start(namespace, 1)
   for (let i = 0; i < 10; i++) node?.check('key')
@@ -43,18 +43,18 @@ test('a total that is made larger refuses its key, and no other', async () => {
   expect(node?.check('other').allowed).toBe(true)
 })
 
-test('whatever is taken away, no node admits more than the limit by itself', async () => {
+test('whatever is taken away, no node allows more than the limit by itself', async () => {
   const namespace = freshNamespace()
   const nodes = await start(namespace, 3)
-  const admitted = nodes.map(() => 0)
+  const allowed = nodes.map(() => 0)
   for (let i = 0; i < 3 * LIMIT; i++) {
     nodes.forEach((node, place) => {
-      if (node.check('key').allowed) admitted[place] = (admitted[place] as number) + 1
+      if (node.check('key').allowed) allowed[place] = (allowed[place] as number) + 1
     })
     const keys = await here.admin.keys(`${namespace}:*`)
     if (keys.length > 0) await here.admin.del(...keys)
   }
-  expect(Math.max(...admitted)).toBeLessThanOrEqual(LIMIT)
+  expect(Math.max(...allowed)).toBeLessThanOrEqual(LIMIT)
   expect(nodes.map(({ state }) => state)).toEqual(nodes.map(() => 'synced'))
 })
 
@@ -98,7 +98,7 @@ test('nodes that are made up make exchanges more frequent, not limits smaller', 
   const [registry = ''] = await here.admin.keys(`${namespace}:*:nodes`)
   await here.admin.zadd(registry, ...Array.from({ length: 500 }, (_, i) => [Date.now() + 60_000, `ghost-${i}`]).flat())
   await expect.poll(() => snapshot(node as NonNullable<typeof node>).nodes, { timeout: 10_000 }).toBe(501)
-  let admitted = 0
-  for (let i = 0; i < 2 * LIMIT; i++) if (node?.check('key').allowed) admitted++
-  expect(admitted).toBe(LIMIT)
+  let allowed = 0
+  for (let i = 0; i < 2 * LIMIT; i++) if (node?.check('key').allowed) allowed++
+  expect(allowed).toBe(LIMIT)
 })

@@ -17,12 +17,12 @@ const [name = '', address = '', patience, goOn] = process.argv.slice(2)
 /** Milliseconds that each of them waits for the store. */
 const PATIENCE = Number(patience)
 
-/** A policy's name, and what it needs beside it. Without the store it refuses, so that tests see who decided. */
+/** A policy's name, and what it needs beside it. Without the store it rejects, so that tests see who decided. */
 const POLICIES = {
   background: { coordination: 'background' },
-  central: { coordination: 'central', degraded: 'closed', deadline: PATIENCE },
-  leases: { coordination: 'leases', degraded: 'closed', deadline: PATIENCE },
-  held: { algorithm: leakyBucket(), coordination: 'central', degraded: 'closed', deadline: PATIENCE },
+  central: { coordination: 'central', failMode: 'closed', storeTimeout: PATIENCE },
+  leased: { coordination: 'leased', failMode: 'closed', storeTimeout: PATIENCE },
+  held: { algorithm: leakyBucket(), coordination: 'central', failMode: 'closed', storeTimeout: PATIENCE },
   waiting: { coordination: 'local', limit: 1, interval: '1s', delay: '5s' },
 } as const
 
@@ -34,13 +34,13 @@ function throttlerOf({ store }: Place, kind: Kind): Throttler {
 }
 
 const told = (decision: { readonly allowed: boolean } | null | undefined): string =>
-  decision === undefined || decision === null ? 'passed' : decision.allowed ? 'allowed' : 'refused'
+  decision === undefined || decision === null ? 'passed' : decision.allowed ? 'allowed' : 'rejected'
 
 /** Milliseconds. */
 const PAUSE = 2_000
 
 type Kind = keyof typeof POLICIES
-const BACKGROUND_AND_ASKING: readonly Kind[] = ['background', 'central', 'leases']
+const BACKGROUND_AND_ASKING: readonly Kind[] = ['background', 'central', 'leased']
 
 /** A case of some kinds of policies. */
 function each(name: string, kinds: readonly Kind[], run: (throttler: Throttler) => Promise<unknown>): [string, Case][] {
@@ -94,7 +94,7 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
     return (await request('http://127.0.0.1:9/')).text()
   }),
   ...each('usage', BACKGROUND_AND_ASKING, async (throttler) => (await throttler.usage('a', { timeout: PATIENCE }))[0]?.source),
-  ...each('hold', ['held'], async (throttler) => told(await throttler.hold(slow(await throttler.checkAsync('a'))))),
+  ...each('hold', ['held'], async (throttler) => told(await throttler.waitFor(slow(await throttler.checkAsync('a'))))),
   ...each('close', BACKGROUND_AND_ASKING, async (throttler) => {
     await throttler.start().close()
     return throttler.state
@@ -128,7 +128,7 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
     },
   ],
   [
-    'a refusal that never gets its text',
+    'a rejection that never gets its text',
     async ({ store }, ready) => {
       await ready()
       const guard = createGuard<object, readonly [], string>(
@@ -136,7 +136,7 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
         READER,
       )
       guard.throttler.on('warning', () => {})
-      return (await guard.refuse({}, guard.throttler.check('a'))).status
+      return (await guard.reject({}, guard.throttler.check('a'))).status
     },
   ],
   [
@@ -148,8 +148,8 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
         READER,
       )
       guard.throttler.on('warning', () => {})
-      const refusal = await guard.refuse({}, guard.throttler.check('a'))
-      return guard.handle(refusal, [], { headersSent: false, on() {} } as never)
+      const rejection = await guard.reject({}, guard.throttler.check('a'))
+      return guard.handle(rejection, [], { headersSent: false, on() {} } as never)
     },
   ],
   ofRules('rules: read', async (rules) => (await rules.read(new AbortController().signal)) ?? 'nothing'),

@@ -26,7 +26,7 @@ const MOST_PENDING = (3 * 2 * TIMEOUT) / PAUSE
 const FAULTS: Readonly<Record<string, (proxy: FaultProxy, exchange: number) => void>> = {
   'is down': (proxy, exchange) => {
     if (exchange > 0) return
-    proxy.set({ refuse: true })
+    proxy.set({ reject: true })
     proxy.reset()
   },
   hangs: (proxy, exchange) => {
@@ -38,7 +38,7 @@ const FAULTS: Readonly<Record<string, (proxy: FaultProxy, exchange: number) => v
   flaps: (proxy, exchange) => {
     const phase = exchange % 90
     if (phase === 0) {
-      proxy.set({ refuse: true })
+      proxy.set({ reject: true })
       proxy.reset()
     }
     if (phase === 30) proxy.heal()

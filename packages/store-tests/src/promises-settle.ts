@@ -38,11 +38,11 @@ export type State = 'up' | 'down' | 'hung'
 /** What a promise comes to; of a failure its code or its reason. */
 const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: string | RegExp | number])[] = [
   [/^(checkAsync|acquire), (background|waiting)|^a (look with a )?function/, 'allowed', 'allowed'],
-  [/^(checkAsync|decideAsync|hold|guard),/, 'allowed', 'refused'],
+  [/^(checkAsync|decideAsync|hold|guard),/, 'allowed', 'rejected'],
   [/^acquire,/, 'allowed', 'timeout'],
   [/^(schedule|wrap|limitedFetch),/, 'ran', 'timeout'],
   [/^usage,/, 'store', 'node'],
-  [/^a refusal/, 429, 429],
+  [/^a rejection/, 429, 429],
   [/^a pause/, 'over', 'over'],
   [/^a handler/, 'failed', 'failed'],
   [/^followed rules: versions/, 0, 0],

@@ -19,7 +19,7 @@ export const SCENARIOS: Readonly<Record<string, Partial<Scenario>>> = {
     network: { latency: 50 },
     policy: { ...policy, algorithm: tokenBucket({ maxDebt: 200 }) },
   },
-  soft: { policy: { ...policy, algorithm: tokenBucket({ soft: true }) }, shortcut: false },
+  soft: { policy: { ...policy, algorithm: tokenBucket({ earlyDrop: true }) }, shortcut: false },
   'messages lost and doubled': { network: { loss: 0.05, duplication: 0.2 } },
   'nodes that crash': { faults: crashes },
   'nodes doubled': { faults: doubling(1) },

@@ -6,7 +6,7 @@ import { FirstRequestModel, FixedWindowModel } from './models.ts'
 /** What of a local meter a fault is put into, its protected members included. */
 interface Inside extends Meter {
   readonly site: MeterSite
-  allows(slot: number, cost: number, limit: number, now: number): boolean
+  hasCapacity(slot: number, cost: number, limit: number, now: number): boolean
   countIfAllowed(slot: number, cost: number, limit: number, now: number): boolean
   idle(slot: number, now: number): boolean
   unused(slot: number, now: number): boolean
@@ -48,22 +48,22 @@ async function failuresOf(
 describe('the algorithm contract finds a meter that', () => {
   test.each<[fault: string, title: string, spoil: Parameters<typeof broken>[0]]>([
     [
-      'admits more than the limit',
-      'it admits what its definition admits, for each key by itself',
+      'allows more than the limit',
+      'it allows what its definition allows, for each key by itself',
       (meter, whole) => {
         meter.countIfAllowed = (slot, cost, limit, now) => whole.countIfAllowed(slot, cost, 1.2 * limit, now)
       },
     ],
     [
-      'tells too short a retryAfter',
-      'a refused request is admitted after exactly retryAfter, if no other comes before it',
+      'tells too short a retryAfterMs',
+      'a rejected request is allowed after exactly retryAfterMs, if no other comes before it',
       (meter, whole) => {
         meter.wait = (slot, cost, limit, now) => whole.wait(slot, cost, limit, now) - 1
       },
     ],
     [
-      'tells too long a retryAfter',
-      'a refused request is admitted after exactly retryAfter, if no other comes before it',
+      'tells too long a retryAfterMs',
+      'a rejected request is allowed after exactly retryAfterMs, if no other comes before it',
       (meter, whole) => {
         meter.wait = (slot, cost, limit, now) => whole.wait(slot, cost, limit, now) + 3
       },
@@ -77,9 +77,9 @@ describe('the algorithm contract finds a meter that', () => {
     ],
     [
       'says that units come back sooner than they do',
-      'all units are back after exactly resetAfter, allowed or not, if no other request comes',
+      'all units are back after exactly resetAfterMs, allowed or not, if no other request comes',
       (meter, whole) => {
-        meter.resetAfter = (slot, now) => Math.max(0, whole.resetAfter(slot, now) - 2)
+        meter.resetAfterMs = (slot, now) => Math.max(0, whole.resetAfterMs(slot, now) - 2)
       },
     ],
     [
@@ -94,7 +94,7 @@ describe('the algorithm contract finds a meter that', () => {
       'a charge counts, whether or not it fits',
       (meter, whole) => {
         meter.add = (slot, cost, now) => {
-          if (whole.admits(slot, cost, now)) whole.add(slot, cost, now)
+          if (whole.allows(slot, cost, now)) whole.add(slot, cost, now)
         }
       },
     ],
@@ -102,16 +102,16 @@ describe('the algorithm contract finds a meter that', () => {
       'counts who only looks',
       'a look changes nothing',
       (meter, whole) => {
-        meter.allows = (slot, cost, limit, now) => {
-          const allowed = whole.allows(slot, cost, limit, now)
+        meter.hasCapacity = (slot, cost, limit, now) => {
+          const allowed = whole.hasCapacity(slot, cost, limit, now)
           if (allowed) whole.add(slot, 0.01, now)
           return allowed
         }
       },
     ],
     [
-      'keeps what another policy refused',
-      'a request that another policy refuses leaves no trace',
+      'keeps what another policy rejected',
+      'a request that another policy rejects leaves no trace',
       (meter) => {
         meter.untake = () => {}
       },
@@ -152,7 +152,7 @@ describe('the algorithm contract finds a meter that', () => {
       "compares each request with its policy's limit",
       'a limit that is given with a request is compared with what was used',
       (meter, whole) => {
-        meter.allows = (slot, cost, _limit, now) => whole.allows(slot, cost, meter.site.policy.limit, now)
+        meter.hasCapacity = (slot, cost, _limit, now) => whole.hasCapacity(slot, cost, meter.site.policy.limit, now)
       },
     ],
     [
@@ -160,10 +160,10 @@ describe('the algorithm contract finds a meter that', () => {
       'after a long sleep of the process a key has all that a new one has, and no more',
       (meter, whole) => {
         let last = 0
-        meter.allows = (slot, cost, limit, now) => {
+        meter.hasCapacity = (slot, cost, limit, now) => {
           const slept = now - last > 15 * meter.site.policy.interval
           if (!slept) last = now
-          return whole.allows(slot, cost, slept ? 2 * limit : limit, now)
+          return whole.hasCapacity(slot, cost, slept ? 2 * limit : limit, now)
         }
       },
     ],
@@ -184,15 +184,15 @@ describe('the algorithm contract finds a step that', () => {
   const DECIDES = 'its step decides as its meter does'
   test.each<[fault: string, title: string, spoilt: Partial<Step>]>([
     [
-      'admits more than the limit',
+      'allows more than the limit',
       DECIDES,
       { take: (state, now, cost, limit, ...rest) => step.take(state, now, cost, 1.2 * limit, ...rest) },
     ],
     ['counts who only looks', DECIDES, { take: (state, now, cost, ...rest) => step.take(state, now, Math.max(cost, 0.01), ...rest) }],
     ['takes nothing back', DECIDES, { giveBack: () => {} }],
     ['counts no charge', DECIDES, { add: () => {} }],
-    ['tells too short a retryAfter', DECIDES, { take: (...args) => ({ ...step.take(...args), retryAfter: 0 }) }],
-    ['tells a delay', DECIDES, { take: (...args) => ({ ...step.take(...args), delay: 5 }) }],
+    ['tells too short a retryAfterMs', DECIDES, { take: (...args) => ({ ...step.take(...args), retryAfterMs: 0 }) }],
+    ['tells a delay', DECIDES, { take: (...args) => ({ ...step.take(...args), delayMs: 5 }) }],
     [
       'is forgotten too soon',
       'its step forgets a key when that changes no decision',

@@ -17,7 +17,7 @@ algorithmContract('fixedWindow', { algorithm: fixedWindow(), model: (interval) =
 
 /** Seeds by which a cooldown that was told a millisecond too long was found. */
 const examples = {
-  'a cooldown holds, and is over after exactly retryAfter': ['1795634505221', '1795700001147', '1795700002759', '1795700003844'],
+  'a cooldown holds, and is over after exactly retryAfterMs': ['1795634505221', '1795700001147', '1795700002759', '1795700003844'],
 }
 
 algorithmContract(
@@ -29,7 +29,7 @@ algorithmContract(
 for (const buckets of [30, 6]) {
   algorithmContract(
     `slidingWindow with ${buckets} buckets`,
-    { algorithm: slidingWindow({ buckets }), model: (interval) => new SlidingWindowModel(interval, buckets) },
+    { algorithm: slidingWindow({ subWindows: buckets }), model: (interval) => new SlidingWindowModel(interval, buckets) },
     { ...runner, examples },
   )
 }
@@ -70,7 +70,7 @@ for (const warmUp of [100, 10_000]) {
         'units that are given back are free at once': 'a cold key was charged more for them than the units; held against the step',
         'units that are given back later leave the time that they were taken in, once': 'the same',
         'a charge counts, whether or not it fits': 'a cold key is charged more than the units; the warm-up tables have charges',
-        'a request that another policy refuses leaves no trace': 'what remains is less than before by more than the cost',
+        'a request that another policy rejects leaves no trace': 'what remains is less than before by more than the cost',
       },
     },
   )

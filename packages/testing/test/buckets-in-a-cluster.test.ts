@@ -52,13 +52,13 @@ function scenarioOf({ seed, nodes, limit, interval, burst, times, latency, balan
 }
 
 describe('a cluster with a bucket', () => {
-  it('knows no more than what was really admitted, and refuses nobody while there is room', async () => {
+  it('knows no more than what was really allowed, and rejects nobody while there is room', async () => {
     await fc.assert(
       fc.asyncProperty(clusters, async (cluster) => {
-        await expectSimulation(scenarioOf(cluster), ({ toldTooMuch, refusedWithRoom }) => {
+        await expectSimulation(scenarioOf(cluster), ({ toldTooMuch, rejectedWithRoom }) => {
           expect(toldTooMuch).toBeLessThanOrEqual(1e-6)
           // After an answer that was lost, as in an outage, nodes decide by their shares.
-          if (cluster.faults === undefined && cluster.loss === 0) expect(refusedWithRoom).toBe(0)
+          if (cluster.faults === undefined && cluster.loss === 0) expect(rejectedWithRoom).toBe(0)
         })
       }),
       { numRuns: 20 },
@@ -80,7 +80,7 @@ describe('a cluster with a bucket', () => {
     })
   })
 
-  it('pays back what it admits too much', async () => {
+  it('pays back what it allows too much', async () => {
     const scenario: Scenario = {
       policy: { limit: 500, interval: 5_000, algorithm: leakyBucket({ burst: 499, immediate: 499 }) },
       nodes: 6,
@@ -89,9 +89,9 @@ describe('a cluster with a bucket', () => {
       network: { latency: 50 },
       seed: 3,
     }
-    await expectSimulation(scenario, ({ debt, admitted, intervals, policy }) => {
+    await expectSimulation(scenario, ({ debt, allowed, intervals, policy }) => {
       expect(debt.max).toBeGreaterThan(0.1)
-      expect(admitted / intervals / policy.limit).toBeLessThanOrEqual(1.02)
+      expect(allowed / intervals / policy.limit).toBeLessThanOrEqual(1.02)
     })
   })
 })

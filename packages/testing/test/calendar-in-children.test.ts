@@ -3,7 +3,7 @@ import { calendar } from '@weir/core'
 import { serveIpc } from '@weir/core/ipc'
 import { expect, onTestFinished, test } from 'vitest'
 
-type Told = Readonly<Record<'leases' | 'central', { readonly admitted: number; readonly again: number }>>
+type Told = Readonly<Record<'leased' | 'central', { readonly allowed: number; readonly again: number }>>
 
 /** What a child process tells that asks its parent. */
 function child(): Promise<Told> {
@@ -23,9 +23,9 @@ test('processes of one parent share the units of a month, and agree when the nex
   onTestFinished(() => service.close())
   const { end } = calendar('month', { timeZone: 'Asia/Kathmandu' }).at(Date.now())
   const [one, two] = [await child(), await child()]
-  for (const coordination of ['leases', 'central'] as const) {
-    expect(one[coordination].admitted, coordination).toBe(10)
-    expect(two[coordination].admitted, coordination).toBe(0)
+  for (const coordination of ['leased', 'central'] as const) {
+    expect(one[coordination].allowed, coordination).toBe(10)
+    expect(two[coordination].allowed, coordination).toBe(0)
     for (const { again } of [one[coordination], two[coordination]]) expect(Math.abs(again - end), coordination).toBeLessThan(2_000)
   }
 })

@@ -46,15 +46,15 @@ describe('a cluster with a fixed window', () => {
     )
   })
 
-  it('writes no more often than the bound, and never more than it admits and each node once', async () => {
+  it('writes no more often than the bound, and never more than it allows and each node once', async () => {
     await fc.assert(
       fc.asyncProperty(clusters, async (cluster) => {
         const { limit, nodes, spans } = cluster
         const most = nodes * spans + 3 * nodes * (1 + Math.max(0, Math.log(limit / (3 * nodes)))) + nodes + 1
         await expectSimulation(scenarioOf(cluster), ({ measured }) => {
-          for (const { operations, admitted } of measured) {
+          for (const { operations, allowed } of measured) {
             expect(operations).toBeLessThanOrEqual(most)
-            expect(operations).toBeLessThanOrEqual(admitted + nodes + 1)
+            expect(operations).toBeLessThanOrEqual(allowed + nodes + 1)
           }
         })
       }),
@@ -64,7 +64,7 @@ describe('a cluster with a fixed window', () => {
 })
 
 describe('a cluster with a sliding window', () => {
-  it('never refuses while the window has room, and overshoots it by no more than the bound', async () => {
+  it('never rejects while the window has room, and overshoots it by no more than the bound', async () => {
     await fc.assert(
       fc.asyncProperty(clusters, async (cluster) => {
         const { limit, nodes } = cluster
@@ -72,8 +72,8 @@ describe('a cluster with a sliding window', () => {
         const held = Math.max(limit / 2, nodes) / limit
         await expectSimulation(
           { ...scenario, policy: { ...scenario.policy, algorithm: slidingWindow() } },
-          ({ worstWindow, refusedWithRoom }) => {
-            expect(refusedWithRoom).toBe(0)
+          ({ worstWindow, rejectedWithRoom }) => {
+            expect(rejectedWithRoom).toBe(0)
             expect(worstWindow.max).toBeLessThanOrEqual(0.02 + held + unheard(cluster))
           },
         )

@@ -22,16 +22,16 @@ import { manualClock, SeededRandom } from '../src/index.ts'
 const CELLS: readonly (readonly [name: string, coordination: Coordination, algorithm: Algorithm])[] = [
   ['fixedWindow()', 'local', fixedWindow()],
   ['fixedWindow()', 'background', fixedWindow()],
-  ['fixedWindow()', 'spans', fixedWindow()],
-  ['fixedWindow()', 'leases', fixedWindow()],
+  ['fixedWindow()', 'periodic', fixedWindow()],
+  ['fixedWindow()', 'leased', fixedWindow()],
   ['fixedWindow()', 'central', fixedWindow()],
   ["fixedWindow({ start: 'first-request' })", 'local', fixedWindow({ start: 'first-request' })],
   ["fixedWindow({ start: 'first-request' })", 'central', fixedWindow({ start: 'first-request' })],
-  ['slidingWindow({ buckets: 7 })', 'local', slidingWindow({ buckets: 7 })],
-  ['slidingWindow({ buckets: 7 })', 'background', slidingWindow({ buckets: 7 })],
-  ['slidingWindow({ buckets: 7 })', 'central', slidingWindow({ buckets: 7 })],
+  ['slidingWindow({ subWindows: 7 })', 'local', slidingWindow({ subWindows: 7 })],
+  ['slidingWindow({ subWindows: 7 })', 'background', slidingWindow({ subWindows: 7 })],
+  ['slidingWindow({ subWindows: 7 })', 'central', slidingWindow({ subWindows: 7 })],
   ['slidingCounter()', 'local', slidingCounter()],
-  ['slidingCounter()', 'spans', slidingCounter()],
+  ['slidingCounter()', 'periodic', slidingCounter()],
   ['slidingCounter()', 'central', slidingCounter()],
   ['slidingLog()', 'local', slidingLog()],
   ['slidingLog()', 'central', slidingLog()],
@@ -45,7 +45,7 @@ const CELLS: readonly (readonly [name: string, coordination: Coordination, algor
 const RUNS = 10
 const STEPS = 30
 
-/** Rejects a client, waits for exactly `retryAfter` of the process's time without other traffic, and asks again. */
+/** Rejects a client, waits for exactly `retryAfterMs` of the process's time without other traffic, and asks again. */
 async function comesBack(coordination: Coordination, algorithm: Algorithm, seed: string, more: 'nothing' | 'cooldown' | 'a local policy') {
   let rejected = 0
   for (let run = 0; run < RUNS; run++) {
@@ -72,12 +72,12 @@ async function comesBack(coordination: Coordination, algorithm: Algorithm, seed:
     for (let step = 0; step < STEPS; step++) {
       await clock.advance((random.next() * interval) / limit)
       const cost = oneOf([1, 1, Math.ceil(limit / 3), limit])
-      const { allowed, reason, retryAfter } = await check(cost)
+      const { allowed, reason, retryAfterMs } = await check(cost)
       if (allowed) continue
       rejected++
-      await clock.advance(retryAfter)
+      await clock.advance(retryAfterMs)
       const then = await check(cost)
-      const what = `run ${run}, limit ${limit}, interval ${interval}: ${reason} for ${retryAfter} ms, then ${then.reason} for ${then.retryAfter}`
+      const what = `run ${run}, limit ${limit}, interval ${interval}: ${reason} for ${retryAfterMs} ms, then ${then.reason} for ${then.retryAfterMs}`
       expect(then.allowed, what).toBe(true)
     }
     let closed = false
@@ -87,7 +87,7 @@ async function comesBack(coordination: Coordination, algorithm: Algorithm, seed:
   expect(rejected).toBeGreaterThan(20)
 }
 
-test.each(CELLS)('%s, %s: a client that waits for retryAfter is allowed', (name, coordination, algorithm) =>
+test.each(CELLS)('%s, %s: a client that waits for retryAfterMs is allowed', (name, coordination, algorithm) =>
   comesBack(coordination, algorithm, `${name}/${coordination}`, 'nothing'),
 )
 

@@ -101,7 +101,7 @@ describe('a fault proxy', () => {
 
   test('resets a connection in the middle of a reply', async () => {
     const { socket, text, ended } = await client()
-    proxy.set({ resetAfter: 4 })
+    proxy.set({ resetAfterBytes: 4 })
     socket.write('abcdef')
     await until(() => ended() !== undefined)
     // Where the last bytes and the reset are read in one turn, Node.js tells of an end.
@@ -136,11 +136,11 @@ describe('a fault proxy', () => {
     expect(text()).toBe('<a>')
   })
 
-  test('refuses new connections and keeps the old ones', async () => {
+  test('rejects new connections and keeps the old ones', async () => {
     const first = await client()
     first.socket.write('a')
     await until(() => first.text() === '<a>')
-    proxy.set({ refuse: true })
+    proxy.set({ reject: true })
     const second = await client()
     await until(() => second.ended() !== undefined)
     first.socket.write('b')

@@ -59,7 +59,7 @@ test.each(['json', 'advanced'] as const)('a hostile child (%s) ends nobody, and 
   endings.push(() => service.close())
   const warnings: string[] = []
   const warned = (warning: Error & { code?: string }): void => {
-    if (warning.code === 'WEIR_IPC_MESSAGE') warnings.push(warning.message)
+    if (warning.code === 'WEIR_WARN_IPC_MESSAGE') warnings.push(warning.message)
   }
   process.on('warning', warned)
   endings.push(() => process.off('warning', warned))
@@ -97,7 +97,7 @@ test.each(['json', 'advanced'] as const)('a hostile child (%s) ends nobody, and 
   await count()
   expect(taken).toBeGreaterThan(3)
   expect(process.memoryUsage().rss - before).toBeLessThan(400 * 2 ** 20)
-  expect(child.exitCode, 'the hostile child was refused, not ended').toBe(null)
+  expect(child.exitCode, 'the hostile child was rejected, not ended').toBe(null)
   // One of each kind, not a flood.
   expect(warnings.length).toBeGreaterThan(1)
   expect(warnings.length).toBeLessThan(12)

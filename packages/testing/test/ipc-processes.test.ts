@@ -56,7 +56,7 @@ test('a parent that does not serve is missed once, not at each exchange', { time
   await vi.waitFor(() => expect(child.warnings).toEqual(['WEIR_STORE_TIMEOUT']), PATIENCE)
 })
 
-test('a child whose parent fails at its questions decides by "degraded", without waiting for the deadline', {
+test('a child whose parent fails at its questions decides by "failMode", without waiting for the storeTimeout', {
   timeout: 30_000,
 }, async () => {
   const execArgv = ['--import', 'tsx', '--conditions=@weir/source']
@@ -74,7 +74,7 @@ test('a child whose parent fails at its questions decides by "degraded", without
       else send({ ...value, message: { ...value.message, kind: 'failure', message: 'It fails.' } })
     })
   })
-  expect(await decided).toEqual({ open: ['allowed', 'allowed'], closed: ['degraded', 'degraded'], share: ['allowed', 'degraded'] })
+  expect(await decided).toEqual({ open: ['allowed', 'allowed'], closed: ['storeDown', 'storeDown'], share: ['allowed', 'storeDown'] })
 })
 
 test('an open store does not keep a child alive', { timeout: 30_000 }, async () => {

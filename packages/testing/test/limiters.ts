@@ -13,7 +13,7 @@ class IntervalCounter {
     }
     const allowed = this.#used + cost <= limit
     if (allowed && count) this.#used += cost
-    return { allowed, reason: allowed ? 'ok' : 'limit', retryAfter: allowed ? 0 : (ordinal + 1) * interval - now }
+    return { allowed, reason: allowed ? 'ok' : 'limit', retryAfterMs: allowed ? 0 : (ordinal + 1) * interval - now }
   }
 }
 
@@ -28,7 +28,7 @@ function limiter(counter: IntervalCounter, { clock, policy, place }: NodeContext
   }
 }
 
-/** Nodes that know nothing of each other: each admits the whole limit. */
+/** Nodes that know nothing of each other: each allows the whole limit. */
 export function alone(context: NodeContext): SimulatedNode {
   return limiter(new IntervalCounter(), context)
 }

@@ -42,9 +42,9 @@ const STEPS = 20
 const POLICIES: readonly PolicyOptions[] = [
   { name: 'fixed', limit: LIMIT, interval: INTERVAL, cooldown: 300 },
   { name: 'sliding', limit: LIMIT, interval: INTERVAL, algorithm: slidingWindow() },
-  { name: 'published', limit: LIMIT, interval: INTERVAL, coordination: 'spans' },
-  { name: 'two windows', limit: LIMIT, interval: INTERVAL, algorithm: slidingCounter(), coordination: 'spans' },
-  { name: 'leases', limit: LIMIT, interval: INTERVAL, coordination: 'leases', cooldown: 300 },
+  { name: 'published', limit: LIMIT, interval: INTERVAL, coordination: 'periodic' },
+  { name: 'two windows', limit: LIMIT, interval: INTERVAL, algorithm: slidingCounter(), coordination: 'periodic' },
+  { name: 'leases', limit: LIMIT, interval: INTERVAL, coordination: 'leased', cooldown: 300 },
 ]
 
 for (const policy of POLICIES) await loaded(policy)
@@ -82,17 +82,17 @@ function lied(policy: PolicyOptions, lies: Lies): Lied & { readonly other: Throt
   }
 }
 
-/** Offers requests for some intervals; the most that was admitted of a key in any one of them. */
+/** Offers requests for some intervals; the most that was allowed of a key in any one of them. */
 async function flood({ throttler, other, clock }: ReturnType<typeof lied>, intervals = 3): Promise<number> {
   // The first exchange tells the store's time, which begins with an interval.
   throttler.start()
   other.start()
   await clock.advance(INTERVAL - (clock.now() % INTERVAL))
   // By key, and by the interval in which a request was decided: one that waited may have got to the next one.
-  const admitted = new Map<string, number>()
+  const perCell = new Map<string, number>()
   const count = (key: string, { allowed }: Decision): void => {
     const cell = `${key} ${Math.floor(clock.now() / INTERVAL)}`
-    if (allowed) admitted.set(cell, (admitted.get(cell) ?? 0) + 1)
+    if (allowed) perCell.set(cell, (perCell.get(cell) ?? 0) + 1)
   }
   let waiting = 0
   for (let step = 0; step < intervals * STEPS; step++) {
@@ -111,7 +111,7 @@ async function flood({ throttler, other, clock }: ReturnType<typeof lied>, inter
   }
   await clock.advance(INTERVAL / STEPS)
   expect(waiting, 'requests that still wait').toBe(0)
-  return Math.max(0, ...admitted.values())
+  return Math.max(0, ...perCell.values())
 }
 
 const eachResult = (change: (result: NonNullable<SyncReply['results'][number]>) => unknown) => (reply: SyncReply) => ({

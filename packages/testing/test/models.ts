@@ -49,7 +49,7 @@ export class SlidingWindowModel implements AlgorithmModel {
   readonly #interval: number
   readonly #buckets: number
   readonly #log: { readonly at: number; units: number }[] = []
-  #refusedAt = Number.NEGATIVE_INFINITY
+  #rejectedAt = Number.NEGATIVE_INFINITY
 
   constructor(interval: number, buckets: number) {
     this.#interval = interval
@@ -67,15 +67,15 @@ export class SlidingWindowModel implements AlgorithmModel {
   /** The oldest bucket counts in full; and what reached its limit opens when a part of it is free again. */
   least(at: number, limit: number): number {
     const begin = at - this.#interval * (1 + 1 / this.#buckets)
-    return this.#refusedAt > begin ? 0 : limit - this.#since(begin)
+    return this.#rejectedAt > begin ? 0 : limit - this.#since(begin)
   }
 
   take(at: number, units: number): void {
     this.#log.push({ at, units })
   }
 
-  refused(at: number): void {
-    this.#refusedAt = at
+  rejected(at: number): void {
+    this.#rejectedAt = at
   }
 
   refund(_at: number, units: number, takenAt: number): void {

@@ -182,9 +182,9 @@ describe.skipIf(nginx === undefined)('beside nginx', () => {
             continue
           }
           const verdict = step?.take(state, came, 1, limit, parameters)
-          const told = verdict?.allowed !== true ? 'REJECTED' : verdict.delay > 0 ? 'DELAYED' : 'PASSED'
+          const told = verdict?.allowed !== true ? 'REJECTED' : verdict.delayMs > 0 ? 'DELAYED' : 'PASSED'
           expect(told, `FC_SEED=${SEED}, ${key} after ${compared} rows: excess ${before}`).toBe(status)
-          if (told === 'DELAYED') expect(took).toBeGreaterThan((verdict?.delay ?? 0) - CLOCK - 1)
+          if (told === 'DELAYED') expect(took).toBeGreaterThan((verdict?.delayMs ?? 0) - CLOCK - 1)
           compared++
         }
       }

@@ -51,7 +51,7 @@ it('after a flood and whatever went wrong in it, everybody is let in again', asy
         }
         await expectSimulation(scenario, ({ measured, requests }) => {
           expect(requests).toBeGreaterThan(0)
-          expect(measured.map(({ refused }) => refused)).toEqual([0, 0, 0])
+          expect(measured.map(({ rejected }) => rejected)).toEqual([0, 0, 0])
         })
       },
     ),

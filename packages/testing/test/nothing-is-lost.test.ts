@@ -37,7 +37,7 @@ const place = fc.nat({ max: 3 })
 const harmless: fc.Arbitrary<Fault> = fc.oneof(
   fc.record({ kind: fc.constant('restart' as const), at: moment, node: place }),
   fc.record({ kind: fc.constant('scale' as const), at: moment, nodes: fc.integer({ min: 1, max: 8 }) }),
-  fc.tuple(span, fc.constantFrom('refuse' as const, 'hang' as const)).map(([when, mode]) => ({ kind: 'outage' as const, ...when, mode })),
+  fc.tuple(span, fc.constantFrom('reject' as const, 'hang' as const)).map(([when, mode]) => ({ kind: 'outage' as const, ...when, mode })),
   fc.tuple(span, place).map(([when, node]) => ({ kind: 'partition' as const, ...when, node })),
   span.map((when) => ({ kind: 'silence' as const, ...when })),
   fc.tuple(span, fc.integer({ min: 1, max: 300 })).map(([when, extra]) => ({ kind: 'slow-store' as const, ...when, extra })),
@@ -59,18 +59,18 @@ const losses = fc.oneof(
 
 type Choice = typeof scenarios extends fc.Arbitrary<infer T> ? T : never
 
-/** Runs one interval, closes all nodes in it, and tells what was admitted and what the store has. */
+/** Runs one interval, closes all nodes in it, and tells what was allowed and what the store has. */
 async function closed(
   choice: Choice,
   window: 'fixed' | 'sliding',
   more: readonly Fault[] = [],
-): Promise<{ admitted: number; stored: number }> {
+): Promise<{ allowed: number; stored: number }> {
   const { seed, nodes, times, list, balancing } = choice
   let store: SimulatedStore | undefined
   const scenario: Scenario = {
     seed,
     nodes,
-    policy: { limit: LIMIT, interval: INTERVAL, ...(window === 'sliding' && { algorithm: slidingWindow({ buckets: 10 }) }) },
+    policy: { limit: LIMIT, interval: INTERVAL, ...(window === 'sliding' && { algorithm: slidingWindow({ subWindows: 10 }) }) },
     intervals: 1,
     warmup: 0,
     load: poisson((position) => {
@@ -79,7 +79,7 @@ async function closed(
     }),
     balancing,
     network: { duplication: 0.1, reordering: 0.1, announcementLoss: 0.1 },
-    deadline: 100,
+    storeTimeout: 100,
     faults: faults(...list, ...more, { kind: 'scale', at: CLOSED, nodes: 0 }),
     node: ({ policy, store: given, clock, random }) => {
       if (given instanceof SimulatedStore) store = given
@@ -87,7 +87,7 @@ async function closed(
     },
   }
   const result = await simulate(scenario)
-  return { admitted: result.admitted, stored: storedOf(result, store) }
+  return { allowed: result.allowed, stored: storedOf(result, store) }
 }
 
 /** What the store has of the first interval, whole or part by part. */
@@ -100,24 +100,24 @@ function storedOf({ policy }: SimulationResult, store: SimulatedStore | undefine
 }
 
 describe.each(['fixed', 'sliding'] as const)('once all nodes of a cluster with a %s window are closed', (window) => {
-  it('the store has what they admitted, whatever was lost, doubled, reordered or restarted', async () => {
+  it('the store has what they allowed, whatever was lost, doubled, reordered or restarted', async () => {
     await fc.assert(
       fc.asyncProperty(scenarios, async (choice) => {
-        const { admitted, stored } = await closed(choice, window)
-        expect(admitted).toBeGreaterThan(0)
-        expect(stored).toBe(admitted)
+        const { allowed, stored } = await closed(choice, window)
+        expect(allowed).toBeGreaterThan(0)
+        expect(stored).toBe(allowed)
       }),
       { numRuns: 30 },
     )
   })
 
-  it('the store has what they admitted, though it lost all before', async () => {
+  it('the store has what they allowed, though it lost all before', async () => {
     await fc.assert(
       fc.asyncProperty(scenarios, losses, async (choice, at) => {
         // A node that closed before the loss can't resend its units.
         const list = choice.list.filter(({ kind }) => kind !== 'restart' && kind !== 'scale')
-        const { admitted, stored } = await closed({ ...choice, list }, window, [{ kind: 'data-loss', at }])
-        expect(stored).toBe(admitted)
+        const { allowed, stored } = await closed({ ...choice, list }, window, [{ kind: 'data-loss', at }])
+        expect(stored).toBe(allowed)
       }),
       { numRuns: 100 },
     )
@@ -127,10 +127,10 @@ describe.each(['fixed', 'sliding'] as const)('once all nodes of a cluster with a
     const crash = fc.record({ kind: fc.constant('crash' as const), at: moment, node: place })
     await fc.assert(
       fc.asyncProperty(scenarios, fc.array(crash, { minLength: 1, maxLength: 3 }), async (choice, crashes) => {
-        const { admitted, stored } = await closed({ ...choice, list: [], nodes: 4 }, window, crashes)
-        expect(stored).toBeLessThanOrEqual(admitted)
+        const { allowed, stored } = await closed({ ...choice, list: [], nodes: 4 }, window, crashes)
+        expect(stored).toBeLessThanOrEqual(allowed)
         // A countdown step, what is on its way, and what arrives in the 2 ms between two exchanges.
-        expect(admitted - stored).toBeLessThanOrEqual(crashes.length * (LIMIT / 4 + 2))
+        expect(allowed - stored).toBeLessThanOrEqual(crashes.length * (LIMIT / 4 + 2))
       }),
       { numRuns: 20 },
     )

@@ -30,10 +30,10 @@ function limiter(algorithm: Algorithm, limit: number, interval: number) {
     /** Waits until a request is let in that then takes `units`: by Guava's rule the next one pays. Seconds. */
     acquire: async (units = 1) => {
       const first = throttler.check('key')
-      await clock.advance(first.retryAfter)
+      await clock.advance(first.retryAfterMs)
       const decision = first.allowed ? first : throttler.check('key')
       if (units > 1) throttler.charge(decision, units - 1)
-      return first.retryAfter / 1000
+      return first.retryAfterMs / 1000
     },
   }
 }
@@ -42,16 +42,16 @@ describe('published tables', () => {
   // throttled/throttled, rate_test.go; brandur/redis-cell. Seconds, units; allowed, remaining, reset and retry in seconds.
   test('GCRA', async () => {
     const { to, check, peek } = limiter(tokenBucket(), 5, 5000)
-    const tell = ({ allowed, remaining, resetAfter, retryAfter }: ReturnType<typeof check>) =>
-      allowed ? [remaining, resetAfter / 1000] : [remaining, 'refused', retryAfter / 1000]
-    expect(tell(check(6))).toEqual([5, 'refused', Number.POSITIVE_INFINITY])
+    const tell = ({ allowed, remaining, resetAfterMs, retryAfterMs }: ReturnType<typeof check>) =>
+      allowed ? [remaining, resetAfterMs / 1000] : [remaining, 'rejected', retryAfterMs / 1000]
+    expect(tell(check(6))).toEqual([5, 'rejected', Number.POSITIVE_INFINITY])
     expect([1, 2, 3, 4, 5, 6].map(() => tell(check()))).toEqual([
       [4, 1],
       [3, 2],
       [2, 3],
       [1, 4],
       [0, 5],
-      [0, 'refused', 1],
+      [0, 'rejected', 1],
     ])
     const rows = [
       [3.0, 2, 3],
@@ -63,11 +63,11 @@ describe('published tables', () => {
     for (const [at, remaining, reset] of rows) {
       await to(at * 1000)
       const decision = check()
-      expect([at, Math.floor(decision.remaining), decision.resetAfter / 1000]).toEqual([at, remaining, reset])
+      expect([at, Math.floor(decision.remaining), decision.resetAfterMs / 1000]).toEqual([at, remaining, reset])
     }
-    expect(peek(1e-9).resetAfter).toBe(1000)
+    expect(peek(1e-9).resetAfterMs).toBe(1000)
     expect(tell(check(2))).toEqual([2, 3])
-    expect(tell(check(5))).toEqual([2, 'refused', 3])
+    expect(tell(check(5))).toEqual([2, 'rejected', 3])
   })
 
   // golang/time, rate_test.go: 10 a second, a burst of 3; tenths of a second, units, allowed.
@@ -117,21 +117,21 @@ describe('published tables', () => {
 
   test('token bucket, reserved: units that may wait', async () => {
     const { to, check } = limiter(leakyBucket({ burst: 100, immediate: 1 }), 10, 1000)
-    expect([check(2).delay, check(2).delay]).toEqual([0, 200])
+    expect([check(2).delayMs, check(2).delayMs]).toEqual([0, 200])
     await to(300)
-    expect(check(2).delay).toBe(100)
+    expect(check(2).delayMs).toBe(100)
   })
 
   // The same; Go takes from what is given back what was reserved after it, so there the last request waits until t5.
   test('token bucket, reserved and cancelled: what is given back is free for whoever comes', async () => {
     const { throttler, to, check } = limiter(leakyBucket({ burst: 100, immediate: 3 }), 10, 1000)
     const given = [check(4), check(3), check(1), check(1)] as const
-    expect(given.map(({ delay }) => delay)).toEqual([0, 300, 400, 500])
+    expect(given.map(({ delayMs: delay }) => delay)).toEqual([0, 300, 400, 500])
     await to(100)
     throttler.refund(given[3])
     throttler.refund(given[1])
     // From t1 on.
-    expect(check(3).delay).toBe(300)
+    expect(check(3).delayMs).toBe(300)
   })
 
   test('token bucket, unused time saved, the next request pays', async () => {
@@ -210,20 +210,20 @@ describe('published tables', () => {
     const { check } = limiter(leakyBucket({ burst: 5 }), 10, 1000)
     const decisions = Array.from({ length: 10 }, () => check())
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(6)
-    expect(decisions[5]?.delay).toBe(500)
+    expect(decisions[5]?.delayMs).toBe(500)
   })
 
-  // nginx-tests, limit_req.t and limit_req_delay.t; milliseconds, or refused.
+  // nginx-tests, limit_req.t and limit_req_delay.t; milliseconds, or rejected.
   test.each<[name: string, options: Parameters<typeof leakyBucket>[0], limit: number, interval: number, waits: (number | string)[]]>([
-    ['burst=5', { burst: 5 }, 10, 1000, [0, 100, 200, 300, 400, 500, 'refused']],
-    ['burst=5 nodelay', { burst: 5, immediate: 5 }, 10, 1000, [0, 0, 0, 0, 0, 0, 'refused']],
-    ['burst=5 delay=2', { burst: 5, immediate: 2 }, 10, 1000, [0, 0, 0, 100, 200, 300, 'refused']],
-    ['30r/m burst=2 delay=1', { burst: 2, immediate: 1 }, 30, 60_000, [0, 0, 2000, 'refused']],
+    ['burst=5', { burst: 5 }, 10, 1000, [0, 100, 200, 300, 400, 500, 'rejected']],
+    ['burst=5 nodelay', { burst: 5, immediate: 5 }, 10, 1000, [0, 0, 0, 0, 0, 0, 'rejected']],
+    ['burst=5 delay=2', { burst: 5, immediate: 2 }, 10, 1000, [0, 0, 0, 100, 200, 300, 'rejected']],
+    ['30r/m burst=2 delay=1', { burst: 2, immediate: 1 }, 30, 60_000, [0, 0, 2000, 'rejected']],
   ])('limit_req: %s', (_, options, limit, interval, waits) => {
     const { check } = limiter(leakyBucket(options), limit, interval)
     const tell = () => {
-      const { allowed, delay } = check()
-      return allowed ? delay : 'refused'
+      const { allowed, delayMs: delay } = check()
+      return allowed ? delay : 'rejected'
     }
     expect(waits.map(tell)).toEqual(waits)
   })
@@ -251,7 +251,7 @@ describe('published tables', () => {
     expect(window.of(1)).toBe(1)
     await window.to(89_999)
     expect(window.of(20)).toBe(9)
-    expect(window.peek().retryAfter).toBe(1)
+    expect(window.peek().retryAfterMs).toBe(1)
     await window.to(90_000)
     expect(window.of(20)).toBe(10)
   })
@@ -262,7 +262,7 @@ describe('published tables', () => {
     // A flood at 0:05 to 0:10 and one at 1:00 to 1:05. Six sub-windows of 10 s let both in; those of Weir release more slowly.
     for (const [algorithm, second] of [
       [slidingLog(), 0],
-      [slidingWindow({ buckets: 6 }), 0],
+      [slidingWindow({ subWindows: 6 }), 0],
       [fixedWindow(), 100],
     ] as const) {
       const flood = limiter(algorithm, 100, minute)
@@ -273,16 +273,16 @@ describe('published tables', () => {
     }
     // A leaky bucket, after a flood at its begin, lets in nearly twice the limit in one interval.
     const leaky = limiter(leakyBucket(), 60, minute)
-    let admitted = 0
+    let allowed = 0
     for (let second = 0; second < 60; second++) {
       await leaky.to(second * 1000)
-      admitted += leaky.of(60)
+      allowed += leaky.of(60)
     }
-    expect(admitted).toBe(119)
+    expect(allowed).toBe(119)
     // Idle, then 60 at once: a token bucket passes them, a leaky bucket one a second.
     expect(limiter(tokenBucket(), 60, minute).of(60)).toBe(60)
     const queue = limiter(leakyBucket(), 60, minute)
-    const delays = Array.from({ length: 60 }, () => queue.check().delay)
+    const delays = Array.from({ length: 60 }, () => queue.check().delayMs)
     expect(delays).toEqual(Array.from({ length: 60 }, (_, place) => place * 1000))
   })
 })
@@ -324,7 +324,7 @@ describe('long random tables of real programs', () => {
     expect(rows.length).toBe(400)
     for (const [place, [at, units, allowed, wait]] of rows.entries()) {
       expect([place, bucket.take(at / 1000, units).allowed]).toEqual([place, allowed === 1])
-      expect(Math.abs(waiting.take(at / 1000, units).delay - wait / 1000), `wait of row ${place}`).toBeLessThan(0.01)
+      expect(Math.abs(waiting.take(at / 1000, units).delayMs - wait / 1000), `wait of row ${place}`).toBeLessThan(0.01)
     }
   })
 
@@ -337,11 +337,11 @@ describe('long random tables of real programs', () => {
       for (const [place, [rest, permits, waited]] of rows.entries()) {
         now += rest / 1000
         const first = key.take(now, 1)
-        now += first.retryAfter
+        now += first.retryAfterMs
         if (!first.allowed) expect(key.take(now, 1).allowed).toBe(true)
         if (permits > 1) key.add(now, permits - 1)
         // Guava counts whole microseconds.
-        expect(Math.abs(first.retryAfter - waited / 1000), `wait of row ${place}`).toBeLessThan(0.002 * (place + 1))
+        expect(Math.abs(first.retryAfterMs - waited / 1000), `wait of row ${place}`).toBeLessThan(0.002 * (place + 1))
       }
     },
   )

@@ -12,23 +12,23 @@ const base: Scenario = {
 }
 
 describe('figures of limiters that are known', () => {
-  it('an exact counter neither overshoots nor refuses wrongly', async () => {
+  it('an exact counter neither overshoots nor rejects wrongly', async () => {
     const result = await simulate({ ...base, node: central() })
     expect(result.overshoot).toEqual({ count: 20, mean: 0, p95: 0, max: 0 })
     expect(result.falseRequests).toBe(0)
-    expect(result.refusedWithRoom).toBe(0)
-    expect(result.admittedOfExact).toBe(1)
+    expect(result.rejectedWithRoom).toBe(0)
+    expect(result.allowedOfExact).toBe(1)
     expect(result.slowestBlock).toEqual({ count: 20, mean: 0, p95: 0, max: 0 })
   })
 
-  it('an exact counter of intervals admits up to twice the limit around a boundary', async () => {
+  it('an exact counter of intervals allows up to twice the limit around a boundary', async () => {
     const straddling = squareWave({ high: 20, low: 0, period: 2, duty: 0.1, phase: 0.95 })
     const result = await simulate({ ...base, node: central(), load: straddling })
     expect(result.overshoot.max).toBe(0)
     expect(result.worstWindow.max).toBeGreaterThan(0.9)
   })
 
-  it('nodes that know nothing of each other admit the limit once each', async () => {
+  it('nodes that know nothing of each other allow the limit once each', async () => {
     const result = await simulate({ ...base, node: alone, load: poisson(100) })
     expect(result.overshoot).toEqual({ count: 20, mean: 3, p95: 3, max: 3 })
     expect(result.falseRequests).toBe(0)
@@ -42,12 +42,12 @@ describe('figures of limiters that are known', () => {
     expect(result.overshoot.max).toBe(0)
   })
 
-  it('a limiter that refuses everything is false, with room', async () => {
-    const refusing = { nodeId: 'no', check: () => ({ allowed: false, reason: 'limit', retryAfter: 5 }), close: async () => {} }
-    const result = await simulate({ ...base, node: () => refusing, load: poisson(0.5) })
+  it('a limiter that rejects everything is false, with room', async () => {
+    const rejecting = { nodeId: 'no', check: () => ({ allowed: false, reason: 'limit', retryAfterMs: 5 }), close: async () => {} }
+    const result = await simulate({ ...base, node: () => rejecting, load: poisson(0.5) })
     expect(result.falseIntervals).toBe(1)
     expect(result.falseRequests).toBe(1)
-    expect(result.refusedWithRoom).toBe(result.requests)
+    expect(result.rejectedWithRoom).toBe(result.requests)
   })
 })
 
@@ -66,12 +66,12 @@ describe('a run', () => {
     }
   })
 
-  it('fails when a node that has refused admits while nothing but a little time has passed', async () => {
+  it('fails when a node that has rejected allows while nothing but a little time has passed', async () => {
     let calls = 0
     const fickle = {
       nodeId: 'fickle',
       check: () =>
-        ++calls % 2 === 1 ? { allowed: false, reason: 'limit', retryAfter: 1000 } : { allowed: true, reason: 'ok', retryAfter: 0 },
+        ++calls % 2 === 1 ? { allowed: false, reason: 'limit', retryAfterMs: 1000 } : { allowed: true, reason: 'ok', retryAfterMs: 0 },
       close: async () => {},
     }
     await expect(simulate({ ...base, nodes: 1, node: () => fickle })).rejects.toThrow(/nothing happened since/)
@@ -80,7 +80,7 @@ describe('a run', () => {
   it('asks with promises where requests may wait', async () => {
     const result = await simulate({ ...base, node: central(), waits: true })
     expect(result.overshoot.max).toBe(0)
-    expect(result.admittedOfExact).toBe(1)
+    expect(result.allowedOfExact).toBe(1)
   })
 
   it('measures only keys and intervals that it is told to', async () => {

@@ -2,7 +2,7 @@ import { createThrottler } from '@weir/core'
 import { expect, test } from 'vitest'
 import { NodeClock, poisson, simulate, simulatedStore, VirtualTime } from '../src/index.ts'
 
-const policies = [{ name: 'p', limit: 3, interval: '1m', coordination: 'central', degraded: 'closed' }] as const
+const policies = [{ name: 'p', limit: 3, interval: '1m', coordination: 'central', failMode: 'closed' }] as const
 
 async function setUp() {
   const time = new VirtualTime()
@@ -43,16 +43,16 @@ test('a simulated store that refuses connections decides about nothing', async (
     decided = reason
   })
   await time.runUntil(time.now + 60)
-  expect(decided).toBe('degraded')
+  expect(decided).toBe('storeDown')
 })
 
 test('a simulation asks with checkAsync, and counts what the store is asked', async () => {
-  const policy = { name: 'p', limit: 50, interval: '10s', coordination: 'central', degraded: 'closed' } as const
-  const { admitted, overshoot, operations, waited } = await simulate({ policy, nodes: 3, intervals: 4, load: poisson(2) })
-  expect(admitted).toBe(200)
+  const policy = { name: 'p', limit: 50, interval: '10s', coordination: 'central', failMode: 'closed' } as const
+  const { allowed, overshoot, operations, waited } = await simulate({ policy, nodes: 3, intervals: 4, load: poisson(2) })
+  expect(allowed).toBe(200)
   expect(overshoot.max).toBe(0)
   expect(waited).toBe(1)
   expect(operations).toBeGreaterThanOrEqual(50)
-  // Those that are refused are known to be for a while.
+  // Those that are rejected are known to be for a while.
   expect(operations).toBeLessThan(100)
 })

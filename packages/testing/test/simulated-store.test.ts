@@ -73,8 +73,8 @@ describe('a simulated store', () => {
     expect(heard).toMatchObject([{ type: 'total', key: 'key', cells: [{ taken: 10 }] }])
   })
 
-  it('counts a request whose reply was lost, and the caller learns of it by its deadline', async () => {
-    const { time, store, sync, outcomes, total } = setUp({}, { deadline: 50 })
+  it('counts a request whose reply was lost, and the caller learns of it by its storeTimeout', async () => {
+    const { time, store, sync, outcomes, total } = setUp({}, { storeTimeout: 50 })
     sync(taken(4))
     time.at(0.7, () => store.partition('node', true))
     await time.runUntil(100)
@@ -83,7 +83,7 @@ describe('a simulated store', () => {
   })
 
   it('loses messages by chance', async () => {
-    const { time, store, sync, outcomes } = setUp({ loss: 0.5 }, { deadline: 50 })
+    const { time, store, sync, outcomes } = setUp({ loss: 0.5 }, { storeTimeout: 50 })
     for (let count = 0; count < 200; count++) sync(taken(1))
     await time.runUntil(100)
     const lost = outcomes.filter((outcome) => typeof outcome === 'string').length
@@ -117,9 +117,9 @@ describe('a simulated store', () => {
     expect(heard).toHaveLength(2)
   })
 
-  it('that refuses is known to be away after a round trip', async () => {
+  it('that rejects is known to be away after a round trip', async () => {
     const { time, store, sync, outcomes, total } = setUp()
-    store.fail('refuse')
+    store.fail('reject')
     sync(taken(5))
     await time.runUntil(1)
     expect(outcomes).toEqual(['WEIR_STORE_UNAVAILABLE at 1'])
@@ -130,7 +130,7 @@ describe('a simulated store', () => {
   })
 
   it('that hung does late what it was asked', async () => {
-    const { time, store, sync, outcomes, total } = setUp({}, { deadline: 50 })
+    const { time, store, sync, outcomes, total } = setUp({}, { storeTimeout: 50 })
     store.fail('hang')
     sync(taken(5))
     await time.runUntil(100)

@@ -22,7 +22,7 @@ const base: Scenario = { policy: { limit: 200, interval: 2000 }, nodes: 6, inter
 
 const everythingWrong: Partial<Scenario> = {
   network: { latency: exponentialAbove(0.3, 0.5), loss: 0.02, announcementLoss: 0.1, duplication: 0.05, reordering: 0.05 },
-  deadline: 100,
+  storeTimeout: 100,
   clocks: (_place, random) => ({ offset: (random.next() - 0.5) * 4000, drift: (random.next() - 0.5) * 2e-4 }),
   faults: faults(
     { kind: 'outage', from: 3.2, until: 4.1 },
@@ -68,17 +68,17 @@ describe('throttlers in a simulated cluster', () => {
   it('one alone is exact', async () => {
     const result = await simulate({ ...base, nodes: 1, load: poisson(5) })
     expect(result.overshoot.max).toBe(0)
-    expect(result.admittedOfExact).toBe(1)
+    expect(result.allowedOfExact).toBe(1)
   })
 
   it('overshoot a flood by no more than the bound', async () => {
     const result = await simulate({ ...base, intervals: 20 })
-    expect(result.admittedOfExact).toBeGreaterThanOrEqual(1)
+    expect(result.allowedOfExact).toBeGreaterThanOrEqual(1)
     // K/MAX + x·(RTT + spacing + announcement)/INTERVAL
     expect(result.overshoot.max).toBeLessThanOrEqual(6 / 200 + (20 * 3.5) / 2000)
   })
 
-  it('never refuse while there is room, over clusters, limits, spans, balancings, latencies and skews', async () => {
+  it('never reject while there is room, over clusters, limits, spans, balancings, latencies and skews', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.record({
@@ -103,8 +103,8 @@ describe('throttlers in a simulated cluster', () => {
             network: { latency },
             ...(plan && { faults: plan }),
           }
-          await expectSimulation(scenario, ({ refusedWithRoom, falseRequests }) => {
-            expect(refusedWithRoom).toBe(0)
+          await expectSimulation(scenario, ({ rejectedWithRoom, falseRequests }) => {
+            expect(rejectedWithRoom).toBe(0)
             expect(falseRequests).toBe(0)
           })
         },
@@ -113,12 +113,12 @@ describe('throttlers in a simulated cluster', () => {
     )
   })
 
-  it('tell the store of what they admitted, and of no more', async () => {
+  it('tell the store of what they allowed, and of no more', async () => {
     const result = await simulate({ ...base, nodes: 3, load: poisson(0.9), network: { duplication: 0.2, reordering: 0.2 }, intervals: 20 })
-    for (const { stored, admitted } of result.measured) {
-      expect(stored).toBeLessThanOrEqual(admitted)
+    for (const { stored, allowed } of result.measured) {
+      expect(stored).toBeLessThanOrEqual(allowed)
       // Quiet keys keep some units to themselves: a tenth of a node's share of the limit.
-      expect(stored).toBeGreaterThanOrEqual(admitted - 20)
+      expect(stored).toBeGreaterThanOrEqual(allowed - 20)
     }
   })
 

@@ -18,7 +18,7 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   'fixedWindow()': fixedWindow(),
   "fixedWindow({ start: 'first-request' })": fixedWindow({ start: 'first-request' }),
   'slidingWindow()': slidingWindow(),
-  'slidingWindow({ buckets: 7 })': slidingWindow({ buckets: 7 }),
+  'slidingWindow({ subWindows: 7 })': slidingWindow({ subWindows: 7 }),
   'slidingCounter()': slidingCounter(),
   'slidingLog()': slidingLog(),
   'tokenBucket()': tokenBucket(),
@@ -27,7 +27,7 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   'leakyBucket()': leakyBucket(),
 }
 
-const COORDINATIONS = ['local', 'background', 'spans', 'leases', 'central'] as const
+const COORDINATIONS = ['local', 'background', 'periodic', 'leased', 'central'] as const
 type Coordination = (typeof COORDINATIONS)[number]
 
 /** Messages take 20 % more or less than half a millisecond. */
@@ -96,7 +96,7 @@ async function scene(algorithm: Algorithm, coordination: Coordination, seed: str
     },
     async check(cost) {
       const decision = await settle(asked.checkAsync('key', cost))
-      steps.push(`${cost} ${decision.allowed ? '✓' : `✗ ${decision.reason} ${decision.retryAfter}`}`)
+      steps.push(`${cost} ${decision.allowed ? '✓' : `✗ ${decision.reason} ${decision.retryAfterMs}`}`)
       return decision
     },
     peek: (cost) => asked.peek('key', cost),
@@ -151,43 +151,45 @@ async function rounds(name: string, coordination: Coordination, round: (scene: S
 }
 
 test.each(pairs())(
-  '%s, %s: a rejected request fits after retryAfter, and not two milliseconds before',
+  '%s, %s: a rejected request fits after retryAfterMs, and not two milliseconds before',
   async (name, coordination) => {
-    const asks = coordination === 'central' || coordination === 'leases'
+    const asks = coordination === 'central' || coordination === 'leased'
     await rounds(name, coordination, async ({ check, peek, pass, random }, cost) => {
       const decision = await check(cost)
       if (decision.allowed || random.next() < 0.5) return
-      expect(decision.retryAfter).toBeGreaterThan(0)
+      expect(decision.retryAfterMs).toBeGreaterThan(0)
       // A request to the store is decided half a round trip later.
-      const before = Math.max(0, decision.retryAfter - 2 - (asks ? ROUND_TRIP : 0))
+      const before = Math.max(0, decision.retryAfterMs - 2 - (asks ? ROUND_TRIP : 0))
       await pass(before)
       const early = asks ? await check(cost) : peek(cost)
-      if (before > 0) expect(early.allowed, `allowed after ${before} of ${decision.retryAfter} ms`).toBe(false)
-      await pass(asks && !early.allowed ? early.retryAfter : decision.retryAfter - before)
+      if (before > 0) expect(early.allowed, `allowed after ${before} of ${decision.retryAfterMs} ms`).toBe(false)
+      await pass(asks && !early.allowed ? early.retryAfterMs : decision.retryAfterMs - before)
       const then = await check(cost)
-      expect(then.allowed, `${then.reason}: rejected after a retryAfter of ${decision.retryAfter} ms, now ${then.retryAfter}`).toBe(true)
+      expect(then.allowed, `${then.reason}: rejected after a retryAfterMs of ${decision.retryAfterMs} ms, now ${then.retryAfterMs}`).toBe(
+        true,
+      )
     })
   },
   120_000,
 )
 
 test.each(pairs())(
-  '%s, %s: all units are back after resetAfter, and not much before',
+  '%s, %s: all units are back after resetAfterMs, and not much before',
   async (name, coordination) => {
-    const asks = coordination === 'central' || coordination === 'leases'
+    const asks = coordination === 'central' || coordination === 'leased'
     await rounds(name, coordination, async ({ check, peek, pass, random, policy, most }, cost) => {
       const decision = await check(cost)
       if (random.next() < 0.6) return
-      const { resetAfter } = decision
+      const { resetAfterMs } = decision
       // In the background a sliding window keeps small counts together until their bucket has left.
       const grain = 2 + (coordination === 'background' ? policy.interval / 6 : 0) + (asks ? ROUND_TRIP : 0)
-      const before = Math.max(0, resetAfter - grain)
+      const before = Math.max(0, resetAfterMs - grain)
       await pass(before)
       if (before > 0 && !asks && decision.reason !== 'cooldown')
-        expect(peek(most).allowed, `all is back after ${before} of ${resetAfter} ms`).toBe(false)
-      await pass(resetAfter - before)
+        expect(peek(most).allowed, `all is back after ${before} of ${resetAfterMs} ms`).toBe(false)
+      await pass(resetAfterMs - before)
       const then = asks ? await check(most) : peek(most)
-      expect(then.allowed, `${then.reason}: ${then.remaining} of ${most} are back after ${resetAfter} ms`).toBe(true)
+      expect(then.allowed, `${then.reason}: ${then.remaining} of ${most} are back after ${resetAfterMs} ms`).toBe(true)
     })
   },
   120_000,

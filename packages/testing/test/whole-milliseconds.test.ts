@@ -23,7 +23,7 @@ const CELLS: readonly (readonly [name: string, coordination: Coordination, algor
   ['slidingWindow()', 'local', slidingWindow()],
   ['slidingWindow()', 'background', slidingWindow()],
   ['slidingCounter()', 'local', slidingCounter()],
-  ['slidingCounter()', 'spans', slidingCounter()],
+  ['slidingCounter()', 'periodic', slidingCounter()],
   ['slidingLog()', 'local', slidingLog()],
   ['tokenBucket()', 'local', tokenBucket()],
   ['tokenBucket()', 'background', tokenBucket()],
@@ -31,7 +31,7 @@ const CELLS: readonly (readonly [name: string, coordination: Coordination, algor
 ]
 
 test.each(CELLS)(
-  '%s, %s: a rejected request fits after retryAfter, and not a millisecond before',
+  '%s, %s: a rejected request fits after retryAfterMs, and not a millisecond before',
   async (name, coordination, algorithm) => {
     for (const limit of LIMITS) {
       const random = new SeededRandom(`${name}/${coordination}/${limit}`)
@@ -50,9 +50,9 @@ test.each(CELLS)(
         const decision = throttler.check('key')
         if (decision.allowed || random.next() < 0.5) continue
         rejected++
-        const { retryAfter } = decision
-        const what = `limit ${limit}, step ${step}, retryAfter ${retryAfter}`
-        await time.runUntil(time.now + retryAfter - 1)
+        const { retryAfterMs } = decision
+        const what = `limit ${limit}, step ${step}, retryAfterMs ${retryAfterMs}`
+        await time.runUntil(time.now + retryAfterMs - 1)
         expect(throttler.peek('key').allowed, `${what}, a millisecond before`).toBe(false)
         await time.runUntil(time.now + 1)
         expect(throttler.peek('key').allowed, what).toBe(true)

@@ -10,7 +10,7 @@ const globals = 'lint/style/noRestrictedGlobals'
 const undeclared = 'lint/correctness/noUndeclaredDependencies'
 const cycle = 'lint/suspicious/noImportCycles'
 
-/** [room, the code of a source file planted in it, the rule that must refuse it] */
+/** [room, the code of a source file planted in it, the rule that must reject it] */
 const planted: [room: string, code: string, rule: string][] = [
   ...publicPackages().map(({ directory }): [string, string, string] => [basename(directory), "import '@weir/unheard-of'", imports]),
   ['core', "import express from 'express'\nexport const app = express()", imports],
@@ -79,7 +79,7 @@ describe('the import rules', () => {
   })
 
   it.each(planted.map(([room, code, rule], index) => ({ room, line: code.split('\n')[0], rule, index })))(
-    'refuse in $room: $line',
+    'reject in $room: $line',
     ({ room, rule, index }) => {
       const found = after.filter(({ file }) => file === `packages/${room}/${fileOf(index)}`).map((violation) => violation.rule)
       expect(found).toContain(rule)

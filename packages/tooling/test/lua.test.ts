@@ -30,6 +30,6 @@ test('a name means the same in all pieces', () => {
   expect(shortenLua(['local total = 1', 'return total'])).toEqual(['local a=1', 'return a'])
 })
 
-test('a global that a local variable would hide is refused', () => {
+test('a global that a local variable would hide is rejected', () => {
   expect(() => short('local type = 1')).toThrow('type')
 })

@@ -5,7 +5,7 @@ import type { Victim } from '../harness/victim.ts'
 import { type Reply, Wire } from '../harness/wire.ts'
 
 const FUNCTIONS = [
-  ...['skip', 'enabled', 'allow', 'deny', 'match', 'key', 'cost', 'plan', 'message', 'handler', 'onThrottled'],
+  ...['skip', 'enabled', 'allow', 'deny', 'match', 'key', 'cost', 'plan', 'message', 'handler', 'onRejected'],
   ...['requestWasSuccessful', 'listener', 'logger'],
 ] as const
 /** `late`: a good answer, in a while; `tempting`: a promise of the answer that lets most pass; `gone`: rejects after the client left. */
@@ -27,7 +27,7 @@ const GOOD: Record<Function, unknown> = {
     message: 'no',
     handler: undefined,
   },
-  ...{ onThrottled: undefined, requestWasSuccessful: true, listener: undefined, logger: undefined },
+  ...{ onRejected: undefined, requestWasSuccessful: true, listener: undefined, logger: undefined },
 }
 const TEMPTING: Partial<Record<Function, unknown>> = {
   ...{ skip: true, enabled: false, allow: true, deny: true, match: false, cost: 0.001, plan: 'pro', requestWasSuccessful: false },
@@ -46,7 +46,7 @@ export const callbacks = attack<null>({
     const answer = async ({ what, way }: Asked): Promise<number> => {
       const { throttler, port } = await serve(target as never, { options: optionsOf(target, what, way) })
       if (what === 'listener') {
-        for (const event of ['warning', 'throttled', 'blocked', 'nodes', 'overflow'] as const)
+        for (const event of ['warning', 'rejections', 'blocked', 'nodes', 'overflow'] as const)
           throttler.on(event, failing(way, what, target) as never)
         throttler.block('other', '1h')
       }
@@ -115,7 +115,7 @@ function optionsOf(target: Target, what: Function, way: Way): object {
   const logger = Object.fromEntries(['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map((level) => [level, fail]))
   if (what === 'logger') return { ...policy, limit: 1, logger, skip: failing('throws', 'skip', target) }
   if (what === 'listener') return { ...policy, limit: 1, skip: failing('throws', 'skip', target) }
-  if (what === 'plan') return { ...policy, limits: { free: 1, pro: 5 }, plan: fail }
+  if (what === 'plan') return { ...policy, plans: { free: 1, pro: 5 }, plan: fail }
   if (what === 'requestWasSuccessful') return { ...policy, limit: 1, skipFailedRequests: true, requestWasSuccessful: fail }
   return { ...policy, limit: 1, [what]: fail }
 }

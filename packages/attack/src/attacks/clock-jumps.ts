@@ -24,17 +24,17 @@ export const clockJumps = attack<{ readonly window: string }>({
     await new Promise((resolve) => setTimeout(resolve, 300))
     const answer = async (by: number): Promise<unknown> => {
       jump += by
-      let admitted = 0
+      let allowed = 0
       let odd = ''
       for (let round = 0; round < 3; round++) {
         for (let i = 0; i < 10; i++) {
-          const { allowed, remaining, retryAfter, resetAfter } = throttler.check('k')
-          if (allowed) admitted++
-          if (!(remaining >= 0 && resetAfter >= 0 && !(retryAfter < 0))) odd = `${remaining} ${resetAfter} ${retryAfter}`
+          const { allowed: passes, remaining, retryAfterMs, resetAfterMs } = throttler.check('k')
+          if (passes) allowed++
+          if (!(remaining >= 0 && resetAfterMs >= 0 && !(retryAfterMs < 0))) odd = `${remaining} ${resetAfterMs} ${retryAfterMs}`
         }
         await new Promise((resolve) => setTimeout(resolve, 60))
       }
-      return { admitted, state: throttler.state, odd }
+      return { allowed, state: throttler.state, odd }
     }
     return { answer: answer as never }
   },
@@ -42,19 +42,19 @@ export const clockJumps = attack<{ readonly window: string }>({
   async run({ start, result, store }) {
     for (const window of ['fixed', 'sliding']) {
       const victim = await start({ window })
-      let admitted = 0
+      let allowed = 0
       let odd = ''
       for (const jump of JUMPS) {
-        const seen = await victim.ask<{ admitted: number; odd: string }>(jump)
-        admitted += seen.admitted
+        const seen = await victim.ask<{ allowed: number; odd: string }>(jump)
+        allowed += seen.allowed
         odd ||= seen.odd
       }
       // Without a shared clock each jump may be a new interval, but is no more than one.
       const most = store === 'redis' ? LIMIT : LIMIT * (1 + JUMPS.length)
       result(
         `${JUMPS.length} jumps of a second to 30 years, ${window}`,
-        victim.up && admitted <= most && odd === '',
-        `${admitted} of at most ${most} ${odd}`,
+        victim.up && allowed <= most && odd === '',
+        `${allowed} of at most ${most} ${odd}`,
       )
       await victim.kill()
     }

@@ -6,10 +6,10 @@ interface Args {
   readonly node: number
 }
 interface Seen {
-  readonly admitted: number
+  readonly allowed: number
   readonly other: number
   readonly state: string
-  readonly degraded: number
+  readonly storeDown: number
   readonly warnings: readonly string[]
 }
 type Client = import('ioredis').Redis
@@ -47,18 +47,18 @@ export const corruptRedis = attack<Args>({
       kinds.map(async (kind) => ({ name: kind, limit: LIMIT, interval: '1h', cooldown: '10m', ...(await ruleOf(kind)) }) as never),
     )
     const throttler = createThrottler({ policies, ...(await storeOf(given)), heartbeat: 100 }).start()
-    let degraded = 0
+    let storeDown = 0
     const warnings: string[] = []
-    throttler.on('degraded', () => void degraded++)
+    throttler.on('storeDown', () => void storeDown++)
     throttler.on('warning', ({ error }) => warnings.length < 20 && warnings.push(error.message))
     const answer = async (question: 'use' | 'look' | 'fresh'): Promise<Seen> => {
       const count = (key: string): number => Array.from({ length: 12 }, () => throttler.check(key).allowed).filter(Boolean).length
       if (question === 'use') throttler.block('blocked', '1h')
-      const admitted = question === 'look' ? 0 : count(question === 'use' ? 'mine' : 'fresh')
-      const other = question === 'look' ? count(`other${degraded}${Math.floor(performance.now())}`) : 0
+      const allowed = question === 'look' ? 0 : count(question === 'use' ? 'mine' : 'fresh')
+      const other = question === 'look' ? count(`other${storeDown}${Math.floor(performance.now())}`) : 0
       await new Promise((resolve) => setTimeout(resolve, 300))
       for (let i = 0; i < 40 && throttler.state !== 'synced'; i++) await new Promise((resolve) => setTimeout(resolve, 50))
-      return { admitted, other, state: throttler.state, degraded, warnings }
+      return { allowed, other, state: throttler.state, storeDown, warnings }
     }
     return { answer: answer as never }
   },
@@ -77,19 +77,19 @@ export const corruptRedis = attack<Args>({
         const before = await one.ask<Seen>('look')
         await new Promise((resolve) => setTimeout(resolve, 1_000))
         const after = await one.ask<Seen>('look')
-        const fallen = after.degraded - before.degraded
+        const fallen = after.storeDown - before.storeDown
         const held = one.up && after.state === 'synced' && fallen === 0 && after.other === LIMIT
         result(
           `${keys.length} values ${what}`,
           held,
-          `${after.state}, ${after.degraded} times degraded, ${fallen} of them in the last second`,
+          `${after.state}, ${after.storeDown} times storeDown, ${fallen} of them in the last second`,
         )
         const two = await start({ node: 2 })
         const late = await two.ask<Seen>('fresh')
         result(
           `a node that starts among values ${what}`,
-          two.up && late.state === 'synced' && late.degraded === 0 && late.admitted === LIMIT,
-          `${late.state}, ${late.degraded} times degraded`,
+          two.up && late.state === 'synced' && late.storeDown === 0 && late.allowed === LIMIT,
+          `${late.state}, ${late.storeDown} times storeDown`,
         )
         await Promise.all([one.kill(), two.kill()])
       }

@@ -27,7 +27,7 @@ const COSTS = [
   ...['null', 'undefined', '"3"', '"x"', '[]', '[5]', '{}', 'true', '10n', 'Symbol("x")'],
 ] as const
 
-/** Whatever a cost function answers, no key is admitted more than its limit, and what never fits says so. */
+/** Whatever a cost function answers, no key is allowed more than its limit, and what never fits says so. */
 export const costs = attack<null>({
   name: 'costs',
   targets: ADAPTERS,
@@ -54,14 +54,14 @@ export const costs = attack<null>({
       const value = valueNamed(text)
       const good = typeof value === 'number' && value > 0 && Number.isFinite(value)
       const most = good ? Math.floor(LIMIT / value) : LIMIT
-      const admitted = reached(replies)
+      const allowed = reached(replies)
       const retry = replies.some(({ status, headers }) => status === 429 && headers['retry-after'] !== undefined)
       const never = good && value > LIMIT
-      const held = victim.up && admitted <= most && !(never && retry) && replies.every(({ status }) => status > 0 && status < 500)
+      const held = victim.up && allowed <= most && !(never && retry) && replies.every(({ status }) => status > 0 && status < 500)
       result(
         `cost ${text}`,
         held,
-        `${admitted} of at most ${Math.min(most, 24)}${never && retry ? ', Retry-After though it never fits' : ''}`,
+        `${allowed} of at most ${Math.min(most, 24)}${never && retry ? ', Retry-After though it never fits' : ''}`,
       )
     }
     wire.close()

@@ -27,7 +27,7 @@ export const dashboardAccess = attack<Args>({
 
   async run({ start, result }) {
     const open = await start({ who: 'nobody said' }).catch((error: Error) => error)
-    if (open instanceof Error) result('authorize left out', /WEIR_|authorize/.test(open.message), 'refused to start')
+    if (open instanceof Error) result('authorize left out', /WEIR_|authorize/.test(open.message), 'rejected to start')
     else {
       const seen = await peeped(open)
       result('a proxy on the machine, authorize left out', seen.length === 0, seen.join(', '))

@@ -32,7 +32,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'many fields': `GET / HTTP/1.1\r\nHost: h\r\n${fill('a: b\r\n')}\r\n`,
 }
 
-/** A refusal must be cheap, whatever was asked: an attacker pays for the bytes, Weir must not pay more. */
+/** A rejection must be cheap, whatever was asked: an attacker pays for the bytes, Weir must not pay more. */
 export const expensiveRequests = attack<null>({
   name: 'expensive-requests',
   targets: ADAPTERS,

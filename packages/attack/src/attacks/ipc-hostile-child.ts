@@ -22,17 +22,17 @@ export const ipcHostileChild = attack<Args>({
     const victim = await start({ role: 'parent', name: 'ipc-hostile-child' }, { heap: 256 })
     const patience = 60_000
     const first = await victim.ask<Honest>('honest')
-    result('a sibling before', first.admitted === 5, `${first.admitted} of limit 5`)
+    result('a sibling before', first.allowed === 5, `${first.allowed} of limit 5`)
     await victim.ask('genuine')
     for (const order of ['each part replaced', 'lists that claim a length', 'numbers as keys', 'deep', 'huge'] as const) {
       const sent = await victim.ask<number>({ order }, patience).catch(() => 0)
       await new Promise((resolve) => setTimeout(resolve, 200))
       const after = victim.up ? await victim.ask<Honest>('honest', 10_000).catch(() => undefined) : undefined
-      const held = victim.up && after !== undefined && after.admitted === 0 && after.fresh <= 5 && after.state === 'synced'
+      const held = victim.up && after !== undefined && after.allowed === 0 && after.fresh <= 5 && after.state === 'synced'
       result(
         `${order}, ${sent} messages`,
         held,
-        victim.up ? `sibling: ${after === undefined ? 'gone' : `${after.state}, ${after.admitted} more`}` : victim.ended,
+        victim.up ? `sibling: ${after === undefined ? 'gone' : `${after.state}, ${after.allowed} more`}` : victim.ended,
       )
       if (!victim.up) return
     }
@@ -42,7 +42,7 @@ export const ipcHostileChild = attack<Args>({
 })
 
 interface Honest {
-  readonly admitted: number
+  readonly allowed: number
   readonly fresh: number
   readonly state: string
 }
@@ -110,10 +110,10 @@ async function honest(): Promise<{ answer: () => unknown }> {
   let asked = 0
   const answer = async (): Promise<Honest> => {
     const count = (key: string): number => Array.from({ length: 20 }, () => throttler.check(key).allowed).filter(Boolean).length
-    const admitted = count('mine')
+    const allowed = count('mine')
     const fresh = count(`fresh${asked++}`)
     for (let i = 0; i < 100 && throttler.state !== 'synced'; i++) await new Promise((resolve) => setTimeout(resolve, 30))
-    return { admitted, fresh, state: throttler.state }
+    return { allowed, fresh, state: throttler.state }
   }
   return { answer }
 }

@@ -7,7 +7,7 @@ interface Args {
   readonly window: string
 }
 interface Found {
-  readonly admitted: number
+  readonly allowed: number
   readonly state: string
   readonly odd: string
 }
@@ -55,13 +55,13 @@ export const lyingStore = attack<Args>({
       })
       const policy = { limit: LIMIT, interval: '1h', ...(await ruleOf(window)) } as never
       const throttler = createThrottler({ policies: [policy], store, heartbeat: 100 }).start()
-      let admitted = 0
+      let allowed = 0
       const odd = new Set<string>()
       for (let round = 0; round < 25; round++) {
         for (let i = 0; i < 4; i++) {
           const decision = throttler.check('k')
-          if (decision.allowed) admitted++
-          for (const name of ['limit', 'remaining', 'resetAfter', 'cost'] as const)
+          if (decision.allowed) allowed++
+          for (const name of ['limit', 'remaining', 'resetAfterMs', 'cost'] as const)
             if (!(decision[name] >= 0)) odd.add(`${name} ${decision[name]}`)
         }
         await new Promise((resolve) => setTimeout(resolve, 15))
@@ -70,7 +70,7 @@ export const lyingStore = attack<Args>({
       for (let i = 0; i < 150 && throttler.state !== 'synced'; i++) await new Promise((resolve) => setTimeout(resolve, 20))
       const { state } = throttler
       await throttler.close()
-      return { admitted, state, odd: [...odd].join(' ') }
+      return { allowed, state, odd: [...odd].join(' ') }
     }
     return { answer: answer as never }
   },
@@ -97,11 +97,11 @@ export const lyingStore = attack<Args>({
 })
 
 /** A store that never answers breaks its contract for good: nothing tells when it would answer again. */
-const fine = (kind: Kind, { admitted, state, odd }: Found): boolean =>
+const fine = (kind: Kind, { allowed, state, odd }: Found): boolean =>
   // A part may have become a count that could be true, and is believed.
-  (kind === 'each part replaced' ? admitted <= LIMIT : admitted === LIMIT) && (state === 'synced' || kind === 'never') && odd === ''
+  (kind === 'each part replaced' ? allowed <= LIMIT : allowed === LIMIT) && (state === 'synced' || kind === 'never') && odd === ''
 const text = (found: Found | undefined): string =>
-  found === undefined ? 'no answer' : `${found.admitted} of limit ${LIMIT}, ${found.state} ${found.odd}`
+  found === undefined ? 'no answer' : `${found.allowed} of limit ${LIMIT}, ${found.state} ${found.odd}`
 
 function announce(announced: (announcement: never) => void, value: unknown): void {
   for (const sample of [

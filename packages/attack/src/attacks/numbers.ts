@@ -54,27 +54,27 @@ export const numbers = attack<Args>({
       const first = throttler.check('a')
       throttler.charge(first, 1e308)
       throttler.charge(first, 1e308)
-      expect('admitted after charge(1e308) twice', !throttler.check('a').allowed)
+      expect('allowed after charge(1e308) twice', !throttler.check('a').allowed)
       expect('a number of the snapshot is not finite', finite(snapshot(throttler, { top: 5 })))
       throttler.refund(first, 1e308)
       expect('a refund of 1e308 gives more than was taken', !throttler.check('a').allowed || first.cost <= 1)
       for (const cost of [2 ** 53 + 2, 1e300, LIMIT + 1]) {
         const decision = throttler.check('b', cost)
-        expect(`cost ${cost} is admitted`, !decision.allowed)
+        expect(`cost ${cost} is allowed`, !decision.allowed)
         expect(
-          `cost ${cost} never fits, but may be tried again after ${decision.retryAfter}`,
-          !(Number.isFinite(decision.retryAfter) && decision.retryAfter > 0),
+          `cost ${cost} never fits, but may be tried again after ${decision.retryAfterMs}`,
+          !(Number.isFinite(decision.retryAfterMs) && decision.retryAfterMs > 0),
         )
       }
-      let admitted = 0
-      for (let i = 0; i < 30; i++) if (throttler.check('c', NUMBERS[i % 3]).allowed) admitted++
-      expect(`bad costs: ${admitted} admitted`, admitted === LIMIT)
+      let allowed = 0
+      for (let i = 0; i < 30; i++) if (throttler.check('c', NUMBERS[i % 3]).allowed) allowed++
+      expect(`bad costs: ${allowed} allowed`, allowed === LIMIT)
       const decision = throttler.check('d')
       for (let i = 0; i < 50; i++) throttler.refund(decision)
       for (const units of NUMBERS) throttler.refund(decision, units)
-      admitted = 0
-      for (let i = 0; i < 30; i++) if (throttler.check('d').allowed) admitted++
-      expect(`after a refund fifty times: ${admitted} admitted`, admitted <= LIMIT)
+      allowed = 0
+      for (let i = 0; i < 30; i++) if (throttler.check('d').allowed) allowed++
+      expect(`after a refund fifty times: ${allowed} allowed`, allowed <= LIMIT)
       await throttler.close()
       return odd
     }
@@ -99,7 +99,7 @@ export const numbers = attack<Args>({
               last = throttler.check('k', number)
               // What is counted never goes beyond the limit by a decision; charges may.
               if (last.allowed) {
-                if (counted + last.cost > LIMIT * (1 + 1e-9)) odd.add(`${counted} + ${last.cost} admitted: ${log.join(' ')}`)
+                if (counted + last.cost > LIMIT * (1 + 1e-9)) odd.add(`${counted} + ${last.cost} allowed: ${log.join(' ')}`)
                 counted += last.cost
               }
             } else if (what === 'charge') {
@@ -115,9 +115,9 @@ export const numbers = attack<Args>({
           } catch (error) {
             if (!String((error as { code?: string }).code).startsWith('WEIR_')) odd.add(`${error}: ${log.join(' ')}`)
           }
-          const { remaining, resetAfter, retryAfter } = throttler.peek('k')
-          if (!(remaining >= 0 && remaining <= LIMIT && resetAfter >= 0 && (retryAfter === undefined || retryAfter >= 0)))
-            odd.add(`remaining ${remaining}, reset ${resetAfter}, retry ${retryAfter}: ${log.join(' ')}`)
+          const { remaining, resetAfterMs, retryAfterMs } = throttler.peek('k')
+          if (!(remaining >= 0 && remaining <= LIMIT && resetAfterMs >= 0 && (retryAfterMs === undefined || retryAfterMs >= 0)))
+            odd.add(`remaining ${remaining}, reset ${resetAfterMs}, retry ${retryAfterMs}: ${log.join(' ')}`)
         }
         await throttler.close()
       }

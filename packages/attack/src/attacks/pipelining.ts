@@ -30,9 +30,9 @@ export const pipelining = attack<null>({
       const wires = how === 'connections' ? SENT : 1
       const lists = await Promise.all(Array.from({ length: wires }, () => talk(victim.port, packets, SENT / wires)))
       const statuses = lists.flat()
-      const admitted = statuses.filter((status) => status === 200).length
-      const held = admitted <= LIMIT && statuses.length === SENT && statuses.every((status) => status === 200 || status === 429)
-      result(`${SENT} requests, ${how}`, held, `${admitted} of limit ${LIMIT}, ${statuses.length} answers`)
+      const allowed = statuses.filter((status) => status === 200).length
+      const held = allowed <= LIMIT && statuses.length === SENT && statuses.every((status) => status === 200 || status === 429)
+      result(`${SENT} requests, ${how}`, held, `${allowed} of limit ${LIMIT}, ${statuses.length} answers`)
     }
   },
 })

@@ -82,11 +82,11 @@ export const spellingNamed = attack<{ readonly framework: Readonly<Record<string
         const replies = []
         for (let i = 0; i < LIMIT + 2; i++)
           replies.push(await wire.request('POST', spelling, { 'x-try': String(SPELLINGS.indexOf(spelling)) }))
-        const admitted = reached(replies)
+        const allowed = reached(replies)
         result(
           `POST ${spelling} ${optionsText(framework)}`,
-          admitted <= LIMIT && victim.up,
-          admitted > LIMIT ? `${admitted} of limit ${LIMIT}` : '',
+          allowed <= LIMIT && victim.up,
+          allowed > LIMIT ? `${allowed} of limit ${LIMIT}` : '',
         )
       }
       wire.close()

@@ -53,9 +53,9 @@ export const suspended = attack<null>({
     result('both are synced again after one was stopped', await synced())
     await pause(300)
     replies = [...replies, ...(await send(0, 200)), ...(await send(1, 200))]
-    const admitted = reached(replies)
+    const allowed = reached(replies)
     const answered = replies.every(({ status }) => status === 200 || status === 429)
-    result(`limit ${LIMIT} over both`, answered && admitted <= LIMIT * 1.1 && nodes.every(({ up }) => up), `${admitted} admitted`)
+    result(`limit ${LIMIT} over both`, answered && allowed <= LIMIT * 1.1 && nodes.every(({ up }) => up), `${allowed} allowed`)
   },
 })
 

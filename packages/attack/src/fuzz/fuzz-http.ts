@@ -32,7 +32,7 @@ export const fuzzHttp = attack<null>({
 
   async run({ start, result, random, time }) {
     const victim = await start(null, { heap: 128 })
-    let admitted = 0
+    let allowed = 0
     let sent = 0
     let before = 0
     const errors: string[] = []
@@ -41,7 +41,7 @@ export const fuzzHttp = attack<null>({
       for (const deadline = Date.now() + time; Date.now() < deadline && victim.up; sent++) {
         const bytes = request(random)
         const { status } = await wire.send(bytes, 100)
-        if (status === 200) admitted++
+        if (status === 200) allowed++
         if (status >= 500 && status !== 501 && status !== 505) errors.push(`${status} ${JSON.stringify(bytes.toString('latin1'))}`)
         if (!victim.up) errors.push(`ended at ${JSON.stringify(bytes.toString('latin1'))}`)
         if (sent === 500) before = await victim.ask<number>('heap')
@@ -50,10 +50,10 @@ export const fuzzHttp = attack<null>({
     }
     await Promise.all(Array.from({ length: 4 }, work))
     const grown = victim.up && before > 0 ? (await victim.ask<number>('heap')) - before : 0
-    const figure = errors[0] ?? `${admitted} of limit ${LIMIT}, ${(grown / 1e6).toFixed(1)} MB more`
+    const figure = errors[0] ?? `${allowed} of limit ${LIMIT}, ${(grown / 1e6).toFixed(1)} MB more`
     result(
       `${sent} requests`,
-      victim.up && errors.length === 0 && admitted <= LIMIT && grown < MOST,
+      victim.up && errors.length === 0 && allowed <= LIMIT && grown < MOST,
       victim.up ? figure : `${victim.ended} ${figure}`,
     )
   },

@@ -14,11 +14,11 @@ export const fuzzIpc = attack<Args>({
     const seed = random.below(1e9)
     const sent = await victim.ask<number>({ order: 'fuzz', seed, time }, time + 20_000).catch(() => 0)
     await new Promise((resolve) => setTimeout(resolve, 300))
-    type Honest = { readonly admitted: number; readonly fresh: number; readonly state: string }
+    type Honest = { readonly allowed: number; readonly fresh: number; readonly state: string }
     const after = victim.up ? await victim.ask<Honest>('honest', 10_000).catch(() => undefined) : undefined
-    const held = victim.up && after !== undefined && after.admitted === 0 && after.fresh <= 5 && after.state === 'synced'
+    const held = victim.up && after !== undefined && after.allowed === 0 && after.fresh <= 5 && after.state === 'synced'
     const why = victim.up
-      ? `sibling: ${after === undefined ? 'gone' : `${after.state}, ${after.admitted} more`}`
+      ? `sibling: ${after === undefined ? 'gone' : `${after.state}, ${after.allowed} more`}`
       : `${victim.ended} ${victim.output.match(/last said: .*/)?.[0] ?? ''}`
     result(`${sent} messages`, held, why)
   },

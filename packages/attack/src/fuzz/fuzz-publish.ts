@@ -22,12 +22,12 @@ export const fuzzPublish = attack<null>({
     let asked = 0
     const answer = async (question: 'use' | 'look'): Promise<unknown> => {
       const count = (key: string): number => Array.from({ length: 10 }, () => throttler.check(key).allowed).filter(Boolean).length
-      const admitted = question === 'use' ? count(`used${asked++}`) : 0
+      const allowed = question === 'use' ? count(`used${asked++}`) : 0
       if (question === 'use') throttler.block(`blocked${asked}`, '1h')
       globalThis.gc?.()
       const untouched = question === 'look' ? count('untouched by name') : 0
       return {
-        admitted,
+        allowed,
         untouched,
         state: throttler.state,
         heap: process.memoryUsage().heapUsed,

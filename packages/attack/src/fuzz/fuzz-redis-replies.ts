@@ -27,14 +27,14 @@ export const fuzzRedisReplies = attack<{ readonly port: number }>({
     let asked = 0
     const answer = async (question: 'use' | 'look'): Promise<unknown> => {
       const key = `k${asked++}`
-      let admitted = 0
+      let allowed = 0
       for (let round = 0; round < 4; round++) {
-        for (let i = 0; i < 4; i++) if (throttler.check(key).allowed) admitted++
+        for (let i = 0; i < 4; i++) if (throttler.check(key).allowed) allowed++
         await new Promise((resolve) => setTimeout(resolve, 10))
       }
       if (question === 'look')
         for (let i = 0; i < 150 && throttler.state !== 'synced'; i++) await new Promise((resolve) => setTimeout(resolve, 30))
-      return { admitted, state: throttler.state }
+      return { allowed, state: throttler.state }
     }
     return { answer: answer as never }
   },
@@ -69,13 +69,13 @@ export const fuzzRedisReplies = attack<{ readonly port: number }>({
     await once(proxy, 'listening')
     try {
       const victim = await start({ port: (proxy.address() as AddressInfo).port }, { heap: 128 })
-      type Seen = { readonly admitted: number; readonly state: string }
+      type Seen = { readonly allowed: number; readonly state: string }
       await victim.ask<Seen>('look')
       let most = 0
       lies = true
       for (const deadline = Date.now() + time; Date.now() < deadline && victim.up; ) {
         const seen = await victim.ask<Seen>('use').catch(() => undefined)
-        most = Math.max(most, seen?.admitted ?? 0)
+        most = Math.max(most, seen?.allowed ?? 0)
       }
       lies = false
       const after = victim.up ? await victim.ask<Seen>('look') : undefined

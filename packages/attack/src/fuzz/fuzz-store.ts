@@ -6,7 +6,7 @@ import { ruleOf } from '../harness/rule.ts'
 const LIMIT = 5
 interface Found {
   readonly replies: number
-  readonly admitted: number
+  readonly allowed: number
   readonly runs: number
   readonly state: string
   readonly grown: number
@@ -66,7 +66,7 @@ export const fuzzStore = attack<null>({
       }
       process.on('exit', () => console.error(`[WEIR_ATTACK] last said: ${last}`))
       const before = heap()
-      let admitted = 0
+      let allowed = 0
       let runs = 0
       let odd = ''
       let state = ''
@@ -83,21 +83,21 @@ export const fuzzStore = attack<null>({
           for (let i = 0; i < 3; i++) {
             const decision = throttler.check(`k${runs}`)
             if (decision.allowed) passed++
-            if (!(decision.remaining >= 0 && decision.resetAfter >= 0)) odd ||= `remaining ${decision.remaining} after ${last}`
+            if (!(decision.remaining >= 0 && decision.resetAfterMs >= 0)) odd ||= `remaining ${decision.remaining} after ${last}`
             throttler.check(`k${runs} ${round} ${i}`)
           }
           if (round === 3) throttler.block(`b${runs}`, '1h')
           await new Promise((resolve) => setTimeout(resolve, 8))
         }
         if (passed > LIMIT) odd ||= `${passed} of limit ${LIMIT} after ${last}`
-        admitted = Math.max(admitted, passed)
+        allowed = Math.max(allowed, passed)
         lies = false
         for (let i = 0; i < 100 && throttler.state !== 'synced'; i++) await new Promise((resolve) => setTimeout(resolve, 20))
         if (throttler.state !== 'synced') state ||= `${throttler.state} after ${last}`
         await throttler.close()
         runs++
       }
-      return { replies, admitted, runs, state, grown: heap() - before, odd, last }
+      return { replies, allowed, runs, state, grown: heap() - before, odd, last }
     }
     return { answer: answer as never }
   },
@@ -106,12 +106,12 @@ export const fuzzStore = attack<null>({
     const victim = await start(null, { heap: 256 })
     const found = await victim.ask<Found>({ seed: random.below(1e9), time }, time + 60_000).catch(() => undefined)
     if (found === undefined) return result('replies', false, `${victim.ended} ${victim.output.match(/last said: .*/)?.[0] ?? ''}`)
-    const { replies, admitted, runs, state, grown, odd } = found
+    const { replies, allowed, runs, state, grown, odd } = found
     const held = odd === '' && state === '' && grown < 40e6
     result(
       `${replies} replies to ${runs} throttlers`,
       held,
-      odd || state || `${admitted} of limit ${LIMIT}, ${(grown / 1e6).toFixed(1)} MB more`,
+      odd || state || `${allowed} of limit ${LIMIT}, ${(grown / 1e6).toFixed(1)} MB more`,
     )
   },
 })

@@ -9,7 +9,7 @@ export type KindOfRule = (typeof KINDS_OF_RULE)[number]
  */
 export async function ruleOf(kind: string, shared = true): Promise<object> {
   const { slidingCounter, slidingWindow } = await import('@weir/core')
-  const coordination = shared ? 'spans' : 'local'
+  const coordination = shared ? 'periodic' : 'local'
   if (kind === 'sliding') return { algorithm: slidingWindow() }
   if (kind === 'sliding counter') return { algorithm: slidingCounter(), coordination }
   if (kind === 'spans') return { coordination }

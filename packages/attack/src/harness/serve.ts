@@ -107,12 +107,12 @@ async function nodeApp({ options, routes, status = 200 }: ServeOptions): Promise
     const decided = guard.check(request)
     const decision = await decided
     if (decision?.allowed === false) {
-      const refusal = await guard.refuse(request, decision)
-      for (const name in refusal.headers) response.setHeader(name, refusal.headers[name] as string)
-      response.statusCode = refusal.status
-      if ((await guard.handle(refusal, [request, response], response)) !== 'failed') return
-      response.setHeader('Content-Type', refusal.type)
-      response.end(refusal.body)
+      const rejection = await guard.reject(request, decision)
+      for (const name in rejection.headers) response.setHeader(name, rejection.headers[name] as string)
+      response.statusCode = rejection.status
+      if ((await guard.handle(rejection, [request, response], response)) !== 'failed') return
+      response.setHeader('Content-Type', rejection.type)
+      response.end(rejection.body)
       return
     }
     if (decision !== undefined) {

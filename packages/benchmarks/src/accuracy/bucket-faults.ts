@@ -56,17 +56,17 @@ export const bucketFaultGoals: readonly Goal[] = [
         name: `a round trip of ${roundTrip} ms, ${nameOf(MIDDLE)}`,
         scenarios: [bucketOf(MIDDLE, 100, size, { network: { latency: roundTrip / 2 }, intervals: Math.ceil(1.25 * size.intervals) })],
         judge: (results: Parameters<typeof debt>[0]) => {
-          const { admitted, intervals } = pooled(results)
-          return [...debt(results, p95), atMost('rate', percent(admitted / intervals / MIDDLE.limit), 101)]
+          const { allowed, intervals } = pooled(results)
+          return [...debt(results, p95), atMost('rate', percent(allowed / intervals / MIDDLE.limit), 101)]
         },
       })),
-      // Its nodes hear of the flood late, but what they admit is a part of all.
+      // Its nodes hear of the flood late, but what they allow is a part of all.
       ...[50, 100].map((roundTrip) => ({
         name: `three of twelve nodes ${roundTrip} ms away, ${nameOf(MIDDLE)}`,
         scenarios: [bucketOf(MIDDLE, 100, size, { network: { far: { nodes: 3, latency: roundTrip / 2 } } })],
         judge: (results: Parameters<typeof debt>[0]) => {
-          const { admitted, intervals } = pooled(results)
-          return [...debt(results, 20), atMost('rate', percent(admitted / intervals / MIDDLE.limit), 101)]
+          const { allowed, intervals } = pooled(results)
+          return [...debt(results, 20), atMost('rate', percent(allowed / intervals / MIDDLE.limit), 101)]
         },
       })),
     ],
@@ -91,7 +91,7 @@ export const bucketFaultGoals: readonly Goal[] = [
         scenarios: [bucketOf(MIDDLE, times, size, { faults: crashes })],
         judge: (results: Parameters<typeof debt>[0]) => [
           atMost('debt max', percent(pooled(results).debt.max), max),
-          atMost('admitted', percent(pooled(results).admittedOfExact), 101.5),
+          atMost('allowed', percent(pooled(results).allowedOfExact), 101.5),
         ],
       })),
     ],
@@ -105,7 +105,7 @@ export const bucketFaultGoals: readonly Goal[] = [
           name: `${name}, x${times}, ${nameOf(MIDDLE)}`,
           scenarios: [bucketOf(MIDDLE, times, size, fields)],
           judge: (results) =>
-            times < 1 ? [atMost('refused wrongly', percent(pooled(results).falseRequests), 0)] : debt(results, times === 100 ? flood : 5),
+            times < 1 ? [atMost('rejected wrongly', percent(pooled(results).falseRequests), 0)] : debt(results, times === 100 ? flood : 5),
         })),
       ),
   },
@@ -117,7 +117,7 @@ export const bucketFaultGoals: readonly Goal[] = [
         name: `x0.9, ${nameOf(setting)}`,
         scenarios: [bucketOf(setting, 0.9, size, { faults: scatteredOutages(2) })],
         judge: (results: Parameters<typeof debt>[0]) => [
-          atMost('refused wrongly', percent(pooled(results, ({ outage }) => outage).falseRequests), setting === SMALL ? 4 : 0.5),
+          atMost('rejected wrongly', percent(pooled(results, ({ outage }) => outage).falseRequests), setting === SMALL ? 4 : 0.5),
         ],
       })),
       ...(
@@ -133,8 +133,8 @@ export const bucketFaultGoals: readonly Goal[] = [
           return [
             atMost('debt max', percent(all.debt.max), max),
             atMost('debt p95 after it, from the second interval on', percent(pooled(results, isLongAfter).debt.p95), 5),
-            atLeast('admitted', percent(all.admittedOfExact), 99),
-            atMost('admitted', percent(all.admittedOfExact), 101),
+            atLeast('allowed', percent(all.allowedOfExact), 99),
+            atMost('allowed', percent(all.allowedOfExact), 101),
           ]
         },
       })),
@@ -155,7 +155,7 @@ const DISTURBED: readonly { readonly name: string; readonly fields: Partial<Scen
   },
 ]
 
-/** Not within the pause's first two intervals, in which what was admitted too much is paid back. */
+/** Not within the pause's first two intervals, in which what was allowed too much is paid back. */
 function isLongAfter(interval: Parameters<typeof isAfterOutage>[0]): boolean {
   return isAfterOutage(interval) && (interval.index - 5) % 8 >= 5
 }

@@ -1,13 +1,13 @@
 import { tokenBucket } from '@weir/core'
 import { bursts, poisson, type Scenario, together } from '@weir/testing'
-import { bucketOf, debt, operations, refusedWrongly } from './bucket-steady.ts'
+import { bucketOf, debt, operations, rejectedWrongly } from './bucket-steady.ts'
 import { atLeast, atMost, type Goal, percent, pooled, type Size } from './goal.ts'
 import { MIDDLE, nameOf, type Setting, SMALL, SPREADS, spreadOf } from './settings.ts'
 
-/** As `bucketOf`, with `soft`. */
+/** As `bucketOf`, with `earlyDrop`. */
 function softly(setting: Setting, times: number, size: Size, more: Partial<Scenario> = {}): Scenario {
-  // What was refused a moment ago may be let in by chance, and is told to the store: every request has to be asked about.
-  return bucketOf(setting, times, size, { ...more, shortcut: false, policy: { ...setting, algorithm: tokenBucket({ soft: true }) } })
+  // What was rejected a moment ago may be let in by chance, and is told to the store: every request has to be asked about.
+  return bucketOf(setting, times, size, { ...more, shortcut: false, policy: { ...setting, algorithm: tokenBucket({ earlyDrop: true }) } })
 }
 
 /** Buckets that let requests in by chance while too many come. */
@@ -22,8 +22,8 @@ export const bucketSoftGoals: readonly Goal[] = [
           // Until the first flood is paid back and demand is known.
           scenarios: [softly(MIDDLE, times, size, { warmup: 8, network: { latency: roundTrip / 2 } })],
           judge: (results: Parameters<typeof debt>[0]) => {
-            const { admitted, intervals } = pooled(results)
-            const rate = percent(admitted / intervals / MIDDLE.limit)
+            const { allowed, intervals } = pooled(results)
+            const rate = percent(allowed / intervals / MIDDLE.limit)
             return [
               ...debt(results, 1),
               atLeast('rate', rate, 99.5),
@@ -52,7 +52,7 @@ export const bucketSoftGoals: readonly Goal[] = [
       ...[SMALL, MIDDLE].map((setting) => ({
         name: `x0.8 and x0.9, all balancings, ${nameOf(setting)}`,
         scenarios: [0.8, 0.9].flatMap((times) => SPREADS.map((spread) => softly(setting, times, size, spreadOf(spread)))),
-        judge: (results: Parameters<typeof debt>[0]) => [refusedWrongly(results)],
+        judge: (results: Parameters<typeof debt>[0]) => [rejectedWrongly(results)],
       })),
       {
         name: `x0.8 and 80 % of the bucket at once, all balancings, ${nameOf(MIDDLE)}`,
@@ -60,7 +60,7 @@ export const bucketSoftGoals: readonly Goal[] = [
           const load = together(poisson(0.8), bursts({ size: Math.floor(0.8 * MIDDLE.limit), every: 5.2, phase: 0.37 }))
           return softly(MIDDLE, 1, size, { load, ...spreadOf(spread) })
         }),
-        judge: (results) => [refusedWrongly(results)],
+        judge: (results) => [rejectedWrongly(results)],
       },
       {
         name: `97 % of the bucket at once, from idle, all balancings, ${nameOf(MIDDLE)}`,
@@ -68,7 +68,7 @@ export const bucketSoftGoals: readonly Goal[] = [
           const load = bursts({ size: Math.floor(0.97 * MIDDLE.limit), every: 1.3, phase: 0.37 })
           return softly(MIDDLE, 1, size, { load, ...spreadOf(spread) })
         }),
-        judge: (results) => [refusedWrongly(results, 0.02)],
+        judge: (results) => [rejectedWrongly(results, 0.02)],
       },
     ],
   },

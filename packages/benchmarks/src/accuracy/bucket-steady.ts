@@ -21,39 +21,39 @@ export function operations(results: Parameters<GoalCase['judge']>[0]): number {
   return pooled(results).operations * (1 + sum(results, ({ store }) => store.announcements) / entries)
 }
 
-/** Requests refused that the exact bucket admits; 0 where it refuses none. */
-export function refusedWrongly(results: Parameters<GoalCase['judge']>[0], share = 0): Figure {
+/** Requests rejected that the exact bucket allows; 0 where it rejects none. */
+export function rejectedWrongly(results: Parameters<GoalCase['judge']>[0], share = 0): Figure {
   const requests = sum(results, (result) => result.requests)
   const wrong = sum(results, (result) => Math.round(result.falseRequests * result.requests))
-  return atMost(`refused wrongly, of ${requests}`, wrong, Math.floor(share * requests), 'requests')
+  return atMost(`rejected wrongly, of ${requests}`, wrong, Math.floor(share * requests), 'requests')
 }
 
 /**
- * Chance fills a bucket of ten units to the brim where 80 or 90 % of the limit is asked for: the exact one refuses 0.3 to 2 % itself. Nodes
+ * Chance fills a bucket of ten units to the brim where 80 or 90 % of the limit is asked for: the exact one rejects 0.3 to 2 % itself. Nodes
  * know its level to what runs out in a thousandth of the interval, here a tenth of a unit. A request that comes so near to the edge may be
- * let in though the exact bucket refuses it; then a later one is refused in its place, and counts as refused wrongly. So many may be of all
+ * let in though the exact bucket rejects it; then a later one is rejected in its place, and counts as rejected wrongly. So many may be of all
  * requests.
  */
 const FILLED_BY_CHANCE = 0.005
 
-/** Where the exact bucket refuses some too: as many are let in as by that one, and nearly all of them are the same. */
-function refusedAsOften(results: Parameters<GoalCase['judge']>[0], share: number): Figure[] {
+/** Where the exact bucket rejects some too: as many are let in as by that one, and nearly all of them are the same. */
+function rejectedAsOften(results: Parameters<GoalCase['judge']>[0], share: number): Figure[] {
   return [
-    refusedWrongly(results, share),
-    atLeast('admitted, of what the exact bucket admits', percent(pooled(results).admittedOfExact), 99.9),
-    refusedWithRoom(results),
+    rejectedWrongly(results, share),
+    atLeast('allowed, of what the exact bucket allows', percent(pooled(results).allowedOfExact), 99.9),
+    rejectedWithRoom(results),
   ]
 }
 
-function refusedWithRoom(results: Parameters<GoalCase['judge']>[0]): Figure {
-  const refused = sum(results, (result) => result.refusedWithRoom)
-  return atMost('refused with room', refused, 0, 'requests')
+function rejectedWithRoom(results: Parameters<GoalCase['judge']>[0]): Figure {
+  const rejected = sum(results, (result) => result.rejectedWithRoom)
+  return atMost('rejected with room', rejected, 0, 'requests')
 }
 
 /** A bucket at x1.1 is full after so many intervals; from then on more is to be told. */
 const FILLING = 10
 
-/** Steady loads on buckets. Debt is what was really admitted beyond the burst, at most, in per cent of the limit. */
+/** Steady loads on buckets. Debt is what was really allowed beyond the burst, at most, in per cent of the limit. */
 export const bucketSteadyGoals: readonly Goal[] = [
   {
     id: 'B2',
@@ -72,7 +72,7 @@ export const bucketSteadyGoals: readonly Goal[] = [
   },
   {
     id: 'B3',
-    title: 'Bucket: the store never knows more than was admitted, and nobody is refused while there is room',
+    title: 'Bucket: the store never knows more than was allowed, and nobody is rejected while there is room',
     cases: (size) =>
       SPREADS.map((spread) => ({
         name: spread.name,
@@ -81,20 +81,20 @@ export const bucketSteadyGoals: readonly Goal[] = [
         ),
         judge: (results) => [
           atMost('told too much', Math.max(...results.map((result) => result.toldTooMuch)), 1e-6, 'units'),
-          refusedWithRoom(results),
+          rejectedWithRoom(results),
         ],
       })),
   },
   {
     id: 'B4',
-    title: 'Bucket: nobody is refused below the limit',
+    title: 'Bucket: nobody is rejected below the limit',
     cases: (size) => [
       ...[SMALL, MIDDLE].flatMap((setting) =>
         (size.quick ? [12] : [3, 12, 50]).flatMap((nodes) => [
           ...[0.8, 0.9].map((times) => ({
             name: `x${times}, ${nodes} nodes, all balancings, ${nameOf(setting)}`,
             scenarios: SPREADS.map((spread) => bucketOf(setting, times, halved(size), { nodes, ...spreadOf(spread) })),
-            judge: (results: Parameters<GoalCase['judge']>[0]) => [refusedWrongly(results)],
+            judge: (results: Parameters<GoalCase['judge']>[0]) => [rejectedWrongly(results)],
           })),
           {
             name: `batches of 2 % at x0.8, ${nodes} nodes, all balancings, ${nameOf(setting)}`,
@@ -102,7 +102,7 @@ export const bucketSteadyGoals: readonly Goal[] = [
               const load = bursts({ size: 0.02 * setting.limit, every: 0.02 / 0.8, phase: 0.003 })
               return bucketOf(setting, 0.8, halved(size), { nodes, load, ...spreadOf(spread) })
             }),
-            judge: (results: Parameters<GoalCase['judge']>[0]) => [refusedWrongly(results)],
+            judge: (results: Parameters<GoalCase['judge']>[0]) => [rejectedWrongly(results)],
           },
         ]),
       ),
@@ -111,7 +111,7 @@ export const bucketSteadyGoals: readonly Goal[] = [
           name: `x0.8 and x0.9, ${nodes} nodes, a burst of a tenth, ${nameOf(setting)}`,
           scenarios: [0.8, 0.9].map((times) => bucketOf(setting, times, halved(size), { nodes }, setting.limit / 10)),
           judge: (results: Parameters<GoalCase['judge']>[0]) =>
-            setting === SMALL ? refusedAsOften(results, FILLED_BY_CHANCE) : [refusedWrongly(results)],
+            setting === SMALL ? rejectedAsOften(results, FILLED_BY_CHANCE) : [rejectedWrongly(results)],
         })),
       ),
     ],
@@ -134,13 +134,13 @@ export const bucketSteadyGoals: readonly Goal[] = [
         ].map(({ name, load }) => ({
           name: `${name}, all balancings, ${nameOf(setting)}`,
           scenarios: SPREADS.map((spread) => bucketOf(setting, 1, halved(size), { load, ...spreadOf(spread) })),
-          judge: (results) => [refusedWrongly(results, setting === SMALL ? 0.01 : 0.0002)],
+          judge: (results) => [rejectedWrongly(results, setting === SMALL ? 0.01 : 0.0002)],
         })),
       ),
   },
   {
     id: 'B6',
-    title: 'Bucket: over the limit, the debt; and what is admitted beside the exact bucket (B7)',
+    title: 'Bucket: over the limit, the debt; and what is allowed beside the exact bucket (B7)',
     cases: (size) =>
       forEachSetting((setting) =>
         [1.1, 2, 100].flatMap((times) =>
@@ -148,9 +148,9 @@ export const bucketSteadyGoals: readonly Goal[] = [
             name: `x${times}, ${balancing.name}, ${nameOf(setting)}`,
             scenarios: [bucketOf(setting, times, size, { balancing })],
             judge: (results) => {
-              const part = percent(pooled(results).admittedOfExact)
+              const part = percent(pooled(results).allowedOfExact)
               const off = size.intervals < 80 ? 1 : 0.5
-              return [...debt(results, 4, 5), atLeast('admitted', part, 100 - off), atMost('admitted', part, 100 + off)]
+              return [...debt(results, 4, 5), atLeast('allowed', part, 100 - off), atMost('allowed', part, 100 + off)]
             },
           })),
         ),
@@ -191,12 +191,12 @@ export const bucketSteadyGoals: readonly Goal[] = [
         name: `x${times}, ${nameOf(MIDDLE)}`,
         scenarios: [bucketOf(MIDDLE, times, size, { nodes: 50 })],
         judge: (results) => {
-          const { admitted, intervals, operations: exchanges } = pooled(results)
+          const { allowed, intervals, operations: exchanges } = pooled(results)
           return [
             ...debt(results, p95),
             atMost('operations', operations(results), most, 'ops'),
             // At most one for each unit, and two of every node.
-            atMost('exchanges, but for two of every node', exchanges - 2 * 50, admitted / intervals, 'ops'),
+            atMost('exchanges, but for two of every node', exchanges - 2 * 50, allowed / intervals, 'ops'),
           ]
         },
       })),
@@ -219,7 +219,7 @@ export const bucketSteadyGoals: readonly Goal[] = [
           judge: (results) => [
             ...debt(results, 2.5),
             atMost('operations', operations(results), most, 'ops'),
-            ...(times < 1 ? [refusedWrongly(results)] : []),
+            ...(times < 1 ? [rejectedWrongly(results)] : []),
           ],
         })),
       ),
@@ -238,11 +238,11 @@ export const bucketSteadyGoals: readonly Goal[] = [
           name: `x${times}, ${limit} per 60 s`,
           scenarios: [bucketOf({ limit, interval: 60_000 } as Setting, times, size, {}, 1)],
           judge: (results) => {
-            const { debt, admitted, intervals } = pooled(results)
+            const { debt, allowed, intervals } = pooled(results)
             return [
               // And what a bucket loses in the time of a cell, to which the store knows when units came.
               atMost('debt max', debt.max * limit, units + limit / 1000, 'units'),
-              atMost('operations a unit', (operations(results) * intervals) / admitted, 2, 'ops'),
+              atMost('operations a unit', (operations(results) * intervals) / allowed, 2, 'ops'),
             ]
           },
         })),

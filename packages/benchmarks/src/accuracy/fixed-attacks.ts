@@ -137,7 +137,7 @@ function cold(id: string, title: string, balancing: 'uniform' | 'zipf', p95: Tri
             }),
           ],
           judge: (results) => {
-            const worst = worstOfAttacks(results, ({ admitted }) => Math.max(0, admitted - setting.limit) / setting.limit)
+            const worst = worstOfAttacks(results, ({ allowed }) => Math.max(0, allowed - setting.limit) / setting.limit)
             return [atMost('overshoot p95', percent(summarize(worst).p95), p95[index] as number)]
           },
         })),

@@ -127,7 +127,7 @@ export const faultGoals: readonly Goal[] = [
           atMost(
             'units that the store has of another interval',
             sum(results, ({ measured }) =>
-              measured.reduce((total, { stored, admitted }) => total + Math.max(0, (stored ?? 0) - admitted), 0),
+              measured.reduce((total, { stored, allowed }) => total + Math.max(0, (stored ?? 0) - allowed), 0),
             ),
             0,
             'units',
@@ -136,10 +136,10 @@ export const faultGoals: readonly Goal[] = [
             'missing from their own',
             percent(
               sum(results, ({ measured }) =>
-                measured.reduce((total, { stored, admitted }) => total + Math.max(0, admitted - (stored ?? 0)), 0),
-              ) / sum(results, (result) => result.admitted),
+                measured.reduce((total, { stored, allowed }) => total + Math.max(0, allowed - (stored ?? 0)), 0),
+              ) / sum(results, (result) => result.allowed),
             ),
-            // What quiet keys keep to themselves: a tenth of a node's share of the limit, of nine tenths admitted.
+            // What quiet keys keep to themselves: a tenth of a node's share of the limit, of nine tenths allowed.
             100 / 9,
           ),
         ],

@@ -24,7 +24,7 @@ export const steadyGoals: readonly Goal[] = [
   },
   {
     id: '2',
-    title: 'Below the limit nobody is refused wrongly',
+    title: 'Below the limit nobody is rejected wrongly',
     cases: (size) =>
       SPREADS.map((spread) => ({
         name: spread.name,

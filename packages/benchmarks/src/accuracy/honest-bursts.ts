@@ -33,8 +33,11 @@ export const burstGoals: readonly Goal[] = [
         name: `${count} requests within a second, once a minute, ${nameOf(SMALL)}`,
         scenarios: [slidingOf(SMALL, 0, size, { load: honestBursts({ count, width: SECOND }) })],
         judge: (results: Parameters<typeof pooled>[0]) => {
-          const { refusedUnderLimit, worstWindow } = pooled(results)
-          return [atMost('refused under the limit', percent(refusedUnderLimit), 3), atMost('worst window max', percent(worstWindow.max), 5)]
+          const { rejectedUnderLimit, worstWindow } = pooled(results)
+          return [
+            atMost('rejected under the limit', percent(rejectedUnderLimit), 3),
+            atMost('worst window max', percent(worstWindow.max), 5),
+          ]
         },
       })),
       ...(
@@ -60,9 +63,9 @@ export const burstGoals: readonly Goal[] = [
           scenarios: [slidingOf(setting, 0, size, { nodes, load: honestBursts(burst) })],
           judge: (results: Parameters<typeof pooled>[0]) => {
             const { requests, worstWindow } = pooled(results)
-            const beyondExact = sum(results, ({ measured }) => measured.reduce((units, { exact, admitted }) => units + exact - admitted, 0))
+            const beyondExact = sum(results, ({ measured }) => measured.reduce((units, { exact, allowed }) => units + exact - allowed, 0))
             return [
-              atMost('refused beyond an exact log', percent(beyondExact / requests), 3),
+              atMost('rejected beyond an exact log', percent(beyondExact / requests), 3),
               atMost('worst window max', percent(worstWindow.max), 5),
             ]
           },

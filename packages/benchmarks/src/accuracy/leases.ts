@@ -15,25 +15,25 @@ import {
 import { atMost, type Figure, type Goal, type GoalCase, percent, pooled, type Size } from './goal.ts'
 import { MIDDLE, nameOf, type Setting, SMALL, scenarioOf } from './settings.ts'
 
-/** Exactly the limit, whatever happens: what was not granted is refused. */
-const LEASES = { coordination: 'leases', degraded: 'closed' } as const
+/** Exactly the limit, whatever happens: what was not granted is rejected. */
+const LEASES = { coordination: 'leased', failMode: 'closed' } as const
 
 function leased(setting: Setting, times: number, size: Size, more: Partial<Scenario> = {}): Scenario {
   return scenarioOf(setting, times, size, { policy: { ...setting, ...LEASES }, ...more })
 }
 
 function isLeased({ policy }: SimulationResult): boolean {
-  return policy.coordination === 'leases'
+  return policy.coordination === 'leased'
 }
 
 function overshoot(results: readonly SimulationResult[]): Figure {
   return atMost('overshoot max', percent(pooled(results).overshoot.max), 0)
 }
 
-/** Refused while units were left in the store or at a live node. */
-function refusedWithRoom(results: readonly SimulationResult[], most = 0.5): Figure {
-  const { refusedWithRoom: count, requests } = pooled(results)
-  return atMost('refused while units are left', percent(count / requests), most)
+/** Rejected while units were left in the store or at a live node. */
+function rejectedWithRoom(results: readonly SimulationResult[], most = 0.5): Figure {
+  const { rejectedWithRoom: count, requests } = pooled(results)
+  return atMost('rejected while units are left', percent(count / requests), most)
 }
 
 /** The same load by leases and in the background, for what it costs. */
@@ -48,7 +48,7 @@ function exchanges(results: readonly SimulationResult[], most: number): Figure {
 }
 
 function waited(results: readonly SimulationResult[], most: number): Figure {
-  return atMost('admitted requests that waited', percent(pooled(results).waited), most)
+  return atMost('allowed requests that waited', percent(pooled(results).waited), most)
 }
 
 const LOADS = [{ times: 0.5, waits: 0.1 }, { times: 0.9 }, { times: 1.1, waits: 4 }, { times: 2 }] as const satisfies readonly {
@@ -69,7 +69,7 @@ export const leaseGoals: readonly Goal[] = [
             scenarios: beside(times, size, { balancing }),
             judge: (results) => {
               const mine = results.filter(isLeased)
-              return [overshoot(mine), refusedWithRoom(mine), ...('waits' in of ? [waited(mine, of.waits)] : []), exchanges(results, 2)]
+              return [overshoot(mine), rejectedWithRoom(mine), ...('waits' in of ? [waited(mine, of.waits)] : []), exchanges(results, 2)]
             },
           }),
         ),
@@ -93,13 +93,13 @@ export const leaseGoals: readonly Goal[] = [
       {
         name: `x1.1, ${nameOf(SMALL)}`,
         scenarios: [leased(SMALL, 1.1, size)],
-        judge: (results) => [overshoot(results), refusedWithRoom(results)],
+        judge: (results) => [overshoot(results), rejectedWithRoom(results)],
       },
       ...[moving(), moving(0.5), sticky].map(
         (balancing): GoalCase => ({
           name: `x1.1, ${balancing.name}, ${nameOf(MIDDLE)}`,
           scenarios: [leased(MIDDLE, 1.1, size, { balancing })],
-          judge: (results) => [overshoot(results), refusedWithRoom(results)],
+          judge: (results) => [overshoot(results), rejectedWithRoom(results)],
         }),
       ),
     ],
@@ -113,7 +113,7 @@ export const leaseGoals: readonly Goal[] = [
         scenarios: [
           leased({ limit: 5, interval: 10_000 } as never, 1, size, { load: bursts({ size: 1_000, every: 1, phase: 0.3, width: 10 }) }),
         ],
-        judge: (results) => [overshoot(results), atMost('units not admitted', percent(1 - pooled(results).admittedOfExact), 0)],
+        judge: (results) => [overshoot(results), atMost('units not allowed', percent(1 - pooled(results).allowedOfExact), 0)],
       },
     ],
   },
@@ -148,7 +148,7 @@ export const leaseGoals: readonly Goal[] = [
     id: 'L7',
     title: 'Leases while the store is away, and with clocks that are wrong',
     cases: (size) => [
-      ...(['refuse', 'hang'] as const).map(
+      ...(['reject', 'hang'] as const).map(
         (mode): GoalCase => ({
           name: `it is away (${mode}), x2, ${nameOf(MIDDLE)}`,
           scenarios: [leased(MIDDLE, 2, size, { faults: outages({ length: 0.7, pause: 2, mode }) })],
@@ -158,7 +158,7 @@ export const leaseGoals: readonly Goal[] = [
       {
         name: `clocks up to 2 s wrong, x2, ${nameOf(MIDDLE)}`,
         scenarios: [leased(MIDDLE, 2, size, { clocks: (_place, random) => ({ offset: 4_000 * random.next() - 2_000 }) })],
-        judge: (results) => [overshoot(results), refusedWithRoom(results)],
+        judge: (results) => [overshoot(results), rejectedWithRoom(results)],
       },
     ],
   },

@@ -87,7 +87,7 @@ export const slidingAttackGoals: readonly Goal[] = [
         judge: (results: Parameters<typeof pooled>[0]) => {
           const during = pooled(results, ({ outage }) => outage)
           return times < 1
-            ? [atMost('refused under the limit', percent(during.refusedUnderLimit), 1.5)]
+            ? [atMost('rejected under the limit', percent(during.rejectedUnderLimit), 1.5)]
             : [atMost('worst window max', percent(during.worstWindow.max), times === 100 ? 8 : 18)]
         },
       })),

@@ -25,7 +25,7 @@ export function slidingOf(setting: Setting, times: number, size: Size, more: Par
 export const slidingSteadyGoals: readonly Goal[] = [
   {
     id: 'S1',
-    title: 'Sliding: nobody is refused while there is room',
+    title: 'Sliding: nobody is rejected while there is room',
     cases: (size) =>
       [...SPREADS, CRASHING].map((spread) => ({
         name: spread.name,
@@ -34,8 +34,8 @@ export const slidingSteadyGoals: readonly Goal[] = [
         ),
         judge: (results) => [
           atMost(
-            `refused with room in ${sum(results, (result) => result.intervals)} intervals`,
-            sum(results, (result) => result.refusedWithRoom),
+            `rejected with room in ${sum(results, (result) => result.intervals)} intervals`,
+            sum(results, (result) => result.rejectedWithRoom),
             0,
             'requests',
           ),
@@ -44,7 +44,7 @@ export const slidingSteadyGoals: readonly Goal[] = [
   },
   {
     id: 'S2',
-    title: 'Sliding: hardly anybody is refused below the limit',
+    title: 'Sliding: hardly anybody is rejected below the limit',
     cases: (size) =>
       (
         [
@@ -59,7 +59,7 @@ export const slidingSteadyGoals: readonly Goal[] = [
               slidingOf(setting, times, size, { nodes, intervals: Math.ceil(size.intervals / 2), ...spreadOf(spread) }),
             ),
           ),
-          judge: (results) => [atMost('refused under the limit', percent(pooled(results).refusedUnderLimit), most[index])],
+          judge: (results) => [atMost('rejected under the limit', percent(pooled(results).rejectedUnderLimit), most[index])],
         })),
       ),
   },
@@ -97,7 +97,7 @@ export const slidingSteadyGoals: readonly Goal[] = [
   },
   {
     id: 'S11',
-    title: 'Sliding: admitted, beside an exact log',
+    title: 'Sliding: allowed, beside an exact log',
     cases: (size) =>
       [1, NODES, 50].flatMap((nodes) =>
         (
@@ -116,8 +116,8 @@ export const slidingSteadyGoals: readonly Goal[] = [
               name: `x${times}, ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, ${nameOf(setting)}`,
               scenarios: [slidingOf(setting, times, size, { nodes })],
               judge: (results) => {
-                const part = percent(pooled(results).admittedOfExact)
-                return [atLeast('admitted', part, least), ...(most === undefined ? [] : [atMost('admitted', part, most)])]
+                const part = percent(pooled(results).allowedOfExact)
+                return [atLeast('allowed', part, least), ...(most === undefined ? [] : [atMost('allowed', part, most)])]
               },
             })),
           ),

@@ -1,5 +1,5 @@
 import { bursts, type Scenario } from '@weir/testing'
-import { mostAdmitted, reactionTime } from './attack/bound.ts'
+import { mostAllowed, reactionTime } from './attack/bound.ts'
 import { atLeast, atMost, type Goal, type Size } from './goal.ts'
 
 /** Milliseconds. */
@@ -18,13 +18,13 @@ export const volleyGoals: readonly Goal[] = [
     cases: (size) =>
       [1, 5, 20, 100].flatMap((limit) =>
         [3, 12, 50].flatMap((nodes) =>
-          ([undefined, 'leases', 'central'] as const).map((exact) => ({
+          ([undefined, 'leased', 'central'] as const).map((exact) => ({
             name: `${limit} per 10 s, ${nodes} nodes${exact ? `, ${exact}` : ''}`,
             scenarios: [volleys(limit, nodes, exact, size)],
             judge: (results) => {
-              const most = Math.max(...results.flatMap(({ measured }) => measured.map(({ admitted }) => admitted)))
-              const bound = exact ? limit : mostAdmitted({ window: 'fixed', limit, nodes, largest: 1, peak: PEAK })
-              return [atLeast('admitted', most, limit, 'units'), atMost('admitted', most, bound, 'units')]
+              const most = Math.max(...results.flatMap(({ measured }) => measured.map(({ allowed }) => allowed)))
+              const bound = exact ? limit : mostAllowed({ window: 'fixed', limit, nodes, largest: 1, peak: PEAK })
+              return [atLeast('allowed', most, limit, 'units'), atMost('allowed', most, bound, 'units')]
             },
           })),
         ),
@@ -33,9 +33,9 @@ export const volleyGoals: readonly Goal[] = [
 ]
 
 /** One in every other interval, so that each finds an idle key. */
-function volleys(limit: number, nodes: number, exact: 'leases' | 'central' | undefined, { intervals }: Size): Scenario {
+function volleys(limit: number, nodes: number, exact: 'leased' | 'central' | undefined, { intervals }: Size): Scenario {
   return {
-    policy: { limit, interval: INTERVAL, ...(exact && { coordination: exact, degraded: 'closed' }) },
+    policy: { limit, interval: INTERVAL, ...(exact && { coordination: exact, failMode: 'closed' }) },
     nodes,
     warmup: 0,
     intervals,

@@ -68,9 +68,9 @@ export const weightGoals: readonly Goal[] = [
         name: `${name}, one charge in three intervals, x2 besides, 100 per 60 s`,
         scenarios: [charged(size, policy)],
         judge: (results) => {
-          const after = results.flatMap(({ measured }) => measured.filter(({ admitted }) => admitted >= CHARGE))
-          const most = Math.max(...after.map(({ admitted }) => admitted - CHARGE))
-          return [atLeast('charges', after.length, 1, 'requests'), atMost('admitted after one', most, 2, 'units')]
+          const after = results.flatMap(({ measured }) => measured.filter(({ allowed }) => allowed >= CHARGE))
+          const most = Math.max(...after.map(({ allowed }) => allowed - CHARGE))
+          return [atLeast('charges', after.length, 1, 'requests'), atMost('allowed after one', most, 2, 'units')]
         },
       })),
   },

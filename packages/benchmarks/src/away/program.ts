@@ -1,4 +1,4 @@
-import { createThrottler, type Degraded, type Throttler } from '@weir/core'
+import { createThrottler, type FailMode, type Throttler } from '@weir/core'
 import { connectToHub, Hub } from '@weir/core/memory'
 import { backgroundStore } from '@weir/core/sync'
 import { type ManualClock, manualClock } from '@weir/testing'
@@ -7,14 +7,14 @@ import { seeded } from '../harness/random.ts'
 import { DEADLINE, LIMIT } from './rule.ts'
 
 export interface AwayInput {
-  readonly degraded: Extract<Degraded, 'share' | 'open' | 'closed'>
+  readonly failMode: Extract<FailMode, 'share' | 'open' | 'closed'>
   /** The part of the key's traffic that each node gets. */
   readonly parts: readonly number[]
 }
 
 export interface AwayResult {
-  /** Admitted in each interval of: the store there, gone in the middle, away, back in the middle, there. */
-  readonly admitted: readonly number[]
+  /** Allowed in each interval of: the store there, gone in the middle, away, back in the middle, there. */
+  readonly allowed: readonly number[]
   /** Requests that were decided about 50 ms after they were made, or later, and the longest wait of all, in milliseconds. */
   readonly waited: number
   readonly longest: number
@@ -28,7 +28,7 @@ const ROUND_TRIP = 1
 /** A store that hangs: what is asked fails after so many milliseconds. */
 const HANGS = 1_000
 
-const { degraded, parts } = input<AwayInput>()
+const { failMode, parts } = input<AwayInput>()
 const clock: ManualClock = manualClock()
 const hub = new Hub(clock)
 let away = false
@@ -74,7 +74,7 @@ function open(): Throttler {
       }
     },
   })
-  const policy = { limit: LIMIT, interval: INTERVAL, coordination: 'central', degraded, deadline: DEADLINE } as const
+  const policy = { limit: LIMIT, interval: INTERVAL, coordination: 'central', failMode, storeTimeout: DEADLINE } as const
   return createThrottler({ policies: [policy], store, clock, random }).start()
 }
 
@@ -101,7 +101,7 @@ await untilAsking()
 await clock.advance(5_000)
 await clock.advance(INTERVAL - (clock.now() % INTERVAL))
 
-const admitted: number[] = []
+const allowedOf: number[] = []
 let waited = 0
 let longest = 0
 const STEP = INTERVAL / OFFERED
@@ -113,7 +113,7 @@ function nodeOf(): Throttler {
 }
 
 for (let interval = 0; interval < 5; interval++) {
-  admitted.push(0)
+  allowedOf.push(0)
   for (let i = 0; i < OFFERED; i++) {
     if (i === OFFERED / 4) away = interval === 1 || (away && interval !== 3)
     const asked = clock.monotonic()
@@ -123,12 +123,12 @@ for (let interval = 0; interval < 5; interval++) {
         const wait = clock.monotonic() - asked
         longest = Math.max(longest, wait)
         if (wait >= DEADLINE) waited++
-        if (allowed) admitted[interval] = (admitted[interval] ?? 0) + 1
+        if (allowed) allowedOf[interval] = (allowedOf[interval] ?? 0) + 1
       })
     await clock.advance(STEP)
   }
 }
 await clock.advance(2 * DEADLINE)
-const result: AwayResult = { admitted, waited, longest }
+const result: AwayResult = { allowed: allowedOf, waited, longest }
 report(result)
 process.exit(0)

@@ -73,21 +73,21 @@ function mediansOf(list: readonly CentralResult[]): Medians {
 const EVEN = [0.25, 0.25, 0.25, 0.25]
 const ONE = [1, 0, 0, 0]
 const AWAY: Readonly<Record<string, AwayInput>> = {
-  "'share', traffic spread evenly": { degraded: 'share', parts: EVEN },
-  "'share', all of it at one node": { degraded: 'share', parts: ONE },
-  "'open'": { degraded: 'open', parts: EVEN },
-  "'closed'": { degraded: 'closed', parts: EVEN },
+  "'share', traffic spread evenly": { failMode: 'share', parts: EVEN },
+  "'share', all of it at one node": { failMode: 'share', parts: ONE },
+  "'open'": { failMode: 'open', parts: EVEN },
+  "'closed'": { failMode: 'closed', parts: EVEN },
 }
 
-/** What four nodes admit to a key while the store hangs, in virtual time: 1000 units per 10 s, of which twice as many are offered. */
+/** What four nodes allow to a key while the store hangs, in virtual time: 1000 units per 10 s, of which twice as many are offered. */
 async function whileAway(): Promise<Report> {
   const rows: Row[] = []
   for (const [choice, input] of Object.entries(AWAY)) {
-    const { admitted, waited, longest } = await runProgram<AwayResult>('away', input)
-    const [before, goes, gone, returns, after] = admitted as [number, number, number, number, number]
+    const { allowed, waited, longest } = await runProgram<AwayResult>('away', input)
+    const [before, goes, gone, returns, after] = allowed as [number, number, number, number, number]
     rows.push({
-      degraded: choice,
-      'admitted: store there': before,
+      failMode: choice,
+      'allowed: store there': before,
       'gone after 2.5 s': goes,
       away: gone,
       'back after 2.5 s': returns,

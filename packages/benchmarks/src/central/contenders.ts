@@ -46,7 +46,7 @@ function floor(redis: Redis): Decides {
 
 function weir(algorithm: Algorithm): Contender {
   return async (redis) => {
-    const policy = { limit: LIMIT, interval: INTERVAL, algorithm, coordination: 'central', deadline: '1m' } as const
+    const policy = { limit: LIMIT, interval: INTERVAL, algorithm, coordination: 'central', storeTimeout: '1m' } as const
     const throttler = createThrottler({ policies: [policy], store: redisStore(redis) }).start()
     for (let i = 0; i < 500 && throttler.state !== 'synced'; i++) await new Promise((resolve) => setTimeout(resolve, 10))
     if (throttler.state !== 'synced') throw new Error('Redis does not answer')

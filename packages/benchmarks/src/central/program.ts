@@ -56,7 +56,7 @@ const decides = await CONTENDERS[contender](redis)
 let asked = 0
 async function decide(): Promise<void> {
   const key = `user:${asked++ % KEYS}`
-  if (!(await decides(key))) throw new Error(`${contender} has refused ${key}`)
+  if (!(await decides(key))) throw new Error(`${contender} has rejected ${key}`)
 }
 
 // Each key is made, too.

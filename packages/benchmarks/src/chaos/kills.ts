@@ -25,8 +25,8 @@ export interface KillsOptions {
 /** What witnesses have written down. */
 export interface KillsResult {
   readonly limit: number
-  /** Units that were certainly admitted in each interval, in order, those of the begin and the end of the run included. */
-  readonly admitted: readonly number[]
+  /** Units that were certainly allowed in each interval, in order, those of the begin and the end of the run included. */
+  readonly allowed: readonly number[]
   /** All units, also those of which it is not certain to which of two intervals they belong. */
   readonly all: number
   readonly kills: number
@@ -37,14 +37,14 @@ const NEAR = 2
 
 /**
  * Processes that take quota ahead from a real Redis while far more is offered than the limit, of which one is killed (−9) in each
- * interval and another one started. Every admitted request is written to a file before its process does anything else.
+ * interval and another one started. Every allowed request is written to a file before its process does anything else.
  */
 export async function killsWithLeases(options: KillsOptions): Promise<KillsResult> {
   const { seed, intervals, nodes = 4, limit = 1_000, interval = 2_000, times = 5 } = options
   const random = seeded(seed)
   const server = await RedisServer.start()
   const folder = mkdtempSync(join(tmpdir(), 'weir-leases-'))
-  const witness = join(folder, 'admitted')
+  const witness = join(folder, 'allowed')
   let started = 0
   const start = (): ChildProcess => {
     const rate = (times * limit * 1000) / (interval * nodes)
@@ -70,12 +70,12 @@ export async function killsWithLeases(options: KillsOptions): Promise<KillsResul
     for (const child of children) child.kill('SIGKILL')
     await server.stop()
   }
-  const { admitted, all } = countsOf(readFileSync(witness, 'utf8'), interval)
+  const { allowed, all } = countsOf(readFileSync(witness, 'utf8'), interval)
   rmSync(folder, { recursive: true })
-  return { limit, admitted, all, kills }
+  return { limit, allowed, all, kills }
 }
 
-/** The first unit was admitted. */
+/** The first unit was allowed. */
 export async function written(file: string): Promise<void> {
   for (const end = Date.now() + 60_000; Date.now() < end; await sleep(50)) {
     try {
@@ -84,10 +84,10 @@ export async function written(file: string): Promise<void> {
       // Not there yet.
     }
   }
-  throw new Error('No process has admitted anything within a minute.')
+  throw new Error('No process has allowed anything within a minute.')
 }
 
-function countsOf(text: string, interval: number): { admitted: number[]; all: number } {
+function countsOf(text: string, interval: number): { allowed: number[]; all: number } {
   const counts = new Map<number, number>()
   let all = 0
   for (const line of text.split('\n')) {
@@ -98,12 +98,12 @@ function countsOf(text: string, interval: number): { admitted: number[]; all: nu
     counts.set(from, (counts.get(from) ?? 0) + (from === to ? 1 : 0))
     if (from !== to) counts.set(to, counts.get(to) ?? 0)
   }
-  return { admitted: [...counts].sort(([a], [b]) => a - b).map(([, units]) => units), all }
+  return { allowed: [...counts].sort(([a], [b]) => a - b).map(([, units]) => units), all }
 }
 
 /** What is wrong with a run; nothing when all is well. */
-export function killFailuresOf({ limit, admitted, all }: KillsResult): string[] {
-  const above = admitted.filter((units) => units > limit).map((units) => `${units} of ${limit} units in an interval`)
-  const most = limit * admitted.length
-  return all > most ? [...above, `${all} units in ${admitted.length} intervals of ${limit}`] : above
+export function killFailuresOf({ limit, allowed, all }: KillsResult): string[] {
+  const above = allowed.filter((units) => units > limit).map((units) => `${units} of ${limit} units in an interval`)
+  const most = limit * allowed.length
+  return all > most ? [...above, `${all} units in ${allowed.length} intervals of ${limit}`] : above
 }

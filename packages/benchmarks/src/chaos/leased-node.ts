@@ -13,7 +13,7 @@ export interface Leased {
   /** Requests per second of this process. */
   readonly rate: number
   readonly seed: number
-  /** The file to which each admitted request is written before anything else happens: what is in it stays when the process is killed. */
+  /** The file to which each allowed request is written before anything else happens: what is in it stays when the process is killed. */
   readonly witness: string
 }
 
@@ -24,10 +24,10 @@ const { port, namespace, limit, interval, rate, seed, witness } = JSON.parse(pro
 const random = seeded(seed)
 const file = openSync(witness, 'a')
 const throttler = createThrottler({
-  policies: [{ limit, interval, coordination: 'leases', degraded: 'closed' }],
+  policies: [{ limit, interval, coordination: 'leased', failMode: 'closed' }],
   store: redisStore({ port }, { namespace }),
 })
-throttler.on('degraded', () => {})
+throttler.on('storeDown', () => {})
 throttler.on('warning', () => {})
 throttler.start()
 

@@ -16,7 +16,7 @@ const { minutes, seed, leases, slots } = program.opts<{ minutes: number; seed: n
 console.log(`seed ${seed}`)
 if (leases) {
   const found = await killsWithLeases({ seed, intervals: Math.ceil(minutes * 30) })
-  console.log(`${found.kills} processes killed; admitted in each interval, of ${found.limit}: ${found.admitted.join(' ')}`)
+  console.log(`${found.kills} processes killed; allowed in each interval, of ${found.limit}: ${found.allowed.join(' ')}`)
   const wrong = killFailuresOf(found)
   for (const failure of wrong) console.error(`FAILED: ${failure}`)
   process.exit(wrong.length > 0 ? 1 : 0)

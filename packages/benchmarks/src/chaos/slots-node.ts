@@ -23,11 +23,11 @@ const { port, namespace, limit, heartbeat, workers, longest, seed, witness } = J
 const random = seeded(seed)
 const file = openSync(witness, 'a')
 const throttler = createThrottler({
-  policies: [{ limit, algorithm: concurrency(), coordination: 'leases', degraded: 'closed', deadline: '1s' }],
+  policies: [{ limit, algorithm: concurrency(), coordination: 'leased', failMode: 'closed', storeTimeout: '1s' }],
   store: redisStore({ port }, { namespace }),
   heartbeat,
 })
-throttler.on('degraded', () => {})
+throttler.on('storeDown', () => {})
 throttler.on('warning', () => {})
 throttler.start()
 

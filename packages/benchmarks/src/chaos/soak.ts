@@ -3,7 +3,7 @@ import { bookedOf, differenceOf, immortalsOf } from '../faults/books.ts'
 import { FAULTS, type Fault } from '../faults/catalog.ts'
 import { Clients } from '../faults/clients.ts'
 import { renewAll, startFleet } from '../faults/fleet.ts'
-import { admittedOf, type Verdict, verdictOf } from '../faults/judge.ts'
+import { allowedOf, type Verdict, verdictOf } from '../faults/judge.ts'
 import { type Heap, monotonic, type Rule, sleep } from '../faults/protocol.ts'
 import { LEASES } from '../faults/run-fault.ts'
 import { openStage } from '../faults/stage.ts'
@@ -93,8 +93,8 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
       })
       await clients.stop()
       await Promise.all(nodes.map((node) => node.ask({ type: 'close' })))
-      const admitted = admittedOf(clients.seen)
-      const difference = differenceOf(admitted, await bookedOf(stage.servers, rule.namespace))
+      const allowed = allowedOf(clients.seen)
+      const difference = differenceOf(allowed, await bookedOf(stage.servers, rule.namespace))
       if (difference.lost + difference.doubled > 0)
         tell(`${difference.lost} units lost, ${difference.doubled} doubled: ${JSON.stringify({ rule, faults: faults.slice(before) })}`)
       lost += difference.lost

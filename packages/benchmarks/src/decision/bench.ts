@@ -32,21 +32,21 @@ const PEERS = ['express-rate-limit', '@fastify/rate-limit', 'koa-ratelimit', 'ra
 export const decision: Bench = async ({ rounds, quick }) => {
   const situations: DecisionInput[] = []
   const slices = quick ? 11 : 31
-  const add = (contender: string, keys: number, strings: 'cached' | 'fresh', outcome: 'allow' | 'refuse', slice: number) =>
+  const add = (contender: string, keys: number, strings: 'cached' | 'fresh', outcome: 'allow' | 'reject', slice: number) =>
     situations.push({ contender, keys, strings, outcome, slice, slices })
   for (const keys of quick ? SIZES.slice(0, 3) : SIZES) {
     for (const strings of ['cached', 'fresh'] as const) {
       add('weir', keys, strings, 'allow', 100_000)
-      add('weir', keys, strings, 'refuse', 100_000)
+      add('weir', keys, strings, 'reject', 100_000)
     }
     add('weir, three levels', keys, 'cached', 'allow', 50_000)
-    add('weir, three levels', keys, 'cached', 'refuse', 50_000)
+    add('weir, three levels', keys, 'cached', 'reject', 50_000)
     add('weir with a store', keys, 'cached', 'allow', 100_000)
   }
   for (const algorithm of ALGORITHMS) add(algorithm, 1000, 'cached', 'allow', 50_000)
   for (const peer of BESIDE) add(peer, 1000, 'cached', 'allow', 20_000)
   for (const peer of PEERS) add(peer, 1000, 'cached', 'allow', 20_000)
-  for (const peer of PEERS) add(peer, 1000, 'cached', 'refuse', 20_000)
+  for (const peer of PEERS) add(peer, 1000, 'cached', 'reject', 20_000)
 
   const results = await inTurn(situations, rounds, (situation) => runProgram<DecisionResult>('decision', situation))
   const rows: Row[] = []
@@ -76,7 +76,7 @@ export const decision: Bench = async ({ rounds, quick }) => {
 /** What listeners cost: each beside a throttler in the same process that nobody listens to. */
 async function heard(rounds: number, slices: number): Promise<Report> {
   const situations = LISTENERS.flatMap(([contender, floor]) =>
-    (['allow', 'refuse'] as const).map((outcome): DecisionInput => {
+    (['allow', 'reject'] as const).map((outcome): DecisionInput => {
       return { contender, keys: 1000, strings: 'cached', outcome, slice: 100_000, slices, floor }
     }),
   )
@@ -117,10 +117,10 @@ async function retained(): Promise<Report> {
 async function deoptimised(): Promise<Report> {
   const rows: Row[] = []
   const goals: { what: string; value: number; most: number }[] = []
-  for (const outcome of ['allow', 'refuse'] as const) {
+  for (const outcome of ['allow', 'reject'] as const) {
     const text = await printed('decision', { ...HOT, outcome }, { execArgv: ['--trace-deopt'] })
     const lines = text.split('\n').filter((line) => line.includes('bailout') || line.includes('deoptimizing'))
-    const late = lines.filter((line) => /check|decideOne|refuse|admits|PolicyDecision|monotonic/.test(line)).length
+    const late = lines.filter((line) => /check|decideOne|reject|allows|PolicyDecision|monotonic/.test(line)).length
     rows.push({ outcome, 'deoptimisations in all': lines.length, 'of the decision, while it warms up': late })
     // While it warms up, code may be made anew a few times; later never.
     goals.push({ what: `deoptimisations of the decision, ${outcome}`, value: late, most: 6 })

@@ -120,18 +120,7 @@ interface Heard {
 }
 
 const ignore = (): void => {}
-const EVENTS = [
-  'blocked',
-  'unblocked',
-  'throttled',
-  'sync',
-  'sync-failed',
-  'degraded',
-  'recovered',
-  'overflow',
-  'nodes',
-  'warning',
-] as const
+const EVENTS = ['blocked', 'unblocked', 'rejections', 'sync', 'syncFailed', 'storeDown', 'storeUp', 'overflow', 'nodes', 'warning'] as const
 
 class Weir implements Contender {
   readonly #throttler: Throttler
@@ -186,7 +175,7 @@ class Subscribed implements Contender {
   }
 }
 
-/** rate-limiter-flexible: a promise for each request, rejected when refused. */
+/** rate-limiter-flexible: a promise for each request, rejected when rejected. */
 class Flexible implements Contender {
   readonly #limiter
 
@@ -409,7 +398,7 @@ export const CONTENDERS: Readonly<Record<string, (limit: number, counted: boolea
   // With the interval of the others it would keep each request. So long is what a key's log has as it gets one and loses one.
   'weir, slidingLog()': (limit, counted) =>
     new Weir([{ limit, interval: limit === 1 ? '1h' : counted ? '1s' : '30ms', algorithm: slidingLog() }], false),
-  'weir, listener to throttled': (limit) => hourly(limit, { listen: (throttler) => void throttler.on('throttled', ignore) }),
+  'weir, listener to throttled': (limit) => hourly(limit, { listen: (throttler) => void throttler.on('rejections', ignore) }),
   'weir, listeners to all events': (limit) =>
     hourly(limit, {
       listen: (throttler) => {

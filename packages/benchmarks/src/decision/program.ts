@@ -9,7 +9,7 @@ export interface DecisionInput {
   readonly contender: string
   readonly keys: number
   readonly strings: 'cached' | 'fresh'
-  readonly outcome: 'allow' | 'refuse'
+  readonly outcome: 'allow' | 'reject'
   /** Decisions of one slice. */
   readonly slice: number
   readonly slices: number
@@ -44,7 +44,7 @@ const everyId = Uint32Array.from({ length: keys }, (_, id) => id)
 
 const measured = await named(contender)
 const floor = await named(floorName)
-// Everybody knows every key: when refusing, its only unit is used up.
+// Everybody knows every key: when rejecting, its only unit is used up.
 for (const one of [floor, measured]) {
   const allowed = await one.cached(names, everyId, 0, keys)
   if (allowed !== keys) throw new Error(`${contender} allowed ${allowed} of the first ${keys} requests`)

@@ -46,13 +46,13 @@ async function isPrimary(server: RedisServer): Promise<boolean> {
 
 /** Units that clients got and the store does not know, and the other way round. */
 export function differenceOf(
-  admitted: ReadonlyMap<string, number>,
+  allowed: ReadonlyMap<string, number>,
   booked: ReadonlyMap<string, number>,
 ): { readonly lost: number; readonly doubled: number } {
   let lost = 0
   let doubled = 0
-  for (const key of new Set([...admitted.keys(), ...booked.keys()])) {
-    const missing = (admitted.get(key) ?? 0) - (booked.get(key) ?? 0)
+  for (const key of new Set([...allowed.keys(), ...booked.keys()])) {
+    const missing = (allowed.get(key) ?? 0) - (booked.get(key) ?? 0)
     if (missing > 0) lost += missing
     else doubled -= missing
   }

@@ -15,8 +15,8 @@ export interface Busy {
   readonly seed: number
 }
 
-/** Units that were admitted, at a time of the wall clock. */
-export interface Admitted {
+/** Units that were allowed, at a time of the wall clock. */
+export interface Allowed {
   readonly at: number
   readonly units: number
 }
@@ -24,11 +24,11 @@ export interface Admitted {
 /** Milliseconds between two looks at what is due. */
 const PACE = 2
 
-// A process that asks its throttler for one key at a steady pace, by chance, and tells of each unit that it admits.
+// A process that asks its throttler for one key at a steady pace, by chance, and tells of each unit that it allows.
 const { port, namespace, limit, interval, rate, cost, seed } = JSON.parse(process.argv[2] ?? '') as Busy
 const random = seeded(seed)
 const throttler = createThrottler({ policies: [{ limit, interval }], store: redisStore({ port }, { namespace }) })
-throttler.on('degraded', () => {})
+throttler.on('storeDown', () => {})
 throttler.start()
 
 let due = performance.now()
@@ -38,7 +38,7 @@ setInterval(() => {
   if (now - due > 200) due = now
   for (; due <= now; due += (-Math.log(1 - random()) * 1000) / rate) {
     const units = cost[0] + Math.floor(random() * (cost[1] - cost[0] + 1))
-    if (throttler.check('key', units).allowed) process.send?.({ at: Date.now(), units } satisfies Admitted, () => {})
+    if (throttler.check('key', units).allowed) process.send?.({ at: Date.now(), units } satisfies Allowed, () => {})
   }
 }, PACE)
 process.on('disconnect', () => process.exit(0))

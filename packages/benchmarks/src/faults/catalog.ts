@@ -16,7 +16,7 @@ export interface Fault {
   readonly lasts: number
   /** It is there already when the nodes start. */
   readonly boot?: true
-  /** Whether nodes notice it, so that they are degraded for a while: `undefined` where that is a matter of luck. */
+  /** Whether nodes notice it, so that they are failMode for a while: `undefined` where that is a matter of luck. */
   readonly noticed?: boolean
   readonly rule?: Partial<Rule>
   begin(stage: Stage): Promise<unknown> | unknown
@@ -169,7 +169,7 @@ const NETWORK: readonly Fault[] = [
     stage: 'proxy',
     lasts: 2_000,
     noticed: true,
-    begin: ({ proxy }) => proxy?.set({ resetAfter: 5 }),
+    begin: ({ proxy }) => proxy?.set({ resetAfterBytes: 5 }),
     end: ({ proxy }) => proxy?.heal(),
   },
   {

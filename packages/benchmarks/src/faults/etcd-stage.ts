@@ -22,7 +22,7 @@ export async function startEtcd(): Promise<Stage> {
         for (const { name, value } of await server.keys(counts)) {
           const [policy = '', key = ''] = name.slice(counts.length).split('/')
           if (!policy.includes(BOOKS)) continue
-          // Behind the last reset and a bucket's level: of each cell its number, taken, given and refused.
+          // Behind the last reset and a bucket's level: of each cell its number, taken, given and rejected.
           const numbers = JSON.parse(value) as number[]
           for (let i = 3; i < numbers.length; i += 4) {
             booked.set(key, (booked.get(key) ?? 0) + (numbers[i + 1] ?? 0) - (numbers[i + 2] ?? 0))

@@ -27,14 +27,14 @@ export function verdictOf(seen: readonly Seen[], from = Number.NEGATIVE_INFINITY
   }
 }
 
-/** Units admitted beyond the limit in an interval, as a part of the limit. */
+/** Units allowed beyond the limit in an interval, as a part of the limit. */
 export interface Overshoot {
   readonly worst: number
   readonly intervals: number
 }
 
 /**
- * Counts what was admitted in each interval of the store's clock.
+ * Counts what was allowed in each interval of the store's clock.
  *
  * @param offset - what must be added to the shared monotonic clock to get the store's time
  */
@@ -43,15 +43,15 @@ export function overshootOf(
   { limit, interval }: { readonly limit: number; readonly interval: number },
   offset: number,
 ): Overshoot {
-  const admitted = new Map<string, number>()
+  const allowed = new Map<string, number>()
   for (const { key, status, arrived } of seen) {
     if (arrived === undefined) continue
     const id = `${Math.floor((arrived + offset) / interval)}\n${key}`
-    admitted.set(id, (admitted.get(id) ?? 0) + (status === 200 ? 1 : 0))
+    allowed.set(id, (allowed.get(id) ?? 0) + (status === 200 ? 1 : 0))
   }
   let worst = Number.NEGATIVE_INFINITY
-  for (const units of admitted.values()) worst = Math.max(worst, (units - limit) / limit)
-  return { worst: Math.max(0, worst), intervals: admitted.size }
+  for (const units of allowed.values()) worst = Math.max(worst, (units - limit) / limit)
+  return { worst: Math.max(0, worst), intervals: allowed.size }
 }
 
 /** Units that were in a bucket of the limit's size beyond what it holds, at most, as a part of the limit. */
@@ -69,7 +69,7 @@ export function debtOf(seen: readonly Seen[], { limit, interval }: { readonly li
 }
 
 /**
- * As `overshootOf`, where requests may wait: of those alone that were certainly admitted in the interval in which they came, as their
+ * As `overshootOf`, where requests may wait: of those alone that were certainly allowed in the interval in which they came, as their
  * answer came in it too.
  */
 export function certainOvershootOf(
@@ -82,9 +82,9 @@ export function certainOvershootOf(
   return overshootOf(certain, rule, offset)
 }
 
-/** Units that were admitted, by key. */
-export function admittedOf(seen: readonly Seen[]): Map<string, number> {
-  const admitted = new Map<string, number>()
-  for (const { key, status } of seen) if (status === 200) admitted.set(key, (admitted.get(key) ?? 0) + 1)
-  return admitted
+/** Units that were allowed, by key. */
+export function allowedOf(seen: readonly Seen[]): Map<string, number> {
+  const allowed = new Map<string, number>()
+  for (const { key, status } of seen) if (status === 200) allowed.set(key, (allowed.get(key) ?? 0) + 1)
+  return allowed
 }

@@ -45,7 +45,7 @@ function tell(message: FromNode): void {
   else if (process.connected) process.send?.(message, () => {})
 }
 
-function policiesOf({ limit, interval, spans, cooldown, bucket, coordination, degraded, books = booksInterval() }: Rule): PolicyOptions[] {
+function policiesOf({ limit, interval, spans, cooldown, bucket, coordination, failMode, books = booksInterval() }: Rule): PolicyOptions[] {
   const key = header(KEY_HEADER)
   return [
     {
@@ -57,10 +57,10 @@ function policiesOf({ limit, interval, spans, cooldown, bucket, coordination, de
       ...(cooldown !== undefined && { cooldown }),
       ...(bucket && { algorithm: tokenBucket() }),
       ...(coordination !== undefined && { coordination }),
-      ...(degraded !== undefined && { degraded }),
+      ...(failMode !== undefined && { failMode }),
     },
     // As published every count is exchanged at the end of its span; the default would not bother far from the limit.
-    { name: BOOKS, key, limit: 1e9, interval: books, spans: BOOKS_SPANS, coordination: 'spans', degraded: 'open' },
+    { name: BOOKS, key, limit: 1e9, interval: books, spans: BOOKS_SPANS, coordination: 'periodic', failMode: 'open' },
   ]
 }
 
@@ -88,8 +88,8 @@ async function renew(wanted: Rule): Promise<void> {
     store: storeOf(target, namespace),
     closeTimeout,
   })
-  made.on('degraded', ({ cause }) => tell({ type: 'state', state: 'degraded', at: monotonic(), cause: String(cause) }))
-  made.on('recovered', () => tell({ type: 'state', state: 'recovered', at: monotonic() }))
+  made.on('storeDown', ({ cause }) => tell({ type: 'state', state: 'storeDown', at: monotonic(), cause: String(cause) }))
+  made.on('storeUp', () => tell({ type: 'state', state: 'storeUp', at: monotonic() }))
   handler = await appOf(adapter, made as Throttler)
   throttler = made.start() as Throttler
 }

@@ -46,8 +46,8 @@ export interface Rule {
   /** A token bucket instead of a fixed window. */
   readonly bucket?: boolean
   /** Of the policy that is enforced; default `'background'`. */
-  readonly coordination?: 'leases'
-  readonly degraded?: 'share' | 'published' | 'open' | 'closed'
+  readonly coordination?: 'leased'
+  readonly failMode?: 'share' | 'open' | 'closed'
   readonly closeTimeout?: number
   /** Interval of the books, milliseconds; chosen when the rule is handed to nodes. */
   readonly books?: number
@@ -90,7 +90,7 @@ export interface Ready {
 /** The store went away, or came back, at a time of the shared monotonic clock. */
 export interface StateChange {
   readonly type: 'state'
-  readonly state: 'degraded' | 'recovered'
+  readonly state: 'storeDown' | 'storeUp'
   readonly at: number
   readonly cause?: string
 }

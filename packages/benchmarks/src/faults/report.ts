@@ -30,9 +30,9 @@ const HEAD = [
   'p50 / p99, ms',
   'without it',
   '5xx',
-  'worst over-admission (without)',
+  'worst overshoot (without)',
   'synced after',
-  'degraded',
+  'storeDown',
   'lost / doubled',
 ]
 
@@ -52,18 +52,18 @@ second with one key, half of its limit of ${LIMIT} per ${INTERVAL / 1000} s, and
 
 - **answered**: requests from the begin of the fault on, of those that were sent.
 - **p50 / p99**: what clients waited from the begin of the fault on, and in the same run without it.
-- **worst over-admission**: units beyond the limit in the worst interval of the whole run; in parentheses without the fault.
+- **worst overshoot**: units beyond the limit in the worst interval of the whole run; in parentheses without the fault.
 - **synced after**: from when the store took writes again until the last of the three processes exchanged counts with it.
-- **degraded**: changes of state to \`degraded\`, of three processes.
+- **failMode**: changes of state to \`failMode\`, of three processes.
 - **lost / doubled**: the difference between what clients were granted and what the store has counted when all is over.
 
 ${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}
 
-While the store is away each process admits its share, so a key whose requests fall unevenly on the processes is admitted less
+While the store is away each process allows its share, so a key whose requests fall unevenly on the processes is allowed less
 than its limit, and units that were counted but not yet exchanged when the fault began come on top of it. A store that falls
 silent is known to be away only when the exchange's deadline (\`timeout\`, 1 s) has passed; but as soon as an answer is overdue,
 by 50 ms or ten usual round trips, whichever is later, processes decide by share already. A store that is slow all the time is not
 silent: what its round trip costs is the bound of [accuracy](../guides/accuracy.md#the-distance-to-the-store), here three times the limit's rate for 200 ms of 2 s, and what
-is counted but not sent. Processes that have never reached the store do not know how many they are: each admits the whole limit.
+is counted but not sent. Processes that have never reached the store do not know how many they are: each allows the whole limit.
 `
 }

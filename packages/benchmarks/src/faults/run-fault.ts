@@ -3,7 +3,7 @@ import { booksOf, differenceOf } from './books.ts'
 import type { Fault } from './catalog.ts'
 import { Clients, type Rates } from './clients.ts'
 import { type RemoteNode, renewAll } from './fleet.ts'
-import { admittedOf, certainOvershootOf, debtOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
+import { allowedOf, certainOvershootOf, debtOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
 import { monotonic, type Rule, sleep, type Target } from './protocol.ts'
 import type { Stage } from './servers.ts'
 
@@ -15,8 +15,8 @@ export interface RunOptions {
   readonly after: number
   /** Part of the fault's usual length. */
   readonly scale?: number
-  /** What differs in the policy that is enforced. Of a bucket what is admitted too much is its debt. */
-  readonly rule?: Pick<Rule, 'coordination' | 'degraded' | 'bucket'>
+  /** What differs in the policy that is enforced. Of a bucket what is allowed too much is its debt. */
+  readonly rule?: Pick<Rule, 'coordination' | 'failMode' | 'bucket'>
 }
 
 /** What one fault did, judged by the clients. */
@@ -28,7 +28,7 @@ export interface FaultResult {
   readonly overshoot: Overshoot
   /** Milliseconds from when the store took writes again until the last node was synced; undefined if none noticed. */
   readonly syncedAfter: number | undefined
-  /** Changes of state to degraded, of all nodes. */
+  /** Changes of state to failMode, of all nodes. */
   readonly degradations: number
   readonly causes: readonly string[]
   readonly lost: number
@@ -42,7 +42,7 @@ export interface FaultResult {
 export const LIMIT = 100
 export const INTERVAL = 2_000
 /** Quota taken ahead, and never more than the limit while the store is away. */
-export const LEASES = { coordination: 'leases', degraded: 'closed' } as const
+export const LEASES = { coordination: 'leased', failMode: 'closed' } as const
 const RATES: Rates = { steady: 25, greedy: 150 }
 let runs = 0
 
@@ -81,13 +81,13 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
 
   const closed = await Promise.all(nodes.map((node) => node.ask({ type: 'close' })))
   const states = nodes.flatMap(({ states }) => states)
-  const recovered = states.filter(({ state, at }) => state === 'recovered' && at > struck)
-  const admitted = admittedOf(clients.seen)
+  const storeUp = states.filter(({ state, at }) => state === 'storeUp' && at > struck)
+  const allowed = allowedOf(clients.seen)
   const books = booksOf(stage)
-  await until(async () => sum(await books.booked(namespace)) >= sum(admitted), 'all counts are in the store', 2_000).catch(() => {})
-  const difference = differenceOf(admitted, await books.booked(namespace))
+  await until(async () => sum(await books.booked(namespace)) >= sum(allowed), 'all counts are in the store', 2_000).catch(() => {})
+  const difference = differenceOf(allowed, await books.booked(namespace))
   const offset = Date.now() - monotonic()
-  const judge = rule.bucket ? debtOf : rule.coordination === 'leases' ? certainOvershootOf : overshootOf
+  const judge = rule.bucket ? debtOf : rule.coordination === 'leased' ? certainOvershootOf : overshootOf
   const calm = clients.seen.filter(({ sent }) => sent >= calmFrom && sent < calmTo)
   return {
     name: fault.name,
@@ -95,8 +95,8 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
     faulty: verdictOf(clients.seen, fault.boot ? begun : struck, fault.boot ? calmFrom : Number.POSITIVE_INFINITY),
     calmOvershoot: judge(calm, rule, offset),
     overshoot: judge(clients.seen, rule, offset),
-    syncedAfter: recovered.length === 0 ? undefined : Math.max(0, ...recovered.map(({ at }) => at - ended)),
-    degradations: states.filter(({ state }) => state === 'degraded').length,
+    syncedAfter: storeUp.length === 0 ? undefined : Math.max(0, ...storeUp.map(({ at }) => at - ended)),
+    degradations: states.filter(({ state }) => state === 'storeDown').length,
     causes: [...new Set(states.flatMap(({ cause }) => (cause === undefined ? [] : [cause])))],
     ...difference,
     immortals: await books.immortals(namespace),

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type Fault, type FaultPlan, faultProxy, faults, poisson, type Scenario, simulate } from '@weir/testing'
 import { RedisServer } from '@weir/tooling/redis-servers'
-import type { Admitted, Busy } from './busy-node.ts'
+import type { Allowed, Busy } from './busy-node.ts'
 import { sleep } from './protocol.ts'
 
 const SCRIPT = fileURLToPath(new URL('./busy-node.ts', import.meta.url))
@@ -132,7 +132,7 @@ export async function runTrial(trial: Trial, seed: number): Promise<TrialResult>
 async function runForReal({ nodes, limit, interval, times, cost, happen }: Trial, seed: number): Promise<number> {
   const server = await RedisServer.start()
   const proxy = await faultProxy({ port: server.port })
-  const admitted: Admitted[] = []
+  const allowed: Allowed[] = []
   const namespace = `trial-${process.pid}-${seed}`
   let started = 0
   const start = (place: number): ChildProcess => {
@@ -141,7 +141,7 @@ async function runForReal({ nodes, limit, interval, times, cost, happen }: Trial
     const port = place < nodes / 2 ? server.port : proxy.port
     const busy: Busy = { port, namespace, limit, interval, rate, cost, seed: seed * 1_000 + ++started }
     const child = fork(SCRIPT, [JSON.stringify(busy)], { execArgv: [...EXEC_ARGV] })
-    child.on('message', (one) => admitted.push(one as Admitted))
+    child.on('message', (one) => allowed.push(one as Allowed))
     return child
   }
   const children = Array.from({ length: nodes }, (_, place) => start(place))
@@ -163,7 +163,7 @@ async function runForReal({ nodes, limit, interval, times, cost, happen }: Trial
     await server.stop()
   }
   const units = new Map<number, number>()
-  for (const { at, units: more } of admitted) {
+  for (const { at, units: more } of allowed) {
     const ordinal = Math.floor(at / interval)
     units.set(ordinal, (units.get(ordinal) ?? 0) + more)
   }

@@ -4,7 +4,7 @@ import { round } from '../harness/report.ts'
 import { median } from '../harness/statistics.ts'
 import type { FloodResult } from './program.ts'
 
-const OVERFLOWS = ['shared', 'allow', 'block'] as const
+const OVERFLOWS = ['shared', 'allow', 'reject'] as const
 const MAX_KEYS = 250_000
 
 /** Random keys without end, as a client sends them who can choose what it is counted by. */

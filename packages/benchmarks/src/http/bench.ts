@@ -68,13 +68,13 @@ class Contender {
 export const http: Bench = async ({ rounds, quick }) => {
   const reports: Report[] = []
   for (const framework of ['express', 'fastify', 'koa'] as const) {
-    for (const outcome of ['pass', 'refuse'] as const) reports.push(await compare(framework, outcome, rounds, quick ? 6 : 14))
+    for (const outcome of ['pass', 'reject'] as const) reports.push(await compare(framework, outcome, rounds, quick ? 6 : 14))
   }
   return reports
 }
 
 /** In each round fresh processes, all alive at once and asked in turn, slice by slice. */
-async function compare(framework: ServerInput['framework'], outcome: 'pass' | 'refuse', rounds: number, slices: number): Promise<Report> {
+async function compare(framework: ServerInput['framework'], outcome: 'pass' | 'reject', rounds: number, slices: number): Promise<Report> {
   const count = 1000
   const costs = new Map<string, number[]>()
   const ratios = new Map<string, number[]>()
@@ -90,7 +90,7 @@ async function compare(framework: ServerInput['framework'], outcome: 'pass' | 'r
         // Each slice begins with another one, so that none always follows the same.
         for (let at = 0; at < contenders.length; at++) {
           const one = contenders[(at + i) % contenders.length] as Contender
-          const limited = outcome === 'refuse' && !one.name.startsWith('bare')
+          const limited = outcome === 'reject' && !one.name.startsWith('bare')
           push(costs, one.name, await one.slice(count, limited ? '429' : '200'))
         }
         bare = costs.get('bare')?.at(-1) as number
@@ -113,7 +113,7 @@ async function compare(framework: ServerInput['framework'], outcome: 'pass' | 'r
   const most = outcome === 'pass' ? 1.05 : 1
   const goal = (name: string) => ({ what: `${framework}, ${outcome}, ${name}: times bare`, value: median(ratios.get(name) ?? []), most })
   return {
-    title: `${framework}: requests that ${outcome === 'pass' ? 'pass' : 'are refused'}`,
+    title: `${framework}: requests that ${outcome === 'pass' ? 'pass' : 'are rejected'}`,
     rows,
     goals: [goal('weir'), goal('weir, Redis')],
   }

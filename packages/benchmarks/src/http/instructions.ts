@@ -19,7 +19,7 @@ export const instructions: Bench = async ({ quick }) => {
   const reports: Report[] = []
   for (const framework of ['express', 'fastify', 'koa'] as const) {
     const bare = await perRequest({ framework, contender: 'bare', limit: 1 }, quick)
-    for (const outcome of ['pass', 'refuse'] as const) {
+    for (const outcome of ['pass', 'reject'] as const) {
       const rows: Row[] = []
       for (const contender of CONTENDERS) {
         const limit = outcome === 'pass' ? 1e9 : 1
@@ -30,7 +30,7 @@ export const instructions: Bench = async ({ quick }) => {
           'times bare': round(count / bare),
         })
       }
-      reports.push({ title: `${framework}, instructions: requests that ${outcome === 'pass' ? 'pass' : 'are refused'}`, rows })
+      reports.push({ title: `${framework}, instructions: requests that ${outcome === 'pass' ? 'pass' : 'are rejected'}`, rows })
     }
   }
   return reports

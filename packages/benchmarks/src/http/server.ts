@@ -30,7 +30,7 @@ const policy = { limit, interval: '1h', key: 'ip', ...store } as const
 
 // What any limiter pays that tells clients of their limits: the same fields and the same problem details, with no decision behind them.
 const byHand = contender === 'fields alone'
-const refusing = byHand && limit === 1
+const rejecting = byHand && limit === 1
 const details = JSON.stringify({
   type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
   title: 'Request cannot be satisfied as assigned quota has been exceeded',
@@ -41,8 +41,8 @@ const details = JSON.stringify({
 let left = limit
 function writeFields(set: (name: string, value: string) => unknown): void {
   set('RateLimit-Policy', '"default";q=1000000000;w=3600')
-  set('RateLimit', `"default";r=${refusing ? 0 : left--};t=3600`)
-  if (!refusing) return
+  set('RateLimit', `"default";r=${rejecting ? 0 : left--};t=3600`)
+  if (!rejecting) return
   set('Retry-After', '3600')
   set('Cache-Control', 'no-store')
   set('Content-Type', 'application/problem+json')
@@ -60,7 +60,7 @@ const servers = {
     if (byHand) {
       app.use((_, response, next) => {
         writeFields((name, value) => response.setHeader(name, value))
-        if (!refusing) return next()
+        if (!rejecting) return next()
         response.setHeader('Content-Length', details.length)
         response.writeHead(429).end(details)
       })
@@ -77,7 +77,7 @@ const servers = {
     if (byHand) {
       app.addHook('onRequest', (_, reply, next) => {
         writeFields((name, value) => reply.header(name, value))
-        if (!refusing) return next()
+        if (!rejecting) return next()
         reply.code(429).send(details)
       })
     }
@@ -97,7 +97,7 @@ const servers = {
     if (byHand) {
       app.use((ctx, next) => {
         writeFields((name, value) => ctx.res.setHeader(name, value))
-        if (!refusing) return next()
+        if (!rejecting) return next()
         ctx.status = 429
         ctx.body = details
         return undefined

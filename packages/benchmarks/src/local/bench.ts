@@ -54,7 +54,7 @@ function entryOf(checkout: string): string {
 }
 
 function situations(quick: boolean): Situation[] {
-  const outcomes = ['allow', 'refuse'] as const
+  const outcomes = ['allow', 'reject'] as const
   const sizes = quick ? [1000] : [1, 1000, MILLION]
   return [
     ...sizes.flatMap((keys) => outcomes.map((outcome) => ({ keys, levels: 1, outcome }) as const)),

@@ -8,7 +8,7 @@ export interface LocalInput {
   readonly core: string
   readonly keys: number
   readonly levels: 1 | 3
-  readonly outcome: 'allow' | 'refuse'
+  readonly outcome: 'allow' | 'reject'
   readonly decisions: number
 }
 
@@ -36,7 +36,7 @@ const throttler = createThrottler({
   maxKeys: 2_000_000,
 })
 const before = used()
-// Each key is known before it counts, and its only unit is taken where it is to be refused.
+// Each key is known before it counts, and its only unit is taken where it is to be rejected.
 for (let id = 0; id < keys; id++) throttler.check(`user:${id}`)
 const bytesPerKey = (used() - before) / keys
 const names = Array.from({ length: keys }, (_, id) => `user:${id}`)

@@ -168,7 +168,7 @@ function successorsOf(world: World, options: ModelOptions): World[] {
       if (takeLease({ ...lease }, 1, clock)) {
         change('takes a unit', (copy, mine) => {
           takeLease(mine.leases[ordinal] as Lease, 1, clock)
-          if (intervals > 1 && ordinalAt(world.time, ticks) !== ordinal) copy.wrong = 'a unit was admitted outside of its interval'
+          if (intervals > 1 && ordinalAt(world.time, ticks) !== ordinal) copy.wrong = 'a unit was allowed outside of its interval'
         })
       }
       if (world.returns > 0 && heldOf(lease) > 0) {
@@ -325,7 +325,7 @@ function faultOf(world: World, options: ModelOptions): string | undefined {
       used += net
       held += heldOf(lease)
     }
-    if (used > limit) return `${used} of ${limit} units were admitted in interval ${ordinal}`
+    if (used > limit) return `${used} of ${limit} units were allowed in interval ${ordinal}`
     if (world.time >= (ordinal + 1) * ticks && intervals > 1) continue
     if (used + held > limit) return `${used} used and ${held} held of ${limit} units in interval ${ordinal}`
     const known = sumOfRows(record)

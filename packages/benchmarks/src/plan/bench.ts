@@ -33,7 +33,7 @@ export const plan: Bench = async ({ quick }) => {
       await writeLog(log, form, lines)
       writeFileSync(rules, JSON.stringify({ version: 1, policies: RULES[policies] }))
       const input: PlanInput = { log, rules }
-      const { cpu, wall, memory, requests, refused } = await runProgram<PlanResult>('plan', input, { patience: 1_800_000 })
+      const { cpu, wall, memory, requests, rejected } = await runProgram<PlanResult>('plan', input, { patience: 1_800_000 })
       if (requests !== lines) throw new Error(`${requests} of ${lines} requests were replayed`)
       const rate = (lines / cpu) * 60_000
       rates.push(rate)
@@ -42,7 +42,7 @@ export const plan: Bench = async ({ quick }) => {
         rules: policies,
         lines,
         MB: round(statSync(log).size / 1e6),
-        refused,
+        rejected,
         's CPU': round(cpu / 1e3),
         's wall': round(wall / 1e3),
         'lines a minute of CPU': round(rate),

@@ -15,7 +15,7 @@ export interface PlanResult {
   /** Bytes of the whole process, at most. */
   readonly memory: number
   readonly requests: number
-  readonly refused: number
+  readonly rejected: number
 }
 
 const { log, rules } = input<PlanInput>()
@@ -31,6 +31,6 @@ const { cpu, wall } = await timedAsync(async () => {
   code = await run(['plan', log, '--rules', rules, '--json'], { stdin: new PassThrough(), stdout, stderr: process.stderr, env: {} }, '0')
 })
 if (code !== 0) throw new Error(`weir plan ended with ${code}`)
-const { plan } = JSON.parse(text) as { readonly plan: { readonly requests: number; readonly refused: number } }
-const result: PlanResult = { cpu, wall, memory: process.resourceUsage().maxRSS * 1024, requests: plan.requests, refused: plan.refused }
+const { plan } = JSON.parse(text) as { readonly plan: { readonly requests: number; readonly rejected: number } }
+const result: PlanResult = { cpu, wall, memory: process.resourceUsage().maxRSS * 1024, requests: plan.requests, rejected: plan.rejected }
 report(result)

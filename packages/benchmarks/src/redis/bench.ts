@@ -15,13 +15,13 @@ export const redis: Bench = async () => {
   const rows: Row[] = []
   const goals: { what: string; value: number; most: number }[] = []
   for (const workload of Object.keys(MOST) as WorkloadInput['workload'][]) {
-    const { requests, admitted, keyWrites, calls, central } = await runProgram<WorkloadResult>('redis', { workload })
+    const { requests, allowed, keyWrites, calls, central } = await runProgram<WorkloadResult>('redis', { workload })
     const perRequest = keyWrites / requests
     const fewer = 1 - calls / central
     rows.push({
       workload,
       requests,
-      admitted,
+      allowed,
       'key-writes': keyWrites,
       'for each request': round(perRequest),
       'calls of Redis': calls,

@@ -11,7 +11,7 @@ export interface WorkloadInput {
 
 export interface WorkloadResult {
   readonly requests: number
-  readonly admitted: number
+  readonly allowed: number
   /** A key's counts written once. */
   readonly keyWrites: number
   /** Script calls, heartbeats included. */
@@ -104,7 +104,7 @@ await clock.advance(60_000 - (clock.now() % 60_000))
 counting = true
 const requests = Math.round(seconds * perSecond)
 const costs = policies.map(() => 1)
-let admitted = 0
+let allowed = 0
 let central = 0
 const step = 1
 let made = 0
@@ -113,12 +113,12 @@ for (let at = 0; at < seconds * 1000; at += step) {
   for (const until = Math.round(((at + step) / 1000) * perSecond); made < until; made++) {
     const list = keys(made)
     for (const key of list) if (key !== undefined) central++
-    if ((throttlers[Math.floor(random() * nodes)] as Throttler).decide(list, costs).allowed) admitted++
+    if ((throttlers[Math.floor(random() * nodes)] as Throttler).decide(list, costs).allowed) allowed++
   }
 }
 // What the last span left is sent in the next interval.
 await clock.advance(10_000)
 if (made !== requests) throw new Error(`${made} requests instead of ${requests}`)
-const result: WorkloadResult = { requests, admitted, keyWrites, calls, central }
+const result: WorkloadResult = { requests, allowed, keyWrites, calls, central }
 report(result)
 process.exit(0)

@@ -1,8 +1,8 @@
 import {
   type AnyPolicyOptions,
   concurrency,
+  escalating,
   fixedWindow,
-  growing,
   leakyBucket,
   slidingCounter,
   slidingLog,
@@ -17,19 +17,19 @@ const LIMIT = 2
 
 type Cell = Omit<AnyPolicyOptions, 'limit' | 'interval'>
 
-const central = (algorithm: Cell['algorithm']): Cell => ({ algorithm, coordination: 'central', deadline: 100 }) as Cell
+const central = (algorithm: Cell['algorithm']): Cell => ({ algorithm, coordination: 'central', storeTimeout: 100 }) as Cell
 
 /** Each pair of an algorithm and a coordination that uses a store, and one whose cooldowns grow. */
 const CELLS = {
   'fixedWindow background': { coordination: 'background', cooldown: '1s' },
-  'fixedWindow background growing': { coordination: 'background', cooldown: growing({ base: '1s', max: '8s' }) },
+  'fixedWindow background escalating': { coordination: 'background', cooldown: escalating({ base: '1s', max: '8s' }) },
   'slidingWindow background': { algorithm: slidingWindow(), coordination: 'background', cooldown: '1s' },
   'tokenBucket background': { algorithm: tokenBucket(), coordination: 'background', cooldown: '1s' },
   'leakyBucket background': { algorithm: leakyBucket({ burst: 2 }), coordination: 'background' },
-  'fixedWindow spans': { coordination: 'spans', cooldown: '1s' },
-  'slidingCounter spans': { algorithm: slidingCounter(), coordination: 'spans', cooldown: '1s' },
-  'fixedWindow leases': { coordination: 'leases' },
-  'concurrency leases': { algorithm: concurrency({ lease: '2s' }), coordination: 'leases' },
+  'fixedWindow spans': { coordination: 'periodic', cooldown: '1s' },
+  'slidingCounter spans': { algorithm: slidingCounter(), coordination: 'periodic', cooldown: '1s' },
+  'fixedWindow leases': { coordination: 'leased' },
+  'concurrency leases': { algorithm: concurrency({ maxDuration: '2s' }), coordination: 'leased' },
   'fixedWindow central': { ...central(fixedWindow()), cooldown: '1s' },
   'fixedWindow first-request central': central(fixedWindow({ start: 'first-request' })),
   'slidingWindow central': central(slidingWindow()),
@@ -37,14 +37,14 @@ const CELLS = {
   'tokenBucket central': central(tokenBucket()),
   'leakyBucket central': central(leakyBucket({ burst: 2 })),
   'slidingLog central': central(slidingLog()),
-  'fixedWindow local': { coordination: 'local', cooldown: growing({ base: '1s', max: '8s' }) },
+  'fixedWindow local': { coordination: 'local', cooldown: escalating({ base: '1s', max: '8s' }) },
   'fixedWindow first-request local': { algorithm: fixedWindow({ start: 'first-request' }), coordination: 'local' },
   'slidingWindow local': { algorithm: slidingWindow(), coordination: 'local' },
   'slidingCounter local': { algorithm: slidingCounter(), coordination: 'local' },
   'slidingLog local': { algorithm: slidingLog(), coordination: 'local' },
   'tokenBucket local': { algorithm: tokenBucket(), coordination: 'local', cooldown: '1s' },
   'leakyBucket local': { algorithm: leakyBucket({ burst: 2 }), coordination: 'local' },
-  'concurrency local': { algorithm: concurrency({ lease: '2s' }), coordination: 'local' },
+  'concurrency local': { algorithm: concurrency({ maxDuration: '2s' }), coordination: 'local' },
 } as const satisfies Readonly<Record<string, Cell>>
 
 export type CellName = keyof typeof CELLS

@@ -36,7 +36,7 @@ export function faultyStore(fault: Fault, clock: NodeClock): Store {
     const interval = Math.floor((clock.monotonic() - begun) / INTERVAL)
     if (fault === 'silent') return never()
     if (interval < BEFORE) return ask()
-    if (fault === 'down') throw new Error('refused')
+    if (fault === 'down') throw new Error('rejected')
     if (fault === 'hung') return never()
     if (fault === 'late') {
       const reply = await ask()
@@ -44,7 +44,7 @@ export function faultyStore(fault: Fault, clock: NodeClock): Store {
       return reply
     }
     const phase = (interval - BEFORE) % PERIOD
-    if (phase < REJECTS) throw new Error('refused')
+    if (phase < REJECTS) throw new Error('rejected')
     if (phase >= REJECTS + HANGS) return ask()
     await later(GIVES_UP)
     throw new Error('no answer')

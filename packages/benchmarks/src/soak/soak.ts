@@ -40,7 +40,7 @@ export async function soak({ cell, fault, intervals, keys }: SoakRun): Promise<S
   const store = faultyStore(fault, clock)
   const throttler = createThrottler({ policies: [policyOf(cell)], store, clock, random: seeded(7), closeTimeout: 0 })
   throttler.on('warning', () => {})
-  throttler.on('degraded', () => {})
+  throttler.on('storeDown', () => {})
   throttler.start()
   // Thousands of requests are rejected in each interval, and writing the stacks of their errors takes longer than the rest of it.
   Error.stackTraceLimit = 0

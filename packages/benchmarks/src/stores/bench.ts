@@ -35,7 +35,7 @@ export const stores: Bench = async ({ rounds, quick, only }) => {
   }
   return [
     { title: 'What an exchange and a decision cost', rows: costs },
-    { title: `${PROCESSES} processes, ${LIMIT} requests per ${INTERVAL / 1_000} s, admitted beyond the limit`, rows: accuracy },
+    { title: `${PROCESSES} processes, ${LIMIT} requests per ${INTERVAL / 1_000} s, allowed beyond the limit`, rows: accuracy },
     { title: 'What happens to a process when its store goes away for two seconds', rows: faults },
   ] satisfies Report[]
 }
@@ -78,8 +78,8 @@ async function accuracyOf(name: string, meeting: Meeting, intervals: number): Pr
     const nodes = await run(meeting, PROCESSES, times, intervals)
     // The first interval begins with nodes that know nothing.
     const beyond = Array.from({ length: intervals - 1 }, (_, i) => {
-      const admitted = nodes.reduce((sum, node) => sum + (node.admitted[i + 1] ?? 0), 0)
-      return Math.max(0, admitted / LIMIT - 1) * 100
+      const allowed = nodes.reduce((sum, node) => sum + (node.allowed[i + 1] ?? 0), 0)
+      return Math.max(0, allowed / LIMIT - 1) * 100
     })
     row[`×${times}, p50`] = `${percentile(beyond, 0.5).toFixed(1)} %`
     row[`×${times}, most`] = `${Math.max(...beyond).toFixed(1)} %`
@@ -117,8 +117,8 @@ async function faultsOf(name: string, meeting: Meeting): Promise<Row[]> {
     rows.push({
       store: name,
       'the server': what,
-      'noticed after, ms': after(node?.degraded, gone),
-      'back after, ms': after(node?.recovered, back),
+      'noticed after, ms': after(node?.storeDown, gone),
+      'back after, ms': after(node?.storeUp, back),
       'longest decision, ms': round(node?.longest ?? Number.NaN),
       'failed decisions': node?.failed ?? Number.NaN,
     })

@@ -69,7 +69,7 @@ async function exchanging(): Promise<() => Promise<unknown>> {
 
 function deciding(): () => Promise<unknown> {
   const throttler = createThrottler({
-    policies: [{ limit: 1e6, interval: '1h', coordination: 'central', deadline: '5s', degraded: 'closed' }],
+    policies: [{ limit: 1e6, interval: '1h', coordination: 'central', storeTimeout: '5s', failMode: 'closed' }],
     store,
   }).start()
   let asked = 0

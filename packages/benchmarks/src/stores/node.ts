@@ -18,11 +18,11 @@ export interface NodeInput {
 }
 
 export interface NodeResult {
-  /** Requests that were admitted in each interval from `from` on. */
-  readonly admitted: readonly number[]
+  /** Requests that were allowed in each interval from `from` on. */
+  readonly allowed: readonly number[]
   /** When it went on without the store, and when it had it back, milliseconds after `from`. */
-  readonly degraded: readonly number[]
-  readonly recovered: readonly number[]
+  readonly storeDown: readonly number[]
+  readonly storeUp: readonly number[]
   /** The longest that a decision took, milliseconds. */
   readonly longest: number
   /** Decisions that threw. */
@@ -35,14 +35,14 @@ const PACE = 1
 const { place, limit, interval, rate, from, until, seed } = input<NodeInput>()
 const random = seeded(seed)
 const throttler = createThrottler({ policies: [{ limit, interval }], store: await storeAt(place) })
-const degraded: number[] = []
-const recovered: number[] = []
-throttler.on('degraded', () => void degraded.push(Date.now() - from))
-throttler.on('recovered', () => void recovered.push(Date.now() - from))
+const storeDown: number[] = []
+const storeUp: number[] = []
+throttler.on('storeDown', () => void storeDown.push(Date.now() - from))
+throttler.on('storeUp', () => void storeUp.push(Date.now() - from))
 throttler.on('warning', () => {})
 throttler.start()
 
-const admitted: number[] = []
+const allowed: number[] = []
 let longest = 0
 let failed = 0
 await new Promise((resolve) => setTimeout(resolve, from - Date.now()))
@@ -54,7 +54,7 @@ const timer = setInterval(() => {
     try {
       if (throttler.check('key').allowed) {
         const at = Math.floor((Date.now() - from) / interval)
-        admitted[at] = (admitted[at] ?? 0) + 1
+        allowed[at] = (allowed[at] ?? 0) + 1
       }
     } catch {
       failed++
@@ -63,6 +63,6 @@ const timer = setInterval(() => {
   }
   if (now < until) return
   clearInterval(timer)
-  report({ admitted: Array.from(admitted, (units) => units ?? 0), degraded, recovered, longest, failed } satisfies NodeResult)
+  report({ allowed: Array.from(allowed, (units) => units ?? 0), storeDown, storeUp, longest, failed } satisfies NodeResult)
   process.exit(0)
 }, PACE)

@@ -99,7 +99,7 @@ while (intoSpan() < 0.12 || intoSpan() > 0.4 || spanNow() % SPANS === SPANS - 1)
 const span = spanNow()
 for (let id = 0; id < keys; ) {
   for (const end = Math.min(keys, id + 5000); id < end; id++) {
-    if (!throttler.check(`user:${id}`, units).allowed) throw new Error('refused')
+    if (!throttler.check(`user:${id}`, units).allowed) throw new Error('rejected')
   }
   await pause(0)
 }

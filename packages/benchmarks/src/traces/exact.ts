@@ -32,19 +32,19 @@ function logs(limit: number, interval: number): Limiter {
   }
 }
 
-/** Who was refused, and how often. */
-export interface Refused {
+/** Who was rejected, and how often. */
+export interface Rejected {
   readonly clients: number
   readonly requests: number
 }
 
-export function refusedOf(requests: readonly Request[], decisions: readonly boolean[]): Refused {
+export function rejectedOf(requests: readonly Request[], decisions: readonly boolean[]): Rejected {
   const clients = new Set<string>()
-  let refused = 0
+  let rejected = 0
   requests.forEach(({ client }, index) => {
     if (decisions[index] !== false) return
-    refused++
+    rejected++
     clients.add(client)
   })
-  return { clients: clients.size, requests: refused }
+  return { clients: clients.size, requests: rejected }
 }

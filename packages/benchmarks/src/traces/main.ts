@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { each, wholeNumber } from '../harness/arguments.ts'
-import { exactLimiter, type Refused, refusedOf, type Window } from './exact.ts'
+import { exactLimiter, type Rejected, rejectedOf, type Window } from './exact.ts'
 import { replay } from './replay.ts'
 import { readTrace, tracesIn, withoutSilence } from './trace-file.ts'
 
@@ -13,13 +13,13 @@ interface Row {
   readonly limit: number
   readonly window: Window
   readonly requests: number
-  readonly exact: Refused
-  readonly oneNode: Refused
-  readonly threeNodes: Refused
+  readonly exact: Rejected
+  readonly oneNode: Rejected
+  readonly threeNodes: Rejected
 }
 
 const program = new Command('pnpm traces')
-  .description('Replays recorded requests through simulated nodes and counts who is refused, beside exact limiters.')
+  .description('Replays recorded requests through simulated nodes and counts who is rejected, beside exact limiters.')
   .argument(
     '[folder]',
     'holds NAME.tsv.gz: a header line, then milliseconds since the epoch and the client, tab separated, in order of time (default: the environment variable WEIR_TRACES)',
@@ -43,9 +43,9 @@ async function compare(from: string, traces: readonly string[], limits: readonly
     const requests = withoutSilence(readTrace(from, trace), INTERVAL)
     for (const window of ['fixed', 'sliding'] as const) {
       for (const limit of limits) {
-        const exact = refusedOf(requests, requests.map(exactLimiter(window, limit, INTERVAL)))
+        const exact = rejectedOf(requests, requests.map(exactLimiter(window, limit, INTERVAL)))
         const [oneNode, threeNodes] = await Promise.all(
-          NODES.map(async (nodes) => refusedOf(requests, await replay(requests, { window, limit, interval: INTERVAL, nodes }))),
+          NODES.map(async (nodes) => rejectedOf(requests, await replay(requests, { window, limit, interval: INTERVAL, nodes }))),
         )
         if (oneNode === undefined || threeNodes === undefined) return
         rows.push({ trace, limit, window, requests: requests.length, exact, oneNode, threeNodes })
@@ -56,6 +56,6 @@ async function compare(from: string, traces: readonly string[], limits: readonly
   if (json !== undefined) writeFileSync(json, `${JSON.stringify({ node: process.version, interval: INTERVAL, rows }, undefined, 2)}\n`)
 }
 
-function shown({ clients, requests }: Refused): string {
+function shown({ clients, requests }: Rejected): string {
   return `${clients.toLocaleString('en-US')} / ${requests.toLocaleString('en-US')}`
 }

@@ -37,7 +37,7 @@ export type AloneName = keyof typeof ALONE
 
 /** Who lets `limit` requests a second go, of all processes together. */
 export const TOGETHER = {
-  "weir, 'leases'": weir('leases'),
+  "weir, 'leased'": weir('leased'),
   "weir, 'central'": weir('central'),
   "weir, 'background'": weir('background'),
   "weir, 'background', leakyBucket()": weir('background', leakyBucket()),
@@ -60,8 +60,8 @@ export type TogetherName = keyof typeof TOGETHER
 function weir(coordination: Coordination, algorithm?: Algorithm): (redis: Redis, limit: number) => Waits {
   return (redis, limit) => {
     // Never more than the limit, also while a process starts that can't keep up with the others.
-    const degraded = coordination === 'background' ? 'share' : 'closed'
-    const policy = { limit, interval: '1s', coordination, degraded, ...(algorithm && { algorithm }) } as const
+    const failMode = coordination === 'background' ? 'share' : 'closed'
+    const policy = { limit, interval: '1s', coordination, failMode, ...(algorithm && { algorithm }) } as const
     const throttler = createThrottler({ store: redisStore(redis), policies: [policy] }).start()
     return () => throttler.acquire('api', { timeout: '30s' })
   }

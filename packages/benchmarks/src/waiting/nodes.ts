@@ -35,7 +35,7 @@ export async function startNodes({ policy, nodes, roundTrip, seed, queue }: Node
     const clock = new NodeClock(time, { origin: own.next() * 1e6 })
     clocks.push(clock)
     const throttler = createThrottler({ policies: [policy].flat(), store, clock, random: () => own.next(), queue })
-    throttler.on('degraded', () => {})
+    throttler.on('storeDown', () => {})
     throttler.on('warning', () => {})
     return throttler
   })

@@ -13,7 +13,7 @@ const SEED = 3
  * @param hold milliseconds for which a request holds a slot, on average
  */
 async function slots(limit: number, nodes: number, roundTrip: number, hold: number, seconds: number) {
-  const policy = { limit, algorithm: concurrency(), coordination: 'leases', degraded: 'closed' } as const
+  const policy = { limit, algorithm: concurrency(), coordination: 'leased', failMode: 'closed' } as const
   const { time, random, throttlers, stop } = await startNodes({ policy, nodes, roundTrip, seed: SEED, queue: { maxWait: '1h' } })
   await time.runUntil(0)
   const lengths = random.stream('lengths')

@@ -24,7 +24,7 @@ export const windows: Bench = async ({ rounds }) => {
   const rows = [
     row('pipelined INCRBY and PEXPIRE', 'plain'),
     row('fixed window, something to send', 'fixed'),
-    row('sliding window, 30 of 30 buckets in use, something to send', 'sliding'),
+    row('sliding window, 30 of 30 sub-windows in use, something to send', 'sliding'),
     row('the same, only asking', 'asking'),
     row('token bucket, twelve nodes, something to send', 'bucket'),
   ]

@@ -102,7 +102,7 @@ const many = Array.from({ length: BUCKET_NODES }, (_, i) => {
 })
 const cellNow = (): number => Math.floor(Date.now() / bucketPolicy.width)
 const begun = cellNow()
-/** Each node brings what it has admitted since the last time. */
+/** Each node brings what it has allowed since the last time. */
 async function bring(): Promise<void> {
   for (const [i, connection] of many.entries()) {
     const part = Math.floor(i * (EIGHTH / BUCKET_NODES))

@@ -5,7 +5,7 @@ import { median } from '../harness/statistics.ts'
 import type { WorstResult } from './program.ts'
 import { REQUESTS, type WorstKind } from './requests.ts'
 
-/** What a decision, and a refusal where there is one, costs for the worst request of each kind, beside a normal one. */
+/** What a decision, and a rejection where there is one, costs for the worst request of each kind, beside a normal one. */
 export const worst: Bench = async ({ rounds, quick }) => {
   const kinds = Object.keys(REQUESTS) as WorstKind[]
   const results = await inTurn(kinds, rounds, (kind) => runProgram<WorstResult>('worst', { kind, slices: quick ? 15 : 61 }))
@@ -17,7 +17,7 @@ export const worst: Bench = async ({ rounds, quick }) => {
   }))
   return [
     {
-      title: 'The worst request of each kind: CPU of a decision, and of the answer where it is refused',
+      title: 'The worst request of each kind: CPU of a decision, and of the answer where it is rejected',
       rows: figures.map(({ kind, normal, worst: most, ratio }) => ({
         'request, 15 KB': kind,
         'µs CPU': round(most),

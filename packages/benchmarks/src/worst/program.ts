@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Decision } from '@weir/core'
-import { createGuard, header, nodeReader, type Refusal } from '@weir/core/http'
+import { createGuard, header, nodeReader, type Rejection } from '@weir/core/http'
 import { input, report } from '../harness/child.ts'
 import { timed } from '../harness/measure.ts'
 import { median } from '../harness/statistics.ts'
@@ -22,8 +22,8 @@ const { kind, slices } = input<WorstInput>()
 const NORMALS = 1_024
 const WORSTS = 32
 
-const { guard: options, path, headers, refused } = REQUESTS[kind]
-const limit = refused === true ? 1 : 1e12
+const { guard: options, path, headers, rejected } = REQUESTS[kind]
+const limit = rejected === true ? 1 : 1e12
 const guard = createGuard<IncomingMessage, readonly []>({ interval: '1h', limit, ...options(header) }, nodeReader)
 guard.throttler.on('warning', () => {})
 
@@ -48,7 +48,7 @@ function serve(requests: readonly IncomingMessage[]): number {
   const { cpu } = timed(() => {
     for (const request of requests) {
       const decision = guard.check(request) as Decision
-      if (!decision.allowed) bytes += (guard.refuse(request, decision) as Refusal).body.length
+      if (!decision.allowed) bytes += (guard.reject(request, decision) as Rejection).body.length
     }
   })
   return (cpu * 1e3) / requests.length
@@ -64,7 +64,7 @@ for (let i = 0; i < warm + slices; i++) {
   normals.push(normal)
   worsts.push(worst)
 }
-if (refused === true && bytes === 0) throw new Error('Nothing was refused')
+if (rejected === true && bytes === 0) throw new Error('Nothing was rejected')
 const result: WorstResult = { normal: median(normals), worst: median(worsts) }
 report(result)
 process.exit(0)

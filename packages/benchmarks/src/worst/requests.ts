@@ -13,14 +13,14 @@ interface Kind {
   }
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly refused?: boolean
+  readonly rejected?: boolean
 }
 
 const repeated = (text: string): string => text.repeat(Math.ceil(LONG / text.length)).slice(0, LONG)
 const byRoute = () => ({})
 const byPattern = () => ({ match: paths('/api/*rest') })
 const everybody = () => ({ key: 'all' as const })
-const refusal = (accept: string): Kind => ({ guard: everybody, refused: true, headers: { accept } })
+const rejection = (accept: string): Kind => ({ guard: everybody, rejected: true, headers: { accept } })
 const path = (text: string): Kind => ({ guard: byPattern, path: `/api/#/${repeated(text)}` })
 
 /** What a browser sends. */
@@ -36,9 +36,9 @@ export const NORMAL = {
 
 const KINDS = {
   'a normal one, again': { guard: byRoute },
-  'Accept, many ranges, refused': refusal(`a/b#,${repeated('a/b,')}`),
-  'Accept, many weights, refused': refusal(`a/b#,${repeated('*/*;q=0.1,')}`),
-  'Accept, quoted, refused': refusal(`a/b#;x="${repeated('a,;')}"`),
+  'Accept, many ranges, rejected': rejection(`a/b#,${repeated('a/b,')}`),
+  'Accept, many weights, rejected': rejection(`a/b#,${repeated('*/*;q=0.1,')}`),
+  'Accept, quoted, rejected': rejection(`a/b#;x="${repeated('a,;')}"`),
   'path of backslashes': path('\\'),
   'path of |': path('|'),
   'path of %': path('%'),

@@ -120,7 +120,7 @@ export const BUCKETS: readonly Pick[] = [
   { goal: 'B2', cases: NO_FLOOD_OF_LARGE, intervals: 3 },
   { goal: 'B3', cases: /^(uniform|zipf|moving|restarting)/, intervals: 2 },
   { goal: 'B4', cases: /^(?!.*a burst of a tenth, 100 per)/, intervals: 2 },
-  // A part of what is refused, which is little: it takes many requests.
+  // A part of what is rejected, which is little: it takes many requests.
   { goal: 'B4', cases: /a burst of a tenth, 100 per/, intervals: 60 },
   { goal: 'B5', cases: MIDDLE, intervals: 12 },
   { goal: 'B6', cases: NO_FLOOD_OF_LARGE, intervals: 20 },

@@ -147,7 +147,7 @@ export const CASES: readonly Case[] = [
         peer({ handler: (_req, _res, next) => next(new Error('too many')) }),
         (_error, _req, res, _next) => void res.status(418).send('mine'),
       ),
-    weir: () => app(throttle({ ...BASE, onRefused: 'throw' }), (_error, _req, res, _next) => void res.status(418).send('mine')),
+    weir: () => app(throttle({ ...BASE, throwOnReject: true }), (_error, _req, res, _next) => void res.status(418).send('mine')),
     requests: times(3),
     same: ({ body }) => body,
     statuses: [200, 200, 418],
@@ -179,7 +179,7 @@ export const CASES: readonly Case[] = [
   {
     options: ['standardHeaders, legacyHeaders: false'],
     peer: () => app(peer({ legacyHeaders: false, standardHeaders: false })),
-    weir: () => app(throttle({ ...BASE, headers: false, retryAfter: false })),
+    weir: () => app(throttle({ ...BASE, headers: false, sendRetryAfter: false })),
     requests: times(3),
     same: field('X-RateLimit-Limit', 'RateLimit-Limit', 'RateLimit', 'RateLimit-Policy', 'Retry-After'),
     statuses: TWO_OF_THREE,
@@ -251,7 +251,7 @@ export const CASES: readonly Case[] = [
     },
     weir: () => {
       const log = new Log()
-      return log.app(closed(throttle({ ...BASE, name: 'passing', store: awayStore(), degraded: 'open', logger: log })))
+      return log.app(closed(throttle({ ...BASE, name: 'passing', store: awayStore(), failMode: 'open', logger: log })))
     },
     requests: [...times(4), { path: '/logged' }],
     same: ({ body }) => body,
@@ -263,7 +263,9 @@ export const CASES: readonly Case[] = [
     peer: () => byPath([0, 1].map(() => peer({ store: peerStore('peer:') }))),
     weir: async () => {
       const limiters = [0, 1].map(() =>
-        closed(throttle({ ...BASE, coordination: 'central', deadline: '10s', store: redisStore(client(), { namespace: 'migration' }) })),
+        closed(
+          throttle({ ...BASE, coordination: 'central', storeTimeout: '10s', store: redisStore(client(), { namespace: 'migration' }) }),
+        ),
       )
       for (const limiter of limiters) await synced(limiter)
       return byPath(limiters)
@@ -321,7 +323,7 @@ export const REDIS_CASES: readonly Case[] = [
     peer: () => byPath(['shared:', 'shared:', 'other:'].map((prefix) => peer({ store: peerStore(prefix) }))),
     weir: async () => {
       const limiters = ['shared', 'shared', 'other'].map((namespace) =>
-        closed(throttle({ ...BASE, coordination: 'central', deadline: '10s', store: redisStore(client(), { namespace }) })),
+        closed(throttle({ ...BASE, coordination: 'central', storeTimeout: '10s', store: redisStore(client(), { namespace }) })),
       )
       for (const limiter of limiters) await synced(limiter)
       return byPath(limiters)

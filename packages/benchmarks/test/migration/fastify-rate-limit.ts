@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import rateLimit, { type RateLimitPluginOptions } from '@fastify/rate-limit'
-import { growing } from '@weir/core'
+import { escalating } from '@weir/core'
 import weir, { addresses, paths } from '@weir/fastify'
 import { redisStore } from '@weir/redis'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
@@ -68,7 +68,7 @@ export const CASES: readonly Case[] = [
       mine({
         key: user,
         limit: undefined,
-        limits: { minute: { limit: 2, interval: '1m' }, ten: { limit: 2, interval: '10m' } },
+        plans: { minute: { limit: 2, interval: '1m' }, ten: { limit: 2, interval: '10m' } },
         plan: (request: FastifyRequest) => (user(request) === 'ann' ? 'minute' : 'ten'),
       }),
     requests: [...times(3, as('x-user', 'ann')), ...times(3, as('x-user', 'bob'))],
@@ -161,7 +161,7 @@ export const CASES: readonly Case[] = [
           }
         } as never,
       }),
-    weir: () => mine({ store: redisStore('redis://127.0.0.1:1', { namespace: 'fastify' }), degraded: 'open' }),
+    weir: () => mine({ store: redisStore('redis://127.0.0.1:1', { namespace: 'fastify' }), failMode: 'open' }),
     requests: times(4),
     statuses: [200, 200, 200, 200],
   },
@@ -208,7 +208,7 @@ export const CASES: readonly Case[] = [
       const none = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
       return peer({ addHeaders: { ...none, 'retry-after': false }, addHeadersOnExceeding: none })
     },
-    weir: () => mine({ headers: false, retryAfter: false }),
+    weir: () => mine({ headers: false, sendRetryAfter: false }),
     requests: times(3),
     same: field('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'RateLimit', 'Retry-After'),
     statuses: TWO_OF_THREE,
@@ -225,7 +225,7 @@ export const CASES: readonly Case[] = [
     weir: () => {
       const told: string[] = []
       return mine(
-        { onThrottled: (request: FastifyRequest) => told.push(request.url), skip: ({ url }: FastifyRequest) => url === '/told' },
+        { onRejected: (request: FastifyRequest) => told.push(request.url), skip: ({ url }: FastifyRequest) => url === '/told' },
         (made) => {
           made.get('/', async () => 'hello')
           made.get('/told', async () => told)
@@ -268,7 +268,7 @@ export const CASES: readonly Case[] = [
           const check = made.createRateLimit({ max: 1, timeWindow: '15 minutes' })
           made.get('/', async (request) => {
             const answer = await check(request)
-            return { refused: !answer.isAllowed && answer.isExceeded }
+            return { rejected: !answer.isAllowed && answer.isExceeded }
           })
         },
       ),
@@ -277,7 +277,7 @@ export const CASES: readonly Case[] = [
         async (made) => void (await made.register(weir, { name: 'rest', key: 'ip', limit: 1, interval: '15 minutes', match: () => false })),
         (made) => {
           const limit = made.throttle({ name: 'own', key: 'ip', limit: 1, interval: '15 minutes' })
-          made.get('/', async (request) => ({ refused: (await limit.check(request))?.allowed === false }))
+          made.get('/', async (request) => ({ rejected: (await limit.check(request))?.allowed === false }))
         },
       ),
     requests: times(3),
@@ -294,7 +294,7 @@ export const CASES: readonly Case[] = [
           made.get('/', async (request) => {
             await check(request, { increment: false })
             const answer = await check(request)
-            return { refused: !answer.isAllowed && answer.isExceeded }
+            return { rejected: !answer.isAllowed && answer.isExceeded }
           })
         },
       ),
@@ -305,7 +305,7 @@ export const CASES: readonly Case[] = [
           const limit = made.throttle({ name: 'own', key: 'ip', limit: 1, interval: '15 minutes' })
           made.get('/', async (request) => {
             await limit.peek(request)
-            return { refused: (await limit.check(request))?.allowed === false }
+            return { rejected: (await limit.check(request))?.allowed === false }
           })
         },
       ),
@@ -324,7 +324,7 @@ export const CASES: readonly Case[] = [
   {
     options: ['exponentialBackoff'],
     peer: () => peer({ exponentialBackoff: true, max: 1, timeWindow: 10_000 }),
-    weir: () => mine({ limit: 1, interval: '10s', cooldown: growing({ base: '20s', max: '1h' }) }),
+    weir: () => mine({ limit: 1, interval: '10s', cooldown: escalating({ base: '20s', max: '1h' }) }),
     requests: times(2),
     same: ({ headers }) => Number(headers['retry-after'] ?? 0) <= 20,
     statuses: [200, 429],

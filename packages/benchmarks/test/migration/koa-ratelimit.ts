@@ -85,7 +85,7 @@ export const CASES: readonly Case[] = [
   {
     options: ['throw'],
     peer: () => app(peer({ throw: true })),
-    weir: () => app(throttle({ ...BASE, onRefused: 'throw' })),
+    weir: () => app(throttle({ ...BASE, throwOnReject: true })),
     requests: times(3, ANN),
     same: ({ body }) => body,
     statuses: [200, 200, 429],

@@ -218,7 +218,7 @@ export const CASES: readonly Case[] = [
   {
     options: ['ThrottlerException'],
     peer: () => peer({}, {}, filter(ThrottlerException)),
-    weir: () => weir({ onRefused: 'throw' }, {}, filter(ThrottledException)),
+    weir: () => weir({ throwOnReject: true }, {}, filter(ThrottledException)),
     requests: times(3),
     same: ({ body }) => body,
     statuses: [200, 200, 429],

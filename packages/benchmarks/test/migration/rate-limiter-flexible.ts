@@ -53,7 +53,7 @@ export const CASES: readonly CallCase[] = [
       return each(3, () =>
         limiter.consume('k', 2).then(
           ({ remainingPoints }: RateLimiterRes) => remainingPoints,
-          () => 'refused',
+          () => 'rejected',
         ),
       )
     },
@@ -61,10 +61,10 @@ export const CASES: readonly CallCase[] = [
       const throttler = throttlerOf()
       return each(3, () => {
         const { allowed, remaining } = throttler.check('k', 2)
-        return allowed ? remaining : 'refused'
+        return allowed ? remaining : 'rejected'
       })
     },
-    result: [3, 1, 'refused'],
+    result: [3, 1, 'rejected'],
   },
   {
     options: ['blockDuration', 'msBeforeNext'],
@@ -76,7 +76,7 @@ export const CASES: readonly CallCase[] = [
     weir: async () => {
       const throttler = throttlerOf({ limit: 1, cooldown: '1h' })
       throttler.check('k')
-      return about(throttler.check('k').retryAfter)
+      return about(throttler.check('k').retryAfterMs)
     },
     result: 600,
   },
@@ -178,8 +178,8 @@ export const CASES: readonly CallCase[] = [
     weir: async () => {
       const throttler = throttlerOf()
       throttler.block('k', '1m')
-      const { allowed, retryAfter } = throttler.check('k')
-      return [allowed, about(retryAfter)]
+      const { allowed, retryAfterMs } = throttler.check('k')
+      return [allowed, about(retryAfterMs)]
     },
     result: [false, 10],
   },
@@ -238,7 +238,7 @@ export const CASES: readonly CallCase[] = [
       return each(4, (i) => passes((limiters[i % 2] as RateLimiterRedis).consume('k')))
     },
     weir: async () => {
-      const policies = [{ limit: 3, interval: '15m', coordination: 'central', deadline: '10s' }] as const
+      const policies = [{ limit: 3, interval: '15m', coordination: 'central', storeTimeout: '10s' }] as const
       const throttlers = [0, 1].map(() => createThrottler({ policies, store: redisStore(client(), { namespace: 'flexible' }) }))
       onTestFinished(() => Promise.all(throttlers.map((one) => one.close())).then(() => {}))
       return each(4, async (i) => (await (throttlers[i % 2] as (typeof throttlers)[0]).checkAsync('k')).allowed)

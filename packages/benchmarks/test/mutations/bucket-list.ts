@@ -5,7 +5,7 @@ const METER = 'algorithms/bucket/background.ts'
 const PACE = 'algorithms/bucket/pace.ts'
 const ALONE = 'algorithms/bucket/alone.ts'
 const OWN = 'algorithms/bucket/own-cells.ts'
-const SOFT = 'algorithms/bucket/soft-drop.ts'
+const SOFT = 'algorithms/bucket/early-drop.ts'
 const PLACES = 'algorithms/bucket/places.ts'
 const BOOKINGS = 'algorithms/bucket/bookings.ts'
 const HUB = 'hub/bucket-counts.ts'
@@ -17,7 +17,7 @@ export const BUCKETS: readonly Mutation[] = [
     file: HUB,
     find: 'groupAt(bucket, Math.min(sent.ordinal, running) as Ordinal, policy)',
     replace: 'groupAt(bucket, running, policy)',
-    check: 'bucket: the store is never above what was admitted',
+    check: 'bucket: the store is never above what was allowed',
   },
   {
     name: 'the store forgets the level of before its groups',
@@ -31,10 +31,10 @@ export const BUCKETS: readonly Mutation[] = [
     file: HUB,
     find: 'if (sent.ordinal <= bucket.base.ordinal || ',
     replace: 'if (',
-    check: 'bucket: the store is never above what was admitted, late',
+    check: 'bucket: the store is never above what was allowed, late',
   },
   {
-    name: 'a silence loses what was admitted in it',
+    name: 'a silence loses what was allowed in it',
     file: HUB,
     find: 'const held = running < bucket.heldUntil',
     replace: 'const held = false',
@@ -101,7 +101,7 @@ export const BUCKETS: readonly Mutation[] = [
     check: 'bucket: surges',
   },
   {
-    name: 'what runs out meanwhile is not set against what others are likely to admit',
+    name: 'what runs out meanwhile is not set against what others are likely to allow',
     file: PACE,
     find: 'const byOwn = (most - bare - ',
     replace: 'const byOwn = (most - level - ',
@@ -143,7 +143,7 @@ export const BUCKETS: readonly Mutation[] = [
     check: 'bucket: a flood that waits',
   },
   {
-    name: 'soft: what others admit meanwhile is not expected',
+    name: 'soft: what others allow meanwhile is not expected',
     file: METER,
     find: 'key.forecast.bare(now, drain) + key.forecast.others(now, drain))',
     replace: 'key.forecast.bare(now, drain))',

@@ -7,12 +7,12 @@ export function neverTooMuch(...kinds: readonly (keyof typeof roughly)[]): () =>
   return async () => {
     const found: string[] = []
     for (const kind of kinds) {
-      const { toldTooMuch, refusedWithRoom, debt } = await simulate({
+      const { toldTooMuch, rejectedWithRoom, debt } = await simulate({
         ...bucketOf(MIDDLE, 0.9, { intervals: 10, quick: true }, { nodes: 6, ...roughly[kind] }),
       })
-      if (toldTooMuch > 1e-6) found.push(`${kind}: the store's level is ${toldTooMuch} units above what was admitted`)
+      if (toldTooMuch > 1e-6) found.push(`${kind}: the store's level is ${toldTooMuch} units above what was allowed`)
       if (kind.startsWith('data lost') && debt.max > 0.12) found.push(`${kind}: ${Math.round(100 * debt.max)} % of the limit too much`)
-      if (kind !== 'outages' && refusedWithRoom > 0) found.push(`${kind}: ${refusedWithRoom} requests were refused while there was room`)
+      if (kind !== 'outages' && rejectedWithRoom > 0) found.push(`${kind}: ${rejectedWithRoom} requests were rejected while there was room`)
     }
     return found
   }

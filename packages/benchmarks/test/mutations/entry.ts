@@ -65,15 +65,15 @@ async function heldBack(): Promise<readonly string[]> {
     { ...volley, at: 1.06, requests: 1_200, first: 0, nodes: 1 },
   ]
   const one = await attempt(target, 'slow', { seed: 1, volleys })
-  return beats(one) ? [`${one.admitted} admitted, at most ${one.most}`] : []
+  return beats(one) ? [`${one.allowed} allowed, at most ${one.most}`] : []
 }
 
-/** What the store has of an interval in the end is what was admitted in it, but for what quiet keys keep to themselves. */
+/** What the store has of an interval in the end is what was allowed in it, but for what quiet keys keep to themselves. */
 async function bookedWhereCounted(): Promise<readonly string[]> {
   const { measured, policy } = await simulate(scenarioOf(MIDDLE, 0.5, { intervals: 8, quick: true }, { nodes: 3 }))
-  return measured.flatMap(({ index, admitted, stored = 0 }) =>
-    stored > admitted || admitted - stored > 0.03 * policy.limit
-      ? [`The store has ${stored} of interval ${index}, in which ${admitted} were admitted`]
+  return measured.flatMap(({ index, allowed, stored = 0 }) =>
+    stored > allowed || allowed - stored > 0.03 * policy.limit
+      ? [`The store has ${stored} of interval ${index}, in which ${allowed} were allowed`]
       : [],
   )
 }
@@ -94,7 +94,7 @@ export const checks = {
   'slots: silence': leases('slots: silence'),
   'slots: silence of a busy node': leases('slots: silence of a busy node'),
   'slots: a crash': leases('slots: a crash'),
-  'falsely refused': goal('2', 'zipf', 1),
+  'falsely rejected': goal('2', 'zipf', 1),
   'a little over the limit, 100': goal('3', 'x1.1, uniform, 100 per 60 s', 20),
   flood: goal('5', 'x100, uniform, 1000 per 10 s', 8, 3),
   'cold flood': goal('7', 'boundary, 1000 per 10 s', 6),
@@ -130,8 +130,8 @@ export const checks = {
   'sliding: nodes doubled': goal('S9', 'doubled at x100, 1000 per 10 s', 20),
   'sliding: operations, x100': goal('S12', 'x100, 1000 per 10 s', 6),
   'sliding: operations, x0.1': goal('S12', 'x0.1, 1000 per 10 s', 6),
-  'bucket: the store is never above what was admitted': neverTooMuch('trickles', 'outages'),
-  'bucket: the store is never above what was admitted, late': neverTooMuch('one node cut off'),
+  'bucket: the store is never above what was allowed': neverTooMuch('trickles', 'outages'),
+  'bucket: the store is never above what was allowed, late': neverTooMuch('one node cut off'),
   'bucket: twice the limit': goal('B6', 'x2, uniform, 1000 per 10 s', 12),
   'bucket: twice the limit, outages': goal('B17', 'x2, 1000 per 10 s', 14),
   'bucket: flood on a small limit': goal('B6', 'x100, uniform, 100 per 60 s', 30),

@@ -3,11 +3,11 @@ import type { Mutation } from './mutant.ts'
 /** Each of the ten points of the proof algorithm, switched off or got wrong. */
 export const FIXED: readonly Mutation[] = [
   {
-    name: '1: refuses by an estimate, own units times nodes',
+    name: '1: rejects by an estimate, own units times nodes',
     file: 'algorithms/fixed-window/background.ts',
     find: 'if (known + cost > limit) {',
     replace: 'if (known + cost > limit || (this.#records.own(base) + cost) * exchange.nodes > limit) {',
-    check: 'falsely refused',
+    check: 'falsely rejected',
   },
   {
     name: '2: no early exchanges',
@@ -117,7 +117,7 @@ export const FIXED: readonly Mutation[] = [
     check: 'booked where counted',
   },
   {
-    name: '8: each node admits all that is left while the store is away',
+    name: '8: each node allows all that is left while the store is away',
     file: 'algorithms/fixed-window/background.ts',
     find: 'active.cap = Math.max(sentNet + (room - heldBack(sentNet, others + sentNet, room, share)) * share, room > 0 ? 1 : 0)',
     replace: 'active.cap = Math.max(sentNet + room, room > 0 ? 1 : 0)',
@@ -159,14 +159,14 @@ export const FIXED: readonly Mutation[] = [
     check: 'expensive requests',
   },
   {
-    name: 'after an expensive request was refused, cheaper ones are counted without a word',
+    name: 'after an expensive request was rejected, cheaper ones are counted without a word',
     file: 'algorithms/fixed-window/background.ts',
     find: 'if (!full) fields[base + GATE] = Number.NEGATIVE_INFINITY',
     replace: '',
     check: 'expensive requests, x100',
   },
   {
-    name: 'a node that is cut off admits all that is left',
+    name: 'a node that is cut off allows all that is left',
     file: 'algorithms/fixed-window/background.ts',
     find: 'active.cap = Math.max(sentNet + (room - heldBack(sentNet, others + sentNet, room, share)) * share, room > 0 ? 1 : 0)',
     replace: 'active.cap = Math.max(sentNet + room, room > 0 ? 1 : 0)',
@@ -330,14 +330,14 @@ export const SLIDING: readonly Mutation[] = [
     check: 'sliding: nodes doubled',
   },
   {
-    name: 'each node admits all that is left while the store is away',
+    name: 'each node allows all that is left while the store is away',
     file: 'algorithms/sliding-window/background.ts',
     find: 'const most = mostAlone({ limit, sum: known, own: key.cells.own(), unsent }, key.share.alone(live, limit))',
     replace: 'const most = mostAlone({ limit, sum: known, own: key.cells.own(), unsent }, 1 + 0 * live)',
     check: 'sliding: the store is away',
   },
   {
-    name: 'a node that is cut off admits all that is left',
+    name: 'a node that is cut off allows all that is left',
     file: 'algorithms/sliding-window/background.ts',
     find: 'const most = mostAlone({ limit, sum: known, own: key.cells.own(), unsent }, key.share.alone(live, limit))',
     replace: 'const most = mostAlone({ limit, sum: known, own: key.cells.own(), unsent }, 1 + 0 * live)',

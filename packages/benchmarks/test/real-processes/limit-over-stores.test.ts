@@ -10,7 +10,7 @@ const INTERVAL = 10_000
 const INTERVALS = 3
 /** Loads of their own keys, sent at the same time. */
 const LOADS = { over: 5, under: 0.9 }
-/** How much more than the limit is admitted at most: some units of each process, and what comes while news is on its way, as long as that took. */
+/** How much more than the limit is allowed at most: some units of each process, and what comes while news is on its way, as long as that took. */
 const most = ({ slowest }: Count): number => 0.02 + (LOADS.over * slowest) / INTERVAL
 const STORES = ['redis', 'postgres', 'etcd'] as const
 type StoreName = (typeof STORES)[number]
@@ -47,7 +47,7 @@ async function start(): Promise<ChildProcess> {
   return child
 }
 
-/** What all processes admitted and refused in the whole intervals. */
+/** What all processes allowed and rejected in the whole intervals. */
 async function run(stores: readonly string[]): Promise<readonly Count[]> {
   const places = Object.fromEntries([...meetings].flatMap(([name, { place }]) => (stores.includes(name) ? [[name, place]] : [])))
   if (Object.keys(places).length === 0) return []
@@ -71,14 +71,14 @@ async function run(stores: readonly string[]): Promise<readonly Count[]> {
     }),
   )
   const totals = new Map<string, Count>()
-  for (const { store, load, interval, admitted, refused, slowest } of answers.flat()) {
+  for (const { store, load, interval, allowed, rejected, slowest } of answers.flat()) {
     if (interval < first || interval >= first + INTERVALS) continue
     const id = `${store} ${load} ${interval}`
-    const total = totals.get(id) ?? { store, load, interval, admitted: 0, refused: 0, slowest: 0 }
+    const total = totals.get(id) ?? { store, load, interval, allowed: 0, rejected: 0, slowest: 0 }
     totals.set(id, {
       ...total,
-      admitted: total.admitted + admitted,
-      refused: total.refused + refused,
+      allowed: total.allowed + allowed,
+      rejected: total.rejected + rejected,
       slowest: Math.max(total.slowest, slowest),
     })
   }
@@ -92,19 +92,19 @@ describe.each(STORES)('four processes over %s', (store) => {
     if (!meetings.has(store)) return context.skip('it is not installed')
     expect(of('over')).toHaveLength(INTERVALS)
     for (const count of of('over')) {
-      const { admitted, refused } = count
-      expect(admitted).toBeGreaterThanOrEqual(LIMIT * 0.98)
-      expect(admitted, JSON.stringify(count)).toBeLessThanOrEqual(LIMIT * (1 + most(count)))
-      expect(refused).toBeGreaterThan(2 * LIMIT)
+      const { allowed, rejected } = count
+      expect(allowed).toBeGreaterThanOrEqual(LIMIT * 0.98)
+      expect(allowed, JSON.stringify(count)).toBeLessThanOrEqual(LIMIT * (1 + most(count)))
+      expect(rejected).toBeGreaterThan(2 * LIMIT)
     }
   })
 
-  test('refuse nobody at nine tenths of it', (context) => {
+  test('reject nobody at nine tenths of it', (context) => {
     if (!meetings.has(store)) return context.skip('it is not installed')
     expect(of('under')).toHaveLength(INTERVALS)
-    for (const { admitted, refused } of of('under')) {
-      expect(refused).toBe(0)
-      expect(admitted).toBeGreaterThan(LIMIT / 2)
+    for (const { allowed, rejected } of of('under')) {
+      expect(rejected).toBe(0)
+      expect(allowed).toBeGreaterThan(LIMIT / 2)
     }
   })
 })

@@ -1,4 +1,4 @@
-// A process of its own with a throttler for each store; tells its parent what it admitted and refused in each interval.
+// A process of its own with a throttler for each store; tells its parent what it allowed and rejected in each interval.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createThrottler, type Throttler } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
@@ -23,8 +23,8 @@ export interface Count {
   readonly load: string
   /** Number of the interval, since the epoch. */
   readonly interval: number
-  admitted: number
-  refused: number
+  allowed: number
+  rejected: number
   /** Milliseconds that the slowest exchange took. */
   slowest: number
 }
@@ -50,12 +50,12 @@ async function send(task: Task, store: string, throttler: Throttler, load: strin
     for (; next <= now; next += gap) {
       const number = Math.floor(Date.now() / interval)
       let count = counts.get(number)
-      if (count === undefined) counts.set(number, (count = { store, load, interval: number, admitted: 0, refused: 0, slowest: 0 }))
-      if (throttler.check(load).allowed) count.admitted++
-      else count.refused++
+      if (count === undefined) counts.set(number, (count = { store, load, interval: number, allowed: 0, rejected: 0, slowest: 0 }))
+      if (throttler.check(load).allowed) count.allowed++
+      else count.rejected++
     }
     const running = counts.get(Math.floor(now / interval))
-    if (running !== undefined) running.slowest = Math.max(running.slowest, snapshot(throttler).sync.lastDuration)
+    if (running !== undefined) running.slowest = Math.max(running.slowest, snapshot(throttler).sync.lastDurationMs)
     await sleep(BATCH)
   }
   return [...counts.values()]

@@ -75,7 +75,7 @@ describe('attacks on an idle key', () => {
     expect(result.measured.map(({ index }) => index)).toEqual(measured)
     const last = result.measured.filter(({ index }) => index % 4 === 2)
     for (const { requests } of last) expect(requests).toBeGreaterThan(50)
-    expect(worstOfAttacks([result], ({ admitted }) => admitted)).toHaveLength(3)
+    expect(worstOfAttacks([result], ({ allowed }) => allowed)).toHaveLength(3)
     // All requests but the few that straddle a boundary are in a measured interval: the rest is idle.
     expect(result.requests).toBe(result.allRequests)
   })

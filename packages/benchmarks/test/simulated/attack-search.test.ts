@@ -1,6 +1,6 @@
 import { SeededRandom } from '@weir/testing'
 import { describe, expect, it } from 'vitest'
-import { mostAdmitted } from '../../src/accuracy/attack/bound.ts'
+import { mostAllowed } from '../../src/accuracy/attack/bound.ts'
 import { changed, randomSchedule, scenarioOf } from '../../src/accuracy/attack/schedule.ts'
 import { type Attempt, attempt, beats, reached, search, TARGETS } from '../../src/accuracy/attack/search.ts'
 
@@ -19,7 +19,7 @@ async function attacks(seed: number, climbs: readonly number[], steps: number): 
   return seen
 }
 
-describe('attacks on what the documentation says is admitted at most', () => {
+describe('attacks on what the documentation says is allowed at most', () => {
   it('do not beat it', async () => {
     const seen = await attacks(
       7,
@@ -41,9 +41,9 @@ describe('attacks on what the documentation says is admitted at most', () => {
       ],
     }
     const { bound } = scenarioOf(held, target)
-    expect((await attempt(target, 'slow', held)).admitted).toBeGreaterThan(target.limit + bound.peak)
+    expect((await attempt(target, 'slow', held)).allowed).toBeGreaterThan(target.limit + bound.peak)
     const late = { seed: 1, volleys: [{ at: 1, width: 0.0005, requests: 3_000, cost: 1, first: 0, nodes: 12 }] }
-    expect((await attempt(target, 'volleys', late)).admitted).toBeGreaterThan(mostAdmitted({ ...bound, peak: 0 }))
+    expect((await attempt(target, 'volleys', late)).allowed).toBeGreaterThan(mostAllowed({ ...bound, peak: 0 }))
   })
 
   it('are repeated by their seed, and climb', async () => {
@@ -70,8 +70,8 @@ describe('attacks on what the documentation says is admitted at most', () => {
     if (target === undefined) throw new Error('no target')
     const volley = { at: 0.5, width: 0, requests: 1_000, cost: 1, first: 0, nodes: target.nodes }
     const one = await attempt(target, 'volleys', { seed: 1, volleys: [volley] })
-    expect(one.admitted).toBe(target.limit * target.nodes)
-    expect([beats(one), beats({ ...one, admitted: one.admitted + 1 })]).toEqual([false, true])
+    expect(one.allowed).toBe(target.limit * target.nodes)
+    expect([beats(one), beats({ ...one, allowed: one.allowed + 1 })]).toEqual([false, true])
     expect(reached(one)).toBeCloseTo(1)
   })
 })

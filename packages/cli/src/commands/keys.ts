@@ -24,19 +24,19 @@ const LONGEST_BLOCK = 31_536_000_000
 /** Adds `weir block`, `unblock`, `reset` and `usage`. */
 export function addKeys(program: Command, out: Output): void {
   ofKey(program.command('block'))
-    .summary('refuse a key at all nodes for a time')
-    .description('Refuses a key at all nodes for a time, whatever it has used; replaces a block that is there.')
+    .summary('reject a key at all nodes for a time')
+    .description('Rejects a key at all nodes for a time, whatever it has used; replaces a block that is there.')
     .requiredOption('--for <duration>', 'how long, such as 10m', positive)
     .action(async (key: string, options: KeyOptions & { readonly for: number }) => {
       await change(options, out, (throttler, choice) => throttler.block(key, options.for, choice))
-      done(`${safeText(key)} is blocked for ${duration(options.for)}.`, { key, blockedFor: options.for }, options, out)
+      done(`${safeText(key)} is blocked for ${duration(options.for)}.`, { key, blockedForMs: options.for }, options, out)
     })
   ofKey(program.command('unblock'))
     .summary('lift the block of a key at all nodes')
     .description('Lifts the block of a key at all nodes, also one that exceeding its limit started. Its counts stay.')
     .action(async (key: string, options: KeyOptions) => {
       await change(options, out, (throttler, choice) => throttler.unblock(key, choice))
-      done(`${safeText(key)} is not blocked any more.`, { key, blockedFor: 0 }, options, out)
+      done(`${safeText(key)} is not blocked any more.`, { key, blockedForMs: 0 }, options, out)
     })
   ofKey(program.command('reset'))
     .summary('begin the counts of a key anew at all nodes')
@@ -108,10 +108,10 @@ async function change(
   if (unknown.length > 0)
     out.note(`weir: No node at this store counts by the rule of ${unknown.join(', ')} now. Check --store, --namespace and --rules.`)
   let failure: string | undefined
-  throttler.on('sync-failed', ({ error }) => {
+  throttler.on('syncFailed', ({ error }) => {
     failure = error instanceof Error ? error.message : String(error)
   })
-  throttler.on('degraded', () => {})
+  throttler.on('storeDown', () => {})
   throttler.on('warning', ({ error }) => out.note(`weir: ${safeText(error.message, 1_000)}`))
   try {
     throttler.start()
@@ -151,13 +151,13 @@ function checkPolicy(policy: string, policies: readonly { readonly name?: string
 function showUsage(usages: readonly Usage[], out: Output): void {
   out.table(
     ['policy', 'key', '#used', '#of', '#left', '#back in', 'blocked'],
-    usages.map(({ policy, key, used, limit, remaining, resetAfter, blockedFor, manual }) => [
+    usages.map(({ policy, key, used, limit, remaining, resetAfterMs, blockedForMs: blockedFor, manual }) => [
       safeText(policy, 30),
       safeText(key),
       count(used),
       count(limit),
       count(remaining),
-      duration(resetAfter),
+      duration(resetAfterMs),
       blockedFor === 0 ? '' : `${duration(blockedFor)}${manual ? ', by hand' : ''}`,
     ]),
   )

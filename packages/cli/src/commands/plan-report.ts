@@ -5,7 +5,7 @@ import type { KeyCount } from '../replay/key-counts.ts'
 import type { SeriesPart } from '../replay/series.ts'
 import type { PolicyTally, Tally } from '../replay/tally.ts'
 
-/** What one policy did. Requests with `dryRun` count as refused where they would have been. */
+/** What one policy did. Requests with `dryRun` count as rejected where they would have been. */
 export interface PolicyReport {
   readonly name: string
   readonly limit: number
@@ -14,23 +14,23 @@ export interface PolicyReport {
   readonly algorithm: string
   readonly coordination: string
   readonly dryRun: boolean
-  /** Requests that it applied to, and those of them that it refused. */
+  /** Requests that it applied to, and those of them that it rejected. */
   readonly requests: number
-  readonly refused: number
-  /** Those that an exact central count would have refused. */
-  readonly exactRefused: number
-  /** Keys of which something was refused. */
-  readonly refusedKeys: number
-  /** Units admitted that an exact count refuses, and the other way round; and the most of one key in one interval, as a part of the limit. Of requests in flight those beyond the limit. */
+  readonly rejected: number
+  /** Those that an exact central count would have rejected. */
+  readonly exactRejected: number
+  /** Keys of which something was rejected. */
+  readonly rejectedKeys: number
+  /** Units allowed that an exact count rejects, and the other way round; and the most of one key in one interval, as a part of the limit. Of requests in flight those beyond the limit. */
   readonly overshoot: { readonly units: number; readonly missed: number; readonly worst: number }
-  /** Most refused first. */
+  /** Most rejected first. */
   readonly top: readonly Readonly<KeyCount>[]
-  /** When it refused: counts of stretches of `width` milliseconds. */
-  readonly refusals: { readonly width: number; readonly parts: readonly SeriesPart[] }
+  /** When it rejected: counts of stretches of `width` milliseconds. */
+  readonly rejections: { readonly width: number; readonly parts: readonly SeriesPart[] }
   /** Keys that a node holds at most, and whether there were more than it may hold. */
   readonly keysHeld: number
   readonly overflowing: boolean
-  /** Keys that were too many to be counted each: `top` and `refusedKeys` may lack something. */
+  /** Keys that were too many to be counted each: `top` and `rejectedKeys` may lack something. */
   readonly uncountedKeys: number
 }
 
@@ -41,13 +41,13 @@ export interface RulesReport {
   /** Requests to which some policy applied, and those to which none did. */
   readonly requests: number
   readonly uncounted: number
-  readonly admitted: number
-  readonly refused: number
-  readonly exactRefused: number
-  /** Requests admitted that an exact central count refuses, and the other way round. */
-  readonly admittedBeyond: number
-  readonly refusedEarly: number
-  /** All requests and refusals over time. */
+  readonly allowed: number
+  readonly rejected: number
+  readonly exactRejected: number
+  /** Requests allowed that an exact central count rejects, and the other way round. */
+  readonly allowedBeyond: number
+  readonly rejectedEarly: number
+  /** All requests and rejections over time. */
   readonly series: { readonly width: number; readonly parts: readonly SeriesPart[] }
   readonly policies: readonly PolicyReport[]
   /** What the nodes sent to the store. */
@@ -73,10 +73,10 @@ export interface PlanReport {
   readonly plan: RulesReport
   /** With `--against`: what the other rules did, and what changes. */
   readonly against?: RulesReport
-  readonly changes?: { readonly refusedNow: ChangeReport; readonly admittedNow: ChangeReport }
+  readonly changes?: { readonly rejectedNow: ChangeReport; readonly allowedNow: ChangeReport }
 }
 
-/** Requests that only one of two documents refuses. */
+/** Requests that only one of two documents rejects. */
 export interface ChangeReport {
   readonly requests: number
   readonly keys: number
@@ -95,18 +95,18 @@ export interface Replayed {
 
 /** @param top keys of each policy that are listed */
 export function rulesReport({ rules, version, tally, usage, bytesPerKey, notes }: Replayed, top: number): RulesReport {
-  const { requests, uncounted, admitted, refused, exactRefused, admittedBeyond, refusedEarly, series } = tally
+  const { requests, uncounted, allowed, rejected, exactRejected, allowedBeyond, rejectedEarly, series } = tally
   const most = Math.max(0, ...usage.keys.map(({ held }) => held))
   return {
     rules,
     version,
     requests,
     uncounted,
-    admitted,
-    refused,
-    exactRefused,
-    admittedBeyond,
-    refusedEarly,
+    allowed,
+    rejected,
+    exactRejected,
+    allowedBeyond,
+    rejectedEarly,
     series: { width: series.width, parts: series.parts },
     policies: tally.policies.map((one, place) => policyReport(one, usage.keys[place], top)),
     store: {
@@ -121,7 +121,7 @@ export function rulesReport({ rules, version, tally, usage, bytesPerKey, notes }
 }
 
 function policyReport(tally: PolicyTally, keys: ClusterUsage['keys'][number] | undefined, top: number): PolicyReport {
-  const { policy, balance, refusals } = tally
+  const { policy, balance, rejections } = tally
   return {
     name: policy.name,
     limit: policy.limit,
@@ -130,19 +130,19 @@ function policyReport(tally: PolicyTally, keys: ClusterUsage['keys'][number] | u
     coordination: policy.coordination,
     dryRun: policy.dryRun,
     requests: tally.requests,
-    refused: tally.refused,
-    exactRefused: tally.exactRefused,
-    refusedKeys: tally.keys.refusedKeys,
+    rejected: tally.rejected,
+    exactRejected: tally.exactRejected,
+    rejectedKeys: tally.keys.rejectedKeys,
     overshoot: { units: balance.beyond, missed: balance.missed, worst: balance.worst },
     top: tally.keys.top(top),
-    refusals: { width: refusals.width, parts: refusals.parts },
+    rejections: { width: rejections.width, parts: rejections.parts },
     keysHeld: keys?.held ?? 0,
     overflowing: keys?.overflowing === true,
     uncountedKeys: tally.keys.dropped,
   }
 }
 
-export function changesReport({ refused, admitted }: Comparison, top: number): NonNullable<PlanReport['changes']> {
+export function changesReport({ rejected, allowed }: Comparison, top: number): NonNullable<PlanReport['changes']> {
   const one = (side: OneSided): ChangeReport => ({ requests: side.requests, keys: side.keys, top: side.top(top) })
-  return { refusedNow: one(refused), admittedNow: one(admitted) }
+  return { rejectedNow: one(rejected), allowedNow: one(allowed) }
 }

@@ -18,8 +18,8 @@ export function showPlan(report: PlanReport, out: Output): void {
   if (changes === undefined) return
   out.line()
   out.line(bold('What changes'))
-  showChange('refused now, and not before', changes.refusedNow, out)
-  showChange('admitted now, and refused before', changes.admittedNow, out)
+  showChange('rejected now, and not before', changes.rejectedNow, out)
+  showChange('allowed now, and rejected before', changes.allowedNow, out)
 }
 
 function showLog(log: LogSummary, out: Output): void {
@@ -40,21 +40,21 @@ function showLog(log: LogSummary, out: Output): void {
 
 function showRules(report: RulesReport, out: Output): void {
   const { bold, red, green, dim, yellow } = out.colors
-  const { requests, refused, uncounted, series, store, memory } = report
+  const { requests, rejected, uncounted, series, store, memory } = report
   out.line()
-  const paint = refused > 0 ? red : green
-  const share = `${paint(count(refused))} of ${plural(requests, 'request')} refused (${percent(refused, requests)})`
+  const paint = rejected > 0 ? red : green
+  const share = `${paint(count(rejected))} of ${plural(requests, 'request')} rejected (${percent(rejected, requests)})`
   out.line(`${bold(safeText(report.rules))}, version ${report.version}: ${share}`)
   for (const note of report.notes) out.line(yellow(safeText(note, 400)))
   out.table(
-    ['policy', 'rule', '#requests', '#refused', '#of keys', '#exact', '#too many', '#worst'],
+    ['policy', 'rule', '#requests', '#rejected', '#of keys', '#exact', '#too many', '#worst'],
     report.policies.map((policy) => [
       safeText(policy.name, 30),
       ruleOf(policy),
       count(policy.requests),
-      count(policy.refused),
-      count(policy.refusedKeys),
-      count(policy.exactRefused),
+      count(policy.rejected),
+      count(policy.rejectedKeys),
+      count(policy.exactRejected),
       count(policy.overshoot.units),
       percent(policy.overshoot.worst, 1),
     ]),
@@ -68,7 +68,7 @@ function showRules(report: RulesReport, out: Output): void {
     out,
   )
   for (const policy of report.policies) {
-    if (policy.refused > 0) {
+    if (policy.rejected > 0) {
       chart(safeText(policy.name, 10), along(policy, series), series, width, out)
       showKeys(policy, out)
     }
@@ -91,13 +91,13 @@ function ruleOf({ limit, interval, algorithm, coordination, dryRun }: PolicyRepo
   return `${count(limit)} ${over}, ${algorithm}, ${coordination}${dryRun ? ', dry run' : ''}`
 }
 
-/** What a policy refused, in the parts of all requests. */
-function along({ refusals }: PolicyReport, { width, parts }: RulesReport['series']): readonly number[] {
+/** What a policy rejected, in the parts of all requests. */
+function along({ rejections }: PolicyReport, { width, parts }: RulesReport['series']): readonly number[] {
   const sums = parts.map(() => 0)
   const first = parts[0]?.from ?? 0
-  for (const { from, refused } of refusals.parts) {
+  for (const { from, rejected } of rejections.parts) {
     const at = Math.min(sums.length - 1, Math.max(0, Math.floor((from - first) / width)))
-    sums[at] = (sums[at] ?? 0) + refused
+    sums[at] = (sums[at] ?? 0) + rejected
   }
   return sums
 }
@@ -117,12 +117,12 @@ function chart(
   out.line(dim(`${' '.repeat(12)}at most ${count(most)} in ${duration(part * together)}`))
 }
 
-function showKeys({ top, refusedKeys, uncountedKeys }: PolicyReport, out: Output): void {
+function showKeys({ top, rejectedKeys, uncountedKeys }: PolicyReport, out: Output): void {
   out.table(
-    ['key', '#requests', '#refused', '#exact'],
-    top.map(({ key, requests, refused, exactRefused }) => [safeText(key), count(requests), count(refused), count(exactRefused)]),
+    ['key', '#requests', '#rejected', '#exact'],
+    top.map(({ key, requests, rejected, exactRejected }) => [safeText(key), count(requests), count(rejected), count(exactRejected)]),
   )
-  const more = refusedKeys - top.length
+  const more = rejectedKeys - top.length
   const { dim } = out.colors
   if (more > 0) out.line(dim(`and ${plural(more, 'further key')}; --top lists more`))
   if (uncountedKeys > 0) out.line(dim(`there were too many keys to count each: counts of some may be too low`))

@@ -8,7 +8,7 @@ import { bytesPerKey } from '../replay/memory.ts'
 import { Replay } from '../replay/replay.ts'
 import { logFunctions, type StoodIn } from '../rules/log-functions.ts'
 import { checkText, pathOf, textIn } from '../rules/read-rules.ts'
-import { FINE, REFUSED, WRONG_USE } from '../terminal/exit-codes.ts'
+import { FINE, REJECTED, WRONG_USE } from '../terminal/exit-codes.ts'
 import type { Output } from '../terminal/output.ts'
 import { Progress } from '../terminal/progress.ts'
 import { count, safeText } from '../terminal/text.ts'
@@ -32,7 +32,7 @@ interface PlanOptions {
   readonly json?: true
 }
 
-const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'leases', 'central', 'local']
+const COORDINATIONS: readonly Coordination[] = ['background', 'periodic', 'leased', 'central', 'local']
 /** A minute: a longer way is none. */
 const LONGEST_ROUND_TRIP = 60_000
 
@@ -40,9 +40,9 @@ const LONGEST_ROUND_TRIP = 60_000
 export function addPlan(program: Command, out: Output, end: (code: number) => void): void {
   program
     .command('plan')
-    .summary('replay access logs against rules: who would have been refused?')
+    .summary('replay access logs against rules: who would have been rejected?')
     .description(
-      'Replays access logs against rules, by the code that ships, with several nodes in virtual time; says who would have been refused, how often, when and by which policy.',
+      'Replays access logs against rules, by the code that ships, with several nodes in virtual time; says who would have been rejected, how often, when and by which policy.',
     )
     .argument('<logs...>', 'access logs in the Common or Combined Log Format or as JSON lines, plain or gzip; - for the standard input')
     .requiredOption('--rules <file>', 'the rules, in YAML or JSON')
@@ -71,7 +71,7 @@ export function addPlan(program: Command, out: Output, end: (code: number) => vo
       if (options.json === true) out.json(report)
       else showPlan(report, out)
       const { changes } = report
-      end(changes !== undefined && changes.refusedNow.requests + changes.admittedNow.requests > 0 ? REFUSED : FINE)
+      end(changes !== undefined && changes.rejectedNow.requests + changes.allowedNow.requests > 0 ? REJECTED : FINE)
       const missing = missingIn(report.log)
       if (missing.length > 0) end(WRONG_USE)
       for (const text of missing) out.note(`weir: ${safeText(text, 1_000)}`)

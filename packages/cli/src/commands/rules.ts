@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { differencesOf } from '../rules/differences.ts'
 import { asVersion, type Document, documentIn, documentOf } from '../rules/document.ts'
 import { type OpenSource, openSource, SOURCES, type SourceOptions } from '../rules/sources.ts'
-import { REFUSED } from '../terminal/exit-codes.ts'
+import { REJECTED } from '../terminal/exit-codes.ts'
 import type { Output } from '../terminal/output.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 import { wholeNumber } from './options.ts'
@@ -54,7 +54,7 @@ export function addRules(program: Command, out: Output, end: End): void {
         )
         showDifferences(differences, out)
       }
-      if (differences.length > 0) end(REFUSED)
+      if (differences.length > 0) end(REJECTED)
     })
   withSource(program.command('push'))
     .summary('put rules into a source, for all nodes that follow it')
@@ -65,8 +65,8 @@ export function addRules(program: Command, out: Output, end: End): void {
     .option('--json', 'write the result as JSON')
     .action(async (file: string, options: SourceOptions & Shown) => {
       const document = await documentIn(file)
-      const refusal = await using(options, (source) => push(document, source))
-      told(refusal, versionReport(document.rules), options, out, end)
+      const rejection = await using(options, (source) => push(document, source))
+      told(rejection, versionReport(document.rules), options, out, end)
     })
   withSource(program.command('log'))
     .summary('list the versions that a source has held')
@@ -87,8 +87,8 @@ export function addRules(program: Command, out: Output, end: End): void {
     .option('--why <text>', 'the reason, for the log')
     .option('--json', 'write the result as JSON')
     .action(async (version: number | undefined, options: SourceOptions & Shown & ByAndWhy) => {
-      const { refusal, document } = await using(options, (source) => rollBack(source, version, options))
-      told(refusal, versionReport(document.rules), options, out, end)
+      const { rejection, document } = await using(options, (source) => rollBack(source, version, options))
+      told(rejection, versionReport(document.rules), options, out, end)
     })
 }
 
@@ -99,11 +99,11 @@ function withSource(command: Command): Command {
     .option('--name <text>', 'tells several documents in Redis or etcd apart', 'default')
 }
 
-function told(refusal: string | undefined, report: VersionReport, { json }: Shown, out: Output, end: End): void {
-  if (refusal !== undefined) end(REFUSED)
-  if (json === true) out.json({ pushed: refusal === undefined, ...(refusal === undefined ? {} : { why: refusal }), rules: report })
-  else if (refusal === undefined) out.line(`It holds ${versionText(report)} now.`)
-  else out.note(`weir: ${refusal}`)
+function told(rejection: string | undefined, report: VersionReport, { json }: Shown, out: Output, end: End): void {
+  if (rejection !== undefined) end(REJECTED)
+  if (json === true) out.json({ pushed: rejection === undefined, ...(rejection === undefined ? {} : { why: rejection }), rules: report })
+  else if (rejection === undefined) out.line(`It holds ${versionText(report)} now.`)
+  else out.note(`weir: ${rejection}`)
 }
 
 async function using<T>(options: SourceOptions, run: (source: OpenSource) => Promise<T>): Promise<T> {
@@ -178,7 +178,7 @@ async function rollBack(
   source: OpenSource,
   version: number | undefined,
   { by, why }: ByAndWhy,
-): Promise<{ readonly refusal: string | undefined; readonly document: Document }> {
+): Promise<{ readonly rejection: string | undefined; readonly document: Document }> {
   if (source.history === undefined) throw new UsageError(`${source.name} keeps no older versions.`)
   const before = await source.read()
   const versions = await versionsAt(source, MOST_VERSIONS)
@@ -197,5 +197,5 @@ async function rollBack(
   }
   const next = Math.max(newest.rules.version, heldVersion(before) ?? 0) + 1
   const document = documentOf(asVersion(old.text, next, change))
-  return { refusal: await replace(source, before, document.text), document }
+  return { rejection: await replace(source, before, document.text), document }
 }

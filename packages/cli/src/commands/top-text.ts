@@ -12,14 +12,14 @@ export function topText({ live, nodes, hot, blocked }: ClusterView, most: number
   if (nodes.length > 0) {
     lines.push(
       out.tableText(
-        ['node', 'state', '#admitted', '#refused', '#keys', '#round trip', '#told'],
+        ['node', 'state', '#allowed', '#rejected', '#keys', '#round trip', '#told'],
         nodes
           .slice(0, most)
-          .map(({ label, state, requests, policies, roundTrip, age }) => [
+          .map(({ label, state, requests, policies, roundTripMs: roundTrip, age }) => [
             safeText(label, 40),
             state === 'synced' ? state : yellow(safeText(state, 20)),
-            count(requests.admitted),
-            count(requests.refused),
+            count(requests.allowed),
+            count(requests.rejected),
             count(policies.reduce((sum, { keys }) => sum + keys, 0)),
             duration(roundTrip),
             `${duration(age)} ago`,

@@ -6,7 +6,7 @@ interface Units {
 }
 
 /**
- * Holds the units that a cluster admits of each key and interval against those that an exact central count admits of the same requests.
+ * Holds the units that a cluster allows of each key and interval against those that an exact central count allows of the same requests.
  * Keeps the running interval only. Intervals are those of the epoch, or of the policy's calendar, whatever the algorithm.
  */
 export class Balance {
@@ -14,9 +14,9 @@ export class Balance {
   readonly #most: number
   #keys = new Map<string, Units>()
   #end = Number.NEGATIVE_INFINITY
-  /** Units admitted that the exact count refuses. */
+  /** Units allowed that the exact count rejects. */
   beyond = 0
-  /** Units refused that the exact count admits. */
+  /** Units rejected that the exact count allows. */
   missed = 0
   /** The most units beyond it, of one key in one interval, as a part of the limit. */
   worst = 0

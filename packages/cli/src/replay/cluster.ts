@@ -106,7 +106,7 @@ export class ReplayCluster {
       if (!shared) this.crowded ??= policy
     })
     // Nothing of a replay fails; a listener keeps the process from being warned.
-    guard.throttler.on('degraded', () => {})
+    guard.throttler.on('storeDown', () => {})
     return guard
   }
 
@@ -153,7 +153,7 @@ export class ReplayCluster {
     return this.#ask(this.#guards[length === 1 ? 0 : this.#random.below(length)] as Guard<LogRecord, never[]>, record)
   }
 
-  /** The same request where each node knew at once what all others admit. */
+  /** The same request where each node knew at once what all others allow. */
   decideExactly(record: LogRecord): Asked {
     return this.#ask(this.#exact as Guard<LogRecord, never[]>, record)
   }
@@ -194,7 +194,7 @@ export class ReplayCluster {
 /** The policies that an override is of: those of all plans, where it names the whole. */
 function namesOf(policy: string, policies: readonly LogPolicy[]): readonly string[] {
   const whole = policies.find(({ name = 'default' }) => name === policy)
-  return whole !== undefined && 'limits' in whole ? Object.keys(whole.limits).map((plan) => `${policy}:${plan}`) : [policy]
+  return whole !== undefined && 'plans' in whole ? Object.keys(whole.plans).map((plan) => `${policy}:${plan}`) : [policy]
 }
 
 /** Whether it limits requests in flight. */
@@ -204,15 +204,15 @@ export function hasSlots({ algorithm }: LogPolicy): boolean {
 
 /** A policy as one process alone decides by it. */
 export function locally(policy: LogPolicy): LogPolicy {
-  const { deadline: _, ...rest } = policy as Extract<LogPolicy, { readonly deadline?: unknown }>
+  const { storeTimeout: _, ...rest } = policy as Extract<LogPolicy, { readonly storeTimeout?: unknown }>
   return { ...rest, coordination: 'local' } as LogPolicy
 }
 
 /** A policy under another coordination. */
 export function coordinated(policy: LogPolicy, coordination: Coordination): LogPolicy {
   // Slots are kept in one process, or taken ahead; of other ways they know nothing.
-  if (hasSlots(policy) && coordination !== 'local' && coordination !== 'leases') return policy
-  const { deadline, ...rest } = policy as Extract<LogPolicy, { readonly deadline?: unknown }>
-  const waits = coordination === 'central' || coordination === 'leases'
-  return { ...rest, coordination, ...(waits && deadline !== undefined && { deadline }) } as LogPolicy
+  if (hasSlots(policy) && coordination !== 'local' && coordination !== 'leased') return policy
+  const { storeTimeout, ...rest } = policy as Extract<LogPolicy, { readonly storeTimeout?: unknown }>
+  const waits = coordination === 'central' || coordination === 'leased'
+  return { ...rest, coordination, ...(waits && storeTimeout !== undefined && { storeTimeout }) } as LogPolicy
 }

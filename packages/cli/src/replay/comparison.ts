@@ -5,7 +5,7 @@ import { Series } from './series.ts'
 
 /** A key whose requests the two sets of rules treat in different ways. */
 export interface ChangedKey {
-  /** That refuses it. */
+  /** That rejects it. */
   readonly policy: string
   readonly key: string
   requests: number
@@ -14,7 +14,7 @@ export interface ChangedKey {
 /** Keys that are told apart at most. */
 const MOST_KEYS = 50_000
 
-/** Requests that one of two sets of rules refuses, and the other admits. */
+/** Requests that one of two sets of rules rejects, and the other allows. */
 export class OneSided {
   requests = 0
   readonly series: Series = new Series()
@@ -42,10 +42,10 @@ export class OneSided {
 
 /** Puts what new rules decide beside what others do, request by request. */
 export class Comparison {
-  /** Refused by the new rules only. */
-  readonly refused: OneSided = new OneSided()
-  /** Refused by the others only. */
-  readonly admitted: OneSided = new OneSided()
+  /** Rejected by the new rules only. */
+  readonly rejected: OneSided = new OneSided()
+  /** Rejected by the others only. */
+  readonly allowed: OneSided = new OneSided()
   /** Requests of which one decision is there, until the other is. */
   readonly #waiting = new Map<LogRecord, { readonly mine: boolean; readonly decision: Decision | undefined }>()
 
@@ -58,9 +58,9 @@ export class Comparison {
     }
     this.#waiting.delete(record)
     const [now, before] = mine ? [decision, other.decision] : [other.decision, decision]
-    const [refusedNow, refusedBefore] = [now?.allowed === false, before?.allowed === false]
-    if (refusedNow === refusedBefore) return
-    if (refusedNow) this.refused.add(record, now as Decision)
-    else this.admitted.add(record, before as Decision)
+    const [rejectedNow, rejectedBefore] = [now?.allowed === false, before?.allowed === false]
+    if (rejectedNow === rejectedBefore) return
+    if (rejectedNow) this.rejected.add(record, now as Decision)
+    else this.allowed.add(record, before as Decision)
   }
 }

@@ -1,11 +1,11 @@
-/** Holds the requests in flight that a cluster admits of each key against their limit. */
+/** Holds the requests in flight that a cluster allows of each key against their limit. */
 export class InFlight {
   readonly #limit: number
   readonly #most: number
   readonly #held = new Map<string, number>()
-  #admitted = 0
+  #allowed = 0
   #exact = 0
-  /** Units admitted while as many as may be were in flight. */
+  /** Units allowed while as many as may be were in flight. */
   beyond = 0
   /** The most units beyond the limit, of one key at one moment, as a part of the limit. */
   worst = 0
@@ -16,9 +16,9 @@ export class InFlight {
     this.#most = most
   }
 
-  /** Units refused that an exact count admits, on balance. */
+  /** Units rejected that an exact count allows, on balance. */
   get missed(): number {
-    return Math.max(0, this.#exact - this.#admitted)
+    return Math.max(0, this.#exact - this.#allowed)
   }
 
   add(key: string, _time: number, units: number, by: 'cluster' | 'exact'): void {
@@ -26,7 +26,7 @@ export class InFlight {
       this.#exact += units
       return
     }
-    this.#admitted += units
+    this.#allowed += units
     const before = this.#held.get(key)
     if (before === undefined && this.#held.size >= this.#most) return
     const held = (before ?? 0) + units

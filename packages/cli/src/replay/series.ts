@@ -6,7 +6,7 @@ export interface SeriesPart {
   /** Milliseconds since the epoch. */
   readonly from: number
   readonly requests: number
-  readonly refused: number
+  readonly rejected: number
 }
 
 /** Counts over time, in a bounded number of parts of one length, whatever time they are of. */
@@ -15,10 +15,10 @@ export class Series {
   width = 1_000
   #from: number | undefined
   #requests: number[] = []
-  #refused: number[] = []
+  #rejected: number[] = []
 
   /** @param time milliseconds since the epoch; not much earlier than those before */
-  add(time: number, refused: boolean): void {
+  add(time: number, rejected: boolean): void {
     this.#from ??= Math.floor(time / this.width) * this.width
     let part = Math.max(0, Math.floor((time - this.#from) / this.width))
     while (part >= MOST_PARTS) {
@@ -26,7 +26,7 @@ export class Series {
       part = Math.max(0, Math.floor((time - this.#from) / this.width))
     }
     this.#requests[part] = (this.#requests[part] ?? 0) + 1
-    if (refused) this.#refused[part] = (this.#refused[part] ?? 0) + 1
+    if (rejected) this.#rejected[part] = (this.#rejected[part] ?? 0) + 1
   }
 
   /** From the first part to the last in which anything came. */
@@ -34,7 +34,7 @@ export class Series {
     return Array.from(this.#requests, (requests = 0, part) => ({
       from: (this.#from ?? 0) + part * this.width,
       requests,
-      refused: this.#refused[part] ?? 0,
+      rejected: this.#rejected[part] ?? 0,
     }))
   }
 
@@ -45,7 +45,7 @@ export class Series {
     const shift = from === this.#from ? 0 : 1
     this.#from = from
     this.#requests = halved(this.#requests, shift)
-    this.#refused = halved(this.#refused, shift)
+    this.#rejected = halved(this.#rejected, shift)
   }
 }
 

@@ -11,11 +11,11 @@ export class PolicyTally {
   readonly balance: Balance | InFlight
   /** Requests that it applied to. */
   requests = 0
-  /** Those of them that it refused, or with `dryRun` would have. */
-  refused = 0
+  /** Those of them that it rejected, or with `dryRun` would have. */
+  rejected = 0
   /** As an exact central count. */
-  exactRefused = 0
-  readonly refusals: Series = new Series()
+  exactRejected = 0
+  readonly rejections: Series = new Series()
 
   constructor(policy: Policy, maxKeys: number) {
     this.policy = policy
@@ -27,13 +27,13 @@ export class PolicyTally {
 export class Tally {
   /** Requests to which some policy applied. */
   requests = 0
-  admitted = 0
-  refused = 0
-  /** Refused by an exact central count. */
-  exactRefused = 0
-  /** Admitted, but refused by the exact count; and the other way round. */
-  admittedBeyond = 0
-  refusedEarly = 0
+  allowed = 0
+  rejected = 0
+  /** Rejected by an exact central count. */
+  exactRejected = 0
+  /** Allowed, but rejected by the exact count; and the other way round. */
+  allowedBeyond = 0
+  rejectedEarly = 0
   /** Requests to which no policy applies. */
   uncounted = 0
   readonly series: Series = new Series()
@@ -59,18 +59,18 @@ export class Tally {
     }
     const { allowed } = decision
     this.requests++
-    if (allowed) this.admitted++
-    else this.refused++
+    if (allowed) this.allowed++
+    else this.rejected++
     if (exact?.allowed === false) {
-      this.exactRefused++
-      if (allowed) this.admittedBeyond++
-    } else if (!allowed) this.refusedEarly++
+      this.exactRejected++
+      if (allowed) this.allowedBeyond++
+    } else if (!allowed) this.rejectedEarly++
     this.series.add(arrived, !allowed)
     this.#count(decision, arrived, now, false)
     if (exact !== undefined) this.#count(exact, arrived, now, true)
   }
 
-  /** Requests that hold slots have ended, as the cluster or as the exact count admitted them. */
+  /** Requests that hold slots have ended, as the cluster or as the exact count allowed them. */
   release({ parts }: Decision, exact: boolean): void {
     for (const { policy, key, cost } of parts) {
       const balance = this.#byPolicy.get(policy?.name ?? '')?.balance
@@ -89,20 +89,20 @@ export class Tally {
       const { policy, key, allowed, dryRun, cost } = parts[i] as Decision
       const tally = this.#byPolicy.get(policy?.name ?? '')
       if (tally === undefined) continue
-      const refused = !allowed || dryRun
+      const rejected = !allowed || dryRun
       const count = tally.keys.of(key)
       if (exact) {
-        if (refused) {
-          tally.exactRefused++
-          count.exactRefused++
+        if (rejected) {
+          tally.exactRejected++
+          count.exactRejected++
         }
       } else {
         tally.requests++
         count.requests++
-        if (refused) {
-          tally.refused++
-          count.refused++
-          tally.refusals.add(arrived, true)
+        if (rejected) {
+          tally.rejected++
+          count.rejected++
+          tally.rejections.add(arrived, true)
         }
       }
       if (cost > 0) tally.balance.add(key, now, cost, exact ? 'exact' : 'cluster')

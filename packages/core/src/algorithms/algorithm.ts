@@ -6,17 +6,17 @@ import type { Step } from './step.ts'
 /**
  * Where a policy's counts are kept and who decides.
  * - `'local'`: in this process alone.
- * - `'background'`: at each node, exchanged as needed. A request is refused when the limit is known to be exceeded.
- * - `'spans'`: at each node, exchanged at the ends of spans only, as the basic algorithm was published.
- * - `'leases'`: each node takes a part of a key's quota ahead; requests that find none wait for the store. Never more than the limit.
+ * - `'background'`: at each node, exchanged as needed. A request is rejected when the limit is known to be exceeded.
+ * - `'periodic'`: at each node, exchanged at the ends of spans only, as the basic algorithm was published.
+ * - `'leased'`: each node takes a part of a key's quota ahead; requests that find none wait for the store. Never more than the limit.
  * - `'central'`: at the store, which is asked about each request.
  */
-export type Coordination = 'local' | 'background' | 'spans' | 'leases' | 'central'
+export type Coordination = 'local' | 'background' | 'periodic' | 'leased' | 'central'
 
 /** What is special about units that a request holds until it ends, in place of an interval. It brings all that only they need. */
 export interface Slots {
   /** Milliseconds after which one that was not released is freed. */
-  readonly lease: number
+  readonly maxDuration: number
   /** Until when a request keeps it: its handler has ended and its response too, or its response alone. */
   readonly releaseOn: 'handler' | 'response'
   /** What `RateLimit-Policy` calls them. */
@@ -38,15 +38,15 @@ export interface AnyAlgorithm {
   /** Part of a policy's id in the store: counts that were kept under another id are of no use. */
   readonly id: string
   /** Parts that the counts of an interval are kept in; a policy's interval must have room for them. Default 1. */
-  readonly buckets?: number
+  readonly subWindows?: number
   /** Whether its intervals may be those of a calendar. */
   readonly calendar?: true
   /** Numbers that a local meter keeps for each key, at least 1. Default 5. */
   readonly fields?: number
   readonly local?: (site: SharedSite, exchange: Exchange) => Meter
   readonly background?: SharedForm
-  readonly spans?: SharedForm
-  readonly leases?: SharedForm
+  readonly periodic?: SharedForm
+  readonly leased?: SharedForm
   /**
    * Units that a key has which was not used for long, and so the most that a request may take.
    *
@@ -80,7 +80,7 @@ export interface AnyAlgorithm {
 
 /**
  * A way to limit, chosen by importing it: a frozen value without state. It makes a meter for each policy, by the policy's
- * coordination; one that it can't make is absent, and a policy that asks for it is refused.
+ * coordination; one that it can't make is absent, and a policy that asks for it is rejected.
  */
 export interface Algorithm extends AnyAlgorithm {
   readonly slots?: undefined

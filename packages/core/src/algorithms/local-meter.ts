@@ -1,14 +1,14 @@
 import { BLOCKED } from '../keys/key-table.ts'
 import { LOCAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
-import { type Meter, type MeterSite, type Refusal, UNDECIDED } from './meter.ts'
+import { type Meter, type MeterSite, type Rejection, UNDECIDED } from './meter.ts'
 import { RoomSearch } from './room-search.ts'
 
 /** Slots that one step of a walk looks at, so that a step takes about a millisecond. */
 export const SWEEP_STEP = 20_000
 
 /**
- * Counts the keys of one policy in this process: the base of an algorithm of your own. It knows blocks, cooldowns, refusals and
+ * Counts the keys of one policy in this process: the base of an algorithm of your own. It knows blocks, cooldowns, rejections and
  * keys that fall idle; an algorithm extends it by how it counts, in four methods.
  *
  * A key's numbers are `this.fields[slot * n]` to `this.fields[slot * n + n - 1]`, with n the algorithm's `fields`; those of a new
@@ -18,7 +18,7 @@ export const SWEEP_STEP = 20_000
  * @example
  * // At least a second between two requests. One number per key: when the next one may come.
  * class Spaced extends LocalMeter {
- *   protected allows(slot, cost, limit, now) { return now >= this.fields[slot] }
+ *   protected hasCapacity(slot, cost, limit, now) { return now >= this.fields[slot] }
  *   protected count(slot, cost, limit, now) { this.fields[slot] = now + 1000 }
  *   protected left(slot, limit, now) { return now >= this.fields[slot] ? limit : 0 }
  *   protected wait(slot, cost, limit, now) { return this.fields[slot] - now }
@@ -28,7 +28,7 @@ export abstract class LocalMeter implements Meter {
   readonly site: MeterSite
   readonly surveyed: number = 50_000
   rollAt: number = Number.NEGATIVE_INFINITY
-  admitted = 0
+  allowed = 0
   /** The policy's limit; less than 0 while some key has one of its own. For a request path that asks for no other. */
   protected limit: number
   readonly #search = new RoomSearch()
@@ -45,17 +45,17 @@ export abstract class LocalMeter implements Meter {
   }
 
   /** Whether a request of `cost` fits. Asked of requests that are only looked at too, so no later answer may depend on it. */
-  protected abstract allows(slot: number, cost: number, limit: number, now: number): boolean
+  protected abstract hasCapacity(slot: number, cost: number, limit: number, now: number): boolean
   /** Counts `cost` units, whether or not they fit: a request that was allowed, or a charge. */
   protected abstract count(slot: number, cost: number, limit: number, now: number): void
   /** Units left; at least 0, and `site.most(limit)` for a key that was not used. */
   protected abstract left(slot: number, limit: number, now: number): number
-  /** After how long a refused request fits if no other comes before it. `cost` is at most `site.most(limit)`. */
+  /** After how long a rejected request fits if no other comes before it. `cost` is at most `site.most(limit)`. */
   protected abstract wait(slot: number, cost: number, limit: number, now: number): number
 
-  /** `allows` and then `count`, if it does: an algorithm may do both at once for speed. */
+  /** `hasCapacity` and then `count`, if it does: an algorithm may do both at once for speed. */
   protected countIfAllowed(slot: number, cost: number, limit: number, now: number): boolean {
-    if (!this.allows(slot, cost, limit, now)) return false
+    if (!this.hasCapacity(slot, cost, limit, now)) return false
     this.count(slot, cost, limit, now)
     return true
   }
@@ -82,7 +82,7 @@ export abstract class LocalMeter implements Meter {
   protected giveBack(_slot: number, _ordinal: Ordinal, _units: number, _limit: number, _now: number): void {}
 
   /** Milliseconds until all units are back. Default: `wait` for all of them. */
-  resetAfter(slot: number, now: number): number {
+  resetAfterMs(slot: number, now: number): number {
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     return this.left(slot, limit, now) >= most ? 0 : this.wait(slot, most, limit, now)
@@ -125,17 +125,17 @@ export abstract class LocalMeter implements Meter {
     const { site } = this
     const limit = site.limitOf(slot)
     if (((site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.countIfAllowed(slot, cost, limit, now)) return UNDECIDED
-    this.admitted += cost
+    this.allowed += cost
     return this.left(slot, limit, now)
   }
 
   fits(slot: number, cost: number, now: number): boolean {
     const { site } = this
-    return ((site.table.flags[slot] as number) & BLOCKED) === 0 && this.allows(slot, cost, site.limitOf(slot), now)
+    return ((site.table.flags[slot] as number) & BLOCKED) === 0 && this.hasCapacity(slot, cost, site.limitOf(slot), now)
   }
 
-  admits(slot: number, cost: number, now: number): boolean {
-    return this.site.blocks.of(slot, now) === undefined && this.allows(slot, cost, this.site.limitOf(slot), now)
+  allows(slot: number, cost: number, now: number): boolean {
+    return this.site.blocks.of(slot, now) === undefined && this.hasCapacity(slot, cost, this.site.limitOf(slot), now)
   }
 
   fullBy(_slot: number, _cost: number, _now: number): SourceIndex | -1 {
@@ -144,41 +144,41 @@ export abstract class LocalMeter implements Meter {
 
   add(slot: number, cost: number, now: number): void {
     this.count(slot, cost, this.site.limitOf(slot), now)
-    this.admitted += cost
+    this.allowed += cost
   }
 
   untake(slot: number, mark: number, cost: number): void {
     this.restore(slot, mark)
-    this.admitted -= cost
+    this.allowed -= cost
   }
 
   remaining(slot: number, now: number): number {
     return this.left(slot, this.site.limitOf(slot), now)
   }
 
-  refuse(slot: number, cost: number, now: number): Refusal {
+  reject(slot: number, cost: number, now: number): Rejection {
     const { blocks, policy } = this.site
     const limit = this.site.limitOf(slot)
     // What could fit and does not has to wait: only for how long is to be found.
     if (policy.cooldown === 0 && cost <= this.site.most(limit) && blocks.of(slot, now) === undefined)
-      return { reason: 'limit', retryAfter: this.wait(slot, cost, limit, now) }
-    if (policy.cooldown > 0 && blocks.of(slot, now) === undefined && !this.allows(slot, Math.min(cost, 1), limit, now)) {
+      return { reason: 'limit', retryAfterMs: this.wait(slot, cost, limit, now) }
+    if (policy.cooldown > 0 && blocks.of(slot, now) === undefined && !this.hasCapacity(slot, Math.min(cost, 1), limit, now)) {
       blocks.startCooldown(slot, now, now + this.wait(slot, Math.min(1, limit), limit, now))
     }
     return this.explain(slot, cost, now)
   }
 
-  explain(slot: number, cost: number, now: number): Refusal {
+  explain(slot: number, cost: number, now: number): Rejection {
     const { blocks } = this.site
     const limit = this.site.limitOf(slot)
     const block = blocks.of(slot, now)
-    if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
+    if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const units = Math.min(cost, this.site.most(limit))
-    const wait = this.allows(slot, units, limit, now) ? 0 : this.wait(slot, units, limit, now)
+    const wait = this.hasCapacity(slot, units, limit, now) ? 0 : this.wait(slot, units, limit, now)
     // A cooldown ends when one unit fits; this request may cost more.
     return block === undefined
-      ? { reason: 'limit', retryAfter: wait }
-      : { reason: 'cooldown', retryAfter: Math.max(block.until - now, wait) }
+      ? { reason: 'limit', retryAfterMs: wait }
+      : { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, wait) }
   }
 
   sourceOf(slot: number, _cost: number): SourceIndex {

@@ -1,15 +1,17 @@
 import type { KeyBlocks } from '../keys/blocks.ts'
 import type { KeyTable } from '../keys/key-table.ts'
-import type { RefusalReason, SourceIndex, Stats } from '../report/stats.ts'
+import type { RejectionReason, SourceIndex, Stats } from '../report/stats.ts'
 import type { Calendar } from '../time/calendar.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
 /**
- * What a policy does while the store is away: admit this node's usual `'share'` of what is left; at most `limit / spans /
- * nodes` units a span, as `'published'`; everything (`'open'`); or nothing (`'closed'`).
+ * What a policy does while the store is down.
+ * - `'share'`: allows this process's part of the limit. With coordination `'periodic'` it follows rule 4 of the published algorithm.
+ * - `'open'`: allows all requests.
+ * - `'closed'`: rejects all requests.
  */
-export type Degraded = 'share' | 'published' | 'open' | 'closed'
+export type FailMode = 'share' | 'open' | 'closed'
 
 /** A policy as a meter sees it. Times are milliseconds. */
 export interface MeterPolicy {
@@ -23,23 +25,23 @@ export interface MeterPolicy {
   /** Whose intervals these are; undefined where all are of one length. */
   readonly calendar?: Calendar | undefined
   /** How long a request holds its slot at most; 0 where it holds none. */
-  readonly lease: number
+  readonly maxDuration: number
   /** Parts of the interval. */
   readonly spans: number
   /** The first block, where cooldowns grow; 0 for none. */
   readonly cooldown: number
   /** How blocks of repeated offenders grow; undefined where all are alike. */
   readonly cooldownGrowth: CooldownGrowth | undefined
-  readonly degraded: Degraded
-  /** Refusals are only reported. */
+  readonly failMode: FailMode
+  /** Rejections are only reported. */
   readonly dryRun: boolean
 }
 
-/** Why a request was refused. */
-export interface Refusal {
-  readonly reason: RefusalReason
+/** Why a request was rejected. */
+export interface Rejection {
+  readonly reason: RejectionReason
   /** Milliseconds. */
-  readonly retryAfter: number
+  readonly retryAfterMs: number
 }
 
 /** A request that waits for the store to say whether its units still fit. */
@@ -92,13 +94,13 @@ export interface Booking {
 export interface Grouped {
   readonly count: number
   readonly left: number
-  readonly resetAfter: number
+  readonly resetAfterMs: number
 }
 
 /** Within what limits several requests are let go together. */
 export interface GroupLimits {
   /** Milliseconds after which it is decided without the store. */
-  readonly deadline: number
+  readonly storeTimeout: number
   /** Where they are counted ahead: units that may be in the key's bucket with them. */
   readonly most: number
 }
@@ -176,7 +178,7 @@ export interface MeterSite {
 /** What `take` returns for a request that it has not counted: more than the gate must be asked. */
 export const UNDECIDED = -1
 /**
- * Nothing is left until `rollAt`, by what this node itself has counted; that it is refused starts no cooldown, and no dry run lets it
+ * Nothing is left until `rollAt`, by what this node itself has counted; that it is rejected starts no cooldown, and no dry run lets it
  * pass. `fullBy` would tell `LOCAL`.
  */
 export const USED_UP = -2
@@ -188,8 +190,8 @@ export const USED_UP = -2
 export interface Meter {
   /** When `roll` must be called next. */
   rollAt: number
-  /** Units admitted since the start. */
-  admitted: number
+  /** Units allowed since the start. */
+  allowed: number
   /** Moves on to the interval or bucket that `now` belongs to. */
   roll(now: number): void
   /** The rule has changed, its counts have not. */
@@ -197,19 +199,19 @@ export interface Meter {
 
   /**
    * Counts a request of `cost` if the key's gate alone lets it pass; the units left then, as `remaining` tells them. Otherwise less
-   * than 0: `UNDECIDED`, where `admits` is to be asked, or `USED_UP`.
+   * than 0: `UNDECIDED`, where `allows` is to be asked, or `USED_UP`.
    */
   take(slot: number, cost: number, now: number): number
   /** Whether the key's gate alone lets a request of `cost` pass. */
   fits(slot: number, cost: number, now: number): boolean
   /**
-   * The source of the knowledge by which `admits` found that nothing of `cost` fits until `rollAt`, as long as nothing has
+   * The source of the knowledge by which `allows` found that nothing of `cost` fits until `rollAt`, as long as nothing has
    * happened since; else -1. Also -1 for a cost that fits in no interval.
    */
   fullBy(slot: number, cost: number, now: number): SourceIndex | -1
   /** Whether a request of `cost` fits now. Without `count` it changes nothing that others could see. */
-  admits(slot: number, cost: number, now: number, count?: boolean): boolean
-  /** Counts a request that `admits` let pass, or a charge. */
+  allows(slot: number, cost: number, now: number, count?: boolean): boolean
+  /** Counts a request that `allows` let pass, or a charge. */
   add(slot: number, cost: number, now: number): void
   /** A charge has counted more than fits: the other nodes, if there are any, should hear of it at once. */
   exceeded?(slot: number, now: number): void
@@ -221,11 +223,11 @@ export interface Meter {
   /** Units left as far as this node knows. */
   remaining(slot: number, now: number): number
   /** Milliseconds until all units are back. */
-  resetAfter(slot: number, now: number): number
-  /** Why `admits` refused, and for how long. Starts a cooldown where the policy has one. */
-  refuse(slot: number, cost: number, now: number): Refusal
-  /** As `refuse`, without any effect. */
-  explain(slot: number, cost: number, now: number): Refusal
+  resetAfterMs(slot: number, now: number): number
+  /** Why `allows` rejected, and for how long. Starts a cooldown where the policy has one. */
+  reject(slot: number, cost: number, now: number): Rejection
+  /** As `reject`, without any effect. */
+  explain(slot: number, cost: number, now: number): Rejection
   /** The source of the knowledge that there is no room for `cost`. */
   sourceOf(slot: number, cost: number): SourceIndex
 

@@ -14,7 +14,7 @@ export const MOST_KEPT = 1
 
 /**
  * The interval of the epoch that runs at `now`. If `last` has reached its end as clients were told it, the next one runs: a correction
- * of the clock since then, within its uncertainty, must not make `retryAfter` too short.
+ * of the clock since then, within its uncertainty, must not make `retryAfterMs` too short.
  */
 export function runningAt(time: EpochTime, last: Ordinal, rollAt: number, width: number, now: number, early: number = EARLY): Ordinal {
   const at = time.at(now)

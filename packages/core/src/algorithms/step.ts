@@ -11,7 +11,7 @@ export interface Step extends AtomicStep {
   parameters(policy: MeterPolicy): readonly number[]
   /**
    * Of steps whose units leave evenly: parameters, made of those of a policy, by which `take` counts units ahead that find room only later,
-   * as long as there are no more than `most`. The verdict's `resetAfter` says then until when the last of them stays. Undefined where nobody
+   * as long as there are no more than `most`. The verdict's `resetAfterMs` says then until when the last of them stays. Undefined where nobody
    * can say when that is.
    */
   readonly ahead?: (parameters: readonly number[], most: number) => readonly number[]

@@ -1,13 +1,13 @@
 import type { Decide, Question, Verdict } from '../store/contract.ts'
 import type { Slice } from './backlog.ts'
-import type { Awaited, Line } from './deadlines.ts'
 import type { Flying } from './flights.ts'
+import type { Awaited, Line } from './timeouts.ts'
 
 /** A request to the store. */
 export class Asked implements Awaited, Flying {
   readonly questions: readonly Question[]
   /** Milliseconds; infinity of what nobody waits for. */
-  readonly deadline: number
+  readonly storeTimeout: number
   readonly done: (verdicts: readonly Verdict[] | undefined) => void
   /** As it was sent; undefined until then. */
   request: Decide | undefined = undefined
@@ -16,9 +16,9 @@ export class Asked implements Awaited, Flying {
   owed = false
   /** It was answered, or is no longer waited for. */
   settled = false
-  /** Whether its units were admitted without the store, once that is known. */
-  admitted: boolean | undefined = undefined
-  /** What the store said after the deadline. `null`: nothing, its answer is lost. */
+  /** Whether its units were allowed without the store, once that is known. */
+  allowed: boolean | undefined = undefined
+  /** What the store said after the storeTimeout. `null`: nothing, its answer is lost. */
   late: boolean | null | undefined = undefined
   /** Nothing more is to be done about it. */
   over = false
@@ -43,15 +43,15 @@ export class Asked implements Awaited, Flying {
   later: this | undefined = undefined
   line: Line<this> | undefined = undefined
 
-  constructor(questions: readonly Question[], deadline: number, done: (verdicts: readonly Verdict[] | undefined) => void) {
+  constructor(questions: readonly Question[], storeTimeout: number, done: (verdicts: readonly Verdict[] | undefined) => void) {
     this.questions = questions
-    this.deadline = deadline
+    this.storeTimeout = storeTimeout
     this.done = done
   }
 
   /** Nobody waits for it any more, and it was never sent. */
   get gone(): boolean {
-    return this.settled && this.deadline < Number.POSITIVE_INFINITY
+    return this.settled && this.storeTimeout < Number.POSITIVE_INFINITY
   }
 
   /** It changes nothing. */

@@ -5,8 +5,8 @@ import type { Question, Verdict } from '../store/contract.ts'
  *
  *     allowed     a boolean
  *     remaining   units, 0 to Infinity
- *     resetAfter  milliseconds, 0 to MOST
- *     retryAfter  milliseconds, 0 to Infinity; of a refusal more than 0
+ *     resetAfterMs  milliseconds, 0 to MOST
+ *     retryAfterMs  milliseconds, 0 to Infinity; of a rejection more than 0
  *     delay       milliseconds, 0 to MOST
  *
  * @returns undefined when one of them can't be used
@@ -16,10 +16,10 @@ export function checkVerdicts(given: unknown, questions: readonly Question[]): r
     if (!Array.isArray(given) || given.length !== questions.length) return undefined
     const verdicts: Verdict[] = []
     for (let i = 0; i < questions.length; i++) {
-      const { allowed, remaining, resetAfter, retryAfter, delay } = given[i] as Partial<Verdict>
-      if (typeof allowed !== 'boolean' || !isFrom0(remaining) || !isFrom0(resetAfter) || !isFrom0(retryAfter) || !isFrom0(delay)) return
-      if (resetAfter > MOST || delay > MOST || (!allowed && retryAfter === 0)) return undefined
-      verdicts.push({ allowed, remaining, resetAfter, retryAfter, delay })
+      const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs: delay } = given[i] as Partial<Verdict>
+      if (typeof allowed !== 'boolean' || !isFrom0(remaining) || !isFrom0(resetAfterMs) || !isFrom0(retryAfterMs) || !isFrom0(delay)) return
+      if (resetAfterMs > MOST || delay > MOST || (!allowed && retryAfterMs === 0)) return undefined
+      verdicts.push({ allowed, remaining, resetAfterMs, retryAfterMs, delayMs: delay })
     }
     return verdicts
   } catch {

@@ -28,7 +28,7 @@ interface AheadMeter {
 interface AheadStore {
   readonly link: CentralAsks | undefined
   tell(question: Question): void
-  look(question: Question, deadline: number): Promise<Verdict | undefined>
+  look(question: Question, storeTimeout: number): Promise<Verdict | undefined>
 }
 
 /** Units that the store counts ahead for requests that wait: beyond what a key's bucket holds, as it is known when they will have run in. */
@@ -88,7 +88,7 @@ export class CountedAhead {
     places.heard(own, now)
     if (counted) places.counted(now + this.#time(level, slot), own, now)
     const more = level - this.levelOf(slot, now)
-    // Of what was admitted without it the store does not know yet.
+    // Of what was allowed without it the store does not know yet.
     if (more < 0 && this.#meter.missedBy(at)) return
     if (more < 0) inner.reset(site.keyOf(slot), slot, now)
     inner.add(slot, more < 0 ? level : more, now)

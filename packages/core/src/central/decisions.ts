@@ -33,7 +33,7 @@ interface Group {
 
 /**
  * Decisions of policies of which some ask the store about each request. What can be decided here is decided first, and counted: a
- * refusal asks nobody, and a refusal of the store gives back what was counted.
+ * rejection asks nobody, and a rejection of the store gives back what was counted.
  */
 export class CentralDecisions implements Asking {
   readonly #host: AskingHost
@@ -52,11 +52,11 @@ export class CentralDecisions implements Asking {
     if (one !== undefined) return one
     const asked: Part[] = []
     const watched: Part[] = []
-    // What is decided here: of the policies that do not ask, and of all once one has refused.
+    // What is decided here: of the policies that do not ask, and of all once one has rejected.
     const here: (string | undefined)[] = new Array(limiters.length).fill(undefined)
     const all: (string | undefined)[] = new Array(limiters.length).fill(undefined)
     let others = 0
-    let refused = false
+    let rejected = false
     for (let at = 0; at < applied; at++) {
       const i = places[at] as number
       const given = keys[i]
@@ -71,7 +71,7 @@ export class CentralDecisions implements Asking {
         const meter = limiter.meter as CentralMeter
         if (meter.closedTo(slot, cost, now)) {
           // Also where the store is away: it was closed, and is.
-          if (!dryRun) refused = true
+          if (!dryRun) rejected = true
         } else if (!meter.paused(slot, now) && this.#link.mayAsk(now)) {
           const part = ofRequest(limiter, meter, slot, key, cost, now)
           if (dryRun) watched.push(part)
@@ -84,10 +84,10 @@ export class CentralDecisions implements Asking {
       }
       others++
       here[i] = all[i] = key
-      if (!dryRun && (slot < 0 ? limiter.overflow === 'block' : !limiter.meter.admits(slot, cost, now))) refused = true
+      if (!dryRun && (slot < 0 ? limiter.overflow === 'reject' : !limiter.meter.allows(slot, cost, now))) rejected = true
     }
-    if (refused || asked.length === 0)
-      return this.#withWatched(this.#decideHere(refused ? all : here, costs, others, watched), watched, now)
+    if (rejected || asked.length === 0)
+      return this.#withWatched(this.#decideHere(rejected ? all : here, costs, others, watched), watched, now)
     const held = others > 0 ? host.decide(here, costs, true) : undefined
     if (held?.allowed === false) return this.#withWatched(held, watched, now)
     return this.#ask(asked, held, watched, now)
@@ -108,7 +108,7 @@ export class CentralDecisions implements Asking {
     const part = ofRequest(limiter, meter, slot, key, cost, now)
     return new Promise((resolve, reject) => {
       meter.fly(part.question)
-      const asked = this.#link.ask([part.question], limiter.policy.deadline, now, (verdicts) => {
+      const asked = this.#link.ask([part.question], limiter.policy.storeTimeout, now, (verdicts) => {
         part.verdict = verdicts?.[0]
         meter.land(part.question)
         try {
@@ -141,19 +141,19 @@ export class CentralDecisions implements Asking {
 
   #watch({ limiter, meter, key, cost, question }: Part, allowed: boolean, now: number): PolicyDecision {
     const slot = limiter.locate(key, now)
-    const fits = meter.admits(slot, cost, now)
+    const fits = meter.allows(slot, cost, now)
     if (allowed) {
-      this.#link.ask([question], limiter.policy.deadline, now, (verdicts) => {
+      this.#link.ask([question], limiter.policy.storeTimeout, now, (verdicts) => {
         const [verdict] = verdicts ?? []
         const later = this.#host.clock.monotonic()
         const at = limiter.locate(key)
         if (verdict === undefined || at < 0) return
         meter.follow(at, question, verdict, verdict.remaining, later)
         if (verdict.allowed) meter.counted(cost)
-        else this.#host.make.refuse(limiter, at, key, cost, later)
-      }).admitted = true
+        else this.#host.make.reject(limiter, at, key, cost, later)
+      }).allowed = true
     }
-    const after = Math.ceil(meter.resetAfter(slot, now))
+    const after = Math.ceil(meter.resetAfterMs(slot, now))
     const left = Math.max(0, meter.remaining(slot, now) - (fits && allowed ? cost : 0))
     return this.#host.make.decision(limiter.outcome(slot, fits ? 'ok' : 'limit'), key, left, after, fits && allowed ? cost : 0)
   }
@@ -163,10 +163,10 @@ export class CentralDecisions implements Asking {
     return new Promise((resolve, reject) => {
       let left = groups.length
       for (const group of groups) {
-        const deadline = Math.min(...group.parts.map(({ limiter }) => limiter.policy.deadline))
+        const storeTimeout = Math.min(...group.parts.map(({ limiter }) => limiter.policy.storeTimeout))
         const questions = group.parts.map(({ question }) => question)
         for (const { meter, question } of group.parts) meter.fly(question)
-        group.asked = this.#link.ask(questions, deadline, now, (verdicts) => {
+        group.asked = this.#link.ask(questions, storeTimeout, now, (verdicts) => {
           for (const [i, part] of group.parts.entries()) part.verdict = verdicts?.[i]
           if (--left > 0) return
           try {
@@ -229,7 +229,7 @@ export class CentralDecisions implements Asking {
     for (const { limiter, meter, question } of parts) {
       if (parts.length === 1) meter.unreadable(question, now)
       else {
-        const look = this.#link.ask([{ ...question, units: 0 }], limiter.policy.deadline, now, (verdicts) => {
+        const look = this.#link.ask([{ ...question, units: 0 }], limiter.policy.storeTimeout, now, (verdicts) => {
           if (verdicts === undefined) this.#link.decided(look, false)
           if (look.unreadable) meter.unreadable(question, this.#host.clock.monotonic())
         })
@@ -245,7 +245,7 @@ export class CentralDecisions implements Asking {
     if (verdict !== undefined) part.fits = verdict.allowed
     else {
       const slot = slotOf(part)
-      part.fits = slot < 0 || meter.admitsAlone(slot, cost, now)
+      part.fits = slot < 0 || meter.allowsAlone(slot, cost, now)
     }
   }
 
@@ -256,10 +256,10 @@ export class CentralDecisions implements Asking {
     if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
     limiter.meter.refund(part.key, part.ordinal, part.cost, now)
     // It never went.
-    limiter.meter.admitted -= part.cost
+    limiter.meter.allowed -= part.cost
     const slot = limiter.table.find(part.key)
     if (slot < 0) return part
-    return this.#host.make.decision(part.outcome, part.key, limiter.meter.remaining(slot, now), part.resetAfter, 0)
+    return this.#host.make.decision(part.outcome, part.key, limiter.meter.remaining(slot, now), part.resetAfterMs, 0)
   }
 
   /** The decision of one policy, once it is known whether the request goes on. */
@@ -270,15 +270,15 @@ export class CentralDecisions implements Asking {
     if (verdict !== undefined) {
       const left = Math.min(limiter.most(question.limit), verdict.remaining + (fits && !allowed ? cost : 0))
       if (slot >= 0) meter.follow(slot, question, verdict, left, now)
-      if (!fits) return make.refuse(limiter, slot, key, cost, now)
+      if (!fits) return make.reject(limiter, slot, key, cost, now)
       if (allowed) meter.counted(cost)
-      return make.decision(limitedTo(question.limit, cell.passed), key, left, Math.ceil(verdict.resetAfter), allowed ? cost : 0)
+      return make.decision(limitedTo(question.limit, cell.passed), key, left, Math.ceil(verdict.resetAfterMs), allowed ? cost : 0)
     }
-    if (!fits) return make.refuse(limiter, slot, key, cost, now)
+    if (!fits) return make.reject(limiter, slot, key, cost, now)
     if (allowed && slot >= 0) meter.addAlone(slot, cost, now)
     if (allowed) meter.counted(cost)
     const left = slot < 0 ? 0 : meter.remaining(slot, now)
-    const after = slot < 0 ? 0 : Math.ceil(meter.resetAfter(slot, now))
+    const after = slot < 0 ? 0 : Math.ceil(meter.resetAfterMs(slot, now))
     return make.decision(limitedTo(question.limit, cell.passed), key, left, after, allowed ? cost : 0)
   }
 

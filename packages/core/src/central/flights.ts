@@ -10,7 +10,7 @@ const NONE: readonly never[] = Object.freeze([])
 export interface Flying {
   readonly questions: readonly Question[]
   /** Infinity of what nobody waits for. */
-  readonly deadline: number
+  readonly storeTimeout: number
   /** Need not be sent any more. */
   readonly gone: boolean
   /** The lane that it uses at each of its keys; -1 until it has one. */
@@ -92,7 +92,7 @@ export class Flights<T extends Flying> {
     for (const question of item.questions) this.#of(question).owed++
   }
 
-  /** Those that wait and ask for the same as a request that the store has just refused, so that it has refused them too. They wait no more. */
+  /** Those that wait and ask for the same as a request that the store has just rejected, so that it has rejected them too. They wait no more. */
   sameAs(item: T): readonly T[] {
     const [question] = item.questions
     const waiting = question && this.#policies.get(question.policy.id)?.get(question.key)?.waiting
@@ -166,7 +166,7 @@ export class Flights<T extends Flying> {
 }
 
 function wait<T extends Flying>(flight: Flight<T>, item: T): false {
-  const which = item.owed ? 'owing' : item.deadline < Number.POSITIVE_INFINITY ? 'waiting' : 'telling'
+  const which = item.owed ? 'owing' : item.storeTimeout < Number.POSITIVE_INFINITY ? 'waiting' : 'telling'
   flight[which] ??= new Set()
   flight[which].add(item)
   return false
@@ -174,7 +174,7 @@ function wait<T extends Flying>(flight: Flight<T>, item: T): false {
 
 /**
  * Takes those that go with a request out of the ones that wait: half of all, as far as they are alike. Never more than are left: then, if the store
- * refuses any, the last that it refuses is a single one, and what it says of that is its answer to all others.
+ * rejects any, the last that it rejects is a single one, and what it says of that is its answer to all others.
  */
 function half<T extends Flying>(items: Set<T>, first: T): readonly T[] {
   let more = Math.floor((items.size + 1) / 2) - 1

@@ -17,7 +17,7 @@ interface GroupedMeter extends GatedMeter {
   paused(slot: number, now: number): boolean
   unreadable(question: Question, now: number): void
   land(question: Question): void
-  admitsAlone(slot: number, cost: number, now: number): boolean
+  allowsAlone(slot: number, cost: number, now: number): boolean
   addAlone(slot: number, cost: number, now: number): void
 }
 
@@ -54,7 +54,7 @@ export class Groups implements Grouping {
     return this.#ahead.trusts(slot, now)
   }
 
-  take(slot: number, costs: readonly number[], { deadline, most }: GroupLimits, now: number): Promise<Grouped | undefined> {
+  take(slot: number, costs: readonly number[], { storeTimeout, most }: GroupLimits, now: number): Promise<Grouped | undefined> {
     const meter = this.#meter
     const { site } = meter
     const link = this.#store.link as CentralAsks
@@ -66,7 +66,7 @@ export class Groups implements Grouping {
     meter.begin(now)
     meter.fly(question)
     return new Promise((resolve) => {
-      const asked = link.ask([question], deadline, now, (verdicts) => {
+      const asked = link.ask([question], storeTimeout, now, (verdicts) => {
         const then = link.clock.monotonic()
         meter.land(question)
         if (then >= meter.rollAt) meter.roll(then)
@@ -79,7 +79,7 @@ export class Groups implements Grouping {
           let fit = 0
           let units = 0
           for (const cost of costs) {
-            if (here < 0 || !meter.admitsAlone(here, cost, then)) break
+            if (here < 0 || !meter.allowsAlone(here, cost, then)) break
             meter.addAlone(here, cost, then)
             units += cost
             fit++
@@ -87,23 +87,23 @@ export class Groups implements Grouping {
           const isPart = fit > 0 && fit < costs.length
           link.decided(asked, fit === costs.length, isPart ? { ...question, kind: 'add', units } : undefined)
           meter.counted(units)
-          resolve(fit > 0 ? { count: fit, left: meter.remaining(here, then), resetAfter: meter.resetAfter(here, then) } : undefined)
+          resolve(fit > 0 ? { count: fit, left: meter.remaining(here, then), resetAfterMs: meter.resetAfterMs(here, then) } : undefined)
           return
         }
-        const { allowed, resetAfter } = verdict
-        const level = (resetAfter * question.limit) / meter.policy.interval
+        const { allowed, resetAfterMs } = verdict
+        const level = (resetAfterMs * question.limit) / meter.policy.interval
         const left = ahead ? site.most(question.limit) - level : verdict.remaining
         // Of places of its own a node knows.
-        const places = allowed ? Math.max(verdict.delay, drainTime(-left, question.limit, meter.policy.interval)) : 0
+        const places = allowed ? Math.max(verdict.delayMs, drainTime(-left, question.limit, meter.policy.interval)) : 0
         if (here >= 0 && ahead) this.#ahead.follow(here, level, at, allowed, then + places, then)
         else if (here >= 0) {
           // Where there is no room for one of them either, the next one to ask is told so here.
           const [cost = units] = costs
-          const refused = !allowed && left < cost ? { ...question, units: cost } : question
-          meter.follow(here, refused, verdict, left, then)
+          const rejected = !allowed && left < cost ? { ...question, units: cost } : question
+          meter.follow(here, rejected, verdict, left, then)
         }
         if (allowed) meter.counted(units)
-        resolve(allowed ? { count: costs.length, left, resetAfter } : undefined)
+        resolve(allowed ? { count: costs.length, left, resetAfterMs } : undefined)
       })
     })
   }

@@ -49,7 +49,7 @@ export function verdictsOf(members: readonly Asks[], verdicts: readonly Verdict[
     verdicts.map((verdict, i) => {
       const { units, limit, policy } = questions[i] as Question
       const later = ((after[i] as number) -= units)
-      const { remaining, delay } = verdict
+      const { remaining, delayMs: delay } = verdict
       // Only buckets delay, and the first of their parameters is the interval.
       const [interval = 0] = policy.parameters
       return { ...verdict, remaining: remaining + later, delay: delay > 0 ? Math.max(0, delay - drainTime(later, limit, interval)) : 0 }

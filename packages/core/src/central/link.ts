@@ -4,9 +4,9 @@ import type { Clock } from '../time/clock.ts'
 import { Asked } from './asked.ts'
 import { Backlog, PATIENCE, type Slice } from './backlog.ts'
 import { checkVerdicts } from './check-verdicts.ts'
-import { Deadlines } from './deadlines.ts'
 import { Flights } from './flights.ts'
 import { questionsOf, unitsOf, verdictsOf } from './joined.ts'
+import { Timeouts } from './timeouts.ts'
 import { UsualTime } from './usual-time.ts'
 import { worthUntil } from './worth.ts'
 
@@ -18,8 +18,8 @@ const MOST_EARLY = 10_000
 export interface LinkOptions {
   readonly clock: Clock
   readonly exchange: Exchange
-  warn(code: 'WEIR_STORE_REPLY' | 'WEIR_STORE_SLOW', message: string): void
-  /** Tells of what was admitted without the store, of so many keys at most; returns how many it were. */
+  warn(code: 'WEIR_STORE_REPLY' | 'WEIR_WARN_STORE_SLOW', message: string): void
+  /** Tells of what was allowed without the store, of so many keys at most; returns how many it were. */
   returned(now: number, most: number): number
 }
 
@@ -28,13 +28,13 @@ export type CentralAsks = Pick<CentralLink, 'clock' | 'alone' | 'ask' | 'decided
 
 /**
  * Asks the store about requests, one round trip each. A request that gets no answer in time is decided without the store; and what
- * the store did about it, or did not, is put right as soon as it is known, so that what was admitted counts there, and nothing else.
+ * the store did about it, or did not, is put right as soon as it is known, so that what was allowed counts there, and nothing else.
  */
 export class CentralLink {
   readonly clock: Clock
   readonly #exchange: Exchange
   readonly #warn: LinkOptions['warn']
-  readonly #deadlines: Deadlines<Asked>
+  readonly #timeouts: Timeouts<Asked>
   #decider: Decider | undefined
   #closed = false
   readonly #flights: Flights<Asked>
@@ -44,7 +44,7 @@ export class CentralLink {
   readonly #backlog: Backlog<Asked>
   /** Of what is being told from the backlog. */
   #slice: Slice | undefined
-  /** The store owes an answer for too long, or has refused one. */
+  /** The store owes an answer for too long, or has rejected one. */
   #overdue = false
   /** Whether meters may have counted units without the store: also before this was loaded. */
   #wasAlone = true
@@ -55,11 +55,11 @@ export class CentralLink {
     this.clock = clock
     this.#exchange = exchange
     this.#warn = warn
-    this.#usual = new UsualTime((message) => warn('WEIR_STORE_SLOW', message))
+    this.#usual = new UsualTime((message) => warn('WEIR_WARN_STORE_SLOW', message))
     const link = this
     this.#backlog = new Backlog(clock, {
       get open() {
-        return link.#decider !== undefined && !link.#closed && !link.#exchange.degraded
+        return link.#decider !== undefined && !link.#closed && !link.#exchange.storeDown
       },
       get overdue() {
         return link.#overdue
@@ -79,7 +79,7 @@ export class CentralLink {
         return told
       },
     })
-    this.#deadlines = new Deadlines(clock, (asked) => this.#expire(asked))
+    this.#timeouts = new Timeouts(clock, (asked) => this.#expire(asked))
     this.#flights = new Flights((asked, others) => this.#send(asked, clock.monotonic(), others))
   }
 
@@ -93,7 +93,7 @@ export class CentralLink {
 
   /** Whether requests are decided about without the store now. */
   get alone(): boolean {
-    if (!this.#closed && !this.#exchange.degraded && !this.#overdue && !this.#backlog.pending) return false
+    if (!this.#closed && !this.#exchange.storeDown && !this.#overdue && !this.#backlog.pending) return false
     this.#wasAlone = true
     return true
   }
@@ -102,7 +102,7 @@ export class CentralLink {
   mayAsk(now: number): boolean {
     if (this.#backlog.pending && !this.#overdue) this.#backlog.tell(now)
     if (!this.alone) return true
-    if (!this.#overdue || this.#exchange.degraded || this.#closed || now < this.#probeAt) return false
+    if (!this.#overdue || this.#exchange.storeDown || this.#closed || now < this.#probeAt) return false
     this.#probeAt = now + PROBE
     if (!this.#backlog.pending) return true
     // What is to be told first finds out as well.
@@ -122,25 +122,25 @@ export class CentralLink {
   /**
    * Asks the store.
    *
-   * @param deadline milliseconds
+   * @param storeTimeout milliseconds
    * @param done is told the verdicts, or undefined when there was no answer in time: then `decided` must be told what became of it
    */
-  ask(questions: readonly Question[], deadline: number, now: number, done: (verdicts: readonly Verdict[] | undefined) => void): Asked {
-    const asked = new Asked(questions, deadline, done)
+  ask(questions: readonly Question[], storeTimeout: number, now: number, done: (verdicts: readonly Verdict[] | undefined) => void): Asked {
+    const asked = new Asked(questions, storeTimeout, done)
     this.#send(asked, now)
     // While it is on its way.
-    this.#deadlines.add(asked, deadline, now)
+    this.#timeouts.add(asked, storeTimeout, now)
     return asked
   }
 
   /**
-   * What became of a request that got no answer in time: whether its units were admitted.
+   * What became of a request that got no answer in time: whether its units were allowed.
    *
-   * @param part of one that was not: what was admitted of it
+   * @param part of one that was not: what was allowed of it
    */
-  decided(asked: Asked, admitted: boolean, part?: Question): void {
-    asked.admitted = admitted
-    if (!asked.over && (admitted || asked.late !== undefined || asked.request === undefined)) this.#putRight(asked)
+  decided(asked: Asked, allowed: boolean, part?: Question): void {
+    asked.allowed = allowed
+    if (!asked.over && (allowed || asked.late !== undefined || asked.request === undefined)) this.#putRight(asked)
     if (part !== undefined) this.#tell(part, true)
   }
 
@@ -149,14 +149,14 @@ export class CentralLink {
     this.#tell(question, this.#slice !== undefined)
   }
 
-  /** @param owed whether its units were admitted without the store */
+  /** @param owed whether its units were allowed without the store */
   #tell(question: Question, owed: boolean): void {
     if (this.#closed) return
     const now = this.clock.monotonic()
     const asked = this.#toldOf(question)
     if (owed) this.#flights.owe(asked)
     asked.slice = this.#slice
-    if (this.#exchange.degraded || (this.#backlog.pending && this.#slice === undefined)) {
+    if (this.#exchange.storeDown || (this.#backlog.pending && this.#slice === undefined)) {
       this.#backlog.keep(asked)
       this.#backlog.tell(now)
     } else this.#send(asked, now)
@@ -166,15 +166,15 @@ export class CentralLink {
   #toldOf(question: Question): Asked {
     const asked = new Asked([question], Number.POSITIVE_INFINITY, () => {})
     asked.settled = true
-    asked.admitted = true
+    asked.allowed = true
     return asked
   }
 
-  look(question: Question, deadline: number): Promise<Verdict | undefined> {
+  look(question: Question, storeTimeout: number): Promise<Verdict | undefined> {
     const now = this.clock.monotonic()
-    if (this.#closed || this.#exchange.degraded) return Promise.resolve(undefined)
+    if (this.#closed || this.#exchange.storeDown) return Promise.resolve(undefined)
     return new Promise((resolve) => {
-      const asked = this.ask([{ ...question, at: this.#exchange.time.at(now) }], deadline, now, (verdicts) => {
+      const asked = this.ask([{ ...question, at: this.#exchange.time.at(now) }], storeTimeout, now, (verdicts) => {
         resolve(verdicts?.[0])
         if (verdicts === undefined) this.decided(asked, false)
       })
@@ -183,7 +183,7 @@ export class CentralLink {
 
   /** The store has answered an exchange: it is there, and its time is known. */
   answered(): void {
-    if (this.#decider === undefined || this.#exchange.degraded) return
+    if (this.#decider === undefined || this.#exchange.storeDown) return
     const now = this.clock.monotonic()
     this.#backlog.tell(now, true)
     for (const asked of this.#early.splice(0)) this.#send(asked, now)
@@ -191,7 +191,7 @@ export class CentralLink {
 
   close(): void {
     this.#closed = true
-    this.#deadlines.close()
+    this.#timeouts.close()
     for (const asked of this.#early.splice(0)) if (!asked.settled) this.#settle(asked)
   }
 
@@ -228,9 +228,9 @@ export class CentralLink {
       one.request = asked.request
       one.sent = now
     }
-    // Whoever waits has a deadline of its own.
-    if (asked.settled) this.#deadlines.add(asked, PATIENCE, now)
-    else if (asked.members !== undefined) this.#deadlines.add(asked, asked.deadline, now)
+    // Whoever waits has a storeTimeout of its own.
+    if (asked.settled) this.#timeouts.add(asked, PATIENCE, now)
+    else if (asked.members !== undefined) this.#timeouts.add(asked, asked.storeTimeout, now)
     let answer: Promise<readonly Verdict[] | undefined>
     try {
       answer = decider.decide(asked.request)
@@ -252,7 +252,7 @@ export class CentralLink {
   /** One request for all units of several, in the lane of the first. Once each of them has waited long enough, its answer is waited for as long as that of any. */
   #join(members: readonly Asked[]): Asked {
     const [first] = members as [Asked]
-    const joined = new Asked(questionsOf(members), Math.max(...members.map(({ deadline }) => deadline)) + PATIENCE, () => {})
+    const joined = new Asked(questionsOf(members), Math.max(...members.map(({ storeTimeout }) => storeTimeout)) + PATIENCE, () => {})
     joined.members = members
     joined.left = members.length
     joined.lane = first.lane
@@ -288,7 +288,7 @@ export class CentralLink {
     this.#usual.took(asked.members?.[0] ?? asked, this.clock.monotonic())
     if (asked.members !== undefined) this.#share(asked, asked.members, verdicts)
     else {
-      // What the store refuses it refuses those that wait for the same, too.
+      // What the store rejects it rejects those that wait for the same, too.
       const same = allowed === false ? this.#flights.sameAs(asked) : undefined
       this.#told(asked, verdicts)
       if (same !== undefined) for (const one of same) this.#told(one, verdicts)
@@ -304,8 +304,8 @@ export class CentralLink {
       return
     }
     asked.late = verdicts.every(({ allowed }) => allowed)
-    if (asked.again || asked.deadline === Number.POSITIVE_INFINITY) this.#end(asked)
-    else if (asked.admitted !== undefined) this.#putRight(asked)
+    if (asked.again || asked.storeTimeout === Number.POSITIVE_INFINITY) this.#end(asked)
+    else if (asked.allowed !== undefined) this.#putRight(asked)
   }
 
   /** The store has answered a request for several others: all of them count, or as many as it has room for are to be found. */
@@ -326,12 +326,12 @@ export class CentralLink {
     this.#owes()
     if (asked.members !== undefined) {
       asked.over = true
-      this.#deadlines.remove(asked)
+      this.#timeouts.remove(asked)
     }
     for (const one of asked.members ?? [asked]) {
       one.late = null
       if (!one.settled) this.#settle(one)
-      else if (one.admitted !== undefined) this.#putRight(one)
+      else if (one.allowed !== undefined) this.#putRight(one)
     }
   }
 
@@ -343,13 +343,13 @@ export class CentralLink {
     if (!this.#waitedForLane(asked)) this.#owes()
     this.#settle(asked)
     // It may still be answered, and then what the store did is known.
-    if (!asked.over && !this.#closed && asked.joined === undefined) this.#deadlines.add(asked, PATIENCE, this.clock.monotonic())
+    if (!asked.over && !this.#closed && asked.joined === undefined) this.#timeouts.add(asked, PATIENCE, this.clock.monotonic())
   }
 
   /** Whether it spent its time waiting for a lane of its key. Then those before it tell whether the store owes an answer, and others may ask. */
-  #waitedForLane({ request, sent, deadline }: Asked): boolean {
+  #waitedForLane({ request, sent, storeTimeout }: Asked): boolean {
     // Timers count whole milliseconds.
-    return request === undefined ? this.#open : this.clock.monotonic() - sent < deadline - 1
+    return request === undefined ? this.#open : this.clock.monotonic() - sent < storeTimeout - 1
   }
 
   #owes(): void {
@@ -359,11 +359,11 @@ export class CentralLink {
   }
 
   #settle(asked: Asked): void {
-    this.#deadlines.remove(asked)
+    this.#timeouts.remove(asked)
     asked.settled = true
     asked.done(undefined)
     // Of one that nobody waits for it is known before.
-    if (asked.admitted !== undefined && !asked.over && asked.late !== undefined) this.#putRight(asked)
+    if (asked.allowed !== undefined && !asked.over && asked.late !== undefined) this.#putRight(asked)
   }
 
   /** Nothing more is to be done about it. */
@@ -371,7 +371,7 @@ export class CentralLink {
     const { next } = asked
     asked.over = true
     this.#backlog.delete(asked)
-    this.#deadlines.remove(asked)
+    this.#timeouts.remove(asked)
     if (next !== undefined) {
       asked.next = undefined
       next.lane = asked.lane
@@ -384,11 +384,11 @@ export class CentralLink {
 
   /** What was decided without the store and what it did, or may have done, must come to the same. */
   #putRight(asked: Asked): void {
-    const { request, questions, admitted, late, lane, joined } = asked
-    this.#deadlines.remove(asked)
+    const { request, questions, allowed, late, lane, joined } = asked
+    this.#timeouts.remove(asked)
     if (request !== undefined && (late === null || late === undefined)) {
       // Whether it was done is not known.
-      if (asked.deadline === Number.POSITIVE_INFINITY) {
+      if (asked.storeTimeout === Number.POSITIVE_INFINITY) {
         asked.request = { ...request, again: true }
         asked.again = true
         asked.late = undefined
@@ -398,7 +398,7 @@ export class CentralLink {
       if (joined === undefined) this.#retryAll(asked, [asked], lane)
       // The answer may still come, which is one for all of them.
       else if (late === undefined) {
-        if (admitted === true) this.#flights.owe(asked)
+        if (allowed === true) this.#flights.owe(asked)
       } else {
         asked.over = true
         if (--joined.left === 0) this.#retryAll(joined, joined.members as readonly Asked[], joined.lane)
@@ -406,27 +406,27 @@ export class CentralLink {
       return
     }
     // Before its lane is another one's, or more would be asked for.
-    const owed = admitted === true && late !== true
+    const owed = allowed === true && late !== true
     if (owed) for (const question of questions) this.#tell({ ...question, kind: 'add' }, true)
-    else if (!admitted && late === true) for (const question of questions) this.tell({ ...question, kind: 'give-back' })
+    else if (!allowed && late === true) for (const question of questions) this.tell({ ...question, kind: 'give-back' })
     this.#end(asked)
   }
 
-  /** Nobody knows what the store did with a request: it is told again what was admitted of it, and what was not. */
+  /** Nobody knows what the store did with a request: it is told again what was allowed of it, and what was not. */
   #retryAll(asked: Asked, members: readonly Asked[], lane: number): void {
     asked.over = true
     asked.lane = -1
-    const admitted = members.filter((one) => one.admitted === true)
-    const others = members.filter((one) => one.admitted !== true)
+    const allowed = members.filter((one) => one.allowed === true)
+    const others = members.filter((one) => one.allowed !== true)
     asked.retries = asked.questions.flatMap((question, i) => {
-      return this.#retry(question, asked, lane, unitsOf(admitted, i), unitsOf(others, i))
+      return this.#retry(question, asked, lane, unitsOf(allowed, i), unitsOf(others, i))
     })
     // What is told again is owed now.
     for (const one of members) this.#flights.end(one)
   }
 
   /**
-   * Keeps what is told again of one question of a request without an answer; it goes on in its lane. What was not admitted comes back first: as long as
+   * Keeps what is told again of one question of a request without an answer; it goes on in its lane. What was not allowed comes back first: as long as
    * nothing else was counted in the lane, the store knows whether the request was.
    */
   #retry(question: Question, { request }: Asked, lane: number, units: number, others: number): Asked[] {

@@ -1,6 +1,6 @@
 import { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
 import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
-import { type Meter, type Refusal, UNDECIDED } from '../algorithms/meter.ts'
+import { type Meter, type Rejection, UNDECIDED } from '../algorithms/meter.ts'
 import type { Batch } from '../algorithms/shared/batch.ts'
 import { GatedMeter } from '../algorithms/shared/gated-meter.ts'
 import type { CentralAlgorithm, Exchange, SharedSite } from '../algorithms/shared/site.ts'
@@ -22,13 +22,13 @@ export interface CentralStore {
   readonly alone: boolean
   /** Tells the store something that nobody waits for, until it has heard it; once. */
   tell(question: Question): void
-  /** Asks the store; undefined when it does not answer within `deadline` milliseconds. */
-  look(question: Question, deadline: number): Promise<Verdict | undefined>
+  /** Asks the store; undefined when it does not answer within `storeTimeout` milliseconds. */
+  look(question: Question, storeTimeout: number): Promise<Verdict | undefined>
 }
 
-/** What the store said last of a key that it refused. Times are of the monotonic clock. */
+/** What the store said last of a key that it rejected. Times are of the monotonic clock. */
 interface Closed {
-  /** What the refused request cost, and the units that were left. */
+  /** What the rejected request cost, and the units that were left. */
   readonly cost: number
   readonly left: number
   /** When a request of this cost fits if none comes before it. */
@@ -43,7 +43,7 @@ interface Closed {
 const LATE = 50
 /** So near to an interval's end, in milliseconds, the store may be in another one than this node: clocks show whole ones. */
 const EDGE = 5
-/** Keys of which it is remembered what was admitted without the store; the oldest goes. */
+/** Keys of which it is remembered what was allowed without the store; the oldest goes. */
 const MOST_UNTOLD = 100_000
 /** Milliseconds by which a difference of times may be wrong. */
 const ROUNDED = 2e-6
@@ -67,14 +67,14 @@ export class CentralMeter extends GatedMeter {
   /** Of the epoch's cells that decisions are of; undefined where they are of milliseconds. */
   readonly #width: number | undefined
   #toldUntil = Number.NEGATIVE_INFINITY
-  /** When something was admitted without the store last, by its time. */
+  /** When something was allowed without the store last, by its time. */
   #aloneAt = Number.NEGATIVE_INFINITY
   readonly #closed = new Map<number, Closed>()
   /** Keys of which the store can say nothing. */
   readonly #unreadable = new Unreadable()
   /** Units by key that the store is being asked for, and may be about to count. */
   readonly #flying = new Map<string, number>()
-  /** Units by key that were admitted without the store, which it has not been told of. */
+  /** Units by key that were allowed without the store, which it has not been told of. */
   readonly #untold = new Map<string, number>()
 
   /** @param before what stood in its place, whose counts go on */
@@ -86,7 +86,7 @@ export class CentralMeter extends GatedMeter {
     this.ahead = new CountedAhead(this, algorithm.step, store)
     this.grouping = new Groups(this, this.ahead, store)
     this.#inner = before ?? this.#make()
-    this.admitted = this.#inner.admitted
+    this.allowed = this.#inner.allowed
     this.rollAt = this.#inner.rollAt
     const { step = EPOCH_STEP } = algorithm
     this.#calendar = site.policy.calendar
@@ -136,27 +136,27 @@ export class CentralMeter extends GatedMeter {
    */
   follow(slot: number, { key, units: cost, limit, at }: Question, verdict: Verdict, left: number, now: number): void {
     if (this.#unreadable.any) this.#unreadable.read(key)
-    const { allowed, remaining, resetAfter, retryAfter } = verdict
+    const { allowed, remaining, resetAfterMs, retryAfterMs } = verdict
     if (allowed) this.#closed.delete(slot)
     else {
       // A difference of times must not make a whole wait one millisecond more. The next request is at the store later than that.
-      const wait = retryAfter - ROUNDED
-      this.#closed.set(slot, { cost, left, until: now + wait, trusted: now + Math.min(wait, TRUST), empty: now + resetAfter })
+      const wait = retryAfterMs - ROUNDED
+      this.#closed.set(slot, { cost, left, until: now + wait, trusted: now + Math.min(wait, TRUST), empty: now + resetAfterMs })
     }
     const most = this.site.most(limit)
     if (most === Number.POSITIVE_INFINITY) return
     const used = most - left
-    // What was admitted without the store it does not know yet: the answer says how much there is at least, and of its own request that it went.
+    // What was allowed without the store it does not know yet: the answer says how much there is at least, and of its own request that it went.
     const alone = this.missedBy(at)
     if (this.#inner.agree !== undefined) {
-      // What another policy refused comes back: it warms nothing. A debt beyond the bucket the store's answer does not show.
+      // What another policy rejected comes back: it warms nothing. A debt beyond the bucket the store's answer does not show.
       if (allowed && left <= remaining) this.#inner.add(slot, cost, now)
       const more = used - this.#inner.usedOf(slot, now)
       if (more > ROUNDING * most || (more < -ROUNDING * most && !alone)) this.#inner.agree(slot, used, now)
       return
     }
     // It was said of an interval that ends now: of the next one, which may run here already, it would be counted.
-    if (resetAfter < this.exchange.time.at(now) - at + Math.max(EDGE, this.time.uncertainty(now))) return
+    if (resetAfterMs < this.exchange.time.at(now) - at + Math.max(EDGE, this.time.uncertainty(now))) return
     if (alone && allowed && left <= remaining) this.#inner.add(slot, cost, now)
     const more = used - this.#inner.usedOf(slot, now)
     if (more < -ROUNDING * most) {
@@ -166,7 +166,7 @@ export class CentralMeter extends GatedMeter {
     } else if (more > ROUNDING * most) this.#inner.add(slot, more, now)
   }
 
-  /** Whether units were admitted without the store of which it could not know when it was asked then. */
+  /** Whether units were allowed without the store of which it could not know when it was asked then. */
   missedBy(at: number): boolean {
     return this.#store.alone || this.#aloneAt >= at
   }
@@ -191,7 +191,7 @@ export class CentralMeter extends GatedMeter {
 
   /** Units that the store has counted, or an answer would have. */
   counted(cost: number): void {
-    this.admitted += cost
+    this.allowed += cost
   }
 
   /** A question about a key of this policy. */
@@ -232,22 +232,22 @@ export class CentralMeter extends GatedMeter {
   }
 
   /** Asked here where another policy rejects, or for a look: the store decides about all others. */
-  override admits(slot: number, cost: number, now: number): boolean {
-    if (this.#without(slot, now)) return this.admitsAlone(slot, cost, now)
-    return !this.closedTo(slot, cost, now) && this.#inner.admits(slot, cost, now, false)
+  override allows(slot: number, cost: number, now: number): boolean {
+    if (this.#without(slot, now)) return this.allowsAlone(slot, cost, now)
+    return !this.closedTo(slot, cost, now) && this.#inner.allows(slot, cost, now, false)
   }
 
-  /** As `admits`, by the policy's choice for times without the store. */
-  admitsAlone(slot: number, cost: number, now: number): boolean {
-    const { degraded } = this.policy
-    if (this.blockOf(slot, now) !== undefined || degraded === 'closed') return false
+  /** As `allows`, by the policy's choice for times without the store. */
+  allowsAlone(slot: number, cost: number, now: number): boolean {
+    const { failMode } = this.policy
+    if (this.blockOf(slot, now) !== undefined || failMode === 'closed') return false
     const flying = this.#flying.size === 0 ? 0 : (this.#flying.get(this.site.idOf(slot)) ?? 0)
-    return degraded === 'open' || this.#inner.admits(slot, this.#scaled(slot, cost) + flying, now, false)
+    return failMode === 'open' || this.#inner.allows(slot, this.#scaled(slot, cost) + flying, now, false)
   }
 
-  /** Counts a charge, or a request that was admitted alone. */
+  /** Counts a charge, or a request that was allowed alone. */
   override add(slot: number, cost: number, now: number): void {
-    this.admitted += cost
+    this.allowed += cost
     const id = this.site.idOf(slot)
     if (this.#store.alone) {
       this.addAlone(slot, cost, now)
@@ -271,7 +271,7 @@ export class CentralMeter extends GatedMeter {
     this.#inner.add(slot, this.#scaled(slot, cost), now)
   }
 
-  override refuse(slot: number, cost: number, now: number): Refusal {
+  override reject(slot: number, cost: number, now: number): Rejection {
     const closed = this.#closed.get(slot)
     const alone = this.#without(slot, now)
     if (this.policy.cooldown > 0 && !alone && closed !== undefined && now < closed.until && this.blockOf(slot, now) === undefined) {
@@ -281,31 +281,31 @@ export class CentralMeter extends GatedMeter {
     return this.explain(slot, cost, now)
   }
 
-  override explain(slot: number, cost: number, now: number): Refusal {
+  override explain(slot: number, cost: number, now: number): Rejection {
     const block = this.blockOf(slot, now)
-    if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
+    if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const wait = this.#opensIn(slot, cost, now)
-    if (block !== undefined) return { reason: 'cooldown', retryAfter: Math.max(block.until - now, wait) }
-    return { reason: this.#without(slot, now) ? 'degraded' : 'limit', retryAfter: wait }
+    if (block !== undefined) return { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, wait) }
+    return { reason: this.#without(slot, now) ? 'storeDown' : 'limit', retryAfterMs: wait }
   }
 
   #opensIn(slot: number, cost: number, now: number): number {
     if (this.#without(slot, now)) {
-      if (this.policy.degraded === 'closed')
+      if (this.policy.failMode === 'closed')
         return Math.max(1, this.#store.alone ? this.rollAt - now : this.#unreadable.until(this.site.idOf(slot)) - now)
-      return this.#inner.explain(slot, this.#scaled(slot, cost), now).retryAfter
+      return this.#inner.explain(slot, this.#scaled(slot, cost), now).retryAfterMs
     }
     const closed = this.#closed.get(slot)
-    return closed?.cost === cost && closed.until > now ? closed.until - now : this.#inner.explain(slot, cost, now).retryAfter
+    return closed?.cost === cost && closed.until > now ? closed.until - now : this.#inner.explain(slot, cost, now).retryAfterMs
   }
 
   override remaining(slot: number, now: number): number {
     return this.#inner.remaining(slot, now)
   }
 
-  override resetAfter(slot: number, now: number): number {
+  override resetAfterMs(slot: number, now: number): number {
     const closed = this.#closed.get(slot)
-    return closed !== undefined && now < closed.until ? closed.empty - now : this.#inner.resetAfter(slot, now)
+    return closed !== undefined && now < closed.until ? closed.empty - now : this.#inner.resetAfterMs(slot, now)
   }
 
   override mark(slot: number): number {
@@ -314,7 +314,7 @@ export class CentralMeter extends GatedMeter {
 
   override untake(slot: number, mark: number, cost: number): void {
     this.#inner.untake(slot, mark, cost)
-    this.admitted -= cost
+    this.allowed -= cost
   }
 
   override refund(key: string, ordinal: Ordinal, units: number, now: number): void {
@@ -365,7 +365,7 @@ export class CentralMeter extends GatedMeter {
   }
 
   /**
-   * The store answers again: it is told what was admitted without it, as far as that still counts.
+   * The store answers again: it is told what was allowed without it, as far as that still counts.
    *
    * @param most so many keys at once
    * @returns how many it was told of
@@ -390,7 +390,7 @@ export class CentralMeter extends GatedMeter {
     const most = this.site.most(this.site.limitOf(slot))
     const over = this.#over(slot, now)
     if (over > 0) return most + over
-    if (this.policy.degraded === 'open' && this.#inner.remaining(slot, now) < 1) return most
+    if (this.policy.failMode === 'open' && this.#inner.remaining(slot, now) < 1) return most
     return Math.max(1, Math.min(most, this.#inner.usedOf(slot, now)) / this.nodes)
   }
 
@@ -399,10 +399,10 @@ export class CentralMeter extends GatedMeter {
     return this.#inner.over?.(slot, now) ?? 0
   }
 
-  async inquire(id: string, deadline: number): Promise<SyncResult | undefined> {
+  async inquire(id: string, storeTimeout: number): Promise<SyncResult | undefined> {
     const slot = this.site.findId(id)
     const question = this.ask('take', id, slot, 0, this.exchange.time.at(this.rollAt - 1))
-    const verdict = await this.#store.look(question, deadline)
+    const verdict = await this.#store.look(question, storeTimeout)
     if (verdict === undefined) return undefined
     const most = this.site.most(question.limit)
     const taken = most === Number.POSITIVE_INFINITY ? 0 : most - verdict.remaining
@@ -496,7 +496,7 @@ export class CentralMeter extends GatedMeter {
   override announced(): void {}
   override settle(): void {}
   override fail(): void {}
-  protected override admitsSlowly(): boolean {
+  protected override allowsSlowly(): boolean {
     return false
   }
   protected override sentAt(): number {

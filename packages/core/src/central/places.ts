@@ -8,7 +8,7 @@ export interface PlacesHost {
   readonly roundTrip: number
   now(): number
   /** What is in the key's bucket now; undefined where the store does not answer. */
-  look(): Promise<Pick<Verdict, 'resetAfter'> | undefined>
+  look(): Promise<Pick<Verdict, 'resetAfterMs'> | undefined>
   /** The last units of the bucket come back, which would have been in it until then. */
   giveBack(units: number, until: number, now: number): void
   /** All that could come back has. */
@@ -67,7 +67,7 @@ export class KeyPlaces {
     if (this.#looking) return
     this.#looking = true
     // What nobody takes of an answer that has just come lies last.
-    const looked = now === this.#toldAt ? Promise.resolve({ resetAfter: this.#end - now }) : host.look().catch(() => undefined)
+    const looked = now === this.#toldAt ? Promise.resolve({ resetAfterMs: this.#end - now }) : host.look().catch(() => undefined)
     // Those that leave at the same moment come back together.
     void looked.then((verdict) => {
       this.#looking = false
@@ -76,11 +76,11 @@ export class KeyPlaces {
     })
   }
 
-  #comeBack(verdict: Pick<Verdict, 'resetAfter'> | undefined, each: number, host: PlacesHost): void {
+  #comeBack(verdict: Pick<Verdict, 'resetAfterMs'> | undefined, each: number, host: PlacesHost): void {
     const free = this.#free.sort((a, b) => b.place - a.place)
     this.#free = []
     const now = host.now()
-    if (verdict === undefined || now + verdict.resetAfter > this.#end + Math.max(each / 2, host.roundTrip)) return
+    if (verdict === undefined || now + verdict.resetAfterMs > this.#end + Math.max(each / 2, host.roundTrip)) return
     let back = 0
     for (const { place, units } of free) {
       if (place + this.#after < this.#end - each / 2 - ROUNDED) break

@@ -1,10 +1,10 @@
 /** Weight of the last round trip in the usual one, and round trips after which that is known. */
 const WEIGHT = 0.05
 const ENOUGH = 20
-/** A usual round trip that takes a larger part of the deadline leaves too little for those that are not. */
+/** A usual round trip that takes a larger part of the storeTimeout leaves too little for those that are not. */
 const PART = 5
 
-/** How long the store usually takes to answer. Warns once if that is too long for the deadline. */
+/** How long the store usually takes to answer. Warns once if that is too long for the storeTimeout. */
 export class UsualTime {
   readonly #warn: (message: string) => void
   #usual = 0
@@ -16,13 +16,13 @@ export class UsualTime {
   }
 
   /** A request was answered now. Times in milliseconds. */
-  took({ sent, deadline }: { readonly sent: number; readonly deadline: number }, now: number): void {
+  took({ sent, storeTimeout }: { readonly sent: number; readonly storeTimeout: number }, now: number): void {
     this.#answers++
     this.#usual += (now - sent - this.#usual) * Math.max(WEIGHT, 1 / this.#answers)
-    if (this.#warned || this.#answers < ENOUGH || !(this.#usual > deadline / PART)) return
+    if (this.#warned || this.#answers < ENOUGH || !(this.#usual > storeTimeout / PART)) return
     this.#warned = true
-    const what = `The store usually takes ${Math.ceil(this.#usual)} ms to decide about a request, more than a fifth of the deadline of ${deadline} ms`
-    const then = 'requests that take longer are decided about by "degraded". Give a longer "deadline", or move the store nearer'
+    const what = `The store usually takes ${Math.ceil(this.#usual)} ms to decide about a request, more than a fifth of the storeTimeout of ${storeTimeout} ms`
+    const then = 'requests that take longer are decided about by "failMode". Give a longer "storeTimeout", or move the store nearer'
     this.#warn(`${what}: ${then}.`)
   }
 }

@@ -22,8 +22,8 @@ export interface AskingHost {
   giveAgain(limiter: Limiter, key: string, limit: number | undefined): void
   // What decisions are made of. Handed over, since whoever asks is loaded later: what it imports would be in a file of its own.
   readonly make: {
-    refuse(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision
-    decision(outcome: Outcome, key: string, remaining: number, resetAfter: number, amount: number): PolicyDecision
+    reject(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision
+    decision(outcome: Outcome, key: string, remaining: number, resetAfterMs: number, amount: number): PolicyDecision
     combined(parts: readonly PolicyDecision[]): Decision
     bounded(key: string): string
   }

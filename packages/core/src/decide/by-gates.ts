@@ -31,7 +31,7 @@ export class ByGates {
   }
 
   /**
-   * Decides in one go if each policy's gate can decide: each counts the request until one refuses it. Undefined when a gate can't
+   * Decides in one go if each policy's gate can decide: each counts the request until one rejects it. Undefined when a gate can't
    * decide: then nothing has happened. Nothing is called here that could ask for another decision meanwhile.
    */
   decide(
@@ -47,7 +47,7 @@ export class ByGates {
     const before = this.#before
     let levels = this.#levels[applied]
     const checked = costs === this.#costs
-    let refused = 0
+    let rejected = 0
     let counted = 0
     const numbers: number[] = new Array(3 * applied)
     for (let at = 0; at < applied; at++) {
@@ -61,23 +61,23 @@ export class ByGates {
       if (slot < 0) return this.#untake(costs, places, counted)
       found[at] = slot
       before[at] = meter.mark(slot)
-      const left = refused === 0 ? meter.take(slot, cost, now) : UNDECIDED
+      const left = rejected === 0 ? meter.take(slot, cost, now) : UNDECIDED
       if (left >= 0) {
         counted++
         numbers[3 * at + 2] = cost
-      } else if (refused === 0 || !meter.fits(slot, cost, now)) {
+      } else if (rejected === 0 || !meter.fits(slot, cost, now)) {
         const source = left === USED_UP ? LOCAL : limiter.policy.dryRun ? -1 : meter.fullBy(slot, cost, now)
         if (source < 0) return this.#untake(costs, places, counted)
-        refused |= 1 << at
+        rejected |= 1 << at
         numbers[3 * at + 2] = source
       }
       numbers[3 * at] = left >= 0 ? left : meter.remaining(slot, now)
-      numbers[3 * at + 1] = meter.resetAfter(slot, now)
+      numbers[3 * at + 1] = meter.resetAfterMs(slot, now)
       if (levels !== undefined && levels.cells[at] !== limiter.cell) levels = undefined
     }
-    if (refused !== 0) this.#refuse(costs, places, refused, counted, now, numbers)
+    if (rejected !== 0) this.#reject(costs, places, rejected, counted, now, numbers)
     levels ??= this.#levelsOf(places, applied)
-    return new LevelsDecision(levels, typeof keys === 'string' ? keys : keysAt(keys, places, applied), numbers, refused)
+    return new LevelsDecision(levels, typeof keys === 'string' ? keys : keysAt(keys, places, applied), numbers, rejected)
   }
 
   /** Puts right what `decide` has counted at the first `counted` policies. */
@@ -91,23 +91,23 @@ export class ByGates {
   }
 
   /**
-   * Makes the numbers those of a refusal: nothing was taken, and what refused it counts that, by the source that stands where its
+   * Makes the numbers those of a rejection: nothing was taken, and what rejected it counts that, by the source that stands where its
    * amount will. What came after the first of them has not counted anything.
    */
-  #refuse(costs: readonly number[], places: readonly number[], refused: number, counted: number, now: number, numbers: number[]): void {
+  #reject(costs: readonly number[], places: readonly number[], rejected: number, counted: number, now: number, numbers: number[]): void {
     this.#untake(costs, places, counted)
     for (let at = 0; 3 * at < numbers.length; at++) {
       const i = places[at] as number
       const limiter = this.#limiters[i] as Limiter
       const slot = this.#found[at] as number
-      if ((refused & (1 << at)) !== 0) {
+      if ((rejected & (1 << at)) !== 0) {
         limiter.stats.countByLimit(numbers[3 * at + 2] as SourceIndex)
         numbers[3 * at + 2] = limiter.meter.rollAt - now
         continue
       }
       if (at < counted) {
         numbers[3 * at] = limiter.meter.remaining(slot, now)
-        numbers[3 * at + 1] = limiter.meter.resetAfter(slot, now)
+        numbers[3 * at + 1] = limiter.meter.resetAfterMs(slot, now)
       }
       numbers[3 * at + 2] = 0
     }

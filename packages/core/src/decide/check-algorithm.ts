@@ -5,7 +5,14 @@ import { invalidOption, show, WeirError } from '../report/errors.ts'
 /** The algorithm that is asked for; fixed windows where none is. */
 export function checkAlgorithm(option: string, given: unknown): AnyAlgorithm {
   if (given === undefined) return FIXED_WINDOW
-  const { name, id, local, background, spans, leases } = (typeof given === 'object' && given !== null ? given : {}) as Partial<AnyAlgorithm>
+  const {
+    name,
+    id,
+    local,
+    background,
+    periodic: spans,
+    leased: leases,
+  } = (typeof given === 'object' && given !== null ? given : {}) as Partial<AnyAlgorithm>
   const forms = [local, background, spans, leases]
   const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)
   if (typeof name !== 'string' || typeof id !== 'string' || !/^[a-z\d-]{1,64}$/.test(id) || !made) {
@@ -26,7 +33,7 @@ export function checkAlgorithm(option: string, given: unknown): AnyAlgorithm {
 /** Numbers per key: more than any count needs, and few enough for a table of many keys. */
 const MOST_FIELDS = 1000
 
-const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local', 'leases', 'central']
+const COORDINATIONS: readonly Coordination[] = ['background', 'periodic', 'local', 'leased', 'central']
 
 /**
  * The coordination that is asked for, or the usual one.

@@ -1,5 +1,5 @@
 import type { AnyAlgorithm, Coordination } from '../algorithms/algorithm.ts'
-import type { Degraded } from '../algorithms/meter.ts'
+import type { FailMode } from '../algorithms/meter.ts'
 import { isCost, MOST_UNITS } from '../keys/units.ts'
 import { parseDuration } from '../options/duration.ts'
 import { parseInterval } from '../options/interval.ts'
@@ -8,7 +8,7 @@ import { oneOf } from '../options/one-of.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { LONGEST_TIMER } from '../time/alarm.ts'
 import { checkAlgorithm, checkCoordination } from './check-algorithm.ts'
-import type { GrowingCooldown } from './growing.ts'
+import type { EscalatingCooldown } from './escalating.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
 import { checkRequestRule } from './request-rule.ts'
 
@@ -19,8 +19,8 @@ const SHORTEST_SPAN = 5
 const LONGEST_USUAL_SPAN = 300_000
 const MOST_SPANS = 1000
 /** How long a request waits for the store, and may be told to, in milliseconds. */
-const USUAL_DEADLINE = 50
-const LONGEST_DEADLINE = 60_000
+const USUAL_STORE_TIMEOUT = 50
+const LONGEST_STORE_TIMEOUT = 60_000
 
 /** The names of a policy's options. */
 export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
@@ -31,30 +31,16 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
   'cooldown',
   'algorithm',
   'coordination',
-  'degraded',
-  'deadline',
+  'failMode',
+  'storeTimeout',
   'key',
   'match',
   'cost',
   'fallbackLimit',
   'delay',
   'dryRun',
+  'candidate',
 ])
-
-/** What takes the place of options that are no more. */
-const GONE: Readonly<Record<string, string>> = {
-  window: "give algorithm: slidingWindow() or slidingCounter() for 'sliding'; fixedWindow() is the default",
-  enforcement: "give coordination: 'spans' for 'published'; 'background' is the default with a store",
-  strict: "give coordination: 'leases': never more than the limit, and few requests wait",
-  buckets: 'it is an option of the algorithm: slidingWindow({ buckets })',
-  reopen: 'it is an option of the algorithm: slidingWindow({ reopen })',
-}
-
-/** @throws WeirError `WEIR_UNKNOWN_OPTION` for an option that is no more, saying what takes its place */
-export function refuseGone(option: string, at = ''): void {
-  const gone = Object.hasOwn(GONE, option) ? GONE[option] : undefined
-  if (gone !== undefined) throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${at}${option}" is no more: ${gone}.`)
-}
 
 /**
  * Checks and completes one policy.
@@ -66,7 +52,6 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   if (typeof options !== 'object' || options === null) {
     throw invalidOption(at || 'policy', options, 'an object such as { limit: 100, interval: "1m" }')
   }
-  for (const option of Object.keys(options)) refuseGone(option, at)
   checkNames('A policy', options, POLICY_OPTIONS, undefined, at)
   const algorithm = checkAlgorithm(`${at}algorithm`, options.algorithm)
   const { slots } = algorithm
@@ -96,10 +81,10 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   if (!Number.isInteger(spans) || spans < 2 || spans > MOST_SPANS) {
     throw invalidOption(`${at}spans`, spans, `a whole number from 2 to ${MOST_SPANS}`)
   }
-  const { buckets = 1 } = algorithm
+  const { subWindows: buckets = 1 } = algorithm
   if (slots === undefined) checkParts(options.interval, interval, buckets, 'bucket', at)
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
-  // A dry run holds nothing: it refuses what there is no room for.
+  // A dry run holds nothing: it rejects what there is no room for.
   const counting = (coordination === 'background' && !options.dryRun && algorithm.together) || algorithm
   if (counting.holds !== undefined && options.cooldown !== undefined && options.cooldown !== 0) {
     throw invalidOption(
@@ -111,28 +96,32 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   // Where each request is decided by itself spans mean nothing.
   if (slots === undefined && coordination !== 'local' && coordination !== 'central')
     checkParts(options.interval, interval, spans, 'span', at)
-  const waits = coordination === 'central' || coordination === 'leases'
-  if (options.deadline !== undefined && !waits) {
-    throw invalidOption(`${at}deadline`, options.deadline, `left out with coordination "${coordination}", by which no request waits`)
+  const waits = coordination === 'central' || coordination === 'leased'
+  if (options.storeTimeout !== undefined && !waits) {
+    throw invalidOption(
+      `${at}storeTimeout`,
+      options.storeTimeout,
+      `left out with coordination "${coordination}", by which no request waits`,
+    )
   }
-  const words = waits ? (['share', 'open', 'closed'] as const) : (['share', 'published', 'open', 'closed'] as const)
   checkCost(options.cost, limit, counting, `${at}cost`)
   checkRequestRule(options, at)
   return Object.freeze({
     name,
     limit,
     ...intervals,
-    lease: slots?.lease ?? 0,
+    maxDuration: slots?.maxDuration ?? 0,
     spans,
     ...parseCooldown(options.cooldown, `${at}cooldown`),
     algorithm: counting,
     coordination,
-    degraded: oneOf<Degraded>(`${at}degraded`, options.degraded, words),
-    deadline: waits ? parseDuration(options.deadline ?? USUAL_DEADLINE, `${at}deadline`, 1, LONGEST_DEADLINE) : 0,
+    failMode: oneOf<FailMode>(`${at}failMode`, options.failMode, ['share', 'open', 'closed']),
+    storeTimeout: waits ? parseDuration(options.storeTimeout ?? USUAL_STORE_TIMEOUT, `${at}storeTimeout`, 1, LONGEST_STORE_TIMEOUT) : 0,
     delay:
       options.delay === undefined ? longestHold(counting, limit, interval) : parseDelay(options, algorithm, coordination, `${at}delay`),
-    dryRun: dryRun(`${at}dryRun`, options.dryRun),
-    next: options.dryRun === 'next',
+    // What is only judged rejects nothing.
+    dryRun: flag(`${at}dryRun`, options.dryRun) || flag(`${at}candidate`, options.candidate),
+    candidate: options.candidate === true,
     id: policyId(algorithm.id, coordination, calendar?.id ?? interval, name),
   })
 }
@@ -178,7 +167,7 @@ function checkCost(cost: unknown, limit: number, counting: AnyAlgorithm, option:
   if (!isCost(cost)) throw invalidOption(option, cost, 'a finite number > 0, or a function of the request')
   const most = counting.most?.(limit) ?? limit
   const what = counting.holds !== undefined ? 'what need not wait' : most === limit ? 'the limit' : `what ${counting.name} holds`
-  if (cost > most) throw invalidOption(option, cost, `at most ${what}, ${most}; with it every request would be refused`)
+  if (cost > most) throw invalidOption(option, cost, `at most ${what}, ${most}; with it every request would be rejected`)
 }
 
 function checkWithout(options: object, without: readonly string[], algorithm: string, at: string): void {
@@ -214,9 +203,9 @@ function parseCooldown(given: unknown, option: string): Pick<Policy, 'cooldown' 
   if (typeof given !== 'object' || given === null) {
     return { cooldown: given === undefined ? 0 : parseDuration(given, option, 0), cooldownGrowth: undefined }
   }
-  const { first, growth } = given as Partial<GrowingCooldown>
+  const { first, growth } = given as Partial<EscalatingCooldown>
   if (first === undefined || growth === undefined) {
-    throw invalidOption(option, given, 'a duration, or growing({ base: "1m", max: "1h" }), with growing imported beside throttle')
+    throw invalidOption(option, given, 'a duration, or escalating({ base: "1m", max: "1h" }), imported from the same package')
   }
   return { cooldown: first, cooldownGrowth: growth }
 }
@@ -246,9 +235,9 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
   return Object.freeze(policies)
 }
 
-function dryRun(option: string, given: unknown): boolean {
-  if (given !== undefined && typeof given !== 'boolean' && given !== 'next') throw invalidOption(option, given, 'true, false or "next"')
-  return given === true || given === 'next'
+function flag(option: string, given: unknown): boolean {
+  if (given !== undefined && typeof given !== 'boolean') throw invalidOption(option, given, 'true or false')
+  return given === true
 }
 
 export function isPolicyOption(option: string): boolean {

@@ -1,4 +1,4 @@
-import type { Refusal } from '../algorithms/meter.ts'
+import type { Rejection } from '../algorithms/meter.ts'
 import { boundedOnce } from '../keys/key-text.ts'
 import type { Requests } from '../report/requests.ts'
 import { LOCAL, type SourceIndex } from '../report/stats.ts'
@@ -21,14 +21,14 @@ export function decideOne(limiter: Limiter, key: string, cost: number, now: numb
   // -1 is `UNDECIDED`; numbers stand for imported constants, as in `GatedMeter`.
   const left = slot < 0 ? -1 : meter.take(slot, cost, now)
   if (left >= 0) {
-    requests.admitted++
-    return new PolicyDecision(limiter.cell.passed, key, left, Math.ceil(meter.resetAfter(slot, now)), cost)
+    requests.allowed++
+    return new PolicyDecision(limiter.cell.passed, key, left, Math.ceil(meter.resetAfterMs(slot, now)), cost)
   }
-  return left === -1 ? decideUndecided(limiter, slot, key, cost, now, requests) : refuseUsedUp(limiter, key, now, requests)
+  return left === -1 ? decideUndecided(limiter, slot, key, cost, now, requests) : rejectUsedUp(limiter, key, now, requests)
 }
 
-/** Refuses a request to a key whose units this node has seen used up: most of those of a flood. */
-function refuseUsedUp(limiter: Limiter, key: string, now: number, requests: Requests): PolicyDecision {
+/** Rejects a request to a key whose units this node has seen used up: most of those of a flood. */
+function rejectUsedUp(limiter: Limiter, key: string, now: number, requests: Requests): PolicyDecision {
   requests.reasons.limit++
   limiter.stats.countByLimit(0)
   const end = Math.ceil(limiter.meter.rollAt - now)
@@ -66,7 +66,7 @@ function decideSlowly(limiter: Limiter, given: string, cost: number, now: number
   const key = boundedOnce(given)
   const slot = limiter.locate(key, now)
   if (slot < 0) return overflowed(limiter, key, cost, now, true)
-  if (!limiter.meter.admits(slot, cost, now)) return refuse(limiter, slot, key, cost, now)
+  if (!limiter.meter.allows(slot, cost, now)) return reject(limiter, slot, key, cost, now)
   limiter.meter.add(slot, cost, now)
   return passed(limiter, slot, key, cost, now)
 }
@@ -76,12 +76,12 @@ function passed(limiter: Limiter, slot: number, key: string, cost: number, now: 
     limiter.limited ? limiter.outcome(slot, 'ok') : limiter.cell.passed,
     key,
     limiter.meter.remaining(slot, now),
-    Math.ceil(limiter.meter.resetAfter(slot, now)),
+    Math.ceil(limiter.meter.resetAfterMs(slot, now)),
     cost,
   )
 }
 
-/** Refuses a request to a key that is full by what `source` says, for a millisecond at least: `rollAt` is still to come. */
+/** Rejects a request to a key that is full by what `source` says, for a millisecond at least: `rollAt` is still to come. */
 function closed(limiter: Limiter, slot: number, key: string, source: SourceIndex, now: number): PolicyDecision {
   const { meter } = limiter
   limiter.stats.countByLimit(source)
@@ -90,7 +90,7 @@ function closed(limiter: Limiter, slot: number, key: string, source: SourceIndex
   return new PolicyDecision(full, key, meter.remaining(slot, now), end, end)
 }
 
-/** One policy's part of a decision whose outcome is known; `slot` is as `refusedSlot` says where this policy refused. */
+/** One policy's part of a decision whose outcome is known; `slot` is as `rejectedSlot` says where this policy rejected. */
 export function partOf(
   limiter: Limiter,
   slot: number,
@@ -106,32 +106,32 @@ export function partOf(
   }
   if (slot === NO_SLOT) return overflowed(limiter, key, cost, now, count)
   if (slot < 0) {
-    const at = refusedSlot(slot)
-    if (count) return refuse(limiter, at, key, cost, now)
-    return refusal(limiter, at, key, cost, limiter.meter.explain(at, cost, now), now)
+    const at = rejectedSlot(slot)
+    if (count) return reject(limiter, at, key, cost, now)
+    return rejection(limiter, at, key, cost, limiter.meter.explain(at, cost, now), now)
   }
   const left = limiter.meter.remaining(slot, now)
-  return new PolicyDecision(limiter.outcome(slot, 'ok'), key, left, Math.ceil(limiter.meter.resetAfter(slot, now)), 0)
+  return new PolicyDecision(limiter.outcome(slot, 'ok'), key, left, Math.ceil(limiter.meter.resetAfterMs(slot, now)), 0)
 }
 
-/** Marks a slot as one whose policy refused, below `NO_SLOT`; its own inverse. */
-export function refusedSlot(slot: number): number {
+/** Marks a slot as one whose policy rejected, below `NO_SLOT`; its own inverse. */
+export function rejectedSlot(slot: number): number {
   return -2 - slot
 }
 
-/** Refuses a request that the policy has no room for, and counts the refusal. */
-export function refuse(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision {
-  limiter.refusedKeys?.add(key)
+/** Rejects a request that the policy has no room for, and counts the rejection. */
+export function reject(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision {
+  limiter.rejectedKeys?.add(key)
   const source = limiter.meter.fullBy(slot, cost, now)
   if (source >= 0) return closed(limiter, slot, key, source as SourceIndex, now)
-  const why = limiter.meter.refuse(slot, cost, now)
-  limiter.countRefusal(slot, cost, why.reason)
-  return refusal(limiter, slot, key, cost, why, now)
+  const why = limiter.meter.reject(slot, cost, now)
+  limiter.countRejection(slot, cost, why.reason)
+  return rejection(limiter, slot, key, cost, why, now)
 }
 
 /** The part of a policy whose units the store has granted; they are counted already, in the interval `ordinal`. The key may be forgotten by now. */
 export function reservedPart(limiter: Limiter, slot: number, key: string, cost: number, ordinal: Ordinal, now: number): PolicyDecision {
-  const end = Math.ceil(slot < 0 ? limiter.meter.rollAt - now : limiter.meter.resetAfter(slot, now))
+  const end = Math.ceil(slot < 0 ? limiter.meter.rollAt - now : limiter.meter.resetAfterMs(slot, now))
   const left = slot < 0 ? 0 : limiter.meter.remaining(slot, now)
   const outcome = new RunningCell(limiter.policy, ordinal).passed
   const limit = slot < 0 ? outcome.limit : limiter.wholeLimitOf(slot)
@@ -140,7 +140,7 @@ export function reservedPart(limiter: Limiter, slot: number, key: string, cost: 
 
 function overflowed(limiter: Limiter, key: string, cost: number, now: number, count: boolean): PolicyDecision {
   const decision = outcomeOfOverflow(limiter, key, cost, now)
-  if (count && !decision.allowed) limiter.stats.countRefusal('overflow', LOCAL)
+  if (count && !decision.allowed) limiter.stats.countRejection('overflow', LOCAL)
   return decision
 }
 
@@ -155,14 +155,14 @@ export function outcomeOfOverflow(limiter: Limiter, key: string, cost: number, n
   return new PolicyDecision(cell.outcome('overflow', cost > most), key, 0, Math.max(1, end), Math.max(1, end))
 }
 
-export function refusal(limiter: Limiter, slot: number, key: string, cost: number, why: Refusal, now: number): PolicyDecision {
+export function rejection(limiter: Limiter, slot: number, key: string, cost: number, why: Rejection, now: number): PolicyDecision {
   const outcome = limiter.outcome(slot, why.reason, limiter.neverFits(slot, cost))
   // Nobody knows when a request in flight ends.
   const least = limiter.policy.algorithm.slots === undefined ? 1 : 0
   // Of a blocked key no units are left to the client, whatever was counted.
   const blocked = why.reason === 'blocked' || why.reason === 'cooldown'
   const left = blocked ? 0 : limiter.meter.remaining(slot, now)
-  const retryAfter = Math.max(least, Math.ceil(blocked ? why.retryAfter - ROUNDING : why.retryAfter))
-  const resetAfter = Math.ceil(limiter.meter.resetAfter(slot, now) - ROUNDING)
-  return new PolicyDecision(outcome, key, left, Math.max(retryAfter, resetAfter), retryAfter)
+  const retryAfterMs = Math.max(least, Math.ceil(blocked ? why.retryAfterMs - ROUNDING : why.retryAfterMs))
+  const resetAfterMs = Math.ceil(limiter.meter.resetAfterMs(slot, now) - ROUNDING)
+  return new PolicyDecision(outcome, key, left, Math.max(retryAfterMs, resetAfterMs), retryAfterMs)
 }

@@ -4,7 +4,7 @@ import type { Outcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
 
 /**
- * What was decided for one request by one policy, or by several: then it is the decision of the policy that refused
+ * What was decided for one request by one policy, or by several: then it is the decision of the policy that rejected
  * (for longest), or else of the one with the smallest part of its limit left, and `parts` holds all of them.
  */
 export interface Decision<Name extends string = string> {
@@ -23,20 +23,20 @@ export interface Decision<Name extends string = string> {
    * Milliseconds until all units are back if no other request comes: `limit` (of a bucket its burst) fits then. A block ends before it. 0
    * if that is not known: when requests in flight end (`concurrency()`).
    */
-  readonly resetAfter: number
+  readonly resetAfterMs: number
   /**
-   * Milliseconds after which a refused request would be let in if no other came before it; 0 when allowed, and where that is not
+   * Milliseconds after which a rejected request would be let in if no other came before it; 0 when allowed, and where that is not
    * known (`concurrency()`). `Infinity` for a request that costs more than the limit: it never fits.
    */
-  readonly retryAfter: number
+  readonly retryAfterMs: number
   /**
    * Milliseconds that an allowed request is to wait before it goes on, where the algorithm keeps a pace (`leakyBucket()`); the
    * longest of several policies. 0 for all others.
    */
-  readonly delay: number
-  /** Units that the request took; 0 when it was refused. */
+  readonly delayMs: number
+  /** Units that the request took; 0 when it was rejected. */
   readonly cost: number
-  /** True when `dryRun` let a request pass that would have been refused. */
+  /** True when `dryRun` let a request pass that would have been rejected. */
   readonly dryRun: boolean
   /** One decision for each policy that applies, in the order of the policies. */
   readonly parts: readonly Decision<Name>[]
@@ -51,15 +51,15 @@ export class PolicyDecision implements Decision {
   declare readonly outcome: Outcome
   declare readonly key: string
   declare readonly remaining: number
-  declare readonly resetAfter: number
+  declare readonly resetAfterMs: number
   /** Reason `'ok'`: units of the cost that have not been refunded. Any other reason: milliseconds until the request fits. */
   declare amount: number
 
-  constructor(outcome: Outcome, key: string, remaining: number, resetAfter: number, amount: number) {
+  constructor(outcome: Outcome, key: string, remaining: number, resetAfterMs: number, amount: number) {
     this.outcome = outcome
     this.key = key
     this.remaining = remaining
-    this.resetAfter = resetAfter
+    this.resetAfterMs = resetAfterMs
     this.amount = amount
   }
 
@@ -89,7 +89,7 @@ export class PolicyDecision implements Decision {
     return this.outcome.limit
   }
 
-  get retryAfter(): number {
+  get retryAfterMs(): number {
     if (this.allowed) return 0
     return this.outcome.never ? Number.POSITIVE_INFINITY : this.amount
   }
@@ -98,7 +98,7 @@ export class PolicyDecision implements Decision {
     return this.reason === 'ok' ? this.amount : 0
   }
 
-  get delay(): number {
+  get delayMs(): number {
     const { policy, reason, limit } = this.outcome
     return reason === 'ok' && policy?.dryRun === false ? (policy.algorithm.delay?.(this.remaining, limit, policy.interval) ?? 0) : 0
   }
@@ -132,13 +132,13 @@ export function summary({
   key,
   limit,
   remaining,
-  resetAfter,
-  retryAfter,
-  delay,
+  resetAfterMs,
+  retryAfterMs,
+  delayMs: delay,
   cost,
   dryRun,
 }: Decision): Omit<Decision, 'parts'> {
-  return { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, delay, cost, dryRun }
+  return { allowed, reason, policy, key, limit, remaining, resetAfterMs, retryAfterMs, delayMs: delay, cost, dryRun }
 }
 
 /** For a request to which no policy applies. */

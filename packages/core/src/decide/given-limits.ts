@@ -28,7 +28,10 @@ export class GivenLimits {
   checked(limit: number | undefined): number | undefined {
     if (limit === undefined || isLimit(limit)) return limit
     const allowed = 'it must be 0, Infinity, or a number of at least 1'
-    this.#warn(new WeirError('WEIR_INVALID_LIMIT', `A limit of ${show(limit)} is not used; ${allowed}. The policy's own holds.`), 'limit')
+    this.#warn(
+      new WeirError('WEIR_WARN_INVALID_LIMIT', `A limit of ${show(limit)} is not used; ${allowed}. The policy's own holds.`),
+      'limit',
+    )
     return undefined
   }
 

@@ -37,16 +37,16 @@ class CombinedDecision implements Decision {
     return this.decisive.remaining
   }
 
-  get resetAfter(): number {
-    return this.decisive.resetAfter
+  get resetAfterMs(): number {
+    return this.decisive.resetAfterMs
   }
 
-  get retryAfter(): number {
-    return this.decisive.retryAfter
+  get retryAfterMs(): number {
+    return this.decisive.retryAfterMs
   }
 
-  get delay(): number {
-    return this.allowed ? Math.max(...this.parts.map(({ delay }) => delay)) : 0
+  get delayMs(): number {
+    return this.allowed ? Math.max(...this.parts.map(({ delayMs: delay }) => delay)) : 0
   }
 
   get cost(): number {
@@ -78,27 +78,27 @@ export const MOST_LEVELS = 30
  *
  *     levels    shared: the policies with their intervals
  *     keys      one key for all policies, or a key for each
- *     numbers   remaining, resetAfter, amount of the first policy (see `PolicyDecision`) | of the second | …
- *     refused   a bit for each policy that is full
+ *     numbers   remaining, resetAfterMs, amount of the first policy (see `PolicyDecision`) | of the second | …
+ *     rejected   a bit for each policy that is full
  */
 export class LevelsDecision implements Decision {
   declare readonly levels: Levels
   declare readonly keys: string | readonly string[]
   declare readonly numbers: readonly number[]
-  declare readonly refused: number
+  declare readonly rejected: number
   declare whole: CombinedDecision | undefined
 
   // Of no other class: made by a class that extends one, it is compiled again and again under some loaders of TypeScript.
-  constructor(levels: Levels, keys: string | readonly string[], numbers: readonly number[], refused: number) {
+  constructor(levels: Levels, keys: string | readonly string[], numbers: readonly number[], rejected: number) {
     this.levels = levels
     this.keys = keys
     this.numbers = numbers
-    this.refused = refused
+    this.rejected = rejected
     this.whole = undefined
   }
 
   get allowed(): boolean {
-    return this.refused === 0
+    return this.rejected === 0
   }
 
   get reason(): DecisionReason {
@@ -121,16 +121,16 @@ export class LevelsDecision implements Decision {
     return this.#combined().remaining
   }
 
-  get resetAfter(): number {
-    return this.#combined().resetAfter
+  get resetAfterMs(): number {
+    return this.#combined().resetAfterMs
   }
 
-  get retryAfter(): number {
-    return this.#combined().retryAfter
+  get retryAfterMs(): number {
+    return this.#combined().retryAfterMs
   }
 
-  get delay(): number {
-    return this.#combined().delay
+  get delayMs(): number {
+    return this.#combined().delayMs
   }
 
   get cost(): number {
@@ -166,7 +166,7 @@ export class LevelsDecision implements Decision {
 
   #part({ passed, full }: RunningCell, level: number): PolicyDecision {
     const key = typeof this.keys === 'string' ? (this.levels.keys[level] ?? this.keys) : (this.keys[level] as string)
-    const outcome = (this.refused & (1 << level)) === 0 ? passed : full
+    const outcome = (this.rejected & (1 << level)) === 0 ? passed : full
     const amount = this.numbers[3 * level + 2] as number
     const told = outcome === full ? Math.ceil(amount) : amount
     return new PolicyDecision(outcome, key, this.remainingAt(level), this.resetAfterAt(level), told)
@@ -195,7 +195,7 @@ function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {
 }
 
 function weight(part: PolicyDecision, allowed: boolean): number {
-  return allowed ? part.remaining / part.limit : -part.retryAfter
+  return allowed ? part.remaining / part.limit : -part.retryAfterMs
 }
 
 /** The decision that the parts of the policies make. */

@@ -5,13 +5,13 @@ import { type BlocksOwner, KeyBlocks } from '../keys/blocks.ts'
 import { KeyTable } from '../keys/key-table.ts'
 import { LONGEST_KEY } from '../keys/key-text.ts'
 import { Resets } from '../keys/resets.ts'
-import { type DecisionReason, OVERFLOWED, type RefusalReason, Stats } from '../report/stats.ts'
+import { type DecisionReason, OVERFLOWED, type RejectionReason, Stats } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { type Outcome, RunningCell } from './outcome.ts'
 import { goesOnLocally, type Policy } from './policy.ts'
 
 /** What happens to new keys when the table of keys is full. */
-export type Overflow = 'shared' | 'allow' | 'block'
+export type Overflow = 'shared' | 'allow' | 'reject'
 
 /** Who is told what happens to a limiter's keys. */
 export interface LimiterEvents {
@@ -22,14 +22,14 @@ export interface LimiterEvents {
   freed(limiter: Limiter, key: string): void
 }
 
-/** Counts refusals by key. */
-export interface RefusedKeys {
+/** Counts rejections by key. */
+export interface RejectedKeys {
   add(key: string): void
   /** The most frequent first. */
-  top(many: number): readonly { readonly key: string; readonly refused: number }[]
+  top(many: number): readonly { readonly key: string; readonly rejected: number }[]
 }
 
-/** What `overflow: 'allow' | 'block'` yields instead of a slot. */
+/** What `overflow: 'allow' | 'reject'` yields instead of a slot. */
 export const NO_SLOT = -1
 
 /** The label of the counter that keys share when the table is full. Keys of users never start with NUL (see `idOfKey`). */
@@ -57,8 +57,8 @@ export class Limiter implements SharedSite, BlocksOwner {
   cell: RunningCell
   /** Whether some key has another limit than the policy's. */
   limited = false
-  /** Notes whose requests rules to come would refuse; undefined for all others. */
-  refusedKeys: RefusedKeys | undefined = undefined
+  /** Notes whose requests rules to come would reject; undefined for all others. */
+  rejectedKeys: RejectedKeys | undefined = undefined
   readonly #limits = new Map<number, number>()
   /** Limits of single keys that hold whatever a request says, and the slots whose limit of their own is one of them. */
   #overrides: ReadonlyMap<string, number> | undefined
@@ -309,7 +309,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     const { policy, meter, blocks } = this
     // What is decided from now on has another serial number.
     this.cell = new RunningCell(policy, this.cell.ordinal)
-    this.resets.add(id, { epoch, serial: this.cell.serial, until: now + RESET_LIFE * Math.max(policy.interval, policy.lease) }, now)
+    this.resets.add(id, { epoch, serial: this.cell.serial, until: now + RESET_LIFE * Math.max(policy.interval, policy.maxDuration) }, now)
     if (now >= meter.rollAt) meter.roll(now)
     const slot = this.findId(id)
     meter.reset(keyOfId(id), slot, now)
@@ -345,11 +345,11 @@ export class Limiter implements SharedSite, BlocksOwner {
     return this.#overflowing && this.table.full
   }
 
-  /** Counts a refusal, with where the knowledge came from that it rests on. After `refuse`. */
-  countRefusal(slot: number, cost: number, reason: RefusalReason): void {
+  /** Counts a rejection, with where the knowledge came from that it rests on. After `reject`. */
+  countRejection(slot: number, cost: number, reason: RejectionReason): void {
     const shared = slot === this.#sharedSlot ? OVERFLOWED : undefined
     const source = reason === 'limit' ? this.meter.sourceOf(slot, cost) : this.blocks.sourceOf(slot)
-    this.stats.countRefusal(reason, shared ?? source)
+    this.stats.countRejection(reason, shared ?? source)
   }
 
   recheck(slot: number): void {

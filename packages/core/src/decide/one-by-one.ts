@@ -2,7 +2,7 @@ import { boundedOnce } from '../keys/key-text.ts'
 import { isCost } from '../keys/units.ts'
 import { closedError } from '../report/errors.ts'
 import type { Keys } from './asking.ts'
-import { partOf, refusedSlot } from './decide-one.ts'
+import { partOf, rejectedSlot } from './decide-one.ts'
 import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
 import type { Limiter } from './limiter.ts'
@@ -56,10 +56,10 @@ export class OneByOne {
       const slot = limiter.locate(key, now)
       slots[at] = slot
       if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
-      if (slot < 0 ? limiter.overflow === 'block' : !limiter.meter.admits(slot, costs[i] as number, now, count)) {
+      if (slot < 0 ? limiter.overflow === 'reject' : !limiter.meter.allows(slot, costs[i] as number, now, count)) {
         if (!limiter.policy.dryRun) allowed = false
-        else if (limiter.policy.next) allowedNext = false
-        if (slot >= 0) slots[at] = refusedSlot(slot)
+        else if (limiter.policy.candidate) allowedNext = false
+        if (slot >= 0) slots[at] = rejectedSlot(slot)
       }
     }
     if (applying === 0) {
@@ -72,7 +72,7 @@ export class OneByOne {
       const key = this.#keyOf(keys, i)
       if (key === undefined) continue
       const limiter = limiters[i] as Limiter
-      const { next } = limiter.policy
+      const { candidate: next } = limiter.policy
       const part = partOf(limiter, slots[at] as number, key, costs[i] as number, now, next ? allowedNext : allowed, count)
       // Nobody who asks about the request sees what is only judged.
       if (!next) parts.push(part)

@@ -1,4 +1,4 @@
-import { outcomeOfOverflow, refusal } from './decide-one.ts'
+import { outcomeOfOverflow, rejection } from './decide-one.ts'
 import { PolicyDecision } from './decision.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 
@@ -30,8 +30,8 @@ function peekAt(limiter: Limiter, slot: number, key: string, cost: number, limit
   limiter.limitTo(slot, limit)
   try {
     const { meter } = limiter
-    if (!meter.admits(slot, cost, now, false)) return refusal(limiter, slot, key, cost, meter.explain(slot, cost, now), now)
-    return new PolicyDecision(limiter.outcome(slot, 'ok'), key, meter.remaining(slot, now), Math.ceil(meter.resetAfter(slot, now)), 0)
+    if (!meter.allows(slot, cost, now, false)) return rejection(limiter, slot, key, cost, meter.explain(slot, cost, now), now)
+    return new PolicyDecision(limiter.outcome(slot, 'ok'), key, meter.remaining(slot, now), Math.ceil(meter.resetAfterMs(slot, now)), 0)
   } finally {
     limiter.limitTo(slot, before)
   }

@@ -9,17 +9,17 @@ import type { MatchOption } from './request-options.ts'
  * `<name>:<plan>`.
  *
  * @example
- * throttle({ key: header('x-api-key'), interval: '1m', limits: { free: 60, pro: 600 }, plan: (req) => req.user.plan })
+ * throttle({ key: header('x-api-key'), interval: '1m', plans: { free: 60, pro: 600 }, plan: (req) => req.user.plan })
  */
 export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends string = string> = (
   | Omit<PolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
   | Omit<SlotPolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
 ) & {
   /** The limit of each plan, e.g. `{ free: 60, pro: 600 }`; `{ limit: 10_000, interval: '1d' }` where a plan has another interval. */
-  readonly limits: Readonly<Record<Plan, number | PlanLimit>>
+  readonly plans: Readonly<Record<Plan, number | PlanLimit>>
   /** Length of the interval, of plans that give none. */
   readonly interval?: IntervalOption
-  /** The plan of a request. One that is not in `limits`, or none, has the smallest limit, with one `warning`. */
+  /** The plan of a request. One that is not in `plans`, or none, has the smallest limit, with one `warning`. */
   readonly plan: (request: Req) => Awaitable<NoInfer<Plan>>
 }
 
@@ -39,7 +39,7 @@ export interface PlanGroup {
   readonly policy: string
   readonly of: (request: never) => unknown
   readonly plans: readonly string[]
-  /** The plan with the smallest limit; where their intervals differ, the one that admits least in the long run. */
+  /** The plan with the smallest limit; where their intervals differ, the one that allows least in the long run. */
   readonly smallest: string
 }
 
@@ -56,7 +56,7 @@ export function isPlanMatch<Req>(match: unknown): match is PlanMatch<Req> {
 }
 
 /**
- * Replaces each policy with `limits` by one policy for each plan, named `<policy>:<plan>`. The set is declared, so each plan
+ * Replaces each policy with `plans` by one policy for each plan, named `<policy>:<plan>`. The set is declared, so each plan
  * has counts, headers and metrics of its own, and a client that changes its plan starts with a fresh count.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_MISSING_OPTION` for plans that can't be used
@@ -70,28 +70,24 @@ export function expandPlans<Req>(policies: readonly (AnyPolicyOptions<Req> | Pla
 
 function isPlanned<Req>(policy: PolicyOptions<Req> | PlannedPolicyOptions<Req>): policy is PlannedPolicyOptions<Req> {
   if (typeof policy !== 'object' || policy === null) return false
-  const { limits, plan } = policy as Partial<PlannedPolicyOptions<Req>>
-  return limits !== undefined || plan !== undefined
+  const { plans, plan } = policy as Partial<PlannedPolicyOptions<Req>>
+  return plans !== undefined || plan !== undefined
 }
 
 function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptions<Req>[] {
-  const { limits, plan, match: matched, name = 'default', ...rest } = policy
+  const { plans: limits, plan, match: matched, name = 'default', ...rest } = policy
   if (limits === undefined) {
-    const why = `"${at}plan" needs the limit of each plan, in place of "limit"`
-    throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}limits" is missing: ${why}. Give e.g. limits: { free: 60, pro: 600 }.`)
+    const what = `Option "${at}plans" is missing; "plan" needs it`
+    throw new WeirError('WEIR_MISSING_OPTION', `${what}. Add the limit of each plan, such as plans: { free: 60, pro: 600 }.`)
   }
   if ((rest as Partial<PolicyOptions<Req>>).limit !== undefined) {
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `Options "${at}limit" and "${at}limits" are both given; "limits" holds the limit of each plan.`,
-    )
+    throw new WeirError('WEIR_INVALID_OPTION', `Use either "${at}limit" or "${at}plans" (one limit per plan), not both.`)
   }
   if (typeof limits !== 'object' || limits === null || Object.keys(limits).length === 0) {
-    throw invalidOption(`${at}limits`, limits, 'an object with the limit of each plan, such as { free: 60, pro: 600 }')
+    throw invalidOption(`${at}plans`, limits, 'an object with the limit of each plan, such as { free: 60, pro: 600 }')
   }
   if (plan === undefined) {
-    const why = `"${at}limits" needs the plan of each request`
-    throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}plan" is missing: ${why}. Give e.g. plan: (req) => req.user.plan.`)
+    throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}plan" is missing; with "plans", add plan: (req) => "free".`)
   }
   if (typeof plan !== 'function') throw invalidOption(`${at}plan`, plan, 'a function of the request')
   const plans = Object.keys(limits)
@@ -100,7 +96,7 @@ function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptio
     if (typeof given !== 'object' || given === null) return { limit: given as number }
     const strange = Object.keys(given).find((name) => name !== 'limit' && name !== 'interval')
     if (strange === undefined) return given as PlanLimit
-    throw invalidOption(`${at}limits.${one}`, given, 'a number, or { limit, interval }')
+    throw invalidOption(`${at}plans.${one}`, given, 'a number, or { limit, interval }')
   }
   const pace = (one: string): number => {
     const { limit, interval = rest.interval } = own(one)

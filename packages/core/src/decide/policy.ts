@@ -1,5 +1,5 @@
 import type { Algorithm, AnyAlgorithm, Coordination, SlotAlgorithm } from '../algorithms/algorithm.ts'
-import type { Degraded, MeterPolicy } from '../algorithms/meter.ts'
+import type { FailMode, MeterPolicy } from '../algorithms/meter.ts'
 
 export type { Slots } from '../algorithms/algorithm.ts'
 
@@ -7,7 +7,7 @@ import type { Growth } from '../keys/offences.ts'
 import type { Duration } from '../options/duration.ts'
 import type { IntervalOption } from '../options/interval.ts'
 import type { Awaitable } from '../report/user-function.ts'
-import type { GrowingCooldown } from './growing.ts'
+import type { EscalatingCooldown } from './escalating.ts'
 import type { KeyOption, MatchOption } from './request-options.ts'
 
 /** The key of policies that count all requests together. */
@@ -19,7 +19,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly name?: Name
   /**
    * Cost units per `interval` for each key: a number from 1 to 2^53 - 1, or a function of the request that returns one, e.g. of the
-   * customer's contract. It may return 0, which refuses all, and `Infinity`, which admits all. An answer that comes later is kept for
+   * customer's contract. It may return 0, which rejects all, and `Infinity`, which allows all. An answer that comes later is kept for
    * its key for a second, so that a burst asks once. With a function `fallbackLimit` is needed.
    */
   readonly limit: number | ((request: Req) => Awaitable<number>)
@@ -29,40 +29,49 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly interval: IntervalOption
   /** Parts of the interval; counts are exchanged at the end of each at the latest. Whole number, 2 to 1000; a span is at least 5 ms. Default 6, or as many as make a span no longer than 5 minutes. */
   readonly spans?: number
-  /** How long a key stays blocked after its first refused request; 0 (default): until the interval ends. `growing()` makes each further block longer. */
-  readonly cooldown?: Duration | GrowingCooldown
+  /** How long a key stays blocked after its first rejected request; 0 (default): until the interval ends. `escalating()` makes each further block longer. */
+  readonly cooldown?: Duration | EscalatingCooldown
   /** What the limit means over time, such as `slidingWindow()`. Default `fixedWindow()`. */
   readonly algorithm?: Algorithm
   /** Where counts are kept and who decides. Default `'background'` with a store, `'local'` without one. */
   readonly coordination?: Coordination
   /** What decides while the store is away. Default `'share'`. */
-  readonly degraded?: Degraded
+  readonly failMode?: FailMode
   /**
-   * With coordination `'central'` and `'leases'`: how long a request waits for the store at most; then `degraded` decides. From 1 ms
+   * With coordination `'central'` and `'leased'`: how long a request waits for the store at most; then `failMode` decides. From 1 ms
    * to a minute. Default 50 ms.
    */
-  readonly deadline?: Duration
+  readonly storeTimeout?: Duration
   /** What requests are counted by. Default `'route'` for requests; a string given to `check` is the key itself. */
   readonly key?: KeyOption<Req>
   /** Which requests the policy applies to. Default: all. */
   readonly match?: MatchOption<Req>
   /**
    * Units that one request takes: a finite number > 0 and at most the limit, or a function of the request. A request for which it
-   * returns more than the limit is refused, and never fits. Default 1.
+   * returns more than the limit is rejected, and never fits. Default 1.
    */
   readonly cost?: number | ((request: Req) => Awaitable<number>)
   /**
-   * Holds a request instead of refusing it. A duration, from 1 ms to 24 days: a request for which there is room again within it waits for
+   * Holds a request instead of rejecting it. A duration, from 1 ms to 24 days: a request for which there is room again within it waits for
    * that, in its turn. Or a function, for slowing down: requests above the limit are counted too, and each waits for as long as the
-   * function says; one for which it says `Infinity`, or more than `maxWait` of the throttler's `queue`, is refused. Adapters hold
+   * function says; one for which it says `Infinity`, or more than `maxWait` of the throttler's `queue`, is rejected. Adapters hold
    * requests by themselves, in your own code `checkAsync` does. Default: none is held.
    */
   readonly delay?: Duration | SlowDown<Req>
   /**
-   * Decide and report, but never refuse. `'next'`: as one of rules that are to take the place of the others: what those refuse is counted
-   * too, and what another one of them would refuse is not. Default false.
+   * Decides and reports, but never rejects.
+   *
+   * @default false
    */
-  readonly dryRun?: boolean | 'next'
+  readonly dryRun?: boolean
+  /**
+   * Judges this policy as one of the rules that are to replace the others, and never rejects. Requests that the present policies reject
+   * count for it too; requests that another candidate would reject don't.
+   *
+   * @default false
+   * @see @weir/core/docs/guides/rules.md
+   */
+  readonly candidate?: boolean
 }
 
 /**
@@ -70,7 +79,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
  *
  * @param over units above the limit, those of this request included, as far as this node knows: 1 for the first request of cost 1
  * @param request undefined where your own code calls `checkAsync`
- * @returns a duration, 0 for none. Without an answer, or with one that is no duration, the request is refused
+ * @returns a duration, 0 for none. Without an answer, or with one that is no duration, the request is rejected
  */
 export type SlowDown<Req> = (over: number, request: Req) => Awaitable<Duration>
 
@@ -80,8 +89,8 @@ export interface SlotPolicyOptions<Req = unknown, Name extends string = string>
   /** Instead of an interval. `limit` are units of a key in flight. */
   readonly algorithm: SlotAlgorithm
   /** Where slots are counted. */
-  readonly coordination?: Extract<Coordination, 'local' | 'leases'>
-  /** How long a request waits at most until another one has ended, instead of being refused; from 1 ms to 24 days. Default: not at all. */
+  readonly coordination?: Extract<Coordination, 'local' | 'leased'>
+  /** How long a request waits at most until another one has ended, instead of being rejected; from 1 ms to 24 days. Default: not at all. */
   readonly delay?: Duration
   readonly interval?: never
   readonly spans?: never
@@ -98,10 +107,10 @@ export interface Policy<Name extends string = string> extends MeterPolicy {
   readonly coordination: Coordination
   readonly cooldownGrowth: Growth | undefined
   /** Whether it is judged together with others of its kind, whatever the rules decide that hold; then `dryRun` is true as well. */
-  readonly next: boolean
+  readonly candidate: boolean
   /** How long a request waits for the store at most, in milliseconds; 0 where it is not asked. */
-  readonly deadline: number
-  /** How long a request is held at most instead of being refused, in milliseconds, or what says for how long; 0 where none is held. */
+  readonly storeTimeout: number
+  /** How long a request is held at most instead of being rejected, in milliseconds, or what says for how long; 0 where none is held. */
   readonly delay: number | ((over: number, request: never) => unknown)
 }
 

@@ -6,7 +6,7 @@ import type { Requests } from '../report/requests.ts'
 import { type Clock, keptAlive } from '../time/clock.ts'
 import type { Asking, AskingHost, Keys, Limits } from './asking.ts'
 import { ByGates } from './by-gates.ts'
-import { decideKeyed, decideOne, refuse } from './decide-one.ts'
+import { decideKeyed, decideOne, reject } from './decide-one.ts'
 import { type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
 import { GivenLimits } from './given-limits.ts'
 import { combined, LevelsDecision, MOST_LEVELS } from './levels.ts'
@@ -62,7 +62,7 @@ export function hasOptions(asked: number | CheckOptions | undefined): asked is C
   return true
 }
 
-const OF_ACQUIRE = ['timeout', 'signal', 'priority', 'refusal']
+const OF_ACQUIRE = ['timeout', 'signal', 'priority']
 
 /** Decides on requests by their keys and costs: asks the limiters of all policies that apply, and counts. */
 export class RequestPath<Name extends string> {
@@ -82,7 +82,7 @@ export class RequestPath<Name extends string> {
   #keyed: Limiter | undefined
   /** Whether some policy may make a request wait: for units of the store, or for its decision. */
   waits = false
-  /** Whether some policy holds requests instead of refusing them. */
+  /** Whether some policy holds requests instead of rejecting them. */
   delays = false
   /** Whether some policies are of rules to come. */
   #judges = false
@@ -120,8 +120,8 @@ export class RequestPath<Name extends string> {
       },
       decide: (keys, costs, count, places, applied) => this.#decideAll(keys, costs, count, places, applied),
       make: {
-        refuse,
-        decision: (outcome, key, remaining, resetAfter, amount) => new PolicyDecision(outcome, key, remaining, resetAfter, amount),
+        reject,
+        decision: (outcome, key, remaining, resetAfterMs, amount) => new PolicyDecision(outcome, key, remaining, resetAfterMs, amount),
         combined,
         bounded: boundedOnce,
       },
@@ -136,9 +136,9 @@ export class RequestPath<Name extends string> {
     if (waits !== undefined) this.check = this.decide = () => mustWait(waits)
     else for (const method of ['check', 'decide']) Reflect.deleteProperty(this, method)
     this.#places = limiters.map((_, place) => place)
-    this.waits = limiters.some(({ policy }) => policy.deadline > 0)
+    this.waits = limiters.some(({ policy }) => policy.storeTimeout > 0)
     this.delays = limiters.some(({ policy }) => delays(policy))
-    this.#judges = limiters.some(({ policy }) => policy.next)
+    this.#judges = limiters.some(({ policy }) => policy.candidate)
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
     this.fixedCost = this.#costs[0] ?? 1
@@ -222,7 +222,7 @@ export class RequestPath<Name extends string> {
     )
   }
 
-  /** What `decide` would answer by what is known here. Counts nothing, not even a refusal. */
+  /** What `decide` would answer by what is known here. Counts nothing, not even a rejection. */
   look(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision<Name> {
     if (this.#limited || limits !== undefined) this.limitEach(keys, limits)
     return this.#decideAll(keys, costs, false, applying, applied)
@@ -241,7 +241,7 @@ export class RequestPath<Name extends string> {
       let places = applying ?? this.#places
       let many = applied ?? places.length
       if (this.#judges) {
-        const isNext = (place: number) => this.#limiters[place]?.policy.next === true
+        const isNext = (place: number) => this.#limiters[place]?.policy.candidate === true
         const all = places.slice(0, many)
         const next = all.filter(isNext)
         this.#oneByOne.decide(keys, costs, true, next, next.length, this.clock.monotonic())
@@ -338,7 +338,7 @@ export class RequestPath<Name extends string> {
     const now = this.clock.monotonic()
     const parts = places.flatMap((place) => {
       const limiter = this.#limiters[place]
-      if (limiter === undefined || limiter.policy.next) return []
+      if (limiter === undefined || limiter.policy.candidate) return []
       if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
       return peekOne(limiter, keyOf(place), unitsOf(place), limitOf(place), now)
     })
@@ -348,7 +348,7 @@ export class RequestPath<Name extends string> {
   #costOf(cost: number | undefined, index: number): number {
     if (isCost(cost)) return cost
     this.host.warn(
-      new WeirError('WEIR_INVALID_COST', `A cost of ${show(cost)} counts as 1; it must be a finite number > 0.`),
+      new WeirError('WEIR_WARN_INVALID_COST', `A cost of ${show(cost)} counts as 1; it must be a finite number > 0.`),
       this.#limiters[index]?.policy.name,
     )
     return 1
@@ -366,8 +366,8 @@ function delays({ delay, dryRun }: Limiter['policy']): boolean {
 }
 
 /** Whether a request may have to wait for the store. */
-function mayWait({ coordination, deadline, dryRun }: Limiter['policy']): boolean {
-  return deadline > 0 && (coordination === 'central' || !dryRun)
+function mayWait({ coordination, storeTimeout, dryRun }: Limiter['policy']): boolean {
+  return storeTimeout > 0 && (coordination === 'central' || !dryRun)
 }
 
 function checkKey(key: unknown): void {

@@ -2,7 +2,7 @@ import type { Reservation, Reserving } from '../algorithms/meter.ts'
 import { boundedOnce } from '../keys/key-text.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import type { Asking, AskingHost, Keys } from './asking.ts'
-import { partOf, refuse, reservedPart } from './decide-one.ts'
+import { partOf, reject, reservedPart } from './decide-one.ts'
 import type { Decision, PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
@@ -24,7 +24,7 @@ export class WaitingDecisions {
     this.#host = host
   }
 
-  /** The places of the policies that are to ask the store, where none refuses the request by what is known. */
+  /** The places of the policies that are to ask the store, where none rejects the request by what is known. */
   whoMustAsk(keys: Keys, costs: readonly number[], places: readonly number[], applied: number = places.length): number[] {
     const host = this.#host
     const { limiters } = host
@@ -41,14 +41,14 @@ export class WaitingDecisions {
       const cost = host.costOf(costs[i], i)
       const { dryRun } = limiter.policy
       if (!dryRun && limiter.meter.reserving?.needsStore(slot, cost, now) === true) asking.push(i)
-      else if (!dryRun && !limiter.meter.admits(slot, cost, now)) return []
+      else if (!dryRun && !limiter.meter.allows(slot, cost, now)) return []
     }
     return asking
   }
 
   /**
    * Asks the store for the units of the policies at the places `asking`, then decides on the others. If other requests have used up
-   * meanwhile what the process had of those, it asks for that too: each policy is asked once, within its deadline from the request on.
+   * meanwhile what the process had of those, it asks for that too: each policy is asked once, within its storeTimeout from the request on.
    *
    * @param others decides where some of the others ask the store too
    */
@@ -59,8 +59,8 @@ export class WaitingDecisions {
     const limitAgain = host.noteLimits(keys)
     const asked: Asked[] = []
     let [restKeys, restCosts] = [keys, costs]
-    let refused = false
-    while (asking.length > 0 && !refused) {
+    let rejected = false
+    while (asking.length > 0 && !rejected) {
       const { limiters } = host
       const ask = async (i: number): Promise<Asked> => {
         const limiter = limiters[i] as Limiter
@@ -70,7 +70,7 @@ export class WaitingDecisions {
       }
       asked.push(...(await Promise.all(asking.map(ask))))
       limitAgain()
-      refused = asked.some(({ granted }) => granted === false)
+      rejected = asked.some(({ granted }) => granted === false)
       // Decide on the others now: what was true before the wait need not be true any more. `update` may have moved them.
       const rest = host.limiters.map((limiter) => {
         const place = before.indexOf(limiter)
@@ -82,11 +82,11 @@ export class WaitingDecisions {
       asking = this.whoMustAsk(restKeys, restCosts, placesOf(rest)).filter(isNew)
     }
     const decision =
-      others === undefined || refused
-        ? host.decide(restKeys, restCosts, !refused)
+      others === undefined || rejected
+        ? host.decide(restKeys, restCosts, !rejected)
         : await others.decide(restKeys, restCosts, placesOf(restKeys), restKeys.length)
     const now = host.clock.monotonic()
-    const allowed = !refused && decision.allowed
+    const allowed = !rejected && decision.allowed
     const parts = [...decision.parts] as PolicyDecision[]
     for (const { limiter, key, cost, granted, ordinal } of asked) {
       // A key that finds no room of its own shares that of others.
@@ -97,7 +97,7 @@ export class WaitingDecisions {
       if (granted === false) {
         const at = parts.findIndex((part) => part.policy?.id === limiter.policy.id)
         if (at >= 0) parts.splice(at, 1)
-        parts.push(slot < 0 ? partOf(limiter, NO_SLOT, key, cost, now, false, true) : refuse(limiter, slot, key, cost, now))
+        parts.push(slot < 0 ? partOf(limiter, NO_SLOT, key, cost, now, false, true) : reject(limiter, slot, key, cost, now))
       }
     }
     const order = new Map(host.limiters.map(({ policy }, i) => [policy.id, i]))
@@ -128,7 +128,7 @@ export class WaitingDecisions {
         reservation.abandoned = true
         resolve({ granted: undefined, ordinal: limiter.cell.ordinal })
       }
-      const timer = clock.setTimeout(overdue, Math.max(0, limiter.policy.deadline - (now - since)))
+      const timer = clock.setTimeout(overdue, Math.max(0, limiter.policy.storeTimeout - (now - since)))
       const reserving = limiter.meter.reserving as Reserving
       reserving.reserve(reservation, now)
     })

@@ -1,4 +1,4 @@
-import { POLICY_OPTIONS, refuseGone } from '../decide/check-policy.ts'
+import { POLICY_OPTIONS } from '../decide/check-policy.ts'
 import type { Decision } from '../decide/decision.ts'
 import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../decide/policy.ts'
@@ -9,7 +9,7 @@ import { type Awaitable, CALLBACK_TIMEOUT, isThenable } from '../report/user-fun
 import { THROTTLER_OPTIONS, type ThrottlerOptions } from '../throttler/options.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import { checkHeaders, type HeaderStyle } from './answer/headers.ts'
-import type { Refusal } from './answer/refusal.ts'
+import type { Rejection } from './answer/rejection.ts'
 import { addressKeys } from './request/address.ts'
 import type { AccessList, AddressList } from './request/address-list.ts'
 
@@ -21,38 +21,51 @@ import type { AccessList, AddressList } from './request/address-list.ts'
  * request goes on as each option says.
  */
 export interface AdapterOptions<Req, Args extends readonly unknown[], Name extends string = string> {
-  /** Requests that are neither counted nor refused: those for which it answers `true`. Without an answer: none. */
+  /** Requests that are neither counted nor rejected: those for which it answers `true`. Without an answer: none. */
   readonly skip?: (request: Req) => Awaitable<boolean>
-  /** Neither count nor refuse OPTIONS requests, e.g. preflights of CORS. Default false. */
-  readonly skipOptions?: boolean
-  /** A switch at run time, asked for each request: nothing is counted or refused while it answers `false`. */
-  readonly enabled?: () => Awaitable<boolean>
+  /**
+   * Lets preflight requests of CORS pass uncounted: `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Other `OPTIONS` requests
+   * count.
+   *
+   * @default false
+   */
+  readonly skipPreflight?: boolean
+  /**
+   * Switches the limit on and off: while it is `false`, nothing is counted or rejected. A function is called for each request.
+   *
+   * @default true
+   */
+  readonly enabled?: boolean | (() => Awaitable<boolean>)
   /** Requests that always pass, uncounted. A function must answer `true`; without an answer: none. */
   readonly allow?: AccessList<Req>
-  /** Requests that are always refused, with status 403. `allow` comes first. A function as with `allow`. */
+  /** Requests that are always rejected, with status 403. `allow` comes first. A function as with `allow`. */
   readonly deny?: AccessList<Req>
   /** Which fields tell clients about their limits: a style, a draft's and a legacy one together, or none. Default `'draft-11'`. */
   readonly headers?: HeaderStyle | readonly HeaderStyle[] | false
-  /** Whether a refusal has `Retry-After`, whatever `headers` says. Default true. */
-  readonly retryAfter?: boolean
-  /** Status of a refusal, 400 to 599. Default 429. */
+  /** Whether a rejection has `Retry-After`, whatever `headers` says. Default true. */
+  readonly sendRetryAfter?: boolean
+  /** Status of a rejection, 400 to 599. Default 429. */
   readonly statusCode?: number
   /**
-   * The body of a refusal: a string (plain text), or anything else (JSON), or a function that returns one. One that
+   * The body of a rejection: a string (plain text), or anything else (JSON), or a function that returns one. One that
    * fails leaves the standard body.
    */
   readonly message?: string | object | ((request: Req, decision: Decision<Name>) => Awaitable<string | object>)
   /**
-   * Answers refused requests itself; status and headers are set already. One that throws or is rejected, or whose promise is
+   * Answers rejected requests itself; status and headers are set already. One that throws or is rejected, or whose promise is
    * pending after `callbackTimeout`, leaves the standard answer, unless it has begun its own. One that returns, or whose
    * promise resolves, has answered, or will.
    */
-  readonly handler?: (...args: [...Args, refusal: Refusal<Name>]) => unknown
-  /** `'respond'` (default) writes the answer; `'throw'` hands a `ThrottledError` to the framework's error handler, without `message` or `handler`. */
-  readonly onRefused?: 'respond' | 'throw'
-  /** Told of each refused request, also in a dry run. Nothing waits for it. */
-  readonly onThrottled?: (request: Req, decision: Decision<Name>) => void
-  /** Decide and report, but never refuse. Default false. */
+  readonly handler?: (...args: [...Args, rejection: Rejection<Name>]) => unknown
+  /**
+   * Passes rejections to the framework's error handler as a `ThrottledError`, instead of answering. Not allowed with `message` or `handler`.
+   *
+   * @default false
+   */
+  readonly throwOnReject?: boolean
+  /** Receives each rejected request, even in a dry run. Nothing waits for it. The event `rejections` reports sums instead, at most one per second. */
+  readonly onRejected?: (request: Req, decision: Decision<Name>) => void
+  /** Decide and report, but never reject. Default false. */
   readonly dryRun?: boolean
   /** Refund what a request took when its answer is 400 or above, or was cut off. Default false. */
   readonly skipFailedRequests?: boolean
@@ -93,22 +106,22 @@ export type ThrottleInput<Req, Args extends readonly unknown[], Name extends str
 const LONGEST_TIMEOUT = 60_000
 
 /** What an option may be: of one of these types, an access list, or what is checked by itself. */
-type Kind = 'function' | 'boolean' | 'list' | 'other'
+type Kind = 'function' | 'boolean' | 'switch' | 'list' | 'other'
 
 // Written as a record so that the compiler finds a missing name.
 const OWN: Readonly<Record<string, Kind>> = {
   skip: 'function',
-  skipOptions: 'boolean',
-  enabled: 'function',
+  skipPreflight: 'boolean',
+  enabled: 'switch',
   allow: 'list',
   deny: 'list',
   headers: 'other',
-  retryAfter: 'boolean',
+  sendRetryAfter: 'boolean',
   statusCode: 'other',
   message: 'other',
   handler: 'function',
-  onRefused: 'other',
-  onThrottled: 'function',
+  throwOnReject: 'boolean',
+  onRejected: 'function',
   dryRun: 'boolean',
   skipFailedRequests: 'boolean',
   skipSuccessfulRequests: 'boolean',
@@ -161,7 +174,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   }
   checkOwn(own)
   const foreign = Object.keys(policy)
-  const ofPolicy = [...POLICY_OPTIONS, 'limits', 'plan']
+  const ofPolicy = [...POLICY_OPTIONS, 'plans', 'plan']
   if ('throttler' in input && input.throttler !== undefined) {
     if (!isThrottler<Name, Req>(input.throttler)) throw invalidOption('throttler', input.throttler, 'what createThrottler returns')
     const extra = [...foreign, ...Object.keys(shared)][0]
@@ -170,7 +183,6 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   }
   for (const option of foreign) {
     if (ofPolicy.includes(option)) continue
-    refuseGone(option)
     const meant = meantBy(option, [...Object.keys(OWN), ...THROTTLER_OPTIONS, ...ofPolicy])
     throw unknown(option, meant ?? `A policy has: ${ofPolicy.join(', ')}; and an adapter: ${Object.keys(OWN).join(', ')}.`)
   }
@@ -200,18 +212,16 @@ function checkOwn(own: Record<string, unknown>): void {
     const kind = OWN[option]
     const type = typeof value
     if (kind === 'function' && type !== 'function') throw invalidOption(option, value, 'a function')
+    if (kind === 'switch' && type !== 'boolean' && type !== 'function') throw invalidOption(option, value, 'true, false, or a function')
     if (kind === 'boolean' && type !== 'boolean') throw invalidOption(option, value, 'true or false')
     const made = typeof (value as Partial<AddressList> | null)?.includes === 'function' && type === 'object' && !Array.isArray(value)
     if (kind === 'list' && type !== 'function' && !made) throw invalidOption(option, value, LIST)
     if (option === 'message' && (!['string', 'object', 'function'].includes(type) || value === null || isThenable(value)))
       throw invalidOption(option, value, 'a string, an object, or a function that returns one')
   }
-  const { statusCode, onRefused } = own
+  const { statusCode, throwOnReject } = own
   if (statusCode !== undefined && !(Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) <= 599)) {
     throw invalidOption('statusCode', statusCode, 'a whole number from 400 to 599')
-  }
-  if (onRefused !== undefined && onRefused !== 'respond' && onRefused !== 'throw') {
-    throw invalidOption('onRefused', onRefused, '"respond" or "throw"')
   }
   if (own['requestWasSuccessful'] !== undefined && own['skipFailedRequests'] !== true && own['skipSuccessfulRequests'] !== true) {
     throw new WeirError(
@@ -224,10 +234,10 @@ function checkOwn(own: Record<string, unknown>): void {
   if (own['headers'] !== undefined) checkHeaders(own['headers'])
   addressKeys(own['ipv6Subnet'] as number | undefined)
   const answer = ['handler', 'message'].find((option) => own[option] !== undefined)
-  if (onRefused === 'throw' && answer !== undefined) {
+  if (throwOnReject === true && answer !== undefined) {
     throw new WeirError(
       'WEIR_INVALID_OPTION',
-      `Options "${answer}" and "onRefused: 'throw'" are both given; the framework's error handler writes the answer.`,
+      `Options "${answer}" and "throwOnReject: true" are both given; the framework's error handler writes the answer.`,
     )
   }
   if (own['handler'] !== undefined && own['message'] !== undefined) {

@@ -38,7 +38,7 @@ export function compile<Req, Args extends readonly unknown[], Name extends strin
       own.map((policy) => policies.indexOf(policy)),
     ),
     headers: new HeaderWriter(
-      policies.filter(({ next }) => !next),
+      policies.filter(({ candidate: next }) => !next),
       options.headers,
       clock,
     ),

@@ -17,14 +17,20 @@ interface Gate<Req> {
   readonly passes: boolean
 }
 
-/** The options that let requests past uncounted or deny them: `enabled`, `skipOptions`, `skip`, `allow`, `deny`. */
+/** The options that let requests past uncounted or deny them: `enabled`, `skipPreflight`, `skip`, `allow`, `deny`. */
 export class Gates<Req> {
   readonly #gates: readonly Gate<Req>[]
   readonly #patience: Patience
   readonly #report: Report
 
   constructor(
-    { enabled, skip, skipOptions, allow, deny }: Pick<AdapterOptions<Req, never>, 'enabled' | 'skip' | 'skipOptions' | 'allow' | 'deny'>,
+    {
+      enabled,
+      skip,
+      skipPreflight,
+      allow,
+      deny,
+    }: Pick<AdapterOptions<Req, never>, 'enabled' | 'skip' | 'skipPreflight' | 'allow' | 'deny'>,
     reader: RequestReader<Req>,
     patience: Patience,
     report: Report,
@@ -43,10 +49,18 @@ export class Gates<Req> {
         return list.includes(address)
       }
     }
-    const isOptions = (request: Req) => reader.method(request) === 'OPTIONS'
+    const isPreflight = (request: Req) =>
+      reader.method(request) === 'OPTIONS' &&
+      reader.header(request, 'origin') !== undefined &&
+      reader.header(request, 'access-control-request-method') !== undefined
     const gates: (Gate<Req> | false)[] = [
-      enabled !== undefined && { option: 'enabled', question: () => enabled(), settles: false, passes: true },
-      skipOptions === true && { option: 'skipOptions', question: isOptions, settles: true, passes: true },
+      enabled !== undefined && {
+        option: 'enabled',
+        question: typeof enabled === 'function' ? () => enabled() : () => enabled,
+        settles: false,
+        passes: true,
+      },
+      skipPreflight === true && { option: 'skipPreflight', question: isPreflight, settles: true, passes: true },
       skip !== undefined && { option: 'skip', question: skip, settles: true, passes: true },
       allow !== undefined && { option: 'allow', question: on(allow), settles: true, passes: true },
       deny !== undefined && { option: 'deny', question: on(deny), settles: true, passes: false },

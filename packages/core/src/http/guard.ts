@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { type Decision, summary } from '../decide/decision.ts'
 import { invalidOption } from '../report/errors.ts'
-import type { RefusalReason } from '../report/stats.ts'
+import type { RejectionReason } from '../report/stats.ts'
 import { ask, NoAnswer, type Patience, tell } from '../report/user-function.ts'
 import type { Answering } from '../report/when-ended.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
@@ -10,7 +10,7 @@ import { loadCode } from '../time/load-code.ts'
 import { type AdapterOptions, callbackTimeout, splitOptions, type ThrottleInput } from './adapter-options.ts'
 import { Answers } from './answer/answer.ts'
 import type { SetHeader } from './answer/headers.ts'
-import type { Refusal } from './answer/refusal.ts'
+import type { Rejection } from './answer/rejection.ts'
 import { type Compiled, compile } from './compiled.ts'
 import { Gates } from './gates.ts'
 import { keepUntilHandled } from './handler-end.ts'
@@ -24,14 +24,14 @@ import { Settlement } from './settlement.ts'
 /** What a request on the deny list gets. */
 const DENIED: Decision<never> = Object.freeze({
   allowed: false,
-  reason: 'blocked',
+  reason: 'denied',
   policy: undefined,
   key: '',
   limit: 0,
   remaining: 0,
-  resetAfter: 0,
-  retryAfter: 0,
-  delay: 0,
+  resetAfterMs: 0,
+  retryAfterMs: 0,
+  delayMs: 0,
   cost: 0,
   parts: [],
   dryRun: false,
@@ -45,10 +45,10 @@ let holdRequest: typeof import('./hold-request.ts').holdRequest | undefined
  *
  * 1. asks `check`; `undefined` means: let the request pass untouched,
  * 2. when the decision allows the request, sets the fields of `writeHeaders`, calls `watch`, and goes on,
- * 3. or else answers with what `refuse` returns, unless `handle` does.
+ * 3. or else answers with what `reject` returns, unless `handle` does.
  *
- * `check`, `refuse` and `handle` return a promise only when a request has to wait: for a function of the options, for the
- * store (coordination `'leases'` and `'central'`), or to keep a pace (`leakyBucket()`), or until there is room (`delay`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
+ * `check`, `reject` and `handle` return a promise only when a request has to wait: for a function of the options, for the
+ * store (coordination `'leased'` and `'central'`), or to keep a pace (`leakyBucket()`), or until there is room (`delay`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
  * event of the throttler, once per cause, and the request passes.
  *
  * @typeParam Args what the framework calls a middleware with
@@ -58,7 +58,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   readonly throttler: Throttler<Name, Req>
   /** Whether this guard made its throttler, and so the adapter has to close it. */
   readonly owned: boolean
-  /** Whether refusals go to the framework's error handler, as a `ThrottledError`. */
+  /** Whether rejections go to the framework's error handler, as a `ThrottledError`. */
   readonly throws: boolean
   readonly #options: AdapterOptions<Req, Args, Name>
   readonly #reader: RequestReader<Req>
@@ -74,7 +74,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   readonly #handling: Handling<Args, Name>
   /** Reports a cause of trouble, the first time only. */
   readonly report: Report
-  readonly #untold = (failure: NoAnswer): void => this.report('onThrottled', 'Option "onThrottled"', failure)
+  readonly #untold = (failure: NoAnswer): void => this.report('onRejected', 'Option "onRejected"', failure)
 
   /**
    * @param input a throttler, or options
@@ -94,7 +94,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.throttler = throttler
     this.#patience = { clock: throttler.clock, timeout: callbackTimeout(own) }
     this.owned = split.throttler === undefined
-    this.throws = own.onRefused === 'throw'
+    this.throws = own.throwOnReject === true
     this.#options = own
     this.#reader = reader
     this.#clientOf = clientReader(reader, own.ipv6Subnet)
@@ -166,8 +166,8 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     }
   }
 
-  /** The answer to a refused request. Its body suits the client, or is the `message` of the options. */
-  refuse(request: Req, decision: Decision<Name>): Refusal<Name> | Promise<Refusal<Name>> {
+  /** The answer to a rejected request. Its body suits the client, or is the `message` of the options. */
+  reject(request: Req, decision: Decision<Name>): Rejection<Name> | Promise<Rejection<Name>> {
     return this.#answers.make(request, decision, this.#compiled.headers)
   }
 
@@ -180,12 +180,12 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
    * @returns `'failed'` also when there is no handler
    */
   handle(
-    refusal: Refusal<Name>,
+    rejection: Rejection<Name>,
     args: Args,
     response: ServerResponse | Http2ServerResponse,
     keep?: (value: unknown) => void,
   ): Handled | Promise<Handled> {
-    return this.#handling.handle(refusal, args, response, keep)
+    return this.#handling.handle(rejection, args, response, keep)
   }
 
   /** Answers by `answer` where a handler, whose promise has resolved, has not done so after a further `callbackTimeout`. */
@@ -255,7 +255,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     decision: Decision<Name> | undefined,
     response: Answering | undefined,
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
-    if (decision === undefined || !decision.allowed || decision.delay === 0) return decision
+    if (decision === undefined || !decision.allowed || decision.delayMs === 0) return decision
     // Without its code the pace is kept even if the client has gone.
     const client = this.#clientOf(request)
     const held =
@@ -265,7 +265,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
           holdRequest = loaded.holdRequest
           return loaded.holdRequest(this.throttler, decision, response, client)
         },
-        () => this.throttler.hold(decision, undefined, client),
+        () => this.throttler.waitFor(decision, undefined, client),
       )
     return held.then(
       (held) => (held === null || held.allowed ? held : this.#after(request, held)),
@@ -320,7 +320,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     if (!(decision instanceof Promise)) return this.#after(request, decision)
     return decision.then(
       (decided) => this.#after(request, decided),
-      // Other reasons refuse a request.
+      // Other reasons reject a request.
       (error: unknown) => (isWeirError(error) && error.code === 'WEIR_NOT_ACQUIRED' ? null : this.#pass(error)),
     )
   }
@@ -383,10 +383,10 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 
   #after(request: Req, decision: Decision<Name>): Decision<Name> {
     if (decision.allowed && !decision.dryRun) return decision
-    const { onThrottled, dryRun } = this.#options
-    if (onThrottled !== undefined) tell(this.#untold, onThrottled, request, decision)
+    const { onRejected, dryRun } = this.#options
+    if (onRejected !== undefined) tell(this.#untold, onRejected, request, decision)
     if (dryRun !== true || decision.allowed) return decision
-    this.throttler.inspected.requests.passedAnyway(decision === DENIED ? 'denied' : (decision.reason as RefusalReason))
+    this.throttler.inspected.requests.passedAnyway(decision === DENIED ? 'denied' : (decision.reason as RejectionReason))
     return asDryRun(decision)
   }
 
@@ -408,7 +408,7 @@ function clientReader<Req>(reader: RequestReader<Req>, subnet: number | undefine
   }
 }
 
-/** A refusal that is only reported. */
+/** A rejection that is only reported. */
 function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name> {
   return { ...(summary(decision) as Decision<Name>), allowed: true, dryRun: true, parts: decision.parts }
 }
@@ -425,7 +425,7 @@ function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name>
  * createServer(async (req, res) => {
  *   const decision = await guard.check(req)
  *   if (decision?.allowed === false) {
- *     const { status, headers, type, body } = await guard.refuse(req, decision)
+ *     const { status, headers, type, body } = await guard.reject(req, decision)
  *     return res.writeHead(status, { ...headers, 'Content-Type': type }).end(body)
  *   }
  *   res.end('hello')

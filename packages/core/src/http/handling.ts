@@ -2,17 +2,17 @@ import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { askAll, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
 import type { AdapterOptions } from './adapter-options.ts'
-import type { Refusal } from './answer/refusal.ts'
+import type { Rejection } from './answer/rejection.ts'
 import type { Report } from './reports.ts'
 
 /**
- * What became of a refused request that the `handler` of the options was called for: `'answered'`, or it will be;
+ * What became of a rejected request that the `handler` of the options was called for: `'answered'`, or it will be;
  * `'failed'`, and nothing has been sent: the adapter answers; or `'left'`: the handler has begun an answer, and the adapter
  * leaves the response alone.
  */
 export type Handled = 'answered' | 'failed' | 'left'
 
-/** Has the `handler` of the options answer refused requests. */
+/** Has the `handler` of the options answer rejected requests. */
 export class Handling<Args extends readonly unknown[], Name extends string> {
   readonly #handler: AdapterOptions<never, Args, Name>['handler']
   readonly #patience: Patience
@@ -26,13 +26,13 @@ export class Handling<Args extends readonly unknown[], Name extends string> {
 
   /** As the guard's. */
   handle(
-    refusal: Refusal<Name>,
+    rejection: Rejection<Name>,
     args: Args,
     response: ServerResponse | Http2ServerResponse,
     keep: ((value: unknown) => void) | undefined,
   ): Handled | Promise<Handled> {
     if (this.#handler === undefined) return 'failed'
-    const answer = askAll(this.#handler, ...args, refusal)
+    const answer = askAll(this.#handler, ...args, rejection)
     const settled = (value: unknown): Handled => {
       if (value instanceof NoAnswer) return this.#unhandled(value, response)
       keep?.(value)

@@ -6,7 +6,7 @@ import type { Throttler } from '../throttler/throttler.ts'
 /**
  * Holds a request for the delay of its decision.
  *
- * @returns the decision as it is then; a refusal when as many are held as may; null when the client has gone away, and what the
+ * @returns the decision as it is then; a rejection when as many are held as may; null when the client has gone away, and what the
  * request took was given back
  */
 export async function holdRequest<Name extends string, Req>(
@@ -18,13 +18,13 @@ export async function holdRequest<Name extends string, Req>(
   const gone = new AbortController()
   const leave = response === undefined ? undefined : whenEnded(response, () => gone.abort())
   try {
-    return await throttler.hold(decision, gone.signal, client)
+    return await throttler.waitFor(decision, gone.signal, client)
   } catch (error) {
     if (!(error instanceof AcquireError)) throw error
     if (error.reason === 'aborted') return null
     if (error.reason !== 'queue-full') throw error
-    const refused = { allowed: false, reason: 'limit', cost: 0, delay: 0, retryAfter: Math.max(1, Math.ceil(decision.delay)) } as const
-    return { ...(summary(decision) as Decision<Name>), ...refused, parts: decision.parts }
+    const rejected = { allowed: false, reason: 'limit', cost: 0, delay: 0, retryAfterMs: Math.max(1, Math.ceil(decision.delayMs)) } as const
+    return { ...(summary(decision) as Decision<Name>), ...rejected, parts: decision.parts }
   } finally {
     leave?.()
   }

@@ -20,9 +20,9 @@ export type PlaceOptions<Req, Args extends readonly unknown[]> =
   | (AdapterOptions<Req, Args> & Pick<ThrottlerOptions<Req>, 'policies'>)
   | (AdapterOptions<Req, Args> & { readonly throttler: Throttler<string, Req> })
 
-/** Limits by plan: `limits: { free: 60, pro: 600 }` and the plan of a request, in place of `limit`. */
+/** Limits by plan: `plans: { free: 60, pro: 600 }` and the plan of a request, in place of `limit`. */
 interface PlannedLimits<Req> {
-  readonly limits: Readonly<Record<string, number>>
+  readonly plans: Readonly<Record<string, number>>
   readonly plan: (request: Req) => string
 }
 
@@ -81,7 +81,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     if (split.throttler === undefined) {
       const policies = split.make.policies.filter((policy) => !this.#knows(policy))
       if (policies.length > 0) {
-        // Checked with all others, and nothing of it is kept where it is refused: the other places go on.
+        // Checked with all others, and nothing of it is kept where it is rejected: the other places go on.
         this.throttler.update([...this.throttler.rules, ...this.#missing(), ...policies])
         this.#version = this.throttler.version
       }
@@ -182,7 +182,7 @@ type Rule<Req> = Partial<Omit<PolicyOptions<Req>, 'algorithm'> & PlannedLimits<R
 type PlaceRule<Req> = Rule<Req> & { readonly policies: readonly unknown[]; readonly throttler: unknown }
 
 /** What tunes a limit: where it can't go with what a place says itself, the place has the default. */
-const TUNING = ['spans', 'cooldown', 'degraded', 'deadline', 'delay'] as const
+const TUNING = ['spans', 'cooldown', 'failMode', 'storeTimeout', 'delay'] as const
 
 /**
  * What a place has of the policy of the whole.
@@ -195,14 +195,14 @@ function inherited<Req>(base: Rule<Req> | undefined, place: Rule<Req>, shared: b
   const leave = (...options: readonly string[]): void => options.forEach((option) => void delete rule[option])
   leave('name', 'match', ...TUNING)
   // A limit and limits by plan stand for each other.
-  if (place.limit !== undefined) leave('limits', 'plan')
-  if (place.limits !== undefined) leave('limit')
+  if (place.limit !== undefined) leave('plans', 'plan')
+  if (place.plans !== undefined) leave('limit')
   if (typeof (place.limit ?? rule['limit']) !== 'function') leave('fallbackLimit')
   // Slots have no interval.
   if (place.algorithm?.slots !== undefined) leave('interval')
   if (place.interval !== undefined && base.algorithm?.slots !== undefined) leave('algorithm')
   const own = Object.fromEntries(
-    Object.entries(place).filter(([option]) => isPolicyOption(option) || option === 'limits' || option === 'plan'),
+    Object.entries(place).filter(([option]) => isPolicyOption(option) || option === 'plans' || option === 'plan'),
   )
   for (const option of TUNING) {
     if (base[option] !== undefined && isRule({ ...rule, [option]: base[option], ...own }, shared)) rule[option] = base[option]
@@ -219,12 +219,12 @@ function isRule(rule: object, shared: boolean): boolean {
   }
 }
 
-/** What a place has of the whole's options; how a refusal is answered is one choice, which a place makes by any of its options. */
+/** What a place has of the whole's options; how a rejection is answered is one choice, which a place makes by any of its options. */
 function inheritedAnswer<Req, Args extends readonly unknown[]>(
   whole: AdapterOptions<Req, Args>,
   place: AdapterOptions<Req, Args>,
 ): AdapterOptions<Req, Args> {
-  if (place.handler === undefined && place.message === undefined && place.onRefused === undefined) return whole
-  const { handler: _handler, message: _message, onRefused: _onRefused, ...rest } = whole
+  if (place.handler === undefined && place.message === undefined && place.throwOnReject === undefined) return whole
+  const { handler: _handler, message: _message, throwOnReject: _throwOnReject, ...rest } = whole
   return rest
 }

@@ -16,7 +16,7 @@ export function reporter(throttler: { warn(error: WeirError, subject: string): v
   return (cause, what, why) => {
     if (!reported.first(cause)) return
     try {
-      const code = isWeirError(why) ? why.code : 'WEIR_ADAPTER_FAILED'
+      const code = isWeirError(why) ? why.code : 'WEIR_WARN_OPTION_FUNCTION_FAILED'
       const none = why instanceof NoAnswer
       const message = none ? `${what} ${why.problem}` : `${what}: ${reasonOf(why)}`
       throttler.warn(new WeirError(code, message, { cause: none ? why.error : why }), cause)

@@ -25,11 +25,11 @@ interface KeyBucket {
   /** What came after `base`, in ascending order. */
   groups: Group[]
   /** What each node has said of its cells. */
-  readonly nodes: Map<string, Map<Ordinal, { taken: number; given: number; refused: number }>>
+  readonly nodes: Map<string, Map<Ordinal, { taken: number; given: number; rejected: number }>>
   /** All units that were ever heard of. */
   taken: number
   given: number
-  refused: number
+  rejected: number
   writtenIn: Ordinal
   /** Until then (a cell) the level stays that of `base`, as the nodes may bring what is older. */
   heldUntil: Ordinal
@@ -146,7 +146,7 @@ function newBucket(running: Ordinal, { span }: Spans): KeyBucket {
     nodes: new Map(),
     taken: 0,
     given: 0,
-    refused: 0,
+    rejected: 0,
     writtenIn: running,
     heldUntil: (running + span) as Ordinal,
     announcedAt: Number.NEGATIVE_INFINITY,
@@ -181,8 +181,8 @@ function fold(bucket: KeyBucket, before: Ordinal, policy: StorePolicy): void {
 }
 
 /** It only asks. */
-function isEmpty({ taken, given, refused = 0, level = 0 }: Cell): boolean {
-  return taken === 0 && given === 0 && refused === 0 && level === 0
+function isEmpty({ taken, given, rejected = 0, level = 0 }: Cell): boolean {
+  return taken === 0 && given === 0 && rejected === 0 && level === 0
 }
 
 function drainedBy({ ordinal, level }: KeyBucket['base'], at: Ordinal, { drain = 0 }: StorePolicy): number {
@@ -218,14 +218,14 @@ function write(nodeId: string, bucket: KeyBucket, cells: readonly Cell[], runnin
     if (own === undefined) bucket.nodes.set(nodeId, (own = new Map()))
     const known = own.get(sent.ordinal)
     const more = growthOver(known, sent)
-    const refused = Math.max(0, (sent.refused ?? 0) - (known?.refused ?? 0))
-    if (more.taken === 0 && more.given === 0 && refused === 0) continue
+    const rejected = Math.max(0, (sent.rejected ?? 0) - (known?.rejected ?? 0))
+    if (more.taken === 0 && more.given === 0 && rejected === 0) continue
     own.set(sent.ordinal, {
       taken: Math.max(sent.taken, known?.taken ?? 0),
       given: Math.max(sent.given, known?.given ?? 0),
-      refused: (known?.refused ?? 0) + refused,
+      rejected: (known?.rejected ?? 0) + rejected,
     })
-    bucket.refused = sumOf(bucket.refused, refused)
+    bucket.rejected = sumOf(bucket.rejected, rejected)
     if (more.taken === 0 && more.given === 0) continue
     const group = groupAt(bucket, Math.min(sent.ordinal, running) as Ordinal, policy)
     group.taken = sumOf(group.taken, more.taken)
@@ -306,8 +306,8 @@ function announces(
 
 function cellOf(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePolicy): Cell {
   if (bucket === undefined) return { ordinal: running, taken: 0, given: 0, level: 0 }
-  const { taken, given, refused } = bucket
-  return { ordinal: running, taken, given, level: levelAt(bucket, running, policy), ...(refused > 0 && { refused }) }
+  const { taken, given, rejected } = bucket
+  return { ordinal: running, taken, given, level: levelAt(bucket, running, policy), ...(rejected > 0 && { rejected }) }
 }
 
 function answer(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePolicy, announce: boolean): Applied {

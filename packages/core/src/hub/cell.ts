@@ -67,7 +67,7 @@ const LARGE_WRITE = 1 / 20
 
 /**
  * Whether one write of a key that is hot is news for the other nodes: they may hold expensive requests against what they know,
- * of which one admitted in error is worth many others.
+ * of which one allowed in error is worth many others.
  *
  * @param units by which the total has grown, to `total`
  */

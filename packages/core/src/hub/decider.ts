@@ -23,7 +23,7 @@ const MOST_LANES = 256
 
 /** Requests after which what is over is looked for. */
 const SWEEP_AFTER = 10_000
-const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 })
+const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfterMs: 0, retryAfterMs: 0, delayMs: 0 })
 
 /** Decides about requests in this process: each policy's step, on states in memory. */
 export class HubDecisions {

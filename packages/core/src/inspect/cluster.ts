@@ -15,12 +15,12 @@ export function cluster(throttler: { readonly inspected: Inspected }): readonly 
   const { clock, state, startedAt, coordinator } = throttler.inspected
   const now = clock.monotonic()
   if (coordinator === undefined || state === 'idle' || state === 'closed') {
-    return [{ ...statusOf(snapshot(throttler), LABEL, now - startedAt), age: 0, self: true }]
+    return [{ ...statusOf(snapshot(throttler), LABEL, now - startedAt), ageMs: 0, self: true }]
   }
-  const self = { ...statusOfAll(coordinator.throttlers, coordinator.startedAt, now), age: 0, self: true }
-  const others = coordinator.others(now).flatMap(({ status: text, age }) => {
+  const self = { ...statusOfAll(coordinator.throttlers, coordinator.startedAt, now), ageMs: 0, self: true }
+  const others = coordinator.others(now).flatMap(({ status: text, age: ageMs }) => {
     const status = parseStatus(text)
-    return status === undefined || status.node === self.node ? [] : [{ ...status, age, self: false }]
+    return status === undefined || status.node === self.node ? [] : [{ ...status, ageMs, self: false }]
   })
   return [self, ...others]
 }

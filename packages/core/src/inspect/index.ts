@@ -1,5 +1,5 @@
 export type { WaitingKey } from '../queue/waits.ts'
-export type { RequestRefusal } from '../report/requests.ts'
+export type { RequestRejection } from '../report/requests.ts'
 export type { FollowedRules, HeldRules, RulesStatus, RulesVersion } from '../report/rules-status.ts'
 export type { StoreStatus, SyncSnapshot } from '../throttler/coordinator.ts'
 export { cluster } from './cluster.ts'
@@ -7,7 +7,7 @@ export type { ClusterNode, NodeStatus, PolicyStatus } from './node-status.ts'
 export type { RequestHistory, RequestsSnapshot } from './requests.ts'
 export {
   type BlockedKey,
-  type KeyRefusals,
+  type KeyRejections,
   type KeyUsage,
   type PolicySnapshot,
   type Snapshot,

@@ -1,11 +1,11 @@
 import { hostname } from 'node:os'
 import { threadId } from 'node:worker_threads'
 import type { WaitingKey } from '../queue/waits.ts'
-import { REQUEST_REFUSALS } from '../report/requests.ts'
+import { REQUEST_REJECTIONS } from '../report/requests.ts'
 import type { RulesStatus } from '../report/rules-status.ts'
 import type { Coordinated } from '../throttler/coordinator.ts'
 import type { RequestHistory, RequestsSnapshot } from './requests.ts'
-import { type KeyRefusals, type PolicySnapshot, type Snapshot, snapshot } from './snapshot.ts'
+import { type KeyRejections, type PolicySnapshot, type Snapshot, snapshot } from './snapshot.ts'
 
 /** This process, for people: host name and process id. */
 export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
@@ -14,17 +14,17 @@ export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `
 export const POLICY_TEXTS = ['name', 'algorithm'] as const
 export const POLICY_NUMBERS = [
   'limit',
-  'interval',
+  'intervalMs',
   'capacity',
   'keys',
   'blocked',
-  'admitted',
-  'refused',
+  'allowed',
+  'rejected',
   'inFlight',
   'waiting',
-  'longestWait',
+  'longestWaitMs',
   'unsynced',
-  'held',
+  'leased',
   'overshoot',
   'debt',
   'share',
@@ -40,13 +40,13 @@ export interface NodeStatus {
   readonly label: string
   readonly state: string
   /** Milliseconds since it started, and for which the store has been away from it. */
-  readonly uptime: number
-  readonly degradedFor: number
+  readonly uptimeMs: number
+  readonly storeDownMs: number
   /** Milliseconds that its last exchange took. */
-  readonly roundTrip: number
+  readonly roundTripMs: number
   readonly failures: number
   /** The store's clock less the node's, milliseconds. */
-  readonly clockOffset: number
+  readonly clockOffsetMs: number
   /** Of all its throttlers with this store. */
   readonly requests: RequestsSnapshot
   readonly policies: readonly PolicyStatus[]
@@ -54,8 +54,8 @@ export interface NodeStatus {
   readonly top: readonly { readonly policy: string; readonly key: string; readonly used: number; readonly own: number }[]
   /** The keys that requests wait for at it, those first that have waited longest. */
   readonly waiting: readonly WaitingKey[]
-  /** The keys that rules to come would have refused most often. */
-  readonly wouldRefuse: readonly KeyRefusals[]
+  /** The keys that rules to come would have rejected most often. */
+  readonly wouldReject: readonly KeyRejections[]
   /** Of the rules that it follows; undefined when it follows none. */
   readonly rules?: RulesStatus | undefined
 }
@@ -63,32 +63,32 @@ export interface NodeStatus {
 /** A live node as the store last heard of it. */
 export interface ClusterNode extends NodeStatus {
   /** Milliseconds since the store heard of it; 0 for this node. */
-  readonly age: number
+  readonly ageMs: number
   /** Whether this is the node that was asked. */
   readonly self: boolean
 }
 
 const MOST_TOP = 20
 const MOST_WAITING = 10
-const MOST_REFUSED = 20
+const MOST_REJECTED = 20
 
 export function statusOf(snapshot: Snapshot, label: string, uptime: number): NodeStatus {
-  const { node, state, degradedFor, sync, requests } = snapshot
+  const { node, state, storeDownMs, sync, requests } = snapshot
   const each = Math.max(1, Math.floor(MOST_TOP / Math.max(1, snapshot.policies.length)))
   return {
     node,
     label,
     state,
-    uptime: Math.round(uptime),
-    degradedFor: Math.round(degradedFor),
-    roundTrip: rounded(sync.lastDuration),
+    uptimeMs: Math.round(uptime),
+    storeDownMs: Math.round(storeDownMs),
+    roundTripMs: rounded(sync.lastDurationMs),
     failures: sync.failures,
-    clockOffset: rounded(sync.clockOffset),
+    clockOffsetMs: rounded(sync.clockOffsetMs),
     requests: { ...requests, history: told(requests.history) },
     policies: snapshot.policies.map(policyStatusOf),
     top: mostUsed(snapshot, each).map(({ policy, key, used, own }) => ({ policy, key, used: rounded(used), own: rounded(own) })),
     waiting: snapshot.waiting.slice(0, MOST_WAITING).map((one) => ({ ...one, longest: Math.round(one.longest) })),
-    wouldRefuse: snapshot.wouldRefuse.slice(0, MOST_REFUSED),
+    wouldReject: snapshot.wouldReject.slice(0, MOST_REJECTED),
     rules: snapshot.rules,
   }
 }
@@ -102,7 +102,7 @@ export function statusOfAll(throttlers: readonly Coordinated[], startedAt: numbe
     policies: snapshots.flatMap(({ policies }) => policies),
     top: snapshots.flatMap(({ top }) => top),
     waiting: snapshots.flatMap(({ waiting }) => waiting).sort((a, b) => b.longest - a.longest),
-    wouldRefuse: snapshots.flatMap(({ wouldRefuse }) => wouldRefuse).sort((a, b) => b.refused - a.refused),
+    wouldReject: snapshots.flatMap(({ wouldReject }) => wouldReject).sort((a, b) => b.rejected - a.rejected),
     // Those of a process follow the same, as a rule.
     rules: snapshots.find(({ rules }) => rules !== undefined)?.rules,
   }
@@ -118,24 +118,24 @@ function policyStatusOf(policy: PolicySnapshot): PolicyStatus {
   }
 }
 
-function told({ slot, ended, admitted, refused }: RequestHistory): RequestHistory {
-  return { slot, ended: Math.round(ended), admitted: admitted.map(Math.round), refused: refused.map(Math.round) }
+function told({ slot, ended, allowed, rejected }: RequestHistory): RequestHistory {
+  return { slot, ended: Math.round(ended), allowed: allowed.map(Math.round), rejected: rejected.map(Math.round) }
 }
 
 /** Of throttlers that began at different times: slots of nearly the same time are added up. */
 function together(all: readonly RequestsSnapshot[]): RequestsSnapshot {
   const [first, ...others] = all as [RequestsSnapshot, ...RequestsSnapshot[]]
   if (others.length === 0) return first
-  const longest = Math.max(...all.map(({ history }) => history.admitted.length))
+  const longest = Math.max(...all.map(({ history }) => history.allowed.length))
   const summed = (read: (history: RequestHistory) => readonly number[]) =>
     Array.from({ length: longest }, (_, i) => all.reduce((sum, { history }) => sum + (read(history)[i] ?? 0), 0))
   return {
-    admitted: all.reduce((sum, { admitted }) => sum + admitted, 0),
-    refused: all.reduce((sum, { refused }) => sum + refused, 0),
+    allowed: all.reduce((sum, { allowed }) => sum + allowed, 0),
+    rejected: all.reduce((sum, { rejected }) => sum + rejected, 0),
     reasons: Object.fromEntries(
-      REQUEST_REFUSALS.map((reason) => [reason, all.reduce((sum, one) => sum + one.reasons[reason], 0)]),
+      REQUEST_REJECTIONS.map((reason) => [reason, all.reduce((sum, one) => sum + one.reasons[reason], 0)]),
     ) as RequestsSnapshot['reasons'],
-    history: { ...first.history, admitted: summed(({ admitted }) => admitted), refused: summed(({ refused }) => refused) },
+    history: { ...first.history, allowed: summed(({ allowed }) => allowed), rejected: summed(({ rejected }) => rejected) },
   }
 }
 

@@ -4,9 +4,9 @@ import type { Block } from '../keys/blocks.ts'
 import type { AcquireFailure } from '../queue/acquire-error.ts'
 import type { WaitingKey } from '../queue/waits.ts'
 import type { RulesStatus } from '../report/rules-status.ts'
-import type { ExchangeReason, RefusalReason, RefusalSource } from '../report/stats.ts'
+import type { ExchangeReason, RejectionReason, RejectionSource } from '../report/stats.ts'
 import type { Inspected, StoreStatus } from '../throttler/coordinator.ts'
-import { growing, type RequestsSnapshot, requestsOf } from './requests.ts'
+import { escalating, type RequestsSnapshot, requestsOf } from './requests.ts'
 import { Survey } from './survey.ts'
 
 /** A key that is blocked at this node. */
@@ -15,7 +15,7 @@ export interface BlockedKey {
   readonly policy: string
   readonly key: string
   /** Milliseconds left. */
-  readonly remaining: number
+  readonly remainingMs: number
   /** Exceeding the limit, or `throttler.block`. */
   readonly cause: 'cooldown' | 'manual'
 }
@@ -32,11 +32,11 @@ export interface KeyUsage {
   readonly limit: number
 }
 
-/** How often rules to come would have refused a key at this node. Of very many keys the counts are estimates. */
-export interface KeyRefusals {
+/** How often rules to come would have rejected a key at this node. Of very many keys the counts are estimates. */
+export interface KeyRejections {
   readonly policy: string
   readonly key: string
-  readonly refused: number
+  readonly rejected: number
 }
 
 /** One policy at this node. Sums are since the node's start. */
@@ -44,13 +44,13 @@ export interface PolicySnapshot {
   readonly name: string
   /** Units per `interval` (milliseconds; of a calendar the running one) for each key; where the interval is 0, units in flight. */
   readonly limit: number
-  readonly interval: number
+  readonly intervalMs: number
   /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
   /** Units that a key which was not used for long may take at once: the limit, or what a bucket holds. */
   readonly capacity: number
   readonly coordination: Coordination
-  /** Refusals are counted, but nothing was refused. */
+  /** Rejections are counted, but nothing was rejected. */
   readonly dryRun: boolean
   /** Keys held, and how many there may be. */
   readonly keys: number
@@ -59,12 +59,12 @@ export interface PolicySnapshot {
   readonly overflowing: boolean
   /** Keys that are blocked. Those whose block ended in the last moments may still be in it. */
   readonly blocked: number
-  /** Units admitted, and not given back as their request never went. */
-  readonly admitted: number
-  /** Requests refused. */
-  readonly refused: number
+  /** Units allowed, and not given back as their request never went. */
+  readonly allowed: number
+  /** Requests rejected. */
+  readonly rejected: number
   /** The same by reason and source; those that never happened are left out. */
-  readonly refusals: readonly { readonly reason: RefusalReason; readonly source: RefusalSource; readonly count: number }[]
+  readonly rejections: readonly { readonly reason: RejectionReason; readonly source: RejectionSource; readonly count: number }[]
   /** Counts of keys that were sent, by reason. */
   readonly exchanges: Readonly<Record<ExchangeReason, number>>
   /** Blocks that began, by cause. */
@@ -74,20 +74,20 @@ export interface PolicySnapshot {
   /** Requests that wait for it at this node, with `acquire` or as they are held. */
   readonly waiting: number
   /** Milliseconds for which the one of them has waited that came first; 0 when there is none. */
-  readonly longestWait: number
+  readonly longestWaitMs: number
   /** Own units that the store does not know of yet. */
   readonly unsynced: number
   /** Milliseconds for which the oldest of them may have been held back, those of quiet keys left out. */
-  readonly unsyncedAge: number
-  /** With coordination `'leases'`: units of all keys that this node holds ahead of requests. Else 0. */
-  readonly held: number
+  readonly unsyncedAgeMs: number
+  /** With coordination `'leased'`: units of all keys that this node holds ahead of requests. Else 0. */
+  readonly leased: number
   /**
    * Estimate of what any key exceeds its limit by at most, as a part of the limit: what is known, and as much from
-   * every other node as this one has not sent yet. 0 while no key can be over, and with coordination `'leases'`.
+   * every other node as this one has not sent yet. 0 while no key can be over, and with coordination `'leased'`.
    */
   readonly overshoot: number
   /**
-   * Units that a key's bucket holds beyond what it may, of the key with the most: admitted before the nodes had heard of each other,
+   * Units that a key's bucket holds beyond what it may, of the key with the most: allowed before the nodes had heard of each other,
    * or charged. The key is closed until they have run out. 0 for other algorithms.
    */
   readonly debt: number
@@ -111,8 +111,8 @@ export interface Snapshot extends StoreStatus {
   readonly waiting: readonly WaitingKey[]
   /** Requests that were to wait and did not go, by reason; since the node's start. */
   readonly waitFailures: Readonly<Record<AcquireFailure, number>>
-  /** Of rules to come (`next` of the rules that it follows): the keys that they would have refused most often, at most `top` of each policy. */
-  readonly wouldRefuse: readonly KeyRefusals[]
+  /** Of rules to come (`next` of the rules that it follows): the keys that they would have rejected most often, at most `top` of each policy. */
+  readonly wouldReject: readonly KeyRejections[]
   /** Of the rules that it follows (`follow` of `@weir/core/rules`); undefined when it follows none. */
   readonly rules: RulesStatus | undefined
 }
@@ -135,18 +135,18 @@ const surveys = new WeakMap<Limiter, Survey>()
 
 /** What a snapshot tells of the store where there is none. */
 const NO_STORE: StoreStatus = Object.freeze({
-  degradedFor: 0,
+  storeDownMs: 0,
   nodes: 1,
   sync: {
     exchanges: 0,
     failures: 0,
-    failuresByCause: { timeout: 0, unavailable: 0, reply: 0, refused: 0 },
+    failuresByCause: { timeout: 0, unavailable: 0, reply: 0, rejected: 0 },
     entries: 0,
-    lastDuration: 0,
+    lastDurationMs: 0,
     lastError: undefined,
-    sinceSuccess: undefined,
-    clockOffset: 0,
-    clockUncertainty: 0,
+    sinceSuccessMs: undefined,
+    clockOffsetMs: 0,
+    clockUncertaintyMs: 0,
   },
 })
 
@@ -169,14 +169,14 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
   const policies: PolicySnapshot[] = []
   const top: KeyUsage[] = []
   const blocked: BlockedKey[] = []
-  const wouldRefuse: KeyRefusals[] = []
+  const wouldReject: KeyRejections[] = []
   for (const limiter of limiters) {
     const { policy, stats } = limiter
     const { name, limit, interval: usual, calendar, algorithm, coordination, dryRun } = policy
     const running = calendar?.of(limiter.cell.ordinal)
     const interval = running === undefined ? usual : running.end - running.start
     blocked.push(...blockedOf(limiter, now, mostBlocked, contains))
-    for (const one of limiter.refusedKeys?.top(most) ?? []) wouldRefuse.push({ policy: name, ...one })
+    for (const one of limiter.rejectedKeys?.top(most) ?? []) wouldReject.push({ policy: name, ...one })
     const found = surveyOf(limiter).look(now, most)
     for (const { slot, used } of found.top)
       top.push({
@@ -189,7 +189,7 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
     policies.push({
       name,
       limit,
-      interval,
+      intervalMs: interval,
       algorithm: algorithm.id,
       capacity: limiter.most(limit),
       coordination,
@@ -198,19 +198,19 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
       maxKeys: limiter.maxKeys,
       overflowing: limiter.overflowing,
       blocked: limiter.blocks.size,
-      admitted: growing(limiter.meter),
-      refused: stats.refused,
-      refusals: stats.kinds.flatMap((one, i) => (stats.refusals[i] === 0 ? [] : [{ ...one, count: stats.refusals[i] as number }])),
+      allowed: escalating(limiter.meter),
+      rejected: stats.rejected,
+      rejections: stats.kinds.flatMap((one, i) => (stats.rejections[i] === 0 ? [] : [{ ...one, count: stats.rejections[i] as number }])),
       exchanges: Object.fromEntries(
         stats.reasons.map((reason, i) => [reason, stats.exchanges[i] as number]),
       ) as PolicySnapshot['exchanges'],
       blocks: { ...stats.blocks },
       inFlight: limiter.meter.inFlight ?? 0,
       waiting: waits?.policies.get(name) ?? 0,
-      longestWait: waits?.keys.find(({ policy }) => policy === name)?.longest ?? 0,
+      longestWaitMs: waits?.keys.find(({ policy }) => policy === name)?.longest ?? 0,
       unsynced: found.unsynced,
-      unsyncedAge: found.age,
-      held: found.held,
+      unsyncedAgeMs: found.age,
+      leased: found.held,
       overshoot: found.overshoot,
       debt: found.debt,
       share: found.known > 0 ? Math.min(1, found.own / found.known) : 1 / about.nodes,
@@ -228,7 +228,7 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
     top,
     waiting: waits?.keys.slice(0, most) ?? [],
     waitFailures: { ...(waits?.failures ?? NO_FAILURES) },
-    wouldRefuse,
+    wouldReject,
     rules: inspected.followed?.status,
   }
 }
@@ -259,8 +259,8 @@ function blockedOf(limiter: Limiter, now: number, most: number, contains: string
     .map(({ key, block }) => ({
       policy,
       key,
-      remaining: Math.ceil(block.until - now),
+      remainingMs: Math.ceil(block.until - now),
       cause: block.manual ? ('manual' as const) : ('cooldown' as const),
     }))
-    .sort((a, b) => b.remaining - a.remaining)
+    .sort((a, b) => b.remainingMs - a.remainingMs)
 }

@@ -1,4 +1,4 @@
-import { REQUEST_REFUSALS, SLOT, SLOTS } from '../report/requests.ts'
+import { REQUEST_REJECTIONS, SLOT, SLOTS } from '../report/requests.ts'
 import type { Coordinated } from '../throttler/coordinator.ts'
 import { type NodeStatus, POLICY_NUMBERS, POLICY_TEXTS, statusOfAll } from './node-status.ts'
 
@@ -17,11 +17,11 @@ export function formatStatus(status: NodeStatus): string {
   const short = ({ key }: { readonly key: string }) => key.length <= LONGEST_KEY
   const top = status.top.filter(short)
   const waiting = status.waiting.filter(short)
-  const wouldRefuse = status.wouldRefuse.filter(short)
+  const wouldReject = status.wouldReject.filter(short)
   const policies = [...status.policies]
   for (;;) {
-    const text = JSON.stringify({ ...status, policies, top, waiting, wouldRefuse })
-    if (text.length <= LONGEST_STATUS || (wouldRefuse.pop() ?? top.pop() ?? waiting.pop() ?? policies.pop()) === undefined) return text
+    const text = JSON.stringify({ ...status, policies, top, waiting, wouldReject })
+    if (text.length <= LONGEST_STATUS || (wouldReject.pop() ?? top.pop() ?? waiting.pop() ?? policies.pop()) === undefined) return text
   }
 }
 
@@ -37,10 +37,10 @@ export function parseStatus(text: string): NodeStatus | undefined {
     return undefined
   }
   if (!isRecord(value)) return undefined
-  const { policies, top, requests, waiting, wouldRefuse, rules } = value
+  const { policies, top, requests, waiting, wouldReject, rules } = value
   const good =
     ['node', 'label', 'state'].every((name) => typeof value[name] === 'string') &&
-    ['uptime', 'degradedFor', 'roundTrip', 'failures', 'clockOffset'].every((name) => Number.isFinite(value[name])) &&
+    ['uptimeMs', 'storeDownMs', 'roundTripMs', 'failures', 'clockOffsetMs'].every((name) => Number.isFinite(value[name])) &&
     isRequests(requests) &&
     Array.isArray(policies) &&
     policies.every(isPolicyStatus) &&
@@ -48,8 +48,8 @@ export function parseStatus(text: string): NodeStatus | undefined {
     top.every(isUsage) &&
     Array.isArray(waiting) &&
     waiting.every(isWaitingKey) &&
-    Array.isArray(wouldRefuse) &&
-    wouldRefuse.every(isKeyRefusals) &&
+    Array.isArray(wouldReject) &&
+    wouldReject.every(isKeyRejections) &&
     (rules === undefined || isRules(rules))
   return good ? (value as unknown as NodeStatus) : undefined
 }
@@ -61,13 +61,13 @@ function isPolicyStatus(value: unknown): boolean {
 
 function isRequests(value: unknown): boolean {
   if (!isRecord(value)) return false
-  const { admitted, refused, reasons, history } = value
-  if (![admitted, refused].every(isCount) || !isRecord(reasons) || !isRecord(history)) return false
+  const { allowed, rejected, reasons, history } = value
+  if (![allowed, rejected].every(isCount) || !isRecord(reasons) || !isRecord(history)) return false
   return (
-    REQUEST_REFUSALS.every((reason) => isCount(reasons[reason])) &&
+    REQUEST_REJECTIONS.every((reason) => isCount(reasons[reason])) &&
     history['slot'] === SLOT &&
     isCount(history['ended']) &&
-    [history['admitted'], history['refused']].every((list) => Array.isArray(list) && list.length <= SLOTS && list.every(isCount))
+    [history['allowed'], history['rejected']].every((list) => Array.isArray(list) && list.length <= SLOTS && list.every(isCount))
   )
 }
 
@@ -85,8 +85,8 @@ function isWaitingKey(value: unknown): boolean {
   )
 }
 
-function isKeyRefusals(value: unknown): boolean {
-  return isRecord(value) && typeof value['policy'] === 'string' && typeof value['key'] === 'string' && isCount(value['refused'])
+function isKeyRejections(value: unknown): boolean {
+  return isRecord(value) && typeof value['policy'] === 'string' && typeof value['key'] === 'string' && isCount(value['rejected'])
 }
 
 /** Problems are at most so long when they are told. */
@@ -94,11 +94,12 @@ const LONGEST_TEXT = 300
 
 function isRules(value: unknown): boolean {
   if (!isRecord(value)) return false
-  const { version, digest, from, refused, away } = value
+  const { version, digest, from, rejected, away } = value
   const isVersion = (one: unknown) => one === undefined || (Number.isSafeInteger(one) && (one as number) >= 1)
   const isText = (one: unknown) => one === undefined || (typeof one === 'string' && one.length <= LONGEST_TEXT)
-  if (refused !== undefined && !(isRecord(refused) && isVersion(refused['version']) && typeof refused['problem'] === 'string')) return false
-  return isVersion(version) && [digest, from, away, (refused as { problem?: string } | undefined)?.problem].every(isText)
+  if (rejected !== undefined && !(isRecord(rejected) && isVersion(rejected['version']) && typeof rejected['problem'] === 'string'))
+    return false
+  return isVersion(version) && [digest, from, away, (rejected as { problem?: string } | undefined)?.problem].every(isText)
 }
 
 function isUsage(value: unknown): boolean {

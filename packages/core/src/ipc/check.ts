@@ -209,12 +209,12 @@ function readCells(flat: unknown, size: 3 | 5): Cell[] | undefined {
   const cells: Cell[] = []
   for (let i = 0; i < flat.length; i += size) {
     const [ordinal, taken, given] = [flat[i], flat[i + 1], flat[i + 2]]
-    const [refused, level] = size === 5 ? [flat[i + 3], flat[i + 4]] : [0, 0]
+    const [rejected, level] = size === 5 ? [flat[i + 3], flat[i + 4]] : [0, 0]
     if (
       !Number.isSafeInteger(ordinal) ||
       !isNumber(taken, 0, MOST) ||
       !isNumber(given, 0, MOST) ||
-      !isNumber(refused, 0, MOST) ||
+      !isNumber(rejected, 0, MOST) ||
       !isNumber(level, 0, MOST)
     )
       return undefined
@@ -222,7 +222,7 @@ function readCells(flat: unknown, size: 3 | 5): Cell[] | undefined {
       ordinal: ordinal as Ordinal,
       taken,
       given: Math.min(given, taken),
-      ...(refused > 0 && { refused }),
+      ...(rejected > 0 && { rejected }),
       ...(level > 0 && { level }),
     })
   }
@@ -261,7 +261,7 @@ function isNumber(value: unknown, least: number, most: number): value is number 
   return typeof value === 'number' && value >= least && value <= most
 }
 
-/** A moment by a clock of a node; 0 for none. Nodes of `'spans'` go by their own. */
+/** A moment by a clock of a node; 0 for none. Nodes of `'periodic'` go by their own. */
 function isEpoch(value: unknown): value is number {
   return Number.isSafeInteger(value) && isNumber(value, 0, LATEST)
 }

@@ -63,8 +63,8 @@ export function decideFor(
   }
 }
 
-function packVerdict({ allowed, remaining, resetAfter, retryAfter, delay }: Verdict): readonly unknown[] {
-  return [allowed, finite(remaining), resetAfter, finite(retryAfter), delay]
+function packVerdict({ allowed, remaining, resetAfterMs, retryAfterMs, delayMs: delay }: Verdict): readonly unknown[] {
+  return [allowed, finite(remaining), resetAfterMs, finite(retryAfterMs), delay]
 }
 
 function finite(value: number): number | null {

@@ -87,8 +87,8 @@ export function unpackVerdicts(given: unknown): readonly Verdict[] {
   if (!Array.isArray(given)) return given as never
   return given.map((one: unknown) => {
     if (!Array.isArray(one)) return one as never
-    const [allowed, remaining, resetAfter, retryAfter, delay] = one as unknown[]
-    return { allowed, remaining: remaining ?? Infinity, resetAfter, retryAfter: retryAfter ?? Infinity, delay } as Verdict
+    const [allowed, remaining, resetAfterMs, retryAfterMs, delay] = one as unknown[]
+    return { allowed, remaining: remaining ?? Infinity, resetAfterMs, retryAfterMs: retryAfterMs ?? Infinity, delayMs: delay } as Verdict
   })
 }
 
@@ -122,8 +122,8 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
     entries: entries.map(({ policy, key, cells, epoch, ask, lease }) => [
       place(policy),
       key,
-      cells.flatMap(({ ordinal, taken, given, refused = 0, level = 0 }) =>
-        policy.drain === undefined ? [ordinal, taken, given] : [ordinal, taken, given, refused, level],
+      cells.flatMap(({ ordinal, taken, given, rejected = 0, level = 0 }) =>
+        policy.drain === undefined ? [ordinal, taken, given] : [ordinal, taken, given, rejected, level],
       ),
       ...(lease === undefined ? rare(epoch, ask) : ([epoch ?? 0, ask === true, packLease(lease)] as const)),
     ]),

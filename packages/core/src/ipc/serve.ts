@@ -114,7 +114,7 @@ const deciding = new Retried(
   (cause, first) => {
     if (!first) return
     const what = `The code that decides about requests of child processes could not be loaded (${reasonOf(cause)})`
-    warnProcess('WEIR_NOT_LOADED', `${what}. Weir tries again. Until it succeeds, their policies decide by "degraded".`)
+    warnProcess('WEIR_NOT_LOADED', `${what}. Weir tries again. Until it succeeds, their policies decide by "failMode".`)
   },
 )
 
@@ -243,7 +243,10 @@ class ServedChild {
   #warn(what: string): undefined {
     if (this.#warned.has(what)) return
     this.#warned.add(what)
-    warnProcess('WEIR_IPC_MESSAGE', `The child process ${this.#child.pid} sent something that can not be used: ${what}. It was left out.`)
+    warnProcess(
+      'WEIR_WARN_IPC_MESSAGE',
+      `The child process ${this.#child.pid} sent something that can not be used: ${what}. It was left out.`,
+    )
   }
 }
 

@@ -2,7 +2,7 @@ import { GLOBAL, LOCAL, type SourceIndex } from '../report/stats.ts'
 import { BLOCKED, type KeyTable } from './key-table.ts'
 import type { Growth, Offences } from './offences.ts'
 
-/** A key that is refused until a time on the monotonic clock. */
+/** A key that is rejected until a time on the monotonic clock. */
 export interface Block {
   until: number
   manual: boolean

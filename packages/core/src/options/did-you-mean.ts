@@ -9,8 +9,9 @@ export function nearest(option: string, options: Iterable<string>): string | und
   const found =
     known.find(({ have }) => have === wanted || have === `${wanted}s` || `${have}s` === wanted) ??
     known.find(({ name }) => name === meant) ??
+    known.find(({ have }) => wanted.length > 3 && within(1, wanted, have)) ??
     known.find(({ have }) => wanted.length > 3 && have.startsWith(wanted)) ??
-    known.find(({ have }) => wanted.length > 3 && within(wanted.length > 7 ? 2 : 1, wanted, have))
+    known.find(({ have }) => wanted.length > 7 && within(2, wanted, have))
   return found?.name
 }
 
@@ -39,8 +40,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   interval: 'windowms duration period timewindow ttl reservoirrefreshinterval windowseconds windowsize per',
   cooldown: 'blockduration ban inmemoryblockduration',
   delay: 'delayafter delayms maxdelayms',
-  degraded: 'passonstoreerror skiponerror insurancelimiter',
-  deadline: 'timeout timeoutms',
+  failMode: 'passonstoreerror skiponerror insurancelimiter',
+  storeTimeout: 'timeout timeoutms',
   key: 'keygenerator gettracker generatekey groupid id',
   name: 'identifier',
   policies: 'throttlers limiters rules limits',
@@ -49,7 +50,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   skip: 'skipif ignoreuseragents',
   headers: 'standardheaders legacyheaders addheaders addheadersonexceeding setheaders disableheader',
   message: 'errormessage errorresponsebuilder',
-  onThrottled: 'onexceeded onexceeding onlimitreached onbanreach',
+  onRejected: 'onexceeded onexceeding onlimitreached onbanreach',
   store: 'storeclient redis client db driver datastore connection clientoptions storage',
 }
 

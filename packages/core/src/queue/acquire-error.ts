@@ -12,11 +12,11 @@ export class AcquireError extends WeirError {
    */
   readonly reason: AcquireFailure
   /** Milliseconds after which a request would be let in if no other came before it, where that is known. `Infinity` when it never fits. */
-  readonly retryAfter: number | undefined
+  readonly retryAfterMs: number | undefined
 
-  constructor(reason: AcquireFailure, message: string, retryAfter?: number, options?: ErrorOptions) {
+  constructor(reason: AcquireFailure, message: string, retryAfterMs?: number, options?: ErrorOptions) {
     super('WEIR_NOT_ACQUIRED', message, options)
     this.reason = reason
-    this.retryAfter = retryAfter
+    this.retryAfterMs = retryAfterMs
   }
 }

@@ -80,7 +80,7 @@ export class Admission<D extends Answer> {
       if (decision.allowed) {
         counter.turns?.take()
         counter.turns?.granted(now)
-        this.#waiters.admit(request, decision, now)
+        this.#waiters.allow(request, decision, now)
         if (line.counter === counter) this.#counters.rotate(line, counter)
         continue
       }
@@ -122,12 +122,12 @@ export class Admission<D extends Answer> {
     this.#counters.book(counter)
   }
 
-  /** Whether a request that was refused may go on waiting. It can't if it would not go in time. */
+  /** Whether a request that was rejected may go on waiting. It can't if it would not go in time. */
   keeps(request: Request<D>, decision: D, now: number): boolean {
-    request.refused = decision
-    const { retryAfter } = decision
-    if (now + retryAfter <= request.at) return true
-    this.#waiters.fail(request, retryAfter === Number.POSITIVE_INFINITY ? 'never-fits' : 'timeout')
+    request.rejected = decision
+    const { retryAfterMs } = decision
+    if (now + retryAfterMs <= request.at) return true
+    this.#waiters.fail(request, retryAfterMs === Number.POSITIVE_INFINITY ? 'never-fits' : 'timeout')
     return false
   }
 

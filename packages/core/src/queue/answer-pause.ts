@@ -27,7 +27,7 @@ const HTTP_DATES =
 export function pauseOf(status: number, headers: Headers, now: number): number {
   const sent = dateOf(headers.get('date')?.trim() ?? '')
   const at = sent ?? now
-  const asked = TOO_MANY.has(status) ? (millisecondsOf(headers.get('retry-after-ms')) ?? retryAfter(headers, at)) : undefined
+  const asked = TOO_MANY.has(status) ? (millisecondsOf(headers.get('retry-after-ms')) ?? retryAfterMs(headers, at)) : undefined
   const pause = Math.max(0, asked ?? fieldsPause(status, headers, at) ?? 0)
   return pause === 0 && status === 429 ? USUAL_PAUSE : pause
 }
@@ -37,7 +37,7 @@ function millisecondsOf(field: string | null): number | undefined {
   return field !== null && NUMBER.test(field.trim()) ? Number(field) : undefined
 }
 
-function retryAfter(headers: Headers, now: number): number | undefined {
+function retryAfterMs(headers: Headers, now: number): number | undefined {
   return longest(headers.get('retry-after'), now) ?? longest(headers.get('x-retry-after'), now)
 }
 

@@ -15,8 +15,8 @@ const ROUNDING = 1e-9
 /** Milliseconds after which the store is asked anew that has not granted in time. */
 const ASK_AGAIN = 5
 
-/** What becomes of a request that the store has refused. */
-interface Refusals<D extends Answer> {
+/** What becomes of a request that the store has rejected. */
+interface Rejections<D extends Answer> {
   keeps(request: Request<D>, decision: D, now: number): boolean
   close(counter: Counter<D>, decision: D, now: number, asked: number): void
 }
@@ -33,15 +33,15 @@ export class Asking<D extends Answer> {
   readonly #gate: Gate<D>
   readonly #counters: Counters<D>
   readonly #waiters: Waiters<D>
-  readonly #refusals: Refusals<D>
+  readonly #rejections: Rejections<D>
   readonly #changed: () => void
 
   /** @param changed is called after each answer */
-  constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>, refusals: Refusals<D>, changed: () => void) {
+  constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>, rejections: Rejections<D>, changed: () => void) {
     this.#gate = gate
     this.#counters = counters
     this.#waiters = waiters
-    this.#refusals = refusals
+    this.#rejections = rejections
     this.#changed = changed
   }
 
@@ -91,7 +91,7 @@ export class Asking<D extends Answer> {
       request.asked = true
       request.group = group
       request.by = counter.id
-      // The question has a deadline of its own.
+      // The question has a timeout of its own.
       this.#waiters.times.remove(request)
       counter.turns?.take()
       if (line.first === undefined) this.#counters.takeOut(line)
@@ -132,7 +132,7 @@ export class Asking<D extends Answer> {
           // It was decided without the store, by which not all of them fit.
         }
         if (together?.ahead !== undefined) this.#late(left(group), counter, now)
-        else this.#refused(left(group), counter, decisions[0]?.allowed === false ? decisions[0] : this.#gate.peek(key, wanted), now, asked)
+        else this.#rejected(left(group), counter, decisions[0]?.allowed === false ? decisions[0] : this.#gate.peek(key, wanted), now, asked)
       })
     const failed = (error: unknown) =>
       answered(() => {
@@ -144,7 +144,7 @@ export class Asking<D extends Answer> {
 
   /**
    * The store lets as many go. Of one that has gone, or would go too late, another one has the place that takes the same: the next of those that
-   * were asked for, or who waits behind them. Who came before them, and waits again as the store refused those it was asked for with, goes first.
+   * were asked for, or who waits behind them. Who came before them, and waits again as the store rejected those it was asked for with, goes first.
    */
   #share({ requests, costs, together }: Group<D>, decisions: readonly D[], counter: Counter<D>, now: number): void {
     const next = new Map<number, number>()
@@ -168,12 +168,12 @@ export class Asking<D extends Answer> {
       next.set(cost, at)
       taker ??= together && this.#behind(counter, cost, decision, together, now)
       if (taker === undefined) this.#gate.refund(decision)
-      else this.#waiters.admit(taker, decision, now)
+      else this.#waiters.allow(taker, decision, now)
     }
   }
 
   /** One of the line of a request that came before it and can use this place. */
-  #before(request: Request<D>, cost: number, { delay }: D, { costBeside }: Together<D>, now: number): Request<D> | undefined {
+  #before(request: Request<D>, cost: number, { delayMs: delay }: D, { costBeside }: Together<D>, now: number): Request<D> | undefined {
     if (request.settled) return undefined
     return request.line?.findBefore(request, MOST_TOGETHER, ({ key, wanted, at }) => {
       return (delay === 0 || now + delay <= at) && costBeside(key, wanted) === cost
@@ -192,7 +192,7 @@ export class Asking<D extends Answer> {
   }
 
   /** Whether a request that was asked for can use this. */
-  #takes(request: Request<D>, { delay }: D, now: number): boolean {
+  #takes(request: Request<D>, { delayMs: delay }: D, now: number): boolean {
     if (request.settled) return false
     if (delay === 0 || now + delay <= request.at) return true
     this.#waiters.fail(request, 'timeout', delay)
@@ -200,7 +200,7 @@ export class Asking<D extends Answer> {
   }
 
   /** The request that waits next, if it takes as much and can use this. */
-  #behind({ lines, asked }: Counter<D>, cost: number, { delay }: D, together: Together<D>, now: number): Request<D> | undefined {
+  #behind({ lines, asked }: Counter<D>, cost: number, { delayMs: delay }: D, together: Together<D>, now: number): Request<D> | undefined {
     // Others that are being asked for came before it.
     if (asked > 0) return undefined
     const next = lines.first?.first
@@ -208,10 +208,10 @@ export class Asking<D extends Answer> {
     return together.costBeside(next.key, next.wanted) === cost ? next : undefined
   }
 
-  /** @param decision the one that refused them, or what is known now where they did not fit together: that says whether fewer do */
-  #refused(requests: readonly Request<D>[], by: Counter<D>, decision: D, now: number, asked: number): void {
+  /** @param decision the one that rejected them, or what is known now where they did not fit together: that says whether fewer do */
+  #rejected(requests: readonly Request<D>[], by: Counter<D>, decision: D, now: number, asked: number): void {
     for (const request of requests) {
-      if (decision.allowed || this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, by, decision, now, asked)
+      if (decision.allowed || this.#rejections.keeps(request, decision, now)) this.#waitAgain(request, by, decision, now, asked)
     }
   }
 
@@ -251,13 +251,13 @@ export class Asking<D extends Answer> {
   }
 
   /**
-   * The store has refused it.
+   * The store has rejected it.
    *
    * @param by the counter that it was asked for
    */
   #waitAgain(request: Request<D>, by: Counter<D>, decision: D, now: number, asked: number): void {
     const line = this.#putBack(request)
-    // What has room for fewer of them says nothing of who refused all.
+    // What has room for fewer of them says nothing of who rejected all.
     const counter = decision.allowed && by.policy !== '' ? this.#counters.keep(by, now) : this.#counters.locate(decision, now)
     const before = line.counter
     if (before !== counter) {
@@ -268,7 +268,7 @@ export class Asking<D extends Answer> {
     }
     if (decision.allowed) this.#counters.open.set(counter, now)
     else if (this.#gate.mayAskAgain(request.key, request.wanted)) this.#counters.open.set(counter, now + ASK_AGAIN)
-    else this.#refusals.close(counter, decision, now, asked)
+    else this.#rejections.close(counter, decision, now, asked)
   }
 }
 

@@ -48,7 +48,7 @@ export class Counters<D extends Answer> {
     return counter
   }
 
-  /** The counter that has refused a request. */
+  /** The counter that has rejected a request. */
   closed(by: D, now: number): Counter<D> {
     const time = opensIn(by)
     const counter = this.locate(by, now + time)

@@ -52,9 +52,9 @@ export interface Gate<D extends Answer> {
   readonly waits: boolean
   /** What `take` would answer by what is known here. */
   peek(key: string, wanted: Wanted): D
-  /** Whether `take` would ask the store although `peek` refuses. */
+  /** Whether `take` would ask the store although `peek` rejects. */
   asks(key: string, wanted: Wanted): boolean
-  /** Whether a request that was refused finds what it needs, for all that is known: the store had just not granted it in time. */
+  /** Whether a request that was rejected finds what it needs, for all that is known: the store had just not granted it in time. */
   mayAskAgain(key: string, wanted: Wanted): boolean
   /**
    * Why a request which `peek` allows should wait all the same: other nodes may take units at the same time, and are to be heard first.
@@ -90,13 +90,13 @@ export interface Gate<D extends Answer> {
   join(part: D, rest: D): D
   refund(decision: D): void
   /**
-   * What refuses a request that goes no more although there is, or would be, room for it.
+   * What rejects a request that goes no more although there is, or would be, room for it.
    *
    * @param seen what is known now
-   * @param retryAfter milliseconds, where known
+   * @param retryAfterMs milliseconds, where known
    */
-  refusal(seen: D, retryAfter: number | undefined): D
-  /** What became of a request that was to go in its turn: it goes, or it is refused. Not told of one that was aborted. */
+  rejection(seen: D, retryAfterMs: number | undefined): D
+  /** What became of a request that was to go in its turn: it goes, or it is rejected. Not told of one that was aborted. */
   ended(allowed: boolean): void
   /**
    * The pace that a decision with a delay keeps, in milliseconds: the time that passes between it and the next one, and by how much a late one may

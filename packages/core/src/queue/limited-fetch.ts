@@ -10,7 +10,7 @@ export interface FetchLimiter {
   readonly clock: Clock
   acquire(key: string, options?: ScheduleOptions): Promise<unknown>
   release(decision: unknown): void
-  peek(key: string, cost: number): { readonly retryAfter: number }
+  peek(key: string, cost: number): { readonly retryAfterMs: number }
   block(key: string, duration: Duration): void
 }
 
@@ -78,7 +78,7 @@ export function limitedFetch(throttler: FetchLimiter, options: LimitedFetchOptio
     const pause = Math.min(longest, pauseOf(response.status, response.headers, throttler.clock.now()))
     try {
       // A block replaces the one that is there, which may last longer.
-      if (pause > 0 && pause > throttler.peek(counted, 0).retryAfter) throttler.block(counted, Math.ceil(pause))
+      if (pause > 0 && pause > throttler.peek(counted, 0).retryAfterMs) throttler.block(counted, Math.ceil(pause))
     } catch (error) {
       // An answer that has arrived is returned, although the throttler was closed meanwhile.
       if ((error as { code?: unknown }).code !== 'WEIR_CLOSED') throw error

@@ -12,8 +12,8 @@ export const MOST_PAUSE = 200
 /** What a queue reads of a decision. */
 export interface Answer {
   readonly allowed: boolean
-  readonly retryAfter: number
-  readonly delay: number
+  readonly retryAfterMs: number
+  readonly delayMs: number
   readonly remaining: number
   readonly key: string
   readonly policy: { readonly name: string } | undefined
@@ -45,8 +45,8 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   asked = false
   /** With which others; rarely there, as many may wait. */
   declare group: { readonly requests: Request<D>[] } | undefined
-  /** What refused it last. */
-  refused: D | undefined
+  /** What rejected it last. */
+  rejected: D | undefined
   /** It was let in, and keeps a pace. */
   held: D | undefined
   /** The counter that holds it, or that the store is asked for, by its id. */
@@ -215,7 +215,7 @@ export class Line<D extends Answer> implements Link<Line<D>> {
 const ONE: Amount = { units: 0, unsaid: 1 }
 
 /**
- * A counter of a policy that refused requests, and the keys whose requests wait for it, one after another: several keys where the
+ * A counter of a policy that rejected requests, and the keys whose requests wait for it, one after another: several keys where the
  * policy counts them together. `at` is when it has room for the first of them.
  */
 export class Counter<D extends Answer> implements Timed {
@@ -272,11 +272,11 @@ export class Counter<D extends Answer> implements Timed {
 }
 
 /**
- * Milliseconds after which a request may go that was refused; infinite where nobody knows, since requests in flight have to end: then
+ * Milliseconds after which a request may go that was rejected; infinite where nobody knows, since requests in flight have to end: then
  * it goes on when it is told of that.
  */
-export function opensIn({ retryAfter }: Pick<Answer, 'retryAfter'>): number {
-  return retryAfter === 0 ? Number.POSITIVE_INFINITY : retryAfter
+export function opensIn({ retryAfterMs }: Pick<Answer, 'retryAfterMs'>): number {
+  return retryAfterMs === 0 ? Number.POSITIVE_INFINITY : retryAfterMs
 }
 
 /** Names the counter of a policy that decided about a key. */

@@ -1,5 +1,6 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkNames } from '../options/names.ts'
+import { oneOf } from '../options/one-of.ts'
 import { invalidOption } from '../report/errors.ts'
 import type { Asked } from './asked.ts'
 import type { QueueSettings } from './settings.ts'
@@ -14,17 +15,20 @@ export interface AcquireOptions {
   readonly timeout?: Duration
   /** When it is aborted, the request leaves and takes nothing. One signal can serve any number of requests. */
   readonly signal?: AbortSignal | undefined
-  /** A whole number from -10 to 10. Of requests for one key the one with the highest goes first. Default 0. */
-  readonly priority?: number
   /**
-   * What happens when the request can't go: `'throw'` (default) rejects with an `AcquireError`; `'return'` resolves with the decision
-   * that refused it, unless the request was aborted or the throttler closed.
+   * Which of the requests that wait for a key goes first: `'critical'`, then `'high'`, `'default'`, `'low'`, and `'sheddable'` last.
+   * Requests of one priority go in the order of their arrival.
+   *
+   * @default 'default'
    */
-  readonly refusal?: 'throw' | 'return'
+  readonly priority?: Priority
 }
 
+/** How important a request is, the most important first. */
+export type Priority = 'critical' | 'high' | 'default' | 'low' | 'sheddable'
+
 /** What `schedule` can be told. */
-export type ScheduleOptions = Omit<AcquireOptions, 'refusal'>
+export type ScheduleOptions = AcquireOptions
 
 /** What `wrap` can be told. */
 export interface WrapOptions<Args extends readonly unknown[], This = unknown> extends ScheduleOptions {
@@ -49,7 +53,8 @@ export interface Wanted {
   readonly timeout: number
   readonly signal: Leaving | undefined
   readonly priority: number
-  readonly refusal: 'throw' | 'return'
+  /** Whether a rejection is returned as a decision instead of thrown. */
+  readonly returns: boolean
   /** What it asks of each policy; undefined where its key and cost are those of all. */
   readonly asked: Asked | undefined
   /** The client that waits, where it is known. */
@@ -64,32 +69,34 @@ export function isLike(a: Wanted, b: Wanted): boolean {
   return a.asked === b.asked || (a.asked !== undefined && b.asked?.isLike(a.asked) === true)
 }
 
-const ACQUIRE_OPTIONS: readonly string[] = ['cost', 'limit', 'timeout', 'signal', 'priority', 'refusal'] satisfies (keyof AcquireOptions)[]
+const ACQUIRE_OPTIONS: readonly string[] = ['cost', 'limit', 'timeout', 'signal', 'priority'] satisfies (keyof AcquireOptions)[]
 
-/** Priorities reach as far up and down. */
-const HIGHEST = 10
+/** A higher number goes first. */
+const PRIORITIES: Readonly<Record<Priority, number>> = { critical: 2, high: 1, default: 0, low: -1, sheddable: -2 }
+const NAMES = ['default', 'critical', 'high', 'low', 'sheddable'] as const
 
 /** What requests want that say nothing: one object for all of them, as many may wait. */
-let usual: Wanted = { cost: undefined, limit: undefined, timeout: 0, signal: undefined, priority: 0, refusal: 'throw', asked: undefined }
+let usual: Wanted = { cost: undefined, limit: undefined, timeout: 0, signal: undefined, priority: 0, returns: false, asked: undefined }
 
-/** @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION` */
-export function wanted(options: AcquireOptions | undefined, { maxWait }: QueueSettings): Wanted {
+/**
+ * @param returns as of `tryAcquire`, which doesn't wait by default
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+ */
+export function wanted(options: AcquireOptions | undefined, { maxWait }: QueueSettings, returns = false): Wanted {
+  if (options === undefined && returns) return { ...usual, timeout: 0, returns }
   if (options === undefined) return usual.timeout === maxWait ? usual : (usual = { ...usual, timeout: maxWait })
   if (typeof options !== 'object' || options === null) throw invalidOption('options', options, 'an object such as { timeout: "5s" }')
-  checkNames('acquire', options, ACQUIRE_OPTIONS)
-  const { cost, limit, timeout, signal, priority = 0, refusal = 'throw' } = options
+  checkNames(returns ? 'tryAcquire' : 'acquire', options, ACQUIRE_OPTIONS)
+  const { cost, limit, timeout, signal, priority } = options
   if (signal !== undefined && (typeof signal?.addEventListener !== 'function' || typeof signal.aborted !== 'boolean'))
     throw invalidOption('signal', signal, 'an AbortSignal')
-  if (!Number.isInteger(priority) || Math.abs(priority) > HIGHEST)
-    throw invalidOption('priority', priority, `a whole number from -${HIGHEST} to ${HIGHEST}`)
-  if (refusal !== 'throw' && refusal !== 'return') throw invalidOption('refusal', refusal, '"throw" or "return"')
   return {
     cost,
     limit,
-    timeout: timeout === undefined ? maxWait : parseDuration(timeout, 'timeout', 0, maxWait),
+    timeout: timeout === undefined ? (returns ? 0 : maxWait) : parseDuration(timeout, 'timeout', 0, maxWait),
     signal,
-    priority,
-    refusal,
+    priority: PRIORITIES[oneOf<Priority>('priority', priority, NAMES)],
+    returns,
     asked: undefined,
   }
 }

@@ -28,7 +28,7 @@ interface Obstacle {
 }
 
 /**
- * The lines of a throttler's keys, each at the counter that refused its first request last: a counter that has room lets in one
+ * The lines of a throttler's keys, each at the counter that rejected its first request last: a counter that has room lets in one
  * request of a key after another.
  */
 export class Queues<D extends Answer> {
@@ -50,7 +50,7 @@ export class Queues<D extends Answer> {
     this.#settings = settings
     this.#waiters = new Waiters(gate, settings, {
       leave: (request) => this.#leaveLine(request),
-      waitAgain: (request, now, refusal) => this.#waitAgain(request, now, refusal),
+      waitAgain: (request, now, rejection) => this.#waitAgain(request, now, rejection),
       before: (request) => this.#lines.get(request.key)?.findBefore(request, TURN, ({ wanted }) => isLike(wanted, request.wanted)),
       paused: (request, now) => (this.#lines.get(request.key)?.pausedUntil ?? now) > now,
       changed: () => this.#arm(),
@@ -67,14 +67,20 @@ export class Queues<D extends Answer> {
   }
 
   /** As the throttler's. */
-  acquire(key: string, options: AcquireOptions | undefined): Promise<D> {
-    return new Promise((resolve, reject) => this.enter(key, options, resolve, reject))
+  acquire(key: string, options: AcquireOptions | undefined, returns: boolean): Promise<D> {
+    return new Promise((resolve, reject) => this.enter(key, options, returns, resolve, reject))
   }
 
   /** As `acquire`, of a promise that was handed out before: one around another would settle after those that came later. */
-  enter(key: string, options: AcquireOptions | undefined, resolve: (decision: D) => void, reject: (error: unknown) => void): void {
+  enter(
+    key: string,
+    options: AcquireOptions | undefined,
+    returns: boolean,
+    resolve: (decision: D) => void,
+    reject: (error: unknown) => void,
+  ): void {
     const now = this.#gate.clock.monotonic()
-    const request = new Request<D>(key, wanted(options, this.#settings), this.#number++, now, resolve, reject, this.#gate)
+    const request = new Request<D>(key, wanted(options, this.#settings, returns), this.#number++, now, resolve, reject, this.#gate)
     if (this.#arrivals.first === undefined) queueMicrotask(() => this.#step(0, 1))
     this.#arrivals.push(request)
   }
@@ -135,16 +141,16 @@ export class Queues<D extends Answer> {
   /**
    * Makes a request wait in a line.
    *
-   * @param refused what has refused it; undefined for one that waits because others do
+   * @param rejected what has rejected it; undefined for one that waits because others do
    */
-  wait(line: string, wanted: Wanted, refused: D | undefined): Promise<D> {
+  wait(line: string, wanted: Wanted, rejected: D | undefined): Promise<D> {
     return new Promise((resolve, reject) => {
       const now = this.#gate.clock.monotonic()
       const request = new Request<D>(line, wanted, this.#number++, now, resolve, reject)
       if (this.#waiters.closing) this.#waiters.fail(request, 'closed')
       else if (wanted.signal?.aborted === true) this.#waiters.fail(request, 'aborted')
-      else if (refused === undefined) this.#join(request, now)
-      else if (this.#admission.keeps(request, refused, now)) this.#join(request, now, this.#counters.closed(refused, now))
+      else if (rejected === undefined) this.#join(request, now)
+      else if (this.#admission.keeps(request, rejected, now)) this.#join(request, now, this.#counters.closed(rejected, now))
       this.#arm()
     })
   }
@@ -160,15 +166,15 @@ export class Queues<D extends Answer> {
     decision: D,
     signal: Leaving | undefined,
     client: string | undefined,
-    by?: { readonly counter: string; readonly delay: number },
+    by?: { readonly counter: string; readonly delayMs: number },
   ): Promise<D> {
     return new Promise((resolve, reject) => {
       const now = this.#gate.clock.monotonic()
-      const { delay } = by ?? decision
+      const { delayMs: delay } = by ?? decision
       const want: Wanted = { ...wanted(undefined, this.#settings), timeout: delay, signal, client, decided: true }
       const request = new Request<D>(decision.key, want, this.#number++, now, resolve, reject)
       const why = this.#waiters.closing ? 'closed' : signal?.aborted === true ? 'aborted' : undefined
-      if (why === undefined) this.#waiters.admit(request, decision, now, by)
+      if (why === undefined) this.#waiters.allow(request, decision, now, by)
       else {
         this.#gate.refund(decision)
         this.#waiters.fail(request, why)
@@ -239,7 +245,7 @@ export class Queues<D extends Answer> {
   }
 
   #taken(request: Request<D>, decision: D, now: number): void {
-    if (decision.allowed) this.#waiters.admit(request, decision, now)
+    if (decision.allowed) this.#waiters.allow(request, decision, now)
     else if (this.#admission.keeps(request, decision, now)) this.#join(request, now, this.#counters.closed(decision, now))
   }
 
@@ -273,14 +279,14 @@ export class Queues<D extends Answer> {
   /**
    * It had a place, which is of no use now.
    *
-   * @param refusal what has refused it when that had come
+   * @param rejection what has rejected it when that had come
    */
-  #waitAgain(request: Request<D>, now: number, refusal: D | undefined): void {
+  #waitAgain(request: Request<D>, now: number, rejection: D | undefined): void {
     const seen = this.#gate.peek(request.key, request.wanted)
     if (now >= request.at) this.#waiters.fail(request, 'timeout')
-    else if (refusal !== undefined) {
-      if (!this.#admission.keeps(request, refusal, now)) return
-      const counter = this.#counters.closed(refusal, now)
+    else if (rejection !== undefined) {
+      if (!this.#admission.keeps(request, rejection, now)) return
+      const counter = this.#counters.closed(rejection, now)
       this.#join(request, now, counter)
       const line = request.line as Line<D>
       // The others of its line wait for the same.
@@ -288,9 +294,9 @@ export class Queues<D extends Answer> {
         this.#counters.takeOut(line)
         this.#counters.put(line, counter)
       }
-      if (seen.parts.find(({ policy }) => policy?.name === refusal.policy?.name)?.allowed !== true) return
+      if (seen.parts.find(({ policy }) => policy?.name === rejection.policy?.name)?.allowed !== true) return
       // Nothing that is known says why, as of a key that the store can't read: that may last.
-      line.pausedUntil = now + Math.max(opensIn(refusal), request.lengthenPause())
+      line.pausedUntil = now + Math.max(opensIn(rejection), request.lengthenPause())
       this.#counters.open.set(counter, line.pausedUntil)
     } else if (seen.allowed) this.#join(request, now)
     else if (this.#admission.keeps(request, seen, now)) this.#join(request, now, this.#counters.closed(seen, now))

@@ -15,8 +15,8 @@ export interface QueueOptions {
   /** How long a request waits that gives no `timeout`, and the most that one may give; at most 24 days. Default `'30s'`. */
   readonly maxWait?: Duration
   /**
-   * What `close` does with requests that wait: `'finish'` (default): those go on that may within `closeTimeout`, the others are refused
-   * at once; `'reject'`: all are refused at once.
+   * What `close` does with requests that wait: `'finish'` (default): those go on that may within `closeTimeout`, the others are rejected
+   * at once; `'reject'`: all are rejected at once.
    */
   readonly onClose?: 'finish' | 'reject'
 }

@@ -30,9 +30,9 @@ interface Lines<D extends Answer> {
   /**
    * A request waits in a line again.
    *
-   * @param refusal what has refused it when its place had come
+   * @param rejection what has rejected it when its place had come
    */
-  waitAgain(request: Request<D>, now: number, refusal: D | undefined): void
+  waitAgain(request: Request<D>, now: number, rejection: D | undefined): void
   /** One in a line that waits for the same as a request, and came before it. */
   before(request: Request<D>): Request<D> | undefined
   /** Whether nobody of a request's line is to be asked about now. */
@@ -121,8 +121,8 @@ export class Waiters<D extends Answer> {
   }
 
   /** A request has been let in; where a pace is kept it waits for that long. `by` is as of `Queues.hold`. */
-  admit(request: Request<D>, decision: D, now: number, by?: { readonly counter: string; readonly delay: number }): void {
-    const { delay } = by ?? decision
+  allow(request: Request<D>, decision: D, now: number, by?: { readonly counter: string; readonly delayMs: number }): void {
+    const { delayMs: delay } = by ?? decision
     const isPart = this.#gate.isPart(decision)
     const id = by?.counter ?? (delay === 0 && this.#held.size === 0 && !isPart ? '' : this.#gate.paceMaker(decision))
     const before = this.#held.get(id)
@@ -139,7 +139,7 @@ export class Waiters<D extends Answer> {
       this.times.remove(request)
       request.held = decision
       request.by = id
-      request.beyond = delay - decision.delay
+      request.beyond = delay - decision.delayMs
       const others = before ?? new Held<D>(named(id).policy)
       this.#held.set(id, others)
       const latest = request.at
@@ -274,14 +274,14 @@ export class Waiters<D extends Answer> {
       return
     }
     if (!rest.allowed) {
-      request.refused = rest
+      request.rejected = rest
       this.giveBack(request)
-      if (this.closing) this.fail(request, 'timeout', rest.retryAfter)
+      if (this.closing) this.fail(request, 'timeout', rest.retryAfterMs)
       else this.#waitAgain(request, now, rest)
       return
     }
     const whole = this.#gate.join(this.#gate.went(held), rest)
-    if (rest.delay === 0) {
+    if (rest.delayMs === 0) {
       const first = this.#inTurn(request)
       this.#goes(first, now, this.#gate.went(whole))
       if (first !== request && request.held === undefined) this.#lines.waitAgain(request, now, undefined)
@@ -289,11 +289,11 @@ export class Waiters<D extends Answer> {
       // A policy keeps a pace that did not when it got its place: it is held by that.
       this.#letItGo(request)
       request.at = Math.min(request.at, this.closesAt)
-      this.admit(request, whole, now)
+      this.allow(request, whole, now)
     }
   }
 
-  /** Who goes when a request may: one that came before it, was refused a moment ago and waits again goes first, and this one in its stead. */
+  /** Who goes when a request may: one that came before it, was rejected a moment ago and waits again goes first, and this one in its stead. */
   #inTurn(request: Request<D>): Request<D> {
     if (this.closing) return request
     const others = this.#held.get(request.by ?? '') as Held<D>
@@ -329,23 +329,25 @@ export class Waiters<D extends Answer> {
   }
 
   /** Its place is of no use: it waits in its line again. */
-  #waitAgain(request: Request<D>, now: number, refusal?: D): void {
+  #waitAgain(request: Request<D>, now: number, rejection?: D): void {
     this.#letItGo(request)
-    this.#lines.waitAgain(request, now, refusal)
+    this.#lines.waitAgain(request, now, rejection)
   }
 
-  /** @param retryAfter milliseconds, where known */
-  fail(request: Request<D>, why: AcquireFailure, retryAfter: number | undefined = request.refused?.retryAfter): void {
+  /** @param retryAfterMs milliseconds, where known */
+  fail(request: Request<D>, why: AcquireFailure, retryAfterMs: number | undefined = request.rejected?.retryAfterMs): void {
     const reason = this.closing && why === 'timeout' ? 'closed' : why
     this.waits.failures[reason]++
     this.#end(request)
-    const { refusal, signal } = request.wanted
-    if (refusal === 'return' && reason !== 'aborted' && reason !== 'closed') {
-      const { refused } = request
-      request.resolve(refused?.allowed === false ? refused : this.#gate.refusal(this.#gate.peek(request.key, request.wanted), retryAfter))
+    const { returns, signal } = request.wanted
+    if (returns && reason !== 'aborted' && reason !== 'closed') {
+      const { rejected } = request
+      request.resolve(
+        rejected?.allowed === false ? rejected : this.#gate.rejection(this.#gate.peek(request.key, request.wanted), retryAfterMs),
+      )
     } else {
       const cause = reason === 'aborted' ? { cause: signal?.reason } : undefined
-      request.reject(new AcquireError(reason, this.#message(reason, request, retryAfter), retryAfter, cause))
+      request.reject(new AcquireError(reason, this.#message(reason, request, retryAfterMs), retryAfterMs, cause))
     }
   }
 
@@ -364,9 +366,9 @@ export class Waiters<D extends Answer> {
   }
 
   #goes(request: Request<D>, now: number, decision: D): void {
-    const { entered, refused } = request
+    const { entered, rejected } = request
     // It leaves its line at the end.
-    const id = request.by ?? request.line?.counter?.id ?? (refused === undefined ? '' : counterId(refused))
+    const id = request.by ?? request.line?.counter?.id ?? (rejected === undefined ? '' : counterId(rejected))
     this.#end(request)
     const { policy, key } = named(id)
     if (entered && policy !== '') this.#went.push({ policy, key, time: Math.max(0, now - request.came) })
@@ -401,12 +403,12 @@ export class Waiters<D extends Answer> {
     return held === undefined ? this.times : this.going
   }
 
-  #message(reason: AcquireFailure, { key, wanted }: Request<D>, retryAfter: number | undefined): string {
+  #message(reason: AcquireFailure, { key, wanted }: Request<D>, retryAfterMs: number | undefined): string {
     const what = `A request of the key ${show(key)}`
     const { maxWaitingPerKey, maxWaiting } = this.#settings
     switch (reason) {
       case 'timeout': {
-        const when = retryAfter === undefined ? '' : ` It may go in ${retryAfter} ms at the soonest.`
+        const when = retryAfterMs === undefined ? '' : ` It may go in ${retryAfterMs} ms at the soonest.`
         return `${what} can't go within its timeout of ${wanted.timeout} ms.${when}`
       }
       case 'aborted':

@@ -25,7 +25,7 @@ export class Waits {
   readonly policies: Map<string, number> = new Map()
   readonly failures: Record<AcquireFailure, number> = { timeout: 0, aborted: 0, 'queue-full': 0, 'never-fits': 0, closed: 0 }
 
-  /** So many more wait for a policy. A request that no policy has refused yet waits for none. */
+  /** So many more wait for a policy. A request that no policy has rejected yet waits for none. */
   add(policy: string, requests: number): void {
     if (policy === '' || requests === 0) return
     const now = (this.policies.get(policy) ?? 0) + requests

@@ -1,41 +1,40 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { WeirError } from './errors.ts'
-import type { RefusalReason, RefusalSource, SyncFailureCause } from './stats.ts'
+import type { RejectionReason, RejectionSource, SyncFailureCause } from './stats.ts'
 import { type NoAnswer, tell } from './user-function.ts'
 
 /** Events of a throttler, and what their listeners get. */
 export interface ThrottlerEvents {
-  /** A key was blocked: exceeding the limit started its cooldown, or by hand, here or at another node. `for` in milliseconds. */
-  blocked: { policy: string; key: string; for: number; cause: 'exceeded' | 'manual' | 'remote' }
+  /** A key was blocked: exceeding the limit started its cooldown, or by hand, here or at another node. */
+  blocked: { policy: string; key: string; durationMs: number; cause: 'exceeded' | 'manual' | 'remote' }
   /**
    * A block was lifted by hand, or its time is over: noticed at the key's next request, at a span's end, or by a snapshot.
    */
   unblocked: { policy: string; key: string; cause: 'manual' | 'remote' | 'expired' }
   /**
-   * Requests were refused: the sum of a second or more, at most one event per policy and second. `during` in
-   * milliseconds.
+   * Requests were rejected: the sum of a second or more, at most one event per policy and second.
    */
-  throttled: {
+  rejections: {
     policy: string
-    refused: number
-    during: number
-    reasons: readonly { reason: RefusalReason; source: RefusalSource; count: number }[]
+    rejected: number
+    durationMs: number
+    reasons: readonly { reason: RejectionReason; source: RejectionSource; count: number }[]
   }
   /**
-   * A request goes that waited for a policy, with `acquire` or as it was held. `for` in milliseconds. Requests that do not go make none:
+   * A request goes that waited for a policy, with `acquire` or as it was held. Requests that do not go make none:
    * so there are no more of them than the policy lets go.
    */
-  waited: { policy: string; key: string; for: number }
-  /** One exchange with the store succeeded. `duration` in milliseconds. */
-  sync: { entries: number; duration: number }
+  waited: { policy: string; key: string; durationMs: number }
+  /** One exchange with the store succeeded. */
+  sync: { entries: number; durationMs: number }
   /** One exchange with the store failed; what it carried is sent again. */
-  'sync-failed': { entries: number; duration: number; cause: SyncFailureCause; error: unknown }
-  /** The store is away: from now on each policy decides by its `degraded` choice. Once per change of state. */
-  degraded: { cause: unknown }
-  /** The store answers again. `after` in milliseconds. */
-  recovered: { after: number }
+  syncFailed: { entries: number; durationMs: number; cause: SyncFailureCause; error: unknown }
+  /** The store is down: from now on each policy decides by its `failMode`. Once per outage. */
+  storeDown: { cause: unknown }
+  /** The store answers again. `durationMs` is the length of the outage. */
+  storeUp: { durationMs: number }
   /** Slots of a key were freed: nobody had released them within the lease (`concurrency()`). */
-  'slot-expired': { policy: string; key: string; units: number }
+  slotExpired: { policy: string; key: string; units: number }
   /** A table of keys is full; once until there is room again. */
   overflow: { policy: string; maxKeys: number }
   /** The number of live nodes changed. */
@@ -45,12 +44,12 @@ export interface ThrottlerEvents {
    * that.
    * `changes` tells what is what here and there, for people; once for each.
    */
-  'rule-changed': { policy: string; node: string; changes: string }
+  peerRuleDiffers: { policy: string; node: string; changes: string }
   /**
    * Rules of a source hold from now on (`follow`). `before` is undefined in place of policies of the code; `by` and `why` are what
    * the document says of its change.
    */
-  rules: { version: number; before: number | undefined; by: string | undefined; why: string | undefined }
+  rulesApplied: { version: number; before: number | undefined; by: string | undefined; why: string | undefined }
   /** Something is wrong that a request must not suffer from, e.g. a key or cost function that fails. Once per cause. */
   warning: { error: WeirError }
 }
@@ -73,17 +72,17 @@ export type DiagnosticsMessage<E extends EventName> = ThrottlerEvents[E] & { nod
 const channels: Readonly<Record<EventName, Channel>> = {
   blocked: channel('weir:blocked'),
   unblocked: channel('weir:unblocked'),
-  throttled: channel('weir:throttled'),
+  rejections: channel('weir:rejections'),
   waited: channel('weir:waited'),
   sync: channel('weir:sync'),
-  'sync-failed': channel('weir:sync-failed'),
-  degraded: channel('weir:degraded'),
-  recovered: channel('weir:recovered'),
-  'slot-expired': channel('weir:slot-expired'),
+  syncFailed: channel('weir:syncFailed'),
+  storeDown: channel('weir:storeDown'),
+  storeUp: channel('weir:storeUp'),
+  slotExpired: channel('weir:slotExpired'),
   overflow: channel('weir:overflow'),
   nodes: channel('weir:nodes'),
-  'rule-changed': channel('weir:rule-changed'),
-  rules: channel('weir:rules'),
+  peerRuleDiffers: channel('weir:peerRuleDiffers'),
+  rulesApplied: channel('weir:rulesApplied'),
   warning: channel('weir:warning'),
 }
 

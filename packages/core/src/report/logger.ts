@@ -49,16 +49,18 @@ const LONGEST = 2_000
 export function logEvents(given: Logger, emitter: Emitter): void {
   const logger = fieldLogger(given)
   const node = () => emitter.node
-  emitter.on('degraded', ({ cause }) =>
+  emitter.on('storeDown', ({ cause }) =>
     logger.warn({ node: node(), err: logged(cause) }, 'weir: the store is away; limits are kept by what is known'),
   )
-  emitter.on('recovered', ({ after }) => logger.info({ node: node(), after }, 'weir: the store answers again'))
+  emitter.on('storeUp', ({ durationMs }) => logger.info({ node: node(), durationMs }, 'weir: the store answers again'))
   emitter.on('overflow', ({ policy, maxKeys }) => logger.warn({ node: node(), policy, maxKeys }, 'weir: the table of keys is full'))
   emitter.on('nodes', ({ nodes, before }) => logger.debug({ node: node(), nodes, before }, 'weir: the number of nodes changed'))
-  emitter.on('rule-changed', ({ policy, node: other, changes }) =>
+  emitter.on('peerRuleDiffers', ({ policy, node: other, changes }) =>
     logger.info({ node: node(), policy, other, changes }, 'weir: another node has this rule with other numbers'),
   )
-  emitter.on('rules', ({ version, before, by, why }) => logger.info({ node: node(), version, before, by, why }, 'weir: other rules hold'))
+  emitter.on('rulesApplied', ({ version, before, by, why }) =>
+    logger.info({ node: node(), version, before, by, why }, 'weir: other rules hold'),
+  )
   emitter.on('warning', ({ error }) => logger.warn({ node: node(), err: logged(error), code: error.code }, `weir: ${error.message}`))
 }
 

@@ -1,13 +1,13 @@
 import type { Emitter } from './events.ts'
-import type { DecisionReason, RefusalReason } from './stats.ts'
+import type { DecisionReason, RejectionReason } from './stats.ts'
 
 /**
- * Why a request was refused: as decisions say, of several policies by the one that refused for longest; or `'denied'`: it was on an
+ * Why a request was rejected: as decisions say, of several policies by the one that rejected for longest; or `'denied'`: it was on an
  * adapter's `deny` list; or `'queue'`: it waited for its turn, or was to, and could not go in time.
  */
-export type RequestRefusal = RefusalReason | 'denied' | 'queue'
+export type RequestRejection = RejectionReason | 'denied' | 'queue'
 
-export const REQUEST_REFUSALS: readonly RequestRefusal[] = ['limit', 'cooldown', 'blocked', 'degraded', 'overflow', 'denied', 'queue']
+export const REQUEST_REJECTIONS: readonly RequestRejection[] = ['limit', 'cooldown', 'blocked', 'storeDown', 'overflow', 'denied', 'queue']
 
 /** Milliseconds of one slot of the history, and how many slots are kept: half an hour. */
 export const SLOT = 15_000
@@ -19,21 +19,21 @@ export const SLOTS = 120
  */
 export class Requests {
   /** Requests that were let pass, those too that a dry run did. */
-  admitted = 0
-  readonly reasons: Record<RequestRefusal, number> = Object.fromEntries(REQUEST_REFUSALS.map((reason) => [reason, 0])) as Record<
-    RequestRefusal,
+  allowed = 0
+  readonly reasons: Record<RequestRejection, number> = Object.fromEntries(REQUEST_REJECTIONS.map((reason) => [reason, 0])) as Record<
+    RequestRejection,
     number
   >
   /** Rings of the slots that have ended: of slot n, counted from the start, at n % SLOTS. */
-  readonly slots: Readonly<Record<'admitted' | 'refused', Float64Array>> = {
-    admitted: new Float64Array(SLOTS),
-    refused: new Float64Array(SLOTS),
+  readonly slots: Readonly<Record<'allowed' | 'rejected', Float64Array>> = {
+    allowed: new Float64Array(SLOTS),
+    rejected: new Float64Array(SLOTS),
   }
   /** How many slots have ended, and when the newest did, on the monotonic clock. */
   ended = 0
   end: number
   /** What the sums were then. */
-  #sums = { admitted: 0, refused: 0 }
+  #sums = { allowed: 0, rejected: 0 }
 
   readonly #emitter: Pick<Emitter, 'due' | 'deliver'> | undefined
 
@@ -46,21 +46,21 @@ export class Requests {
     this.#emitter = emitter
   }
 
-  get refused(): number {
-    return REQUEST_REFUSALS.reduce((sum, reason) => sum + this.reasons[reason], 0)
+  get rejected(): number {
+    return REQUEST_REJECTIONS.reduce((sum, reason) => sum + this.reasons[reason], 0)
   }
 
   /** Counts a request that was decided about. */
   count(allowed: boolean, reason: DecisionReason): void {
-    if (allowed) this.admitted++
-    else this.reasons[reason as RefusalReason]++
+    if (allowed) this.allowed++
+    else this.reasons[reason as RejectionReason]++
     if (this.#emitter?.due === true) this.#emitter.deliver()
   }
 
-  /** A request that was counted as refused went on all the same: the adapter refuses nothing. */
-  passedAnyway(reason: RequestRefusal): void {
+  /** A request that was counted as rejected went on all the same: the adapter rejects nothing. */
+  passedAnyway(reason: RequestRejection): void {
     this.reasons[reason]--
-    this.admitted++
+    this.allowed++
   }
 
   /**
@@ -70,13 +70,13 @@ export class Requests {
   tick(now: number): void {
     const over = Math.floor((now - this.end) / SLOT)
     if (over <= 0) return
-    const { admitted, refused, slots } = this
+    const { allowed, rejected, slots } = this
     for (let i = 0; i < Math.min(over, SLOTS); i++) {
       const at = this.ended++ % SLOTS
-      slots.admitted[at] = Math.max(0, admitted - this.#sums.admitted) / over
-      slots.refused[at] = Math.max(0, refused - this.#sums.refused) / over
+      slots.allowed[at] = Math.max(0, allowed - this.#sums.allowed) / over
+      slots.rejected[at] = Math.max(0, rejected - this.#sums.rejected) / over
     }
-    this.#sums = { admitted, refused }
+    this.#sums = { allowed, rejected }
     this.end += over * SLOT
   }
 }

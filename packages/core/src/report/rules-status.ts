@@ -6,8 +6,8 @@ export interface RulesStatus {
   readonly digest: string | undefined
   /** Whether the version came from the source, or from the file of the last good rules. */
   readonly from: 'source' | 'file' | undefined
-  /** What was refused since, with the first problem and its place. */
-  readonly refused: { readonly version: number | undefined; readonly problem: string } | undefined
+  /** What was rejected since, with the first problem and its place. */
+  readonly rejected: { readonly version: number | undefined; readonly problem: string } | undefined
   /** Why the source can't be read; undefined while it can. */
   readonly away: string | undefined
 }

@@ -4,24 +4,25 @@
  * - `'limit'`: the key's units of this interval are used up, or the request costs more than what is left.
  * - `'cooldown'`: the key exceeded its limit, and the policy's cooldown is not over.
  * - `'blocked'`: blocked by hand (`throttler.block`).
- * - `'degraded'`: refused by what this node may admit while the store is away.
- * - `'overflow'`: the table of keys is full and the throttler's `overflow` refuses new keys.
+ * - `'storeDown'`: rejected by what this node may allow while the store is away.
+ * - `'denied'`: on the adapter's `deny` list.
+ * - `'overflow'`: the table of keys is full and the throttler's `overflow` rejects new keys.
  * - `'none'`: allowed, as no policy applies.
  */
-export type DecisionReason = 'ok' | 'limit' | 'cooldown' | 'blocked' | 'degraded' | 'overflow' | 'none'
+export type DecisionReason = 'ok' | 'limit' | 'cooldown' | 'blocked' | 'storeDown' | 'denied' | 'overflow' | 'none'
 
-/** Why a request was refused. */
-export type RefusalReason = Exclude<DecisionReason, 'ok' | 'none'>
+/** Why a request was rejected. */
+export type RejectionReason = Exclude<DecisionReason, 'ok' | 'denied' | 'none'>
 
 /**
- * Where the knowledge that a refusal rests on came from.
+ * Where the knowledge that a rejection rests on came from.
  * - `'local'`: this node's own count, or a block that it set itself: it needed nobody else.
  * - `'global'`: totals or blocks that the store returned.
  * - `'announcement'`: totals or blocks that the store announced between two exchanges.
- * - `'degraded'`: the store was away, and the policy's `degraded` choice decided.
+ * - `'storeDown'`: the store was away, and the policy's `failMode` choice decided.
  * - `'overflow'`: the table of keys was full.
  */
-export type RefusalSource = 'local' | 'global' | 'announcement' | 'degraded' | 'overflow'
+export type RejectionSource = 'local' | 'global' | 'announcement' | 'storeDown' | 'overflow'
 
 /**
  * Why a key's counts were sent.
@@ -42,14 +43,14 @@ export type ExchangeReason = 'countdown' | 'hello' | 'refund' | 'lease' | 'proof
  * - `'timeout'`: no answer within the store's deadline; the outcome is unknown.
  * - `'unavailable'`: no connection.
  * - `'reply'`: an answer that can't be read.
- * - `'refused'`: the store answered with an error, e.g. out of memory, read-only, no permission.
+ * - `'rejected'`: the store answered with an error, e.g. out of memory, read-only, no permission.
  */
-export type SyncFailureCause = 'timeout' | 'unavailable' | 'reply' | 'refused'
+export type SyncFailureCause = 'timeout' | 'unavailable' | 'reply' | 'rejected'
 
 /** How a block came about: by exceeding the limit at this node, by hand at this node, or told by the store. */
 export type BlockCause = 'exceeded' | 'manual' | 'remote'
 
-/** Sources as numbers, as they lie in `Stats.refusals`. */
+/** Sources as numbers, as they lie in `Stats.rejections`. */
 export const LOCAL = 0
 export const GLOBAL = 1
 export const ANNOUNCED = 2
@@ -57,19 +58,19 @@ export const OVERFLOWED = 3
 export type SourceIndex = typeof LOCAL | typeof GLOBAL | typeof ANNOUNCED | typeof OVERFLOWED
 
 const SOURCES = ['local', 'global', 'announcement', 'overflow'] as const
-/** Refusals by limit come first, so a source is the place of its own. */
+/** Rejections by limit come first, so a source is the place of its own. */
 const BY_LIMIT = 0
 const BY_COOLDOWN = 4
 const BY_HAND = 8
-const BY_DEGRADED = 12
+const BY_STORE_DOWN = 12
 const BY_OVERFLOW = 13
 
-/** What each place of `Stats.refusals` counts. */
-export const REFUSALS: readonly { readonly reason: RefusalReason; readonly source: RefusalSource }[] = Object.freeze([
+/** What each place of `Stats.rejections` counts. */
+export const REJECTIONS: readonly { readonly reason: RejectionReason; readonly source: RejectionSource }[] = Object.freeze([
   ...SOURCES.map((source) => ({ reason: 'limit', source }) as const),
   ...SOURCES.map((source) => ({ reason: 'cooldown', source }) as const),
   ...SOURCES.map((source) => ({ reason: 'blocked', source }) as const),
-  { reason: 'degraded', source: 'degraded' },
+  { reason: 'storeDown', source: 'storeDown' },
   { reason: 'overflow', source: 'overflow' },
 ])
 
@@ -97,38 +98,38 @@ export const ASKED = 8
 
 /** Sums of one policy since the start. Numbers in typed arrays: to count is one addition, and allocates nothing. */
 export class Stats {
-  /** What each place of `refusals` and of `exchanges` counts. Here, so that who looks at sums later needs nothing else of this file. */
-  readonly kinds: typeof REFUSALS = REFUSALS
+  /** What each place of `rejections` and of `exchanges` counts. Here, so that who looks at sums later needs nothing else of this file. */
+  readonly kinds: typeof REJECTIONS = REJECTIONS
   readonly reasons: typeof EXCHANGES = EXCHANGES
-  /** Refused requests, by place in `REFUSALS`. */
-  readonly refusals: Float64Array = new Float64Array(REFUSALS.length)
+  /** Rejected requests, by place in `REJECTIONS`. */
+  readonly rejections: Float64Array = new Float64Array(REJECTIONS.length)
   /** Sent counts of keys, by place in `EXCHANGES`. */
   readonly exchanges: Float64Array = new Float64Array(EXCHANGES.length)
   readonly blocks: Record<BlockCause, number> = { exceeded: 0, manual: 0, remote: 0 }
 
-  countRefusal(reason: RefusalReason, source: SourceIndex): void {
-    const place = placeOf(reason) + (reason === 'degraded' || reason === 'overflow' ? 0 : source)
-    this.refusals[place] = (this.refusals[place] as number) + 1
+  countRejection(reason: RejectionReason, source: SourceIndex): void {
+    const place = placeOf(reason) + (reason === 'storeDown' || reason === 'overflow' ? 0 : source)
+    this.rejections[place] = (this.rejections[place] as number) + 1
   }
 
-  /** As `countRefusal` by the most usual reason, without a search for its place. */
+  /** As `countRejection` by the most usual reason, without a search for its place. */
   countByLimit(source: SourceIndex): void {
-    this.refusals[source] = (this.refusals[source] as number) + 1
+    this.rejections[source] = (this.rejections[source] as number) + 1
   }
 
   countExchange(place: number): void {
     this.exchanges[place] = (this.exchanges[place] as number) + 1
   }
 
-  /** All refused requests. */
-  get refused(): number {
+  /** All rejected requests. */
+  get rejected(): number {
     let sum = 0
-    for (const count of this.refusals) sum += count
+    for (const count of this.rejections) sum += count
     return sum
   }
 }
 
-function placeOf(reason: RefusalReason): number {
+function placeOf(reason: RejectionReason): number {
   switch (reason) {
     case 'limit':
       return BY_LIMIT
@@ -136,8 +137,8 @@ function placeOf(reason: RefusalReason): number {
       return BY_COOLDOWN
     case 'blocked':
       return BY_HAND
-    case 'degraded':
-      return BY_DEGRADED
+    case 'storeDown':
+      return BY_STORE_DOWN
     case 'overflow':
       return BY_OVERFLOW
   }

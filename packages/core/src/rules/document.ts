@@ -1,6 +1,6 @@
 import type { Coordination } from '../algorithms/algorithm.ts'
-import type { Degraded } from '../algorithms/meter.ts'
-import type { GrowingOptions } from '../decide/growing.ts'
+import type { FailMode } from '../algorithms/meter.ts'
+import type { EscalatingOptions } from '../decide/escalating.ts'
 import type { HeaderKey } from '../decide/request-options.ts'
 import type { CalendarOptions, CalendarUnit } from '../options/calendar.ts'
 import type { Duration } from '../options/duration.ts'
@@ -17,7 +17,7 @@ export interface RulesDocument {
   readonly policies: readonly RulesPolicy[]
   /** Limits of single keys; at most 50,000. */
   readonly overrides?: readonly RulesOverride[]
-  /** Rules to come: judged beside the others on the same requests, and refusing none. */
+  /** Rules to come: judged beside the others on the same requests, and rejecting none. */
   readonly next?: NextRules
 }
 
@@ -43,7 +43,7 @@ export interface RulesOverride {
   readonly policy: string
   /** As it is counted; `'all'` for a policy with `key: 'all'`. At most 1,000 characters. */
   readonly key: string
-  /** 0 refuses all; otherwise from 1 to 2^53 - 1. */
+  /** 0 rejects all; otherwise from 1 to 2^53 - 1. */
   readonly limit: number
   /** From then on the policy's own limit holds again: a time as in `'2026-12-24T00:00:00+01:00'`. Default: it stays. */
   readonly until?: string
@@ -66,13 +66,13 @@ export interface RulesPolicy {
   readonly fallbackLimit?: number
   readonly interval?: Duration | RulesCalendar
   readonly spans?: number
-  /** A duration, or the options of `growing()`. */
-  readonly cooldown?: Duration | GrowingOptions
+  /** A duration, or the options of `escalating()`. */
+  readonly cooldown?: Duration | EscalatingOptions
   /** Default `'fixedWindow'`, which need not be in `algorithms`. */
   readonly algorithm?: RulesAlgorithm
   readonly coordination?: Coordination
-  readonly degraded?: Degraded
-  readonly deadline?: Duration
+  readonly failMode?: FailMode
+  readonly storeTimeout?: Duration
   readonly key?: RulesKey
   /** Path patterns as those of `paths()`, or the name of a function in `matches`. */
   readonly match?: string | readonly string[]
@@ -82,7 +82,7 @@ export interface RulesPolicy {
   readonly delay?: Duration
   readonly dryRun?: boolean
   /** The limit of each plan, with `plan`, in place of `limit`. */
-  readonly limits?: Readonly<Record<string, number | { readonly limit: number; readonly interval?: Duration | RulesCalendar }>>
+  readonly plans?: Readonly<Record<string, number | { readonly limit: number; readonly interval?: Duration | RulesCalendar }>>
   /** The name of a function in `plans`. */
   readonly plan?: string
 }

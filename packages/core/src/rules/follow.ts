@@ -43,11 +43,11 @@ const OPTIONS: readonly string[] = [...NAMED_KINDS, 'yaml', 'lastGood', 'timeout
 const TIMEOUT = 5_000
 /** Longest text of a problem in a status, in characters. */
 const LONGEST_PROBLEM = 300
-const NONE: RulesStatus = Object.freeze({ version: undefined, digest: undefined, from: undefined, refused: undefined, away: undefined })
+const NONE: RulesStatus = Object.freeze({ version: undefined, digest: undefined, from: undefined, rejected: undefined, away: undefined })
 
 /**
  * Has a throttler take its rules from a source, now and whenever they change. A document is checked whole before anything changes: one
- * that is refused, or a source that is away, leaves what holds as it is. Policies whose name, interval, algorithm and coordination stay the
+ * that is rejected, or a source that is away, leaves what holds as it is. Policies whose name, interval, algorithm and coordination stay the
  * same keep their counts and blocks.
  *
  * @param target a throttler, or the middleware or plugin of an adapter
@@ -81,7 +81,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   #closed = false
   /** What holds, as it was written. */
   #document: Pick<RulesDocument, 'policies' | 'next'> | undefined
-  /** What the source said last, whether it holds or was refused. */
+  /** What the source said last, whether it holds or was rejected. */
   #seen: string | undefined
   /** Applies checked rules again that conflicted with another throttler, which may be closed by now. */
   #tryAgain: (() => Promise<void>) | undefined
@@ -170,7 +170,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
       parsed = parseRules(text, { yaml: this.#options.yaml })
       rules = this.#check(parsed)
     } catch (error) {
-      this.#refuse(error)
+      this.#reject(error)
       return
     }
     const { policies, next } = parsed.value as RulesDocument
@@ -190,15 +190,15 @@ class Follower<Req> implements RulesFollower, FollowedRules {
       this.#document = document
       this.#versions.holds(digest, rules)
     } catch (error) {
-      if (this.#tryAgain === undefined || from === 'file') this.#refuse(error, rules.version)
+      if (this.#tryAgain === undefined || from === 'file') this.#reject(error, rules.version)
       if (from === 'source') this.#tryAgain = () => this.#hold(text, document, rules, from)
       return
     }
     if (from === 'source') this.#tryAgain = undefined
     const before = this.#status.version
-    this.#tell({ version: rules.version, digest, from, refused: from === 'file' ? this.#status.refused : undefined })
+    this.#tell({ version: rules.version, digest, from, rejected: from === 'file' ? this.#status.rejected : undefined })
     const { by, why } = rules.change ?? {}
-    this.#emitter.emit('rules', { version: rules.version, before, by, why })
+    this.#emitter.emit('rulesApplied', { version: rules.version, before, by, why })
     if (from === 'source') await this.#keep(text)
   }
 
@@ -213,14 +213,14 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     throw new RulesError([{ path: `policies[${place}]`, line: at?.line, column: at?.column, message }], rules.version)
   }
 
-  #refuse(error: unknown, refused?: number): void {
+  #reject(error: unknown, rejected?: number): void {
     const known = error instanceof RulesError ? error : undefined
     const problem = known === undefined ? reasonOf(error, LONGEST_PROBLEM) : described(known.problems[0] as RulesError['problems'][0])
-    this.#tell({ refused: { version: known?.version ?? refused, problem: printable(problem, LONGEST_PROBLEM) } })
-    const told = known ?? new WeirError('WEIR_RULES_REFUSED', `Rules are refused: ${reasonOf(error)}`, { cause: error })
+    this.#tell({ rejected: { version: known?.version ?? rejected, problem: printable(problem, LONGEST_PROBLEM) } })
+    const told = known ?? new WeirError('WEIR_RULES_REJECTED', `Rules are rejected: ${reasonOf(error)}`, { cause: error })
     const { version } = this.#status
     const stays = version === undefined ? 'policies of the code hold on' : `version ${version} holds on`
-    this.#report(new WeirError('WEIR_RULES_REFUSED', `${told.message} (${this.#source.name}; ${stays})`, { cause: told }))
+    this.#report(new WeirError('WEIR_RULES_REJECTED', `${told.message} (${this.#source.name}; ${stays})`, { cause: told }))
   }
 
   #away(why: unknown): void {
@@ -230,7 +230,9 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     if (!first) return
     const { version } = this.#status
     const stays = version === undefined ? 'policies of the code hold' : `version ${version} holds on`
-    this.#report(new WeirError('WEIR_RULES_SOURCE', `Rules can't be read from ${this.#source.name}: ${away}; ${stays}.`, { cause: why }))
+    this.#report(
+      new WeirError('WEIR_WARN_RULES_SOURCE', `Rules can't be read from ${this.#source.name}: ${away}; ${stays}.`, { cause: why }),
+    )
   }
 
   async #keep(text: string): Promise<void> {
@@ -245,7 +247,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
 
   #warnOfFile(error: unknown): void {
     const what = `The file of the last good rules can't be used: ${reasonOf(error)}.`
-    this.#throttler.warn(new WeirError('WEIR_RULES_SOURCE', what, { cause: error }), 'lastGood')
+    this.#throttler.warn(new WeirError('WEIR_WARN_RULES_SOURCE', what, { cause: error }), 'lastGood')
   }
 
   /** Not by `warn` of the throttler, which says a thing once: a document may be bad, good and bad again. */
@@ -264,5 +266,5 @@ class Follower<Req> implements RulesFollower, FollowedRules {
 }
 
 function waits(policy: { readonly coordination?: string | undefined; readonly delay?: unknown; readonly dryRun?: unknown }): boolean {
-  return policy.delay !== undefined || policy.coordination === 'central' || policy.coordination === 'leases'
+  return policy.delay !== undefined || policy.coordination === 'central' || policy.coordination === 'leased'
 }

@@ -28,10 +28,10 @@ export class KeyTally {
   }
 
   /** The most frequent first. */
-  top(many: number): readonly { readonly key: string; readonly refused: number }[] {
+  top(many: number): readonly { readonly key: string; readonly rejected: number }[] {
     return [...this.#counts]
-      .map(([key, refused]) => ({ key, refused }))
-      .sort((a, b) => b.refused - a.refused)
+      .map(([key, rejected]) => ({ key, rejected }))
+      .sort((a, b) => b.rejected - a.rejected)
       .slice(0, many)
   }
 }

@@ -4,7 +4,7 @@ import type { KeyLimit } from '../throttler/key-limits.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import type { Clock, TimerHandle } from '../time/clock.ts'
 import type { CheckedRules, RuleSet } from './check.ts'
-import { nextName, noteRefusals, toBeJudged } from './next.ts'
+import { nextName, noteRejections, toBeJudged } from './next.ts'
 import type { Override } from './overrides.ts'
 
 /** An override whose time is over ends so much later at most, in milliseconds: should the wall clock be set. */
@@ -44,7 +44,7 @@ export class LiveRules<Req> {
       [...rules.policies, ...(rules.next === undefined ? [] : toBeJudged(rules.next))],
       [...limitsOf(rules, running), ...limitsOf(rules.next, next).map((limit) => ({ ...limit, policy: nextName(limit.policy) }))],
     )
-    noteRefusals(this.#throttler.inspected)
+    noteRejections(this.#throttler.inspected)
     const open = [...running, ...next]
     this.#expect(open, now)
   }
@@ -68,7 +68,7 @@ export class LiveRules<Req> {
     } catch (error) {
       // Called by a timer: what it throws would end the process. Another throttler may have come to disagree, and may go again.
       this.#throttler.warn(
-        new WeirError('WEIR_RULES_REFUSED', `Limits of keys did not end: ${reasonOf(error)}.`, { cause: error }),
+        new WeirError('WEIR_RULES_REJECTED', `Limits of keys did not end: ${reasonOf(error)}.`, { cause: error }),
         'overrides',
       )
       this.#timer = this.#clock.setTimeout(() => this.#expire(open), LONGEST_WAIT)
@@ -87,10 +87,10 @@ function limitsOf(rules: RuleSet<never> | undefined, open: readonly Override[]):
   const plansOf = new Map<string, readonly string[]>()
   for (const policy of rules?.policies ?? []) {
     const { name = 'default' } = policy
-    if ('limits' in policy)
+    if ('plans' in policy)
       plansOf.set(
         name,
-        Object.keys(policy.limits).map((plan) => `${name}:${plan}`),
+        Object.keys(policy.plans).map((plan) => `${name}:${plan}`),
       )
   }
   return open.flatMap(({ policy, key, limit }) => (plansOf.get(policy) ?? [policy]).map((name) => ({ policy: name, key, limit })))

@@ -8,17 +8,17 @@ import type { MadePolicy } from './policy.ts'
 export interface JudgedPolicy {
   /** As in `next` of the document; of a policy with plans one for each. */
   readonly policy: string
-  /** Units that it would have admitted. */
-  readonly admitted: number
-  /** Requests that it would have refused. */
-  readonly refused: number
-  /** The keys that it would have refused most often, at most 20, the most often first. Of very many keys the counts are estimates. */
-  readonly keys: readonly { readonly key: string; readonly refused: number }[]
+  /** Units that it would have allowed. */
+  readonly allowed: number
+  /** Requests that it would have rejected. */
+  readonly rejected: number
+  /** The keys that it would have rejected most often, at most 20, the most often first. Of very many keys the counts are estimates. */
+  readonly keys: readonly { readonly key: string; readonly rejected: number }[]
 }
 
 /** Goes before the names of policies that are only judged. */
 const PREFIX = 'next:'
-/** Keys whose refusals are counted, of each policy, and told. */
+/** Keys whose rejections are counted, of each policy, and told. */
 const COUNTED_KEYS = 200
 const TOLD_KEYS = 20
 
@@ -29,28 +29,28 @@ export function nextName(name: string): string {
 
 /**
  * Rules to come as policies beside those that hold. They ask the store nothing for a single request, and hold none: what would wait is
- * judged by what is known here. Slots (`concurrency()`) are left out, since a request that is refused never ends.
+ * judged by what is known here. Slots (`concurrency()`) are left out, since a request that is rejected never ends.
  */
 export function toBeJudged<Req>({ policies }: RuleSet<Req>): readonly MadePolicy<Req>[] {
   return policies.flatMap((policy): MadePolicy<Req>[] => {
-    const { name = 'default', algorithm, coordination, deadline: _, delay: __, ...rest } = policy as PolicyOptions<Req>
+    const { name = 'default', algorithm, coordination, storeTimeout: _, delay: __, ...rest } = policy as PolicyOptions<Req>
     if (algorithm !== undefined && 'slots' in algorithm) return []
-    const waits = coordination === 'central' || coordination === 'leases'
+    const waits = coordination === 'central' || coordination === 'leased'
     const known = algorithm === undefined || algorithm.background !== undefined ? undefined : ('local' as const)
-    const made = { ...rest, name: nextName(name), algorithm, coordination: waits ? known : coordination, dryRun: 'next' as const }
+    const made = { ...rest, name: nextName(name), algorithm, coordination: waits ? known : coordination, candidate: true }
     return [Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined)) as unknown as MadePolicy<Req>]
   })
 }
 
-/** Has the limiters of rules to come note whom they would refuse. */
-export function noteRefusals({ limiters }: Inspected): void {
-  for (const limiter of limiters) if (limiter.policy.next) limiter.refusedKeys ??= new KeyTally(COUNTED_KEYS)
+/** Has the limiters of rules to come note whom they would reject. */
+export function noteRejections({ limiters }: Inspected): void {
+  for (const limiter of limiters) if (limiter.policy.candidate) limiter.rejectedKeys ??= new KeyTally(COUNTED_KEYS)
 }
 
 export function judgementOf({ limiters }: Inspected): readonly JudgedPolicy[] {
-  return limiters.flatMap(({ policy, meter, stats, refusedKeys }) => {
-    if (!policy.next) return []
-    const keys = refusedKeys?.top(TOLD_KEYS) ?? []
-    return [{ policy: policy.name.slice(PREFIX.length), admitted: meter.admitted, refused: stats.refused, keys }]
+  return limiters.flatMap(({ policy, meter, stats, rejectedKeys }) => {
+    if (!policy.candidate) return []
+    const keys = rejectedKeys?.top(TOLD_KEYS) ?? []
+    return [{ policy: policy.name.slice(PREFIX.length), allowed: meter.allowed, rejected: stats.rejected, keys }]
   })
 }

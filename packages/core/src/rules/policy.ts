@@ -1,5 +1,5 @@
 import { fixedWindow } from '../algorithms/fixed-window/index.ts'
-import { type GrowingOptions, growing } from '../decide/growing.ts'
+import { type EscalatingOptions, escalating } from '../decide/escalating.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions } from '../decide/policy.ts'
 import { paths } from '../http/request/paths.ts'
@@ -11,7 +11,7 @@ import type { Path, Problems } from './problems.ts'
 /** Plans of one policy, path patterns of one `match`, parts of one `key`: each costs time with each request, or when rules change. */
 const MOST_PARTS = 1_000
 
-const DRY_RUN = 'It is "next"; it must be true or false: policies to come stand in "next" of the document.'
+const CANDIDATE = 'Remove it: candidates stand in "next" of the document.'
 
 /** A policy of a document as one in code. */
 export type MadePolicy<Req = unknown> = AnyPolicyOptions<Req> | PlannedPolicyOptions<Req>
@@ -29,12 +29,12 @@ export class PolicyMaker<Req> {
   /** Undefined where something is wrong with it. */
   make(given: Readonly<Record<string, unknown>>, path: Path): MadePolicy<Req> | undefined {
     const before = this.#problems.list.length
-    for (const option of ['limits', 'match', 'key'] as const) {
+    for (const option of ['plans', 'match', 'key'] as const) {
       const parts = countOf(given[option])
       if (parts > MOST_PARTS) this.#problems.add([...path, option], `It has ${parts} entries; it must have at most ${MOST_PARTS}.`)
     }
     // In code it makes a policy one of rules to come, which a document has in a place of their own.
-    if (given['dryRun'] === 'next') this.#problems.add([...path, 'dryRun'], DRY_RUN)
+    if ('candidate' in given) this.#problems.add([...path, 'candidate'], CANDIDATE)
     if (this.#problems.list.length > before) return undefined
     const made: Record<string, unknown> = { ...given }
     const turn = (option: string, into: (value: unknown) => unknown, base: Path = []): void => {
@@ -42,7 +42,7 @@ export class PolicyMaker<Req> {
     }
     turn('algorithm', (value) => this.#algorithm(value), ['algorithm'])
     turn('interval', intervalOf, ['interval'])
-    turn('cooldown', (value) => (isObject(value) ? growing(value as unknown as GrowingOptions) : value), ['cooldown'])
+    turn('cooldown', (value) => (isObject(value) ? escalating(value as unknown as EscalatingOptions) : value), ['cooldown'])
     turn('key', (value) => this.#key(value))
     turn('match', (value) => this.#match(value), ['match'])
     for (const [option, kind] of [
@@ -51,9 +51,9 @@ export class PolicyMaker<Req> {
     ] as const)
       turn(option, (value) => (typeof value === 'string' ? this.#named.find(kind, value, option) : value))
     turn('plan', (value) => (typeof value === 'string' ? this.#named.find('plans', value, 'plan') : value))
-    // Durations begin with a digit, or a sign or a dot that is refused as one.
+    // Durations begin with a digit, or a sign or a dot that is rejected as one.
     turn('delay', (value) => (typeof value === 'string' && /^[A-Za-z]/.test(value) ? this.#named.find('delays', value, 'delay') : value))
-    turn('limits', plansOf, ['limits'])
+    turn('plans', plansOf, ['plans'])
     return this.#problems.list.length > before ? undefined : (made as unknown as MadePolicy<Req>)
   }
 

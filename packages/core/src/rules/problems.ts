@@ -24,7 +24,7 @@ export interface RulesProblem {
 /** Problems of one document that are told; with more, something else is wrong than each of them. */
 export const MOST_PROBLEMS = 10
 
-/** A document that can't be used: nothing of it holds. Its code is `WEIR_RULES_REFUSED`. */
+/** A document that can't be used: nothing of it holds. Its code is `WEIR_RULES_REJECTED`. */
 export class RulesError extends WeirError {
   override readonly name: string = 'RulesError'
   /** At least one, at most 10, in the order of the document. */
@@ -35,7 +35,7 @@ export class RulesError extends WeirError {
   constructor(problems: readonly RulesProblem[], version?: number) {
     const [first, ...others] = problems as [RulesProblem, ...RulesProblem[]]
     const more = others.length === 0 ? '' : ` (and ${others.length} more)`
-    super('WEIR_RULES_REFUSED', `Rules${version === undefined ? '' : ` of version ${version}`} are refused: ${described(first)}${more}`)
+    super('WEIR_RULES_REJECTED', `Rules${version === undefined ? '' : ` of version ${version}`} are rejected: ${described(first)}${more}`)
     this.problems = problems
     this.version = version
   }
@@ -82,7 +82,7 @@ export class Problems {
 }
 
 /** What options are made by, which errors of theirs name: a document has none of them. */
-const MAKERS: readonly string[] = ['calendar', 'growing', 'paths']
+const MAKERS: readonly string[] = ['calendar', 'escalating', 'paths']
 
 /** The option that an error of core is about, as a path: its messages begin with it. */
 function optionOf(message: string): Path {

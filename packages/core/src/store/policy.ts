@@ -37,7 +37,7 @@ export function shapeOf({ cells, drain }: StorePolicy): Shape {
 
 /**
  * A store keeps a bucket as one level and the units that came after it, and answers with the level that they make now. Units are
- * taken to have come when their cell began, or earlier: then a level is never above that of what was really admitted, in
+ * taken to have come when their cell began, or earlier: then a level is never above that of what was really allowed, in
  * whatever order, however late and however often the nodes send.
  *
  *     span    the cells that a full bucket takes to run out, `limit / drain` rounded up, at most `cells`
@@ -62,7 +62,7 @@ export const BUCKET_GROUPS = 32
 export interface Cell {
   /** The number of the cell since the Unix epoch, by the policy's `width`. */
   readonly ordinal: Ordinal
-  /** Units taken (admitted). */
+  /** Units taken (allowed). */
   readonly taken: number
   /** Units refunded. */
   readonly given: number
@@ -73,10 +73,10 @@ export interface Cell {
    */
   readonly level?: number
   /**
-   * Units refused, which count towards nothing: that others know how much is asked for. Only grows, like the others. In what a store
+   * Units rejected, which count towards nothing: that others know how much is asked for. Only grows, like the others. In what a store
    * says of a bucket: all that it has heard of. Absent: 0.
    */
-  readonly refused?: number
+  readonly rejected?: number
 }
 
 /**

@@ -4,11 +4,11 @@ export interface Verdict {
   /** Units left after it. */
   readonly remaining: number
   /** Until all units are back. */
-  readonly resetAfter: number
+  readonly resetAfterMs: number
   /** 0 for an allowed request; `Infinity` for a cost that never fits. */
-  readonly retryAfter: number
+  readonly retryAfterMs: number
   /** How long an allowed request is to wait, by algorithms that shape traffic; else 0. */
-  readonly delay: number
+  readonly delayMs: number
 }
 
 /**

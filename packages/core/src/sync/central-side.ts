@@ -82,15 +82,15 @@ export class CentralSide implements CentralStore {
   }
 
   get alone(): boolean {
-    return this.link?.alone ?? this.#exchange().degraded
+    return this.link?.alone ?? this.#exchange().storeDown
   }
 
   tell(question: Question): void {
     this.#makeLink()?.tell(question)
   }
 
-  async look(question: Question, deadline: number): Promise<Verdict | undefined> {
-    return await this.#makeLink()?.look(question, deadline)
+  async look(question: Question, storeTimeout: number): Promise<Verdict | undefined> {
+    return await this.#makeLink()?.look(question, storeTimeout)
   }
 
   /** Undefined until it is loaded. */
@@ -120,7 +120,7 @@ export class CentralSide implements CentralStore {
       (cause, first) => {
         if (!first) return
         const what = `The store can't decide about requests yet (${reasonOf(cause)})`
-        const then = 'Until a retry succeeds, the "degraded" of policies with coordination "central" decides.'
+        const then = 'Until a retry succeeds, the "failMode" of policies with coordination "central" decides.'
         this.#warn(new WeirError('WEIR_NOT_LOADED', `${what}. ${then}`, { cause }))
       },
     )

@@ -162,8 +162,8 @@ class BackgroundCoordinator implements Coordinator {
       get nodes() {
         return link.nodes
       },
-      get degraded() {
-        return loop.degraded
+      get storeDown() {
+        return loop.storeDown
       },
       get silent() {
         return loop.silent
@@ -171,8 +171,8 @@ class BackgroundCoordinator implements Coordinator {
       get roundTrip() {
         return loop.usual
       },
-      get recoveredAt() {
-        return link.recoveredAt
+      get storeUpAt() {
+        return link.storeUpAt
       },
       get foundAt() {
         return link.foundAt
@@ -265,9 +265,9 @@ class BackgroundCoordinator implements Coordinator {
     this.#loop.forgetCursor()
   }
 
-  ask(meter: Exchanging, id: string, deadline: number): Promise<SyncResult | undefined> {
+  ask(meter: Exchanging, id: string, timeout: number): Promise<SyncResult | undefined> {
     const [loop, link, clock] = [this.#loop, this.#link, this.#clock]
-    return meter.inquire?.(id, deadline) ?? askUsage(meter, id, deadline, { clock, link, loop })
+    return meter.inquire?.(id, timeout) ?? askUsage(meter, id, timeout, { clock, link, loop })
   }
 
   wake(): void {
@@ -282,9 +282,9 @@ class BackgroundCoordinator implements Coordinator {
     return this.#link.watch.others(now)
   }
 
-  async leave(throttler: Coordinated, deadline: number): Promise<void> {
+  async leave(throttler: Coordinated, timeout: number): Promise<void> {
     const begun = this.#clock.monotonic()
-    if (this.throttlers.includes(throttler)) await this.#loop.flush(deadline)
+    if (this.throttlers.includes(throttler)) await this.#loop.flush(timeout)
     this.#leaveBehind(this.#served.find(({ whose }) => whose.deref() === throttler)?.policies ?? [])
     this.#served = this.#others(throttler)
     this.#loop.forget(throttler.meters())
@@ -293,7 +293,7 @@ class BackgroundCoordinator implements Coordinator {
     this.#link.state = 'closed'
     this.#central.close()
     this.#all.delete(this)
-    await this.#loop.stop(Math.max(LEAVE, deadline - (this.#clock.monotonic() - begun)))
+    await this.#loop.stop(Math.max(LEAVE, timeout - (this.#clock.monotonic() - begun)))
   }
 
   #leaveBehind(policies: readonly Policy[]): void {
@@ -345,7 +345,7 @@ interface Served {
 
 /** With so many policies of closed throttlers it takes no further throttler: that one gets a node of its own. */
 const MOST_USED = 1_000
-/** A node has at least this time to leave the store, in milliseconds, however little is left of its deadline. */
+/** A node has at least this time to leave the store, in milliseconds, however little is left of its timeout. */
 const LEAVE = 100
 const TOO_MANY_BLOCKS =
   'More changes of blocks wait for the store than are kept while it is unavailable (100,000). Other nodes will not learn of the oldest ones.'

@@ -47,7 +47,7 @@ export class LaterMeters {
     return this.#loading.size === 0 ? undefined : Promise.all(this.#loading.keys())
   }
 
-  /** A request has waited for one of these meters as long as it may: until they are loaded, `degraded` decides. */
+  /** A request has waited for one of these meters as long as it may: until they are loaded, `failMode` decides. */
   overdue(sites: readonly object[]): void {
     for (const { site, standIn } of this.#loading.values()) if (sites.includes(site)) standIn()
   }
@@ -94,7 +94,7 @@ export class LaterMeters {
     return before
   }
 
-  /** The local meter decides as `degraded` says, since nothing is known of other nodes. It counts units as ever, for the meter to come. */
+  /** The local meter decides as `failMode` says, since nothing is known of other nodes. It counts units as ever, for the meter to come. */
   #standIn(before: Meter, site: SharedSite): void {
     site.divideLimits(() => this.#partsOf(site))
     const explain = before.explain.bind(before)
@@ -102,33 +102,33 @@ export class LaterMeters {
       const why = explain(slot, cost, now)
       if (why.reason !== 'limit') return why
       return {
-        reason: 'degraded',
-        retryAfter: why.retryAfter < Number.POSITIVE_INFINITY ? why.retryAfter : Math.max(1, before.rollAt - now),
+        reason: 'storeDown',
+        retryAfterMs: why.retryAfterMs < Number.POSITIVE_INFINITY ? why.retryAfterMs : Math.max(1, before.rollAt - now),
       }
     }
     // No cooldown: other nodes may not have used their parts.
-    before.refuse = before.explain
+    before.reject = before.explain
   }
 
   #partsOf({ policy }: SharedSite): number {
-    if (policy.degraded === 'open') return 0
-    return policy.degraded === 'closed' ? Number.POSITIVE_INFINITY : this.#exchange().nodes
+    if (policy.failMode === 'open') return 0
+    return policy.failMode === 'closed' ? Number.POSITIVE_INFINITY : this.#exchange().nodes
   }
 
   #notLoaded({ policy }: SharedSite, cause: unknown): void {
     const what = `Code of policy ${show(policy.name)} could not be loaded (${reasonOf(cause)})`
-    const then = `Until a retry succeeds, its "degraded" decides: "${policy.degraded}".`
+    const then = `Until a retry succeeds, its "failMode" decides: "${policy.failMode}".`
     this.#warn(new WeirError('WEIR_NOT_LOADED', `${what}. ${then}`, { cause }))
   }
 
   #replace(before: Meter, make: MakeShared, site: SharedSite, { blocks, resets }: Untold, goesOn: boolean, { become }: Successor): void {
     const now = this.#clock.monotonic()
-    const stood = Object.hasOwn(before, 'refuse')
+    const stood = Object.hasOwn(before, 'reject')
     const { fields, stride } = site.table
     // What a warm-up costs depends on the limit by which it was counted.
     const handed = before.handed && takeOut(before, site, now)
     site.divideLimits(undefined)
-    for (const own of ['explain', 'refuse']) Reflect.deleteProperty(before, own)
+    for (const own of ['explain', 'reject']) Reflect.deleteProperty(before, own)
     const counts = handed ?? takeOut(before, site, now)
     let made: Exchanging
     try {
@@ -155,7 +155,7 @@ export class LaterMeters {
         continue
       }
       // As a charge: the record is brought to the running interval first.
-      const fits = made.admits(slot, units, now)
+      const fits = made.allows(slot, units, now)
       made.add(slot, units, now)
       if (!fits) made.exceeded?.(slot, now)
     }
@@ -169,7 +169,7 @@ type TellableKind = 'exceeded' | 'set' | 'lift'
 /** Units that each key has used, those beyond its limit included. */
 function takeOut(before: Meter, { table }: SharedSite, now: number): (readonly [slot: number, units: number])[] {
   const counts: (readonly [slot: number, units: number])[] = []
-  for (let slot = 0; slot < table.end && before.admitted > 0; slot++) {
+  for (let slot = 0; slot < table.end && before.allowed > 0; slot++) {
     const units =
       table.keys[slot] === undefined ? 0 : (before.handed?.(slot, now) ?? before.ownOf(slot, now) + (before.over?.(slot, now) ?? 0))
     if (units > 0) counts.push([slot, units])

@@ -24,18 +24,18 @@ const AGAIN = 50
  * Units of a key that all nodes together have taken: the others are told to send what they have, however little it is, and
  * then the store is asked.
  *
- * @param deadline milliseconds
- * @returns undefined when the store did not answer within the deadline
+ * @param storeTimeout milliseconds
+ * @returns undefined when the store did not answer within the storeTimeout
  */
-export function askUsage(meter: Exchanging, id: string, deadline: number, host: UsageHost): Promise<SyncResult | undefined> {
+export function askUsage(meter: Exchanging, id: string, storeTimeout: number, host: UsageHost): Promise<SyncResult | undefined> {
   const { clock, link } = host
   // A store known to be away is not waited for. If it fails only now, it may still answer in time.
-  let isLast = link.state === 'degraded'
+  let isLast = link.state === 'storeDown'
   return new Promise((resolve) => {
     const timer = clock.setTimeout(() => {
       isLast = true
       resolve(undefined)
-    }, deadline)
+    }, storeTimeout)
     const again = (): void =>
       void ask(meter, id, host).then((result) => {
         if (result === undefined && !isLast && link.state !== 'closed') clock.setTimeout(again, AGAIN)

@@ -48,17 +48,17 @@ export class Waits implements Asking {
     })
   }
 
-  /** Waits for the end of an attempt to load, no longer than the shortest deadline; after that the local meters decide by `degraded`. */
+  /** Waits for the end of an attempt to load, no longer than the shortest storeTimeout; after that the local meters decide by `failMode`. */
   #within(loading: Promise<unknown>, places: readonly number[]): Promise<void> {
     const { clock, limiters } = this.#host
-    const waiting = places.map((place) => limiters[place] as Limiter).filter(({ policy }) => policy.deadline > 0)
-    const deadline = Math.min(...waiting.map(({ policy }) => policy.deadline), LONGEST_TIMER)
+    const waiting = places.map((place) => limiters[place] as Limiter).filter(({ policy }) => policy.storeTimeout > 0)
+    const storeTimeout = Math.min(...waiting.map(({ policy }) => policy.storeTimeout), LONGEST_TIMER)
     return new Promise((resolve) => {
       const overdue = (): void => {
         this.#later.overdue(waiting)
         resolve()
       }
-      const timer = clock.setTimeout(overdue, deadline)
+      const timer = clock.setTimeout(overdue, storeTimeout)
       void loading.then(() => {
         clock.clearTimeout(timer)
         resolve()
@@ -81,6 +81,6 @@ export class Waits implements Asking {
     const some = (coordination: string) => limiters.some(({ policy }) => policy.coordination === coordination)
     this.#limiters = limiters
     this.#central = some('central')
-    this.#leases = some('leases')
+    this.#leases = some('leased')
   }
 }

@@ -11,7 +11,7 @@ const AGAIN = 50
 interface ComingHost {
   readonly closed: boolean
   readonly clock: Pick<Clock, 'monotonic'>
-  readonly requests: { readonly admitted: number }
+  readonly requests: { readonly allowed: number }
   readonly rules: readonly PolicyOptions<never>[]
   readonly policies: readonly Policy[]
   readonly path: Pick<RequestPath<string>, 'waits' | 'look'>
@@ -26,7 +26,7 @@ interface Comer {
 /** What was found of the requests that came until then: code may ask after each of many calls. */
 interface Looked {
   readonly at: number
-  readonly admitted: number
+  readonly allowed: number
   /** Units that they take, by policy and key. */
   readonly taken: Map<string, number>
   waiting: number
@@ -59,10 +59,10 @@ export class Coming {
     if (this.none || closed || path.waits) return this.#all.size
     const places = rules.map((_, place) => place)
     const now = clock.monotonic()
-    const { admitted } = requests
+    const { allowed } = requests
     const before = this.#looked
-    const isNew = before === undefined || before.admitted !== admitted || now - before.at >= AGAIN
-    const looked = isNew ? { at: now, admitted, taken: new Map<string, number>(), waiting: 0 } : before
+    const isNew = before === undefined || before.allowed !== allowed || now - before.at >= AGAIN
+    const looked = isNew ? { at: now, allowed, taken: new Map<string, number>(), waiting: 0 } : before
     const { taken } = looked
     for (const { key, options } of isNew ? this.#all : this.#unseen) {
       const { cost, limit } = options ?? {}

@@ -13,7 +13,7 @@ import type { Clock } from '../time/clock.ts'
 import type { Names } from './names.ts'
 
 /** `local`: without a store; `connecting`: the store has not answered yet. */
-export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'degraded' | 'closed'
+export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'storeDown' | 'closed'
 
 /** The exchanges with the store since the node's start. */
 export interface SyncSnapshot {
@@ -25,20 +25,20 @@ export interface SyncSnapshot {
   /** Counts of keys that were sent. */
   readonly entries: number
   /** Milliseconds. */
-  readonly lastDuration: number
+  readonly lastDurationMs: number
   readonly lastError: string | undefined
   /** Milliseconds since the last exchange that succeeded; undefined before the first one. */
-  readonly sinceSuccess: number | undefined
+  readonly sinceSuccessMs: number | undefined
   /** The store's clock less this node's wall clock, milliseconds. */
-  readonly clockOffset: number
+  readonly clockOffsetMs: number
   /** By how much the store's clock may be misjudged, milliseconds. */
-  readonly clockUncertainty: number
+  readonly clockUncertaintyMs: number
 }
 
 /** What a coordinator tells of the store. */
 export interface StoreStatus {
   /** Milliseconds for which the store has been away; 0 while it answers. */
-  readonly degradedFor: number
+  readonly storeDownMs: number
   /** Live nodes. */
   readonly nodes: number
   readonly sync: SyncSnapshot
@@ -85,7 +85,7 @@ export interface Coordinator {
   readonly state: ThrottlerState
   /** What meters see of it. */
   readonly exchange: StoreExchange
-  /** Makes what lets requests wait for the store, where a policy has coordination `'leases'` or `'central'`. */
+  /** Makes what lets requests wait for the store, where a policy has coordination `'leased'` or `'central'`. */
   readonly asking: (host: AskingHost) => Asking
   /** While meters are being loaded whose code is not in every bundle; else undefined. Never rejects. */
   readonly loading: Promise<unknown> | undefined
@@ -106,10 +106,10 @@ export interface Coordinator {
    * Asks the store for a key's units at all nodes.
    *
    * @param id the key as the store gets it
-   * @param deadline milliseconds
-   * @returns undefined when it did not answer within the deadline
+   * @param timeout milliseconds
+   * @returns undefined when it did not answer within the timeout
    */
-  ask(meter: Exchanging, id: string, deadline: number): Promise<SyncResult | undefined>
+  ask(meter: Exchanging, id: string, timeout: number): Promise<SyncResult | undefined>
   /** Ticks soon, as there is something new to look after. */
   wake(): void
   /** The throttlers that have started. */
@@ -119,8 +119,8 @@ export interface Coordinator {
   about(now: number): StoreStatus
   /** What the other nodes last told of themselves. They tell while somebody asks. */
   others(now: number): readonly StatusReport[]
-  /** Sends what is left within `deadline` milliseconds; the connection is closed with the last throttler. */
-  leave(throttler: Coordinated, deadline: number): Promise<void>
+  /** Sends what is left within `storeTimeout` milliseconds; the connection is closed with the last throttler. */
+  leave(throttler: Coordinated, timeout: number): Promise<void>
 }
 
 /** What a throttler asks a coordinator for. */

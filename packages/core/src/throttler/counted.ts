@@ -56,7 +56,7 @@ export function decideUncounted<Name extends string>(
   return decision instanceof Promise ? decision.then((decided) => noted(request, names, decided)) : noted(request, names, decision)
 }
 
-/** Notes what a request was counted by, if it was admitted. */
+/** Notes what a request was counted by, if it was allowed. */
 function noted<Name extends string>(request: object, names: SharedNames, decision: Decision<Name>): Decision<Name> {
   if (!decision.allowed) return decision
   for (const { policy, key } of decision.parts) {

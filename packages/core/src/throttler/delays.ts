@@ -45,9 +45,9 @@ interface Plan {
 }
 
 /** For how long functions hold a request, and by which counter for longest. */
-type Longest = { readonly delay: number; readonly counter: string }
+type Longest = { readonly delayMs: number; readonly counter: string }
 
-const NONE: Longest = { delay: 0, counter: '' }
+const NONE: Longest = { delayMs: 0, counter: '' }
 
 /** Tells the queues that a client has gone. Very many may be held: an `AbortController` takes several times as much memory. */
 class Departure implements Leaving {
@@ -73,7 +73,7 @@ class Departure implements Leaving {
   }
 }
 
-/** Requests of a throttler that are held instead of being refused (`delay`); loaded where a policy has one. */
+/** Requests of a throttler that are held instead of being rejected (`delay`); loaded where a policy has one. */
 export class Delays {
   readonly #host: AcquireHost
   readonly #queues: Queues<Decision>
@@ -137,12 +137,12 @@ export class Delays {
     return typeof policy.delay === 'number' && policy.delay > 0 && this.#queues.has(counterId({ policy, key: keys[place] as string }))
   }
 
-  /** @returns undefined when the request may go at once, and when it is to be refused */
+  /** @returns undefined when the request may go at once, and when it is to be rejected */
   #planOf(seen: Decision): Plan | undefined {
     const slowed: PolicyDecision[] = []
     const waiting: PolicyDecision[] = []
     for (const part of seen.parts as readonly PolicyDecision[]) {
-      const { policy, allowed, reason, retryAfter } = part
+      const { policy, allowed, reason, retryAfterMs } = part
       if (policy === undefined) continue
       const { delay } = policy
       if (allowed) {
@@ -150,9 +150,9 @@ export class Delays {
         if (typeof delay === 'number' && delay > 0 && this.#queues.has(counterId(part))) waiting.push(part)
         continue
       }
-      if (delay === 0 || (reason !== 'limit' && reason !== 'degraded') || retryAfter === Number.POSITIVE_INFINITY) return undefined
+      if (delay === 0 || (reason !== 'limit' && reason !== 'storeDown') || retryAfterMs === Number.POSITIVE_INFINITY) return undefined
       if (typeof delay === 'function') slowed.push(part)
-      else if (retryAfter <= longestWait(part)) waiting.push(part)
+      else if (retryAfterMs <= longestWait(part)) waiting.push(part)
       else return undefined
     }
     return slowed.length + waiting.length === 0 ? undefined : { slowed, waiting }
@@ -164,7 +164,7 @@ export class Delays {
     const answers = above.map(({ limiter, over }) => this.#ask(limiter.policy, over, holding))
     const later = answers.some(isThenable)
     let longest: Longest | undefined = later ? NONE : this.#longest(above, answers)
-    if (longest === undefined) return this.#refuse(asked, seen)
+    if (longest === undefined) return this.#reject(asked, seen)
 
     const decided = asked.size > slowed.length + waiting.length ? this.#decideRest(asked, [...slowed, ...waiting]) : undefined
     const others = decided instanceof Promise ? await decided : decided
@@ -189,7 +189,7 @@ export class Delays {
         longest = this.#longest(above, settled)
         if (longest === undefined) {
           this.#giveBack(counted)
-          return this.#refuse(asked, seen)
+          return this.#reject(asked, seen)
         }
       }
       const parts = await this.#wait(asked, counted, waiting, longest, gone, clientOf(holding))
@@ -198,13 +198,13 @@ export class Delays {
       stay?.()
     }
     if (left) throw new AcquireError('aborted', 'The client has gone while its request was held.')
-    return this.#refuse(asked, seen)
+    return this.#reject(asked, seen)
   }
 
-  /** Decides by the policies that have not refused a request; undefined where there are none. */
-  #decideRest(asked: Asked, refusing: readonly PolicyDecision[]): Decision | Promise<Decision> | undefined {
-    const refusers = new Set(refusing.map(({ policy }) => policy?.id))
-    const rest = asked.only((id) => !refusers.has(id)).at(this.#host.limiters)
+  /** Decides by the policies that have not rejected a request; undefined where there are none. */
+  #decideRest(asked: Asked, rejecting: readonly PolicyDecision[]): Decision | Promise<Decision> | undefined {
+    const rejecters = new Set(rejecting.map(({ policy }) => policy?.id))
+    const rest = asked.only((id) => !rejecters.has(id)).at(this.#host.limiters)
     return rest.places.length === 0 ? undefined : this.#decide(rest)
   }
 
@@ -222,15 +222,19 @@ export class Delays {
   ): Promise<readonly PolicyDecision[] | undefined> {
     const queues = this.#queues
     const taken = counted.length === 0 ? undefined : this.#together(counted)
-    const pace = taken?.delay ?? 0
-    const holds = taken !== undefined && Math.max(pace, longest.delay) > 0
-    if (holds && waiting.length === 0) return this.#held(queues.hold(taken, gone, client, longest.delay > pace ? longest : undefined))
+    const pace = taken?.delayMs ?? 0
+    const holds = taken !== undefined && Math.max(pace, longest.delayMs) > 0
+    if (holds && waiting.length === 0) return this.#held(queues.hold(taken, gone, client, longest.delayMs > pace ? longest : undefined))
     // Together, as each of them waits from now on.
     const both: [Decision | Promise<Decision> | undefined, Promise<Decision> | undefined] = [
-      holds ? queues.hold(taken, gone, client, longest.delay > pace ? longest : undefined) : taken,
+      holds ? queues.hold(taken, gone, client, longest.delayMs > pace ? longest : undefined) : taken,
       waiting.length === 0
         ? undefined
-        : queues.wait(counterId(waiting[0] as PolicyDecision), this.#wanted(asked, waiting, gone, client), refusalOf(waiting, this.#host)),
+        : queues.wait(
+            counterId(waiting[0] as PolicyDecision),
+            this.#wanted(asked, waiting, gone, client),
+            rejectionOf(waiting, this.#host),
+          ),
     ]
     const ended = await Promise.allSettled(
       both.map(async (one) => {
@@ -270,7 +274,7 @@ export class Delays {
       signal,
       client,
       priority: 0,
-      refusal: 'throw',
+      returns: false,
       asked: asked.only((id) => ids.has(id)),
     } as const
   }
@@ -290,7 +294,7 @@ export class Delays {
     return askAll(delay as (over: number, request: unknown) => unknown, over, holding?.request)
   }
 
-  /** @returns undefined where one of them refuses the request */
+  /** @returns undefined where one of them rejects the request */
   #longest(above: readonly Slowed[], answers: readonly unknown[]): Longest | undefined {
     let longest = NONE
     for (const [at, answer] of answers.entries()) {
@@ -298,12 +302,12 @@ export class Delays {
       if (answer === Number.POSITIVE_INFINITY) return undefined
       const delay = answer instanceof NoAnswer ? answer : this.#durationOf(answer)
       if (delay instanceof NoAnswer) {
-        const message = `The delay function of policy ${show(limiter.policy.name)} ${delay.problem}. Such requests are refused.`
-        this.#host.warn(new WeirError('WEIR_REQUEST_FUNCTION', message), limiter.policy.name)
+        const message = `The delay function of policy ${show(limiter.policy.name)} ${delay.problem}. Such requests are rejected.`
+        this.#host.warn(new WeirError('WEIR_WARN_CALLBACK_FAILED', message), limiter.policy.name)
         return undefined
       }
       if (delay > this.#maxWait) return undefined
-      if (delay > longest.delay) longest = { delay, counter }
+      if (delay > longest.delayMs) longest = { delayMs: delay, counter }
     }
     return longest
   }
@@ -326,14 +330,14 @@ export class Delays {
     const slot = limiter.locate(key, now)
     if (slot < 0) return new PolicyDecision(limiter.cell.passed, key, 0, 0, 0)
     meter.add(slot, cost, now)
-    return new PolicyDecision(limiter.outcome(slot, 'ok'), key, meter.remaining(slot, now), Math.ceil(meter.resetAfter(slot, now)), cost)
+    return new PolicyDecision(limiter.outcome(slot, 'ok'), key, meter.remaining(slot, now), Math.ceil(meter.resetAfterMs(slot, now)), cost)
   }
 
-  /** Refuses a request as if nothing were held. */
-  #refuse(asked: Asked, seen: Decision): Decision | Promise<Decision> {
+  /** Rejects a request as if nothing were held. */
+  #reject(asked: Asked, seen: Decision): Decision | Promise<Decision> {
     if (!this.#queues.closing) return this.#decide(asked.at(this.#host.limiters))
     if (!seen.allowed) return seen
-    return { ...(summary(seen) as Decision), allowed: false, reason: 'limit', cost: 0, retryAfter: 1, parts: seen.parts }
+    return { ...(summary(seen) as Decision), allowed: false, reason: 'limit', cost: 0, retryAfterMs: 1, parts: seen.parts }
   }
 
   #decide({ keys, costs, places, limits }: AskedNow): Decision | Promise<Decision> {
@@ -360,10 +364,10 @@ function clientOf(holding: Holding | undefined): string | undefined {
   return holding?.clientOf?.(holding.request)
 }
 
-/** What refuses a request, of the policies that it waits for; undefined when it waits because others do. */
-function refusalOf(waiting: readonly PolicyDecision[], { combined }: AcquireHost): Decision | undefined {
-  const refused = waiting.filter(({ allowed }) => !allowed)
-  return refused.length === 0 ? undefined : combined(refused)
+/** What rejects a request, of the policies that it waits for; undefined when it waits because others do. */
+function rejectionOf(waiting: readonly PolicyDecision[], { combined }: AcquireHost): Decision | undefined {
+  const rejected = waiting.filter(({ allowed }) => !allowed)
+  return rejected.length === 0 ? undefined : combined(rejected)
 }
 
 /** How long a policy's part of a request waits at most until there is room: an algorithm that holds it says so by the key's own limit. */

@@ -25,8 +25,8 @@ import { newNodeId } from './node-id.ts'
 import type { AcquireHost } from './open-queues.ts'
 import { type ThrottlerOptions, throttlerSettings } from './options.ts'
 import { giveBack } from './refunds.ts'
+import { RejectionsReport } from './rejections-report.ts'
 import { noticeShortDurations } from './short-durations.ts'
-import { ThrottledReport } from './throttled-report.ts'
 import { WaitingRoom } from './waiting-room.ts'
 import { countClosed, countOpened, warnLocal, warnOfFakeTimers, warnOfHalfFakedTime, warnOfListener } from './warnings.ts'
 
@@ -63,7 +63,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   /** Where nothing else keeps time. */
   readonly #ticker: Ticker
   readonly #limiters: LimiterSet
-  readonly #throttled: ThrottledReport
+  readonly #rejections: RejectionsReport
   readonly #warned = new Once()
   #limits: KeyLimits | undefined
   readonly #had = new WeakSet<Policy>()
@@ -89,7 +89,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.#ownId = newNodeId(random)
     this.emitter.node = this.nodeId
     this.emitter.defer = (run) => clock.defer(run)
-    this.#throttled = new ThrottledReport(this.emitter)
+    this.#rejections = new RejectionsReport(this.emitter)
     if (logger !== undefined) logEvents(logger, this.emitter)
     this.waitingRoom = new WaitingRoom(this, settings.queue)
     this.#limiters = new LimiterSet(settings, this, { local: this.#local.exchange, shared: this.coordinator?.exchange })
@@ -111,8 +111,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     return this.#life === 'closed'
   }
 
-  get degraded(): boolean {
-    return this.state === 'degraded'
+  get storeDown(): boolean {
+    return this.state === 'storeDown'
   }
 
   /** In the order of the policies. */
@@ -151,7 +151,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     if (!EVENTS.includes(name)) throw invalidOption('event', name, `one of ${EVENTS.join(', ')}`)
     if (typeof listener !== 'function') throw invalidOption('listener', listener, 'a function')
     const off = this.emitter.on(name, listener)
-    if (name === 'throttled' && this.#life === 'running') this.#wake()
+    if (name === 'rejections' && this.#life === 'running') this.#wake()
     return off
   }
 
@@ -229,7 +229,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
 
   tick(now: number): number {
     this.requests.tick(now)
-    return Math.min(this.#throttled.tick(this.limiters, now), this.#local.tick(this.#limiters.alone, now))
+    return Math.min(this.#rejections.tick(this.limiters, now), this.#local.tick(this.#limiters.alone, now))
   }
 
   /** Brings all meters to the running interval, or none: an algorithm of the application may throw. */
@@ -271,13 +271,13 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   }
 
   async #close(): Promise<void> {
-    const deadline = this.#life === 'running' ? this.#closeTimeout : 0
+    const timeout = this.#life === 'running' ? this.#closeTimeout : 0
     try {
       try {
-        await this.waitingRoom.close(deadline)
+        await this.waitingRoom.close(timeout)
       } finally {
         // Whatever has failed before, the connection is closed.
-        await this.coordinator?.leave(this, deadline)
+        await this.coordinator?.leave(this, timeout)
       }
     } finally {
       this.#life = 'closed'

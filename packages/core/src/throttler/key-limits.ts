@@ -9,7 +9,7 @@ export interface KeyLimit {
   readonly policy: string
   /** What is counted; `'all'` for a policy with `key: 'all'`. */
   readonly key: string
-  /** 0 refuses all, `Infinity` admits all, else a number of at least 1. */
+  /** 0 rejects all, `Infinity` allows all, else a number of at least 1. */
   readonly limit: number
 }
 

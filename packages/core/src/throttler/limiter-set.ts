@@ -67,7 +67,7 @@ export class LimiterSet {
     this.#exchanges = exchanges
     this.#events = {
       blocked: ({ policy }, key, forMs, cause) => {
-        if (emitter.has('blocked')) emitter.emit('blocked', { policy: policy.name, key, for: forMs, cause })
+        if (emitter.has('blocked')) emitter.emit('blocked', { policy: policy.name, key, durationMs: forMs, cause })
       },
       unblocked: ({ policy }, key, cause) => {
         if (emitter.has('unblocked')) emitter.emit('unblocked', { policy: policy.name, key, cause })
@@ -77,8 +77,8 @@ export class LimiterSet {
       },
       expired: ({ policy }, key, units) => {
         const why = policy.algorithm.slots?.expired(policy.name) ?? ''
-        host.warn(new WeirError('WEIR_SLOT_EXPIRED', why), policy.name)
-        if (emitter.has('slot-expired')) emitter.emit('slot-expired', { policy: policy.name, key, units })
+        host.warn(new WeirError('WEIR_WARN_SLOT_EXPIRED', why), policy.name)
+        if (emitter.has('slotExpired')) emitter.emit('slotExpired', { policy: policy.name, key, units })
       },
       freed: ({ policy }, key) => host.freed(policy, key),
     }

@@ -9,6 +9,6 @@ export function noticeLongIntervals(policies: readonly Policy[], warn: (error: W
   for (const { name, interval, calendar, algorithm } of policies) {
     if (algorithm.calendar !== true || calendar !== undefined || interval < DAY) continue
     const message = `The policy ${show(name)} has intervals of ${interval / DAY} d, counted from the Unix epoch in UTC: those of a week begin on Thursdays. Give interval: calendar("day"), "week" or "month"; see @weir/core/docs/guides/windows.md.`
-    warn(new WeirError('WEIR_EPOCH_INTERVAL', message), name)
+    warn(new WeirError('WEIR_WARN_UTC_INTERVAL', message), name)
   }
 }

@@ -23,7 +23,7 @@ export function block(given: string, duration: Duration, options: BlockOptions, 
   for (const limiter of limiters) {
     const slot = limiter.locateBlocked(key, now)
     if (slot >= 0) {
-      limiter.meter.admits(slot, 1, now, false)
+      limiter.meter.allows(slot, 1, now, false)
       limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
     }
     // Even without room here: other processes may have some.

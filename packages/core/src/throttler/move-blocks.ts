@@ -12,7 +12,7 @@ export function moveBlocks(from: Limiter, to: Limiter, now: number): void {
     const next = manual ? to.locateBlocked(key, now) : to.locate(key, now)
     from.blocks.clear(slot)
     if (next < 0 || to.isShared(next)) continue
-    to.meter.admits(next, 1, now, false)
+    to.meter.allows(next, 1, now, false)
     to.blocks.set(next, until, manual, source, UNANSWERED)
     if (manual) to.meter.tellBlock?.(to.idOf(next), 'set', until - now, until)
   }

@@ -41,7 +41,7 @@ export interface AcquireHost extends DecidingHost {
   readonly emitter: Emitter
   readonly requests: Requests
   /** Whether the store is away. */
-  readonly degraded: boolean
+  readonly storeDown: boolean
   readonly path: DecidingHost['path'] & Pick<RequestPath<string>, 'waits' | 'limitEach' | 'peek' | 'look' | 'take'>
   /** Handed over: what it imported would be in a file of its own, as this one is loaded later. */
   readonly peekOne: typeof peekOne
@@ -57,7 +57,7 @@ export interface AcquireHost extends DecidingHost {
 /** The requests of a throttler that wait for their turn; loaded with the first of them. */
 export function openQueues(host: AcquireHost, settings: QueueSettings): Queues<Decision> {
   const queues = new Queues<Decision>(gateOf(host), settings)
-  for (const event of ['unblocked', 'slot-expired'] as const)
+  for (const event of ['unblocked', 'slotExpired'] as const)
     host.emitter.on(event, ({ policy: name, key }) => queues.nudge([{ policy: { name }, key }]))
   return queues
 }
@@ -84,7 +84,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       return asked(host, key, wanted).every(({ limiter, key, cost }) => {
         const slot = limiter.locate(key)
         if (slot < 0) return false
-        return limiter.meter.reserving?.needsStore(slot, cost, now) === true || limiter.meter.admits(slot, cost, now, false)
+        return limiter.meter.reserving?.needsStore(slot, cost, now) === true || limiter.meter.allows(slot, cost, now, false)
       })
     },
     mayAskAgain: (key, wanted) => {
@@ -96,13 +96,13 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
           const slot = limiter.locate(key)
           if (slot < 0) return false
           const { meter } = limiter
-          if (meter.reserving === undefined) return meter.admits(slot, cost, now, false)
+          if (meter.reserving === undefined) return meter.allows(slot, cost, now, false)
           return meter.remaining(slot, now) >= cost && meter.reserving.needsStore(slot, cost, now)
         })
       )
     },
     pause: (key, wanted, overload) => {
-      if (host.degraded) return undefined
+      if (host.storeDown) return undefined
       const now = host.clock.monotonic()
       for (const part of asked(host, key, wanted)) {
         const time = pauseOf(host, part, now, overload)
@@ -113,10 +113,10 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     turns: (policy, closedFor) => {
       const limiter = host.limiters.find((one) => one.policy.name === policy)
       const syncing = limiter?.meter.syncing
-      if (limiter === undefined || syncing === undefined || syncing.nodes === 1 || host.degraded) return undefined
+      if (limiter === undefined || syncing === undefined || syncing.nodes === 1 || host.storeDown) return undefined
       const { algorithm, interval, coordination } = limiter.policy
       // Of spans nodes hear too late, and what drains evenly has no moment that all wait for.
-      if (coordination === 'spans' || algorithm.most !== undefined) return undefined
+      if (coordination === 'periodic' || algorithm.most !== undefined) return undefined
       const most = interval * TURNS_MOST_PART
       const during = Math.max(Math.min(interval * TURNS_PART, TURNS_MOST), Math.min(most, TURNS_ROUND_TRIPS * syncing.roundTrip))
       // What is over before the others could be heard is no overload; and nobody knows when a request in flight ends.
@@ -163,24 +163,24 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       return host.combined(([...part.parts, ...rest.parts] as PolicyDecision[]).sort((a, b) => order(a) - order(b)))
     },
     refund: (decision) => host.giveBack(decision),
-    refusal: (seen, retryAfter) => {
+    rejection: (seen, retryAfterMs) => {
       if (!seen.allowed) return seen
       // With a pace there is room, but not in time.
       const by = slowest(seen)
-      const time = Math.max(1, Math.ceil(retryAfter ?? seen.delay))
+      const time = Math.max(1, Math.ceil(retryAfterMs ?? seen.delayMs))
       const parts = (seen.parts as readonly PolicyDecision[]).map((part) => {
         if (part !== by && seen.parts.length > 1) return part
         const outcome: Outcome = { ...part.outcome, allowed: false, reason: 'limit' }
-        return new host.PolicyDecision(outcome, part.key, part.remaining, Math.max(time, part.resetAfter), time)
+        return new host.PolicyDecision(outcome, part.key, part.remaining, Math.max(time, part.resetAfterMs), time)
       })
       return parts.length === 0 ? seen : host.combined(parts)
     },
     ended: (allowed) => {
-      if (allowed) host.requests.admitted++
+      if (allowed) host.requests.allowed++
       else host.requests.reasons.queue++
     },
     waited: (policy, key, time) => {
-      if (host.emitter.has('waited')) host.emitter.emit('waited', { policy, key, for: time })
+      if (host.emitter.has('waited')) host.emitter.emit('waited', { policy, key, durationMs: time })
     },
     pace: (decision) => {
       const { policy, limit, cost } = slowest(decision)
@@ -205,9 +205,9 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       let sooner = 0
       const place = Math.floor(host.clock.monotonic() + left) as Ordinal
       for (const part of decision.parts as readonly PolicyDecision[]) {
-        const { policy, cost, limit, delay } = part
+        const { policy, cost, limit, delayMs: delay } = part
         const only = { ...decision, parts: [part] }
-        if (policy === undefined || delay === 0 || delay !== decision.delay) host.giveBack(only)
+        if (policy === undefined || delay === 0 || delay !== decision.delayMs) host.giveBack(only)
         else {
           const time = policy.interval / limit
           // The level that it filled the bucket to, less what drained since.
@@ -239,12 +239,12 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
 
 /** The part of a decision that it waits for. */
 function slowest(decision: Decision): Decision {
-  return decision.parts.find(({ delay }) => delay === decision.delay) ?? decision
+  return decision.parts.find(({ delayMs: delay }) => delay === decision.delayMs) ?? decision
 }
 
 /** A decision by which what it took is given back as of another place. */
 function withPlace({ PolicyDecision }: AcquireHost, part: PolicyDecision, ordinal: Ordinal): Decision {
-  return new PolicyDecision({ ...part.outcome, ordinal }, part.key, part.remaining, part.resetAfter, part.amount)
+  return new PolicyDecision({ ...part.outcome, ordinal }, part.key, part.remaining, part.resetAfterMs, part.amount)
 }
 
 /** A policy's part of a decision after its delay: what is left now, and nothing to wait for any more. */
@@ -253,8 +253,8 @@ function went({ limiters, PolicyDecision }: AcquireHost, part: PolicyDecision, n
   const slot = limiter?.table.find(part.key) ?? -1
   const known = limiter !== undefined && slot >= 0
   const remaining = known ? limiter.meter.remaining(slot, now) : part.remaining
-  const resetAfter = known ? Math.ceil(limiter.meter.resetAfter(slot, now)) : part.resetAfter
-  return Object.defineProperty(new PolicyDecision(part.outcome, part.key, remaining, resetAfter, part.amount), 'delay', { value: 0 })
+  const resetAfterMs = known ? Math.ceil(limiter.meter.resetAfterMs(slot, now)) : part.resetAfterMs
+  return Object.defineProperty(new PolicyDecision(part.outcome, part.key, remaining, resetAfterMs, part.amount), 'delayMs', { value: 0 })
 }
 
 /** The limiter of a policy whose requests get places; undefined where they get none. */

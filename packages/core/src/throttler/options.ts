@@ -26,7 +26,7 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
   readonly maxKeys?: number
   /**
    * What happens to a new key when the table is full: `'shared'` (default): new keys share one counter of the policy;
-   * `'allow'`: they pass uncounted; `'block'`: they are refused.
+   * `'allow'`: they pass uncounted; `'block'`: they are rejected.
    */
   readonly overflow?: Overflow
   /** Time between two heartbeats; from 100 ms to 10 s. Default 1 s. */
@@ -67,7 +67,7 @@ export function throttlerSettings(options: ThrottlerOptions<never>): ThrottlerSe
   checkOptions(options)
   const { maxKeys = 250_000 } = options
   if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalidOption('maxKeys', maxKeys, 'a whole number of at least 1')
-  const overflow = oneOf<Overflow>('overflow', options.overflow, ['shared', 'allow', 'block'])
+  const overflow = oneOf<Overflow>('overflow', options.overflow, ['shared', 'allow', 'reject'])
   const heartbeat = parseDuration(options.heartbeat === undefined ? 1_000 : options.heartbeat, 'heartbeat', 100)
   if (heartbeat > 10_000) throw invalidOption('heartbeat', options.heartbeat, 'from 100 ms to 10 s')
   const closeTimeout = parseDuration(options.closeTimeout === undefined ? 1_000 : options.closeTimeout, 'closeTimeout', 0, LONGEST_TIMER)

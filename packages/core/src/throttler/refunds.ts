@@ -42,7 +42,7 @@ export function giveBack(decision: Pick<Decision, 'parts'>, units: number, what:
     if (!(back > 0) || limiter === undefined) continue
     part.amount -= back
     // The request never went.
-    if (what === 'all') limiter.meter.admitted -= back
+    if (what === 'all') limiter.meter.allowed -= back
     if (now >= limiter.meter.rollAt) host.roll(limiter, now)
     // A reset has given them back already.
     if (limiter.resets.since(idOfKey(part.key), part.serial)) continue
@@ -55,10 +55,10 @@ export function charge(decision: Decision, given: number, host: RefundHost): voi
   if (host.closed || given === 0) return
   if (!isCost(given)) {
     const what = `A charge of ${show(given)} counts as nothing; it must be a finite number > 0.`
-    host.warn(new WeirError('WEIR_INVALID_COST', what), 'charge')
+    host.warn(new WeirError('WEIR_WARN_INVALID_COST', what), 'charge')
     return
   }
-  // A refused request took nothing anywhere, and pays nothing: neither one that a guard's dry run lets pass.
+  // A rejected request took nothing anywhere, and pays nothing: neither one that a guard's dry run lets pass.
   if (!decision.allowed || decision.parts.some(({ allowed }) => !allowed)) return
   const units = Math.min(given, MOST_UNITS)
   const now = host.now()
@@ -67,7 +67,7 @@ export function charge(decision: Decision, given: number, host: RefundHost): voi
     const slot = limiter?.locate(part.key) ?? NO_SLOT
     // Who is in flight holds what it holds, whatever it costs.
     if (limiter === undefined || slot < 0 || part.dryRun || limiter.policy.algorithm.slots !== undefined) continue
-    const fits = limiter.meter.admits(slot, units, now)
+    const fits = limiter.meter.allows(slot, units, now)
     limiter.meter.add(slot, units, now)
     if (!fits) limiter.meter.exceeded?.(slot, now)
   }

@@ -24,10 +24,10 @@ export function soonest(peekOne: PeekOne, limiter: Limiter, key: string, units: 
   const rounds = Math.ceil(units / most) - 1
   const round = (policy.interval * most) / own
   const rest = peekOne(limiter, key, units - rounds * most, limit, now)
-  if (!rest.allowed) return rest.retryAfter + rounds * round
+  if (!rest.allowed) return rest.retryAfterMs + rounds * round
   if (rounds === 0) return 0
   const whole = peekOne(limiter, key, most, limit, now)
-  return (whole.allowed ? 0 : whole.retryAfter) + (rounds - 1) * round
+  return (whole.allowed ? 0 : whole.retryAfterMs) + (rounds - 1) * round
 }
 
 /** As `soonest`, of requests whose places the store is asked for ahead; undefined of others. */

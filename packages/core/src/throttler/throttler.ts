@@ -28,7 +28,7 @@ import type { WaitingRoom } from './waiting-room.ts'
  *
  * @example
  * const throttler = createThrottler({ policies: [{ name: 'user', limit: 100, interval: '1m' }], store })
- * if (!throttler.check(userId).allowed) refuse()
+ * if (!throttler.check(userId).allowed) reject()
  */
 export function createThrottler<const Name extends string = string, Req = unknown>(
   options: ThrottlerOptions<Req, Name>,
@@ -156,8 +156,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * As `check`, for policies whose requests may have to wait: for the store (coordination `'leases'` and `'central'`), at most their
-   * `deadline`, then the policy's `degraded` choice decides; or because they are held instead of being refused (`delay`). Then the
+   * As `check`, for policies whose requests may have to wait: for the store (coordination `'leased'` and `'central'`), at most their
+   * `storeTimeout`, then the policy's `failMode` choice decides; or because they are held instead of being rejected (`delay`). Then the
    * decision is what it is when the request goes on. Functions that read the request may answer within 1 s.
    */
   checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
@@ -169,7 +169,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /**
    * As `decide`, for policies whose requests may have to wait. A promise only when this one must.
    *
-   * @param holding who waits with a request that is held; null where none is to be: then it is refused
+   * @param holding who waits with a request that is held; null where none is to be: then it is rejected
    * @throws (rejects) AcquireError with the reason `'aborted'` when nobody waits with a held request any more; nothing is counted then
    */
   decideAsync(
@@ -210,8 +210,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * As `checkAsync`, but a request that is refused waits until it may go, in its turn: first come, first served among those of
-   * its key and priority, and one key after another where a policy counts them together. It is refused at once if it is known that it
+   * As `checkAsync`, but a request that is rejected waits until it may go, in its turn: first come, first served among those of
+   * its key and priority, and one key after another where a policy counts them together. It is rejected at once if it is known that it
    * can't go in time. What waits takes nothing, and starts no cooldown.
    *
    * @throws (rejects) AcquireError with the reason `'timeout'`, `'aborted'`, `'queue-full'`, `'never-fits'` or `'closed'`; WeirError
@@ -225,21 +225,34 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Waits for the `delay` of an allowed decision, and resolves with the decision as it is then.
+   * As `acquire`, but a rejection is returned as a decision and not thrown, and by default nothing waits.
+   *
+   * @param options as of `acquire`, with `timeout` 0 by default
+   * @throws (rejects) AcquireError with the reason `'aborted'` or `'closed'`; WeirError as `acquire`
+   *
+   * @example
+   * const { allowed, retryAfterMs } = await throttler.tryAcquire('api.example.com', { timeout: '5s' })
+   */
+  tryAcquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
+    return this.#waitingRoom.acquire(key, options, true) as Promise<Decision<Name>>
+  }
+
+  /**
+   * Waits for the `delayMs` of an allowed decision, and resolves with the decision as it is then.
    *
    * @param signal when it is aborted, what the decision took is given back, and those behind it move up
    * @param client that waits: of one client no more requests wait than places are free (`maxWaiting` of `queue`). Adapters pass its address
    * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`: the decision's units are given back; WeirError
    * `WEIR_INVALID_OPTION` for what is no decision
    */
-  async hold(decision: Decision<Name>, signal?: AbortSignal, client?: string): Promise<Decision<Name>> {
+  async waitFor(decision: Decision<Name>, signal?: AbortSignal, client?: string): Promise<Decision<Name>> {
     checkDecision(decision)
-    if (!(decision.delay > 0)) return decision
+    if (!(decision.delayMs > 0)) return decision
     try {
       return (await this.#waitingRoom.hold(decision, signal, client)) as Decision<Name>
     } catch (error) {
       const { requests } = this.#engine
-      requests.admitted--
+      requests.allowed--
       if (signal?.aborted !== true) requests.reasons.queue++
       throw error
     }
@@ -290,7 +303,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /**
    * Requests that wait, from the call on that makes them wait: right after 30 calls of `acquire` for a limit of 10 it is 20. If the store has to
-   * decide (coordination `'leases'` and `'central'`), all 30 wait until it has answered.
+   * decide (coordination `'leased'` and `'central'`), all 30 wait until it has answered.
    */
   get waiting(): number {
     return this.#waitingRoom.waiting
@@ -328,7 +341,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /**
    * Counts more units for an allowed request, e.g. when its response shows what it really cost. They count whether or not
    * they still fit, in the running interval, and the other nodes hear at once of a charge that passes the limit; `refund` takes
-   * units back. A refused request took nothing, so nothing is charged for it, at no policy: `block` its key if it is to pay.
+   * units back. A rejected request took nothing, so nothing is charged for it, at no policy: `block` its key if it is to pay.
    *
    * @param units a finite number > 0; anything else counts as nothing, with one `warning`. Nothing counts once the
    * throttler is closed.

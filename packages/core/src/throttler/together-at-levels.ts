@@ -40,9 +40,9 @@ export function togetherAtLevels(
   let [part, fit, roundTrip] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0]
   for (const { limiter, key, cost } of levels) {
     const { meter, policy } = limiter
-    const slot = policy.dryRun || policy.next || !(cost > 0) ? -1 : limiter.locate(key)
+    const slot = policy.dryRun || policy.candidate || !(cost > 0) ? -1 : limiter.locate(key)
     if (slot < 0) return undefined
-    const asks = meter.grouping?.asks(slot, cost, now) ?? (countsAtOnce(limiter) && meter.admits(slot, cost, now, false))
+    const asks = meter.grouping?.asks(slot, cost, now) ?? (countsAtOnce(limiter) && meter.allows(slot, cost, now, false))
     if (!asks) return undefined
     const { nodes = 1, roundTrip: own = 0 } = policy.coordination === 'local' ? {} : (meter.syncing ?? {})
     const left = meter.remaining(slot, now) / cost
@@ -58,7 +58,7 @@ export function togetherAtLevels(
     return Array.from({ length }, (_, at) => {
       const own = parts.map((part) => {
         const cost = part.cost / length
-        return new PolicyDecision(part.outcome, part.key, part.remaining + (length - 1 - at) * cost, part.resetAfter, cost)
+        return new PolicyDecision(part.outcome, part.key, part.remaining + (length - 1 - at) * cost, part.resetAfterMs, cost)
       })
       return combined(own)
     })
@@ -80,7 +80,7 @@ export function togetherAtLevels(
  */
 export function pacerOf<L extends Level>(levels: readonly L[], now: number): L | undefined {
   const pacer = levels.find(({ limiter, key }) => {
-    const slot = limiter.policy.dryRun || limiter.policy.next ? -1 : limiter.locate(key)
+    const slot = limiter.policy.dryRun || limiter.policy.candidate ? -1 : limiter.locate(key)
     return slot >= 0 && limiter.meter.grouping?.ahead(slot, now) !== undefined
   })
   const fits = (level: L) => level === pacer || (level.limiter.policy.algorithm.delay === undefined && hasRoom(level, now))
@@ -89,9 +89,9 @@ export function pacerOf<L extends Level>(levels: readonly L[], now: number): L |
 
 function hasRoom({ limiter, key, cost }: Level, now: number): boolean {
   const { meter, policy } = limiter
-  if (policy.dryRun || policy.next) return true
+  if (policy.dryRun || policy.candidate) return true
   const slot = limiter.locate(key)
-  return slot >= 0 && (meter.reserving?.needsStore(slot, cost, now) === true || meter.admits(slot, cost, now, false))
+  return slot >= 0 && (meter.reserving?.needsStore(slot, cost, now) === true || meter.allows(slot, cost, now, false))
 }
 
 /**
@@ -112,7 +112,7 @@ export function paced(
   for (const level of levels) {
     const { limiter, key, cost } = level
     const { meter, policy } = limiter
-    if (level === pacer || policy.dryRun || policy.next || meter.reserving !== undefined) continue
+    if (level === pacer || policy.dryRun || policy.candidate || meter.reserving !== undefined) continue
     room = Math.min(room, meter.remaining(limiter.locate(key), now) / cost)
   }
   const { ahead } = one

@@ -61,12 +61,12 @@ export function together(
     let behind = costs.reduce((sum, one) => sum + one, 0)
     // The first one can go in time then; those behind it, which came later, can as a rule.
     const mostAhead = passingOf(policy.algorithm, limit) + Math.max(0, within - roundTrip) / each + behind - cost
-    const taking = grouping.take(slot, costs, { deadline: policy.deadline, most: mostAhead }, now)
+    const taking = grouping.take(slot, costs, { storeTimeout: policy.storeTimeout, most: mostAhead }, now)
     const { passed } = limiter.cell
     const outcome: Outcome = passed.limit === limit ? passed : { ...passed, limit }
     const taken = await taking
     if (taken === undefined) return []
-    const after = Math.ceil(taken.resetAfter)
+    const after = Math.ceil(taken.resetAfterMs)
     const then = clock.monotonic()
     // As if they had been asked for one after another: of a pace that says when each of them goes.
     behind = costs.slice(0, taken.count).reduce((sum, one) => sum + one, 0)
@@ -77,7 +77,7 @@ export function together(
       // Until it goes its units are in the bucket: as if they were taken then, they can be given back for so long.
       const goes = delay > 0 ? { ...outcome, ordinal: Math.floor(then + delay) as Ordinal } : outcome
       const decision = new PolicyDecision(goes, key, Math.max(0, Math.min(most, leftThen)), after, one)
-      return isAhead ? Object.defineProperty(decision, 'delay', { value: delay }) : decision
+      return isAhead ? Object.defineProperty(decision, 'delayMs', { value: delay }) : decision
     })
   }
   // Of what comes free at once a node may not know how many others wait for it: each asks for less than its part, again and again.

@@ -25,9 +25,9 @@ export interface Usage<Name extends string = string> {
   /** Units left, at least 0. */
   readonly remaining: number
   /** Milliseconds until all units are back. */
-  readonly resetAfter: number
+  readonly resetAfterMs: number
   /** Milliseconds for which the key is blocked, 0 when it is not; and whether that was done by hand. */
-  readonly blockedFor: number
+  readonly blockedForMs: number
   readonly manual: boolean
   /** `'store'`: the sum over all nodes. `'node'`: what this node knows, since the store did not answer in time or there is none. */
   readonly source: 'store' | 'node'
@@ -68,7 +68,7 @@ async function usageOf(limiter: Limiter, key: string, timeout: number, parts: Us
   const meter = parts.meters().find((one) => one === limiter.meter)
   const told = meter && (await coordinator?.ask(meter, idOfKey(key), timeout))
   const now = parts.now()
-  const { limit, resetAfter } = peekOne(limiter, key, 0, undefined, now)
+  const { limit, resetAfterMs } = peekOne(limiter, key, 0, undefined, now)
   const slot = limiter.table.find(key)
   const used = meter && told ? Math.max(0, meter.usedIn(told.cells, now)) : slot < 0 ? 0 : limiter.meter.usedOf(slot, now)
   const block = slot < 0 ? undefined : limiter.blocks.of(slot, now)
@@ -79,8 +79,8 @@ async function usageOf(limiter: Limiter, key: string, timeout: number, parts: Us
     limit,
     used,
     remaining: Math.max(0, limit - used),
-    resetAfter,
-    blockedFor,
+    resetAfterMs,
+    blockedForMs: blockedFor,
     manual: blockedFor > 0 && (told?.manual ?? block?.manual) === true,
     source: told === undefined ? 'node' : 'store',
   }

@@ -25,7 +25,7 @@ interface WaitingHost extends AcquireHost {
 }
 
 /**
- * Requests of a throttler that wait for their turn, or are held instead of being refused. The code for that is loaded with the first of them.
+ * Requests of a throttler that wait for their turn, or are held instead of being rejected. The code for that is loaded with the first of them.
  * If it can't be loaded, limits and paces hold all the same, but nobody waits for a turn.
  */
 export class WaitingRoom {
@@ -73,53 +73,54 @@ export class WaitingRoom {
   }
 
   /** As the throttler's `acquire`. */
-  acquire(key: string, options: AcquireOptions | undefined): Promise<Decision> {
+  acquire(key: string, options: AcquireOptions | undefined, returns = false): Promise<Decision> {
     const queues = this.#queues.value
     // No async function: what waits is to be small.
-    if (typeof key !== 'string' || queues === undefined || !this.#coming.none) return this.#acquireLater(key, options)
-    return queues.acquire(countedKey(key), options)
+    if (typeof key !== 'string' || queues === undefined || !this.#coming.none) return this.#acquireLater(key, options, returns)
+    return queues.acquire(countedKey(key), options, returns)
   }
 
-  #acquireLater(key: string, options: AcquireOptions | undefined): Promise<Decision> {
+  #acquireLater(key: string, options: AcquireOptions | undefined, returns: boolean): Promise<Decision> {
     return new Promise((resolve, reject) => {
       const counted = countedKey(key)
       const arrive = this.#coming.add({ key: counted, options })
       const enter = (queues: Queues<Decision> | undefined): void => {
         arrive()
-        if (queues === undefined) resolve(this.#acquireAlone(counted, options))
-        else queues.enter(counted, options, resolve, reject)
+        if (queues === undefined) resolve(this.#acquireAlone(counted, options, returns))
+        else queues.enter(counted, options, returns, resolve, reject)
       }
       this.#queues.load().then(enter).catch(reject)
     })
   }
 
   /** Without queues a request goes at once if it may. Otherwise it waits for the code that would make it wait. */
-  async #acquireAlone(key: string, options: AcquireOptions = {}): Promise<Decision> {
+  async #acquireAlone(key: string, options: AcquireOptions = {}, returns: boolean): Promise<Decision> {
     const { clock, path, requests } = this.#host
-    const { cost, limit, signal, refusal } = options
+    const { cost, limit, signal } = options
     const { maxWait } = this.#settings
-    const timeout = options.timeout === undefined ? maxWait : parseDuration(options.timeout, 'timeout', 0, maxWait)
+    const timeout = options.timeout === undefined ? (returns ? 0 : maxWait) : parseDuration(options.timeout, 'timeout', 0, maxWait)
     if (this.#closing) throw this.#failure('closed', key)
     const decision = await path.take(key, { ...(cost !== undefined && { cost }), limit })
     if (decision.allowed) {
-      requests.admitted++
-      return decision.delay > 0 ? await this.hold(decision, signal) : decision
+      requests.allowed++
+      return decision.delayMs > 0 ? await this.hold(decision, signal) : decision
     }
     const begun = clock.monotonic()
     const why = (await this.#wait(timeout, signal, true)) ?? 'timeout'
     const queues = this.#queues.value
-    if (queues !== undefined) return await queues.acquire(key, { ...options, timeout: Math.max(0, timeout - (clock.monotonic() - begun)) })
+    if (queues !== undefined)
+      return await queues.acquire(key, { ...options, timeout: Math.max(0, timeout - (clock.monotonic() - begun)) }, returns)
     requests.reasons.queue++
-    if (refusal === 'return' && why !== 'aborted' && why !== 'closed') return decision
-    throw this.#failure(why, key, signal, decision.retryAfter)
+    if (returns && why !== 'aborted' && why !== 'closed') return decision
+    throw this.#failure(why, key, signal, decision.retryAfterMs)
   }
 
-  /** Waits for the `delay` of an allowed decision. */
+  /** Waits for the `delayMs` of an allowed decision. */
   async hold(decision: Decision, signal: Leaving | undefined, client?: string): Promise<Decision> {
     const queues = this.#queues.value ?? (await this.#queues.load())
     if (queues !== undefined) return await queues.hold(decision, signal, client)
-    const why = this.#closing ? 'closed' : await this.#wait(decision.delay, signal, false, client)
-    if (why === undefined) return { ...(summary(decision) as Decision), delay: 0, parts: decision.parts }
+    const why = this.#closing ? 'closed' : await this.#wait(decision.delayMs, signal, false, client)
+    if (why === undefined) return { ...(summary(decision) as Decision), delayMs: 0, parts: decision.parts }
     this.#host.giveBack(decision)
     throw this.#failure(why, decision.key, signal)
   }
@@ -185,18 +186,18 @@ export class WaitingRoom {
     })
   }
 
-  #failure(why: AcquireFailure, key: string, signal?: Leaving, retryAfter?: number): AcquireError {
+  #failure(why: AcquireFailure, key: string, signal?: Leaving, retryAfterMs?: number): AcquireError {
     const what = `Key ${show(key)} can't wait for its turn (${why}): the code for that could not be loaded yet.`
-    return new AcquireError(why, what, retryAfter, signal?.aborted === true ? { cause: signal.reason } : undefined)
+    return new AcquireError(why, what, retryAfterMs, signal?.aborted === true ? { cause: signal.reason } : undefined)
   }
 
   /** Ends with requests that wait, within so many milliseconds. */
-  async close(deadline: number): Promise<void> {
+  async close(timeout: number): Promise<void> {
     this.#closing = true
     for (const end of [...this.#waiting]) end('closed')
     const queues = this.#queues.value ?? (await this.#queues.attempt)
     this.#queues.stop()
     this.#delays.stop()
-    await queues?.close(deadline)
+    await queues?.close(timeout)
   }
 }

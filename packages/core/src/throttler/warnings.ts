@@ -11,7 +11,7 @@ export function warnLocal(): void {
   if (saidLocal) return
   saidLocal = true
   warnProcess(
-    'WEIR_LOCAL_ONLY',
+    'WEIR_WARN_LOCAL_ONLY',
     'This throttler has no store, so it limits this process alone. Give it a store such as redisStore(...), or its policies coordination: "local" to say that this is meant.',
   )
 }
@@ -35,13 +35,13 @@ export function warnOfFakeTimers(kind: string): void {
 function warnOfFakeTime(message: string): void {
   if (saidFake) return
   saidFake = true
-  warnProcess('WEIR_FAKE_TIME', message)
+  warnProcess('WEIR_WARN_FAKE_TIME', message)
 }
 
 /** Says that a listener has failed: the event `warning` could be what it listens to. */
 export function warnOfListener(event: EventName, failure: NoAnswer): void {
   warnProcess(
-    'WEIR_LISTENER',
+    'WEIR_WARN_LISTENER_FAILED',
     `A listener of "${event}" ${failure.problem}. It is told of further events all the same. ${stackOf(failure.error)}`,
   )
 }

@@ -55,7 +55,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 )
 
 describe('levels of different algorithms on one request', () => {
-  test('each decides and counts as it would alone, and what one refuses leaves no trace at the others', { timeout: 60_000 }, async () => {
+  test('each decides and counts as it would alone, and what one rejects leaves no trace at the others', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(fc.nat(ALGORITHMS.length - 1), { minLength: 2, maxLength: 4 }),
@@ -103,10 +103,10 @@ describe('levels of different algorithms on one request', () => {
                 const left = own?.remaining ?? 0
                 expect(part.reason).toBe(own?.reason)
                 if (left !== Number.POSITIVE_INFINITY) expect(Math.abs(part.remaining - left)).toBeLessThan(1e-6)
-                expect(part.delay).toBeCloseTo(whole.allowed ? (own?.delay ?? 0) : part.delay, 6)
+                expect(part.delayMs).toBeCloseTo(whole.allowed ? (own?.delayMs ?? 0) : part.delayMs, 6)
               }
-              const delays = whole.parts.map(({ delay }) => delay)
-              expect(whole.delay).toBe(whole.allowed ? Math.max(...delays) : 0)
+              const delays = whole.parts.map(({ delayMs: delay }) => delay)
+              expect(whole.delayMs).toBe(whole.allowed ? Math.max(...delays) : 0)
             } else if (last !== undefined) {
               const units = step.part * last.whole.parts[0]!.cost
               if (!(units > 0)) continue

@@ -40,9 +40,9 @@ describe('options', () => {
   })
 
   test.each([tokenBucket({ warmUp: 100 }), slidingLog(), fixedWindow({ start: 'first-request' })])(
-    'a pair that there is not is refused, with what to take instead: $name',
+    'a pair that there is not is rejected, with what to take instead: $name',
     (algorithm) => {
-      const make = (coordination: 'background' | 'spans' | undefined) =>
+      const make = (coordination: 'background' | 'periodic' | undefined) =>
         thrownBy(() =>
           createThrottler({
             policies: [{ limit: 1, interval: '1s', algorithm, ...(coordination && { coordination }) }],
@@ -50,7 +50,7 @@ describe('options', () => {
           }),
         ).message
       expect(make('background')).toMatch(/"background"; it must be "local".* with /)
-      expect(make('spans')).toContain(`with ${algorithm.name}`)
+      expect(make('periodic')).toContain(`with ${algorithm.name}`)
       expect(make(undefined)).toContain(`${algorithm.name} can't be "background"; give "local"`)
     },
   )
@@ -61,7 +61,7 @@ describe('options', () => {
   })
 })
 
-test('a limit of 0 refuses all, one of Infinity admits all, whatever was counted before', () => {
+test('a limit of 0 rejects all, one of Infinity allows all, whatever was counted before', () => {
   for (const algorithm of [
     tokenBucket(),
     tokenBucket({ burst: 2 }),
@@ -76,7 +76,7 @@ test('a limit of 0 refuses all, one of Infinity admits all, whatever was counted
         const decision = throttler.check('key', { limit })
         if (limit !== 10) expect([algorithm.name, limit, decision.allowed]).toEqual([algorithm.name, limit, limit !== 0])
         expect(decision.remaining).toBeGreaterThanOrEqual(0)
-        if (limit === 0) expect(decision.retryAfter).toBe(Number.POSITIVE_INFINITY)
+        if (limit === 0) expect(decision.retryAfterMs).toBe(Number.POSITIVE_INFINITY)
       }
     }
   }
@@ -88,13 +88,13 @@ test('another burst holds at once, and the units stay', () => {
   throttler.update([{ ...rule, algorithm: tokenBucket({ burst: 8 }) }])
   expect(throttler.check('key').remaining).toBe(3)
   throttler.update([{ ...rule, algorithm: tokenBucket({ burst: 2 }) }])
-  expect(throttler.check('key')).toMatchObject({ allowed: false, retryAfter: 400 })
+  expect(throttler.check('key')).toMatchObject({ allowed: false, retryAfterMs: 400 })
 })
 
 test('a debt is paid before anything passes', () => {
   const { throttler, clock } = one(tokenBucket({ burst: 2 }))
   throttler.charge(throttler.check('key'), 11)
-  expect(throttler.check('key')).toMatchObject({ allowed: false, remaining: 0, retryAfter: 1100 })
+  expect(throttler.check('key')).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 1100 })
   clock.advance(1100)
   expect(throttler.check('key').allowed).toBe(true)
 })
@@ -103,19 +103,19 @@ test('a snapshot shows what a bucket holds', () => {
   const { throttler } = one(tokenBucket({ burst: 4 }), 100)
   throttler.check('key', 3)
   expect(snapshot(throttler).top).toEqual([{ policy: 'default', key: 'key', used: 3, own: 3, limit: 4 }])
-  expect(snapshot(throttler).policies[0]).toMatchObject({ algorithm: 'token-bucket', limit: 100, keys: 1, admitted: 3 })
+  expect(snapshot(throttler).policies[0]).toMatchObject({ algorithm: 'token-bucket', limit: 100, keys: 1, allowed: 3 })
 })
 
 test('a log keeps no more times than the limit, or 64, however small the costs are', () => {
   const { throttler, clock } = one(slidingLog(), 100, { interval: 100_000 })
-  let admitted = 0
+  let allowed = 0
   for (let i = 0; i < 5000; i++) {
-    if (throttler.check('key', 0.05).allowed) admitted += 0.05
+    if (throttler.check('key', 0.05).allowed) allowed += 0.05
     clock.advance(1)
   }
   // Those that share a time count for longer, never for less.
-  expect(admitted).toBeGreaterThan(99)
-  expect(admitted).toBeLessThanOrEqual(100.0001)
+  expect(allowed).toBeGreaterThan(99)
+  expect(allowed).toBeLessThanOrEqual(100.0001)
   clock.advance(100_000)
   expect(throttler.peek('key').remaining).toBe(100)
 })
@@ -129,7 +129,7 @@ test('after an update by which requests keep a pace an adapter holds them, but i
   expect(held).toBeInstanceOf(Promise)
   await vi.waitFor(() => expect(throttler.waiting).toBe(1))
   clock.advance(100)
-  expect(await held).toMatchObject({ allowed: true, delay: 0 })
+  expect(await held).toMatchObject({ allowed: true, delayMs: 0 })
   throttler.update([{ ...rule, algorithm: leakyBucket({ burst: 2 }), dryRun: true }])
-  expect(createGuard(throttler, fakeReader).check({})).toMatchObject({ allowed: true, delay: 0 })
+  expect(createGuard(throttler, fakeReader).check({})).toMatchObject({ allowed: true, delayMs: 0 })
 })

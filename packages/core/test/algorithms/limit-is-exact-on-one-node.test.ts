@@ -9,21 +9,21 @@ const modes = [
   { coordination: 'local', alone: true },
   { coordination: 'local', alone: false },
   { coordination: 'background', alone: false },
-  { coordination: 'spans', alone: false },
+  { coordination: 'periodic', alone: false },
 ] as const
 
 describe.each(modes)('$coordination, alone: $alone', ({ coordination, alone }) => {
-  test('the limit and no more is admitted in each interval', async () => {
+  test('the limit and no more is allowed in each interval', async () => {
     const { world, node, close } = scene()
     const throttler = node({ limit: 7, interval: 1_000, coordination }, { alone })
     for (let interval = 0; interval < 4; interval++) {
       await world.runTo(interval * 1_000 + 100)
-      let admitted = 0
+      let allowed = 0
       for (let i = 0; i < 20; i++) {
         await world.run(40)
-        admitted += offer(throttler, 'a', 1)
+        allowed += offer(throttler, 'a', 1)
       }
-      expect(admitted).toBe(7)
+      expect(allowed).toBe(7)
     }
     await close()
   })
@@ -74,10 +74,27 @@ test('a decision tells limit, remaining and the time until units come back', asy
   const throttler = node({ name: 'user', limit: 2, interval: 1_000 }, { alone: true })
   await world.runTo(400)
   const first = throttler.check('a')
-  expect(first).toMatchObject({ allowed: true, reason: 'ok', key: 'a', limit: 2, remaining: 1, resetAfter: 600, retryAfter: 0, cost: 1 })
+  expect(first).toMatchObject({
+    allowed: true,
+    reason: 'ok',
+    key: 'a',
+    limit: 2,
+    remaining: 1,
+    resetAfterMs: 600,
+    retryAfterMs: 0,
+    cost: 1,
+  })
   expect(first.policy).toBe(throttler.policies[0])
   throttler.check('a')
   await world.run(0.5)
-  const refused = throttler.check('a')
-  expect(refused).toMatchObject({ allowed: false, reason: 'limit', remaining: 0, resetAfter: 600, retryAfter: 600, cost: 0, dryRun: false })
+  const rejected = throttler.check('a')
+  expect(rejected).toMatchObject({
+    allowed: false,
+    reason: 'limit',
+    remaining: 0,
+    resetAfterMs: 600,
+    retryAfterMs: 600,
+    cost: 0,
+    dryRun: false,
+  })
 })

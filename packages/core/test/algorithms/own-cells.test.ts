@@ -45,14 +45,14 @@ describe('own cells of a bucket', () => {
     expect(sent.at(-2)?.ordinal).toBeGreaterThanOrEqual(90)
   })
 
-  test('what is refused is told beside what is admitted, and is no unit', () => {
+  test('what is rejected is told beside what is allowed, and is no unit', () => {
     const cells = cellsOf([10, 2])
-    cells.refuse(11 as Ordinal, 5, 0, spans)
-    cells.refuse(30 as Ordinal, 1, 0, spans)
+    cells.reject(11 as Ordinal, 5, 0, spans)
+    cells.reject(30 as Ordinal, 1, 0, spans)
     const sent = cells.toSend(false)
     expect(sent).toEqual([
-      { ...cell(10, 2), refused: 5 },
-      { ...cell(30, 0), refused: 1 },
+      { ...cell(10, 2), rejected: 5 },
+      { ...cell(30, 0), rejected: 1 },
     ])
     expect([cells.unsent(), cells.own(), cells.levelUnsent(11, 1, 0, 1, false)]).toEqual([2, 2, 2])
     cells.acknowledge(sent)

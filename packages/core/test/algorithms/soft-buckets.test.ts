@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { SoftDrop } from '../../src/algorithms/bucket/soft-drop.ts'
+import { EarlyDrop } from '../../src/algorithms/bucket/early-drop.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import { type Scene, scene, seeded, thrownBy } from '../support/nodes.ts'
 
 const shape = { most: 100, drain: 0.1, interval: 1_000 }
 
 /** So many units a millisecond are asked for. */
-function askedFor(rate: number): SoftDrop {
-  const soft = new SoftDrop()
+function askedFor(rate: number): EarlyDrop {
+  const soft = new EarlyDrop()
   soft.arm(0, shape.interval)
   for (let at = 0; at <= 500; at += 50) soft.answered(at * rate, at, shape, at)
   return soft
@@ -17,7 +17,7 @@ describe('letting requests in by chance', () => {
   test('begins with a full bucket, while more is asked for than runs out', () => {
     expect(askedFor(0.2).active(90, shape, 600)).toBe(true)
     expect(askedFor(0.09).active(90, shape, 600)).toBe(false)
-    expect(new SoftDrop().active(90, shape, 600)).toBe(false)
+    expect(new EarlyDrop().active(90, shape, 600)).toBe(false)
   })
 
   test('ends when the bucket is half empty, and two intervals after the last sign of more', () => {
@@ -36,9 +36,9 @@ describe('letting requests in by chance', () => {
   ])('a level of %i lets in %f of twice the pace, whatever chance says', (level, part) => {
     const soft = askedFor(0.2)
     const random = seeded(level)
-    let admitted = 0
-    for (let i = 0; i < 1_000; i++) if (soft.admits(level, shape, random())) admitted++
-    expect(admitted / 1_000).toBeCloseTo(part, 2)
+    let allowed = 0
+    for (let i = 0; i < 1_000; i++) if (soft.allows(level, shape, random())) allowed++
+    expect(allowed / 1_000).toBeCloseTo(part, 2)
   })
 
   test('a store that lost its data is no drop of demand', () => {
@@ -50,53 +50,53 @@ describe('letting requests in by chance', () => {
 })
 
 describe('a cluster with soft buckets', () => {
-  /** Each of two nodes is asked so often, evenly; returns what was admitted in each second. */
+  /** Each of two nodes is asked so often, evenly; returns what was allowed in each second. */
   async function flood({ world, node }: Scene, seconds: number, perSecond: number): Promise<number[]> {
-    const policy = { limit: 100, interval: 1_000, algorithm: tokenBucket({ soft: true }) }
+    const policy = { limit: 100, interval: 1_000, algorithm: tokenBucket({ earlyDrop: true }) }
     const nodes = [node(policy), node(policy)]
     for (const one of nodes) one.start()
     await world.run(1_100)
-    const admitted: number[] = []
+    const allowed: number[] = []
     for (let second = 0; second < seconds; second++) {
       let count = 0
       for (let i = 0; i < perSecond; i++) {
         for (const one of nodes) if (one.check('a').allowed) count++
         await world.run(1_000 / perSecond)
       }
-      admitted.push(count)
+      allowed.push(count)
     }
-    return admitted
+    return allowed
   }
 
-  test('admits evenly what runs out, and is not closed, though the store is far away', async () => {
+  test('allows evenly what runs out, and is not closed, though the store is far away', async () => {
     const here = scene()
     here.store.roundTrip = 100
-    const admitted = await flood(here, 12, 250)
-    for (const count of admitted.slice(6)) {
+    const allowed = await flood(here, 12, 250)
+    for (const count of allowed.slice(6)) {
       expect(count).toBeGreaterThan(85)
       expect(count).toBeLessThan(115)
     }
     await here.close()
   })
 
-  test('refuses nobody below the limit', async () => {
+  test('rejects nobody below the limit', async () => {
     const here = scene()
     expect(await flood(here, 3, 45)).toEqual([90, 90, 90])
     await here.close()
   })
 
-  test('tells a refused client when to come again', async () => {
+  test('tells a rejected client when to come again', async () => {
     const here = scene()
-    const policy = { limit: 100, interval: 1_000, algorithm: tokenBucket({ soft: true }) }
+    const policy = { limit: 100, interval: 1_000, algorithm: tokenBucket({ earlyDrop: true }) }
     const one = here.node(policy)
     one.start()
     await here.world.run(1_100)
     let least = Number.POSITIVE_INFINITY
     for (let i = 0; i < 3_000; i++) {
-      const { allowed, retryAfter, reason } = one.check('a')
+      const { allowed, retryAfterMs, reason } = one.check('a')
       if (!allowed) {
         expect(reason).toBe('limit')
-        least = Math.min(least, retryAfter)
+        least = Math.min(least, retryAfterMs)
       }
       await here.world.run(2)
     }
@@ -106,7 +106,7 @@ describe('a cluster with soft buckets', () => {
 })
 
 test('soft is true or false, and nothing for a bucket that warms up', () => {
-  expect(thrownBy(() => tokenBucket({ soft: 1 as never })).message).toContain('"soft" is 1')
-  expect(thrownBy(() => tokenBucket({ soft: true, warmUp: '1s' })).message).toContain('"soft"')
-  expect(tokenBucket({ soft: false, warmUp: '1s' }).background).toBe(undefined)
+  expect(thrownBy(() => tokenBucket({ earlyDrop: 1 as never })).message).toContain('"earlyDrop" is 1')
+  expect(thrownBy(() => tokenBucket({ earlyDrop: true, warmUp: '1s' })).message).toContain('"earlyDrop"')
+  expect(tokenBucket({ earlyDrop: false, warmUp: '1s' }).background).toBe(undefined)
 })

@@ -7,12 +7,12 @@ import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
-import { growing } from '../../src/decide/growing.ts'
+import { escalating } from '../../src/decide/escalating.ts'
 import { snapshot } from '../../src/inspect/snapshot.ts'
-import { admitted, ask, CENTRAL, started } from '../support/central.ts'
+import { allowed, ask, CENTRAL, started } from '../support/central.ts'
 import { scene } from '../support/nodes.ts'
 
-/** What everything else means where the store decides, by each algorithm. All of them admit ten at once here. */
+/** What everything else means where the store decides, by each algorithm. All of them allow ten at once here. */
 const ALGORITHMS: readonly Algorithm[] = [
   fixedWindow(),
   fixedWindow({ start: 'first-request' }),
@@ -27,27 +27,27 @@ for (const algorithm of ALGORITHMS) {
   const policy = { ...CENTRAL, algorithm }
 
   describe(algorithm.name, () => {
-    test('a cooldown begins with the first request that the store refuses, at all nodes', async () => {
+    test('a cooldown begins with the first request that the store rejects, at all nodes', async () => {
       const it = scene()
       const [a, b] = [it.node({ ...policy, cooldown: 30_000 }), it.node({ ...policy, cooldown: 30_000 })]
       await started(it, a, b)
-      expect(admitted(await ask(it, a, 'k', 10))).toBe(10)
+      expect(allowed(await ask(it, a, 'k', 10))).toBe(10)
       expect(a.peek('k', 0).allowed).toBe(true)
-      const [refused] = (await ask(it, a, 'k', 1)) as [Decision]
-      expect(refused).toMatchObject({ allowed: false, reason: 'cooldown' })
-      expect(refused.retryAfter).toBeGreaterThanOrEqual(30_000)
+      const [rejected] = (await ask(it, a, 'k', 1)) as [Decision]
+      expect(rejected).toMatchObject({ allowed: false, reason: 'cooldown' })
+      expect(rejected.retryAfterMs).toBeGreaterThanOrEqual(30_000)
       await it.world.run(20)
       const asked = it.store.decided.length
       expect((await ask(it, b, 'k', 1))[0]).toMatchObject({ allowed: false, reason: 'cooldown' })
       expect(it.store.decided.length).toBe(asked)
       await it.world.run(30_000)
-      expect(admitted(await ask(it, b, 'k', 1))).toBe(1)
+      expect(allowed(await ask(it, b, 'k', 1))).toBe(1)
       await it.close()
     })
 
     test('a cooldown that grows does so by the blocks of all nodes', async () => {
       const it = scene()
-      const cooldown = growing({ base: '20s', factor: 2, max: '5m' })
+      const cooldown = escalating({ base: '20s', factor: 2, max: '5m' })
       const [a, b] = [it.node({ ...policy, cooldown }), it.node({ ...policy, cooldown })]
       await started(it, a, b)
       await ask(it, a, 'k', 11)
@@ -55,7 +55,7 @@ for (const algorithm of ALGORITHMS) {
       const last = (await ask(it, b, 'k', 11)).at(-1) as Decision
       expect(last.reason).toBe('cooldown')
       await it.world.run(50)
-      expect(b.peek('k', 0).retryAfter).toBeGreaterThan(35_000)
+      expect(b.peek('k', 0).retryAfterMs).toBeGreaterThan(35_000)
       await it.close()
     })
 
@@ -70,7 +70,7 @@ for (const algorithm of ALGORITHMS) {
       expect(it.store.decided.length).toBe(asked)
       b.unblock('k')
       await it.world.run(20)
-      expect(admitted(await ask(it, a, 'k', 1))).toBe(1)
+      expect(allowed(await ask(it, a, 'k', 1))).toBe(1)
       await it.close()
     })
 
@@ -81,13 +81,13 @@ for (const algorithm of ALGORITHMS) {
       await ask(it, node, 'k', 10)
       node.block('blocked', '1h')
       node.update([{ ...policy, limit: 12 }])
-      const more = admitted(await ask(it, node, 'k', 5))
+      const more = allowed(await ask(it, node, 'k', 5))
       // A bucket's burst of the leaky bucket is not its limit.
       expect(more).toBe(algorithm.name === 'leakyBucket()' ? 0 : 2)
       expect((await ask(it, node, 'blocked', 1))[0]).toMatchObject({ reason: 'blocked' })
       node.update([{ ...policy, interval: 20_000 }])
       await it.world.run(1_100)
-      expect(admitted(await ask(it, node, 'k', 11))).toBe(10)
+      expect(allowed(await ask(it, node, 'k', 11))).toBe(10)
       await it.close()
     })
 
@@ -107,8 +107,8 @@ for (const algorithm of ALGORITHMS) {
         coordination: 'central',
         algorithm: algorithm.id,
         limit: 10,
-        admitted: 1,
-        refused: 0,
+        allowed: 1,
+        rejected: 0,
       })
       expect(snapshot(b).top[0]?.used).toBeCloseTo(7, 0)
       await it.world.run(25_000)
@@ -120,29 +120,29 @@ for (const algorithm of ALGORITHMS) {
       ['open', 30],
       ['closed', 0],
       ['share', 4],
-    ] as const)('without the store, degraded: %s admits %i of 30; the store is told of them', async (degraded, count) => {
+    ] as const)('without the store, failMode: %s allows %i of 30; the store is told of them', async (failMode, count) => {
       const it = scene()
-      const [a, b] = [it.node({ ...policy, degraded }), it.node({ ...policy, degraded })]
+      const [a, b] = [it.node({ ...policy, failMode }), it.node({ ...policy, failMode })]
       await started(it, a, b)
       await ask(it, a, 'k', 2)
       it.store.failure = new Error('away')
-      it.store.health = 'refusing'
+      it.store.health = 'rejecting'
       await it.world.run(1_500)
-      expect(a.state).toBe('degraded')
+      expect(a.state).toBe('storeDown')
       const asked = it.store.decided.length
       const decisions = await ask(it, a, 'k', 30)
       // What ran out of a bucket meanwhile comes on top.
-      expect(admitted(decisions) - count).toBeGreaterThanOrEqual(0)
-      expect(admitted(decisions) - count).toBeLessThanOrEqual(1)
+      expect(allowed(decisions) - count).toBeGreaterThanOrEqual(0)
+      expect(allowed(decisions) - count).toBeLessThanOrEqual(1)
       expect(it.store.decided.length).toBe(asked)
-      if (degraded !== 'open') expect(decisions.at(-1)).toMatchObject({ allowed: false, reason: 'degraded' })
-      expect(decisions.at(-1)?.allowed === false && (decisions.at(-1)?.retryAfter ?? 0) < 1).toBe(false)
+      if (failMode !== 'open') expect(decisions.at(-1)).toMatchObject({ allowed: false, reason: 'storeDown' })
+      expect(decisions.at(-1)?.allowed === false && (decisions.at(-1)?.retryAfterMs ?? 0) < 1).toBe(false)
       it.store.health = 'up'
       await it.world.run(1_000)
       expect(a.state).toBe('synced')
       const [after] = (await ask(it, b, 'k', 1)) as [Decision]
-      if (degraded === 'open') expect(after.allowed).toBe(false)
-      else expect(Math.abs(after.remaining - (10 - 2 - 1 - admitted(decisions)))).toBeLessThanOrEqual(3)
+      if (failMode === 'open') expect(after.allowed).toBe(false)
+      else expect(Math.abs(after.remaining - (10 - 2 - 1 - allowed(decisions)))).toBeLessThanOrEqual(3)
       await it.close()
     })
   })

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { Flights, type Flying } from '../../src/central/flights.ts'
 import { tokenBucket } from '../../src/index.ts'
 import type { Question } from '../../src/store/contract.ts'
-import { admitted, ask, CENTRAL, started } from '../support/central.ts'
+import { allowed, ask, CENTRAL, started } from '../support/central.ts'
 import { scene } from '../support/nodes.ts'
 
 test('a key of which more requests than lanes got no answer is decided about by the store again, which counts each of them once', async () => {
   const it = scene()
   const node = it.node({ ...CENTRAL, limit: 100, interval: 60_000 })
   await started(it, node)
-  it.store.deadline = Number.POSITIVE_INFINITY
+  it.store.storeTimeout = Number.POSITIVE_INFINITY
   it.store.health = 'hanging'
   const lost = Array.from({ length: 40 }, () => node.checkAsync('k'))
   await it.world.run(100)
@@ -17,7 +17,7 @@ test('a key of which more requests than lanes got no answer is decided about by 
   expect((await Promise.all(lost)).every(({ allowed }) => allowed)).toBe(true)
   await it.world.run(3_000)
   const before = it.store.decided.length
-  expect(admitted(await ask(it, node, 'k', 10))).toBe(10)
+  expect(allowed(await ask(it, node, 'k', 10))).toBe(10)
   expect(it.store.decided.slice(before).map(({ request }) => request.questions[0]?.kind)).toEqual(Array(10).fill('take'))
   const usage = node.usage('k')
   await it.world.run(20)
@@ -25,12 +25,12 @@ test('a key of which more requests than lanes got no answer is decided about by 
   await it.close()
 })
 
-test('a refused request that the store counts later than anybody waits for it is given back', async () => {
+test('a rejected request that the store counts later than anybody waits for it is given back', async () => {
   const it = scene()
-  const node = it.node({ ...CENTRAL, limit: 100, interval: 60_000, degraded: 'closed' })
+  const node = it.node({ ...CENTRAL, limit: 100, interval: 60_000, failMode: 'closed' })
   await started(it, node)
   await ask(it, node, 'k', 1)
-  it.store.deadline = Number.POSITIVE_INFINITY
+  it.store.storeTimeout = Number.POSITIVE_INFINITY
   it.store.roundTrip = 2_000
   const late = node.checkAsync('k')
   await it.world.run(1_900)
@@ -49,7 +49,7 @@ test('a request for several keys that finds no lane free at all of them goes onc
   const flights = new Flights<Flying>((item) => sent.push(item))
   const of = (...keys: string[]): Flying => ({
     questions: keys.map((key) => ({ policy: { id: key }, key }) as Question),
-    deadline: 50,
+    storeTimeout: 50,
     gone: false,
     lane: -1,
     owed: false,
@@ -75,13 +75,13 @@ test('requests that find no lane of their key in time are decided without the st
   it.store.roundTrip = 20
   // Of a key that warms up each request is asked for by itself.
   const algorithm = tokenBucket({ warmUp: 60_000 })
-  const node = it.node({ ...CENTRAL, algorithm, limit: 1_000, interval: 60_000, degraded: 'closed' })
+  const node = it.node({ ...CENTRAL, algorithm, limit: 1_000, interval: 60_000, failMode: 'closed' })
   await started(it, node)
   const hot = Promise.all(Array.from({ length: 200 }, () => node.checkAsync('hot')))
   await it.world.run(52)
   const other = node.checkAsync('other')
   await it.world.run(40)
   expect((await other).allowed).toBe(true)
-  expect(admitted(await hot)).toBe(60)
+  expect(allowed(await hot)).toBe(60)
   await it.close()
 })

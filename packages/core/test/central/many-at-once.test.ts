@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
 import { leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
-import { admitted, CENTRAL, started } from '../support/central.ts'
+import { allowed, CENTRAL, started } from '../support/central.ts'
 import { type Node, type Scene, scene, seeded } from '../support/nodes.ts'
 
 const ROUND_TRIP = 20
@@ -30,12 +30,12 @@ test.each([
 ])('%i checks at once of a key that allows %i are decided by the store, exactly and with few calls', async (count, limit) => {
   const it = scene()
   it.store.roundTrip = ROUND_TRIP
-  const node = it.node({ ...CENTRAL, limit, interval: 60_000, degraded: 'closed' })
+  const node = it.node({ ...CENTRAL, limit, interval: 60_000, failMode: 'closed' })
   await started(it, node)
   const decisions = await atOnce(it, () => Array.from({ length: count }, () => node.checkAsync('k')), 49)
-  expect(admitted(decisions)).toBe(Math.min(count, limit))
+  expect(allowed(decisions)).toBe(Math.min(count, limit))
   expect(decisions.filter(({ allowed, reason }) => !allowed && reason !== 'limit')).toEqual([])
-  for (const { allowed, retryAfter } of decisions) if (!allowed) expect(retryAfter).toBeGreaterThan(50_000)
+  for (const { allowed, retryAfterMs } of decisions) if (!allowed) expect(retryAfterMs).toBeGreaterThan(50_000)
   // What is left is told of each as if it had asked alone.
   const left = decisions.filter(({ allowed }) => allowed).map(({ remaining }) => remaining)
   expect(new Set(left)).toEqual(new Set(Array.from({ length: Math.min(count, limit) }, (_, i) => limit - 1 - i)))
@@ -52,14 +52,14 @@ test.each([
   const random = seeded(5)
   const it = scene()
   it.store.roundTrip = ROUND_TRIP
-  const node = it.node({ ...CENTRAL, algorithm, limit: 700, interval: 3_600_000, degraded: 'closed', deadline: 1_000 })
+  const node = it.node({ ...CENTRAL, algorithm, limit: 700, interval: 3_600_000, failMode: 'closed', storeTimeout: 1_000 })
   await started(it, node)
   const costs = Array.from({ length: 1_000 }, () => 1 + Math.floor(3 * random()))
   const decisions = await atOnce(it, () => costs.map((cost) => node.checkAsync('k', { cost })), 900)
   const counted = decisions.reduce((sum, { allowed }, i) => sum + (allowed ? (costs[i] as number) : 0), 0)
   expect(counted).toBeGreaterThanOrEqual(699)
   expect(counted).toBeLessThanOrEqual(700)
-  expect(decisions.filter(({ reason }) => reason === 'degraded')).toEqual([])
+  expect(decisions.filter(({ reason }) => reason === 'storeDown')).toEqual([])
   await it.close()
 })
 
@@ -67,10 +67,10 @@ test('checks at once of a leaky bucket are delayed one after another, at its pac
   const it = scene()
   it.store.roundTrip = ROUND_TRIP
   const algorithm = leakyBucket({ burst: 199, immediate: 19 })
-  const node = it.node({ ...CENTRAL, algorithm, limit: 1_000, interval: 10_000, degraded: 'closed' } as AnyPolicyOptions<never>)
+  const node = it.node({ ...CENTRAL, algorithm, limit: 1_000, interval: 10_000, failMode: 'closed' } as AnyPolicyOptions<never>)
   await started(it, node)
   const decisions = await atOnce(it, () => Array.from({ length: 100 }, () => node.checkAsync('k')), 49)
-  const delays = decisions.map(({ delay }) => delay).sort((a, b) => a - b)
+  const delays = decisions.map(({ delayMs: delay }) => delay).sort((a, b) => a - b)
   expect(delays.filter((delay) => delay === 0).length).toBeGreaterThanOrEqual(20)
   expect(delays.at(-1)).toBeGreaterThan(700)
   const waits = delays.filter((delay) => delay > 0)
@@ -81,7 +81,7 @@ test('checks at once of a leaky bucket are delayed one after another, at its pac
 test('checks at once of many keys that share one are decided by the store', async () => {
   const it = scene()
   it.store.roundTrip = ROUND_TRIP
-  const all = { ...CENTRAL, interval: 60_000, degraded: 'closed' as const }
+  const all = { ...CENTRAL, interval: 60_000, failMode: 'closed' as const }
   const node = it.node([
     { ...all, name: 'each', limit: 2 },
     { ...all, name: 'all', limit: 700 },
@@ -89,7 +89,7 @@ test('checks at once of many keys that share one are decided by the store', asyn
   await started(it, node)
   const decide = (i: number) => node.decideAsync([`client ${i}`, 'all'], [1, 1])
   const decisions = await atOnce(it, () => Array.from({ length: 1_000 }, (_, i) => Promise.resolve(decide(i))), 49)
-  expect(admitted(decisions)).toBe(700)
+  expect(allowed(decisions)).toBe(700)
   await it.world.run(2_000)
   const usage = node.usage('all', { policy: 'all' })
   await it.world.run(2 * ROUND_TRIP)
@@ -103,10 +103,10 @@ test.each(Array.from({ length: 12 }, (_, i) => i + 1))(
     const random = seeded(seed)
     const it = scene({ seed })
     it.store.roundTrip = ROUND_TRIP
-    it.store.deadline = 300
-    const degraded = seed % 2 === 0 ? 'closed' : 'share'
+    it.store.storeTimeout = 300
+    const failMode = seed % 2 === 0 ? 'closed' : 'share'
     const limit = 1_500
-    const node = it.node({ ...CENTRAL, limit, interval: 600_000, degraded, deadline: 200 })
+    const node = it.node({ ...CENTRAL, limit, interval: 600_000, failMode, storeTimeout: 200 })
     await started(it, node)
     let passed = 0
     for (let round = 0; round < 6; round++) {
@@ -116,7 +116,7 @@ test.each(Array.from({ length: 12 }, (_, i) => i + 1))(
       await it.world.run(Math.floor(60 * random()))
       it.store.health = 'up'
       await it.world.run(2_500)
-      passed += admitted(await Promise.all(burst))
+      passed += allowed(await Promise.all(burst))
       if (round % 2 === 1) expect(await usedOf(it, node, 'k')).toBe(passed)
     }
     expect(passed).toBeLessThanOrEqual(limit)

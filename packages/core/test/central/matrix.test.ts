@@ -7,7 +7,7 @@ import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
-import { growing } from '../../src/decide/growing.ts'
+import { escalating } from '../../src/decide/escalating.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { CENTRAL, started } from '../support/central.ts'
 import { type Node, type Scene, scene, thrownBy } from '../support/nodes.ts'
@@ -45,8 +45,8 @@ const FEATURES: Readonly<Record<string, { readonly policy?: Partial<PolicyOption
   },
   'a request after exactly retry-after': {
     async play({ ask, pass }) {
-      const { retryAfter } = await ask(11)
-      await pass(retryAfter)
+      const { retryAfterMs } = await ask(11)
+      await pass(retryAfterMs)
       await ask(2)
     },
   },
@@ -139,8 +139,8 @@ const FEATURES: Readonly<Record<string, { readonly policy?: Partial<PolicyOption
       await ask(2)
     },
   },
-  'growing cooldowns': {
-    policy: { cooldown: growing({ base: '20s', factor: 3, max: '5m' }) },
+  'escalating cooldowns': {
+    policy: { cooldown: escalating({ base: '20s', factor: 3, max: '5m' }) },
     async play({ ask, pass }) {
       await ask(12)
       await pass(45_000)
@@ -195,7 +195,7 @@ const FEATURES: Readonly<Record<string, { readonly policy?: Partial<PolicyOption
 }
 
 /** What came of each request, of those that are not new or old by a rounding. */
-type Note = readonly [allowed: boolean, reason: string, limit: number, cost: number, remaining: number, retryAfter: number]
+type Note = readonly [allowed: boolean, reason: string, limit: number, cost: number, remaining: number, retryAfterMs: number]
 
 async function noted(coordination: 'local' | 'central', algorithm: Algorithm, feature: string): Promise<readonly Note[]> {
   const it = scene()
@@ -213,10 +213,10 @@ async function noted(coordination: 'local' | 'central', algorithm: Algorithm, fe
       let last: Decision | undefined
       for (let i = 0; i < count; i++) {
         const decision = await settled(it, node.checkAsync('k', options))
-        const { allowed, reason, limit, cost, remaining, retryAfter } = decision
+        const { allowed, reason, limit, cost, remaining, retryAfterMs } = decision
         // In a dry run nobody waits for the store: what is left is told by what was known before.
         const left = policy.dryRun === true ? 0 : Math.round(remaining * 100) / 100
-        notes.push([allowed, reason, limit, cost, left, Math.round(retryAfter / 20)])
+        notes.push([allowed, reason, limit, cost, left, Math.round(retryAfterMs / 20)])
         last = decision
       }
       return last as Decision
@@ -259,33 +259,33 @@ describe('an update of the coordination starts from zero, and blocks stay', () =
   ] as const
   const rows = CHANGES.flatMap(([before, after]) => ALGORITHMS.map((algorithm) => [before, after, algorithm.id, algorithm] as const))
   test.each(rows)('from %s to %s: %s', async (before, after, _, algorithm) => {
-    const admitted = async (it: Scene, node: Node): Promise<number> => {
+    const allowed = async (it: Scene, node: Node): Promise<number> => {
       let count = 0
       for (let i = 0; i < 12; i++) if ((await settled(it, node.checkAsync('k'))).allowed) count++
       return count
     }
     const policy = (coordination: typeof after) => ({ ...CENTRAL, algorithm, coordination })
     const fresh = scene()
-    const most = await admitted(fresh, fresh.node(policy('local'), { alone: true }))
+    const most = await allowed(fresh, fresh.node(policy('local'), { alone: true }))
     expect(most).toBeGreaterThan(0)
     await fresh.close()
     const it = scene()
     const node = it.node(policy(before))
     if (before === 'central') await started(it, node)
     else node.start()
-    expect(await admitted(it, node)).toBe(most)
+    expect(await allowed(it, node)).toBe(most)
     node.block('other', '1h')
     node.update([policy(after)])
     if (after === 'central') await vi.waitFor(() => expect(it.store.deciders).toBe(1), { timeout: 4_000, interval: 5 })
     await it.world.run(1_100)
-    expect(await admitted(it, node)).toBe(most)
+    expect(await allowed(it, node)).toBe(most)
     expect((await settled(it, node.checkAsync('other'))).reason).toBe('blocked')
     await it.close()
   })
 })
 
 describe('on one request with a policy of another coordination, all count or none', () => {
-  const OTHERS = ['local', 'background', 'spans', 'leases', 'central'] as const
+  const OTHERS = ['local', 'background', 'periodic', 'leased', 'central'] as const
   const rows = OTHERS.flatMap((coordination) => ALGORITHMS.map((algorithm) => [coordination, algorithm.id, algorithm] as const))
   test.each(rows)('%s, and central %s', async (coordination, _, algorithm) => {
     for (const [others, asked] of [
@@ -297,17 +297,17 @@ describe('on one request with a policy of another coordination, all count or non
       const other = { name: 'other', limit: others, interval: 3_600_000, coordination }
       const node = it.node([other, { ...CENTRAL, algorithm, name: 'asked', interval: 3_600_000 }])
       await started(it, node)
-      let admitted = 0
-      let refused: Decision | undefined
+      let allowed = 0
+      let rejected: Decision | undefined
       for (let i = 0; i < 10; i++) {
         const decision = await settled(it, node.checkAsync('k', asked === 3 && i === 0 ? { limit: 10 } : undefined))
-        if (decision.allowed) admitted++
-        else refused = decision
+        if (decision.allowed) allowed++
+        else rejected = decision
         await it.world.run(5)
-        if (asked === 3 && admitted === 3) node.block('k', '1h', { policy: 'asked' })
+        if (asked === 3 && allowed === 3) node.block('k', '1h', { policy: 'asked' })
       }
-      expect(admitted).toBe(3)
-      expect(refused?.policy?.name).toBe(others === 3 ? 'other' : 'asked')
+      expect(allowed).toBe(3)
+      expect(rejected?.policy?.name).toBe(others === 3 ? 'other' : 'asked')
       const usage = node.usage('k')
       await it.world.run(1_000)
       const used = (await usage).map(({ used: units }) => Math.round(units))
@@ -317,9 +317,9 @@ describe('on one request with a policy of another coordination, all count or non
   })
 })
 
-test('what the store can not decide is refused by name', () => {
+test('what the store can not decide is rejected by name', () => {
   const it = scene()
-  expect(thrownBy(() => it.node({ ...CENTRAL, degraded: 'published' } as never))).toMatchObject({ code: 'WEIR_INVALID_OPTION' })
+  expect(thrownBy(() => it.node({ ...CENTRAL, failMode: 'published' } as never))).toMatchObject({ code: 'WEIR_INVALID_OPTION' })
   const alone = { ...CENTRAL, algorithm: { name: 'mine()', id: 'mine', local: fixedWindow().local as never } }
   const error = thrownBy(() => it.node(alone as never))
   expect(error).toMatchObject({ code: 'WEIR_INVALID_OPTION' })

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { admitted, ask, CENTRAL, started } from '../support/central.ts'
+import { allowed, ask, CENTRAL, started } from '../support/central.ts'
 import { central } from '../support/central-queues.ts'
 import { type Node, scene } from '../support/nodes.ts'
 import { Chance } from '../support/queue-chaos.ts'
@@ -7,7 +7,7 @@ import { Chance } from '../support/queue-chaos.ts'
 // Much of it is computed; a busy machine needs time for that.
 vi.setConfig({ testTimeout: 60_000 })
 
-const CASES = (['refusing', 'mute', 'hanging'] as const).flatMap((health) =>
+const CASES = (['rejecting', 'mute', 'hanging'] as const).flatMap((health) =>
   Array.from({ length: 40 }, (_, i) => ({ health, seed: i + 1 })),
 )
 
@@ -17,7 +17,7 @@ test.each(CASES)(
     const chance = new Chance(seed)
     const limit = chance.pick(60, 10_000)
     const it = await central(1, { limit, interval: 3_600_000 }, chance.pick(0, 2, 20))
-    it.store.deadline = 100
+    it.store.storeTimeout = 100
     const [node] = it.nodes as [Node]
     let allowed = 0
     for (const end = it.world.time + 2_500; it.world.time < end; ) {
@@ -46,7 +46,7 @@ test('a request whose answer is lost is counted once the store is back, even if 
   it.store.health = 'hanging'
   const lost = node.checkAsync('k')
   it.store.health = 'up'
-  expect(admitted(await ask(it, node, 'k', 2))).toBe(2)
+  expect(allowed(await ask(it, node, 'k', 2))).toBe(2)
   await it.world.run(1_000)
   expect((await lost).allowed).toBe(true)
   const usage = node.usage('k')
@@ -59,28 +59,28 @@ test('a request that never gets an answer is asked again after a second, and its
   const it = scene()
   const node = it.node({ ...CENTRAL, limit: 100 })
   await started(it, node)
-  it.store.deadline = Number.POSITIVE_INFINITY
+  it.store.storeTimeout = Number.POSITIVE_INFINITY
   it.store.health = 'hanging'
   const lost = Array.from({ length: 40 }, () => node.checkAsync('k'))
   await it.world.run(100)
   it.store.health = 'up'
   expect((await Promise.all(lost)).every(({ allowed }) => allowed)).toBe(true)
   await it.world.run(3_000)
-  expect(admitted(await ask(it, node, 'k', 100))).toBe(60)
+  expect(allowed(await ask(it, node, 'k', 100))).toBe(60)
   await it.close()
 })
 
 test('no more than 30 requests of one key are under way to the store at once, and all of them are decided about', async () => {
   const it = scene()
   it.store.roundTrip = 10
-  const node = it.node({ ...CENTRAL, limit: 1_000, deadline: '1s' })
+  const node = it.node({ ...CENTRAL, limit: 1_000, storeTimeout: '1s' })
   await started(it, node)
   const before = it.store.decided.length
   const all = Promise.all(Array.from({ length: 100 }, () => node.checkAsync('k')))
   await it.world.run(5)
   expect(it.store.decided.length - before).toBe(30)
   await it.world.run(50)
-  expect(admitted(await all)).toBe(100)
+  expect(allowed(await all)).toBe(100)
   const units = it.store.decided.slice(before).map(({ request }) => request.questions[0]?.units ?? 0)
   expect(units.reduce((sum, more) => sum + more, 0)).toBe(100)
   await it.close()

@@ -1,21 +1,21 @@
 import { expect, test, vi } from 'vitest'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
-import { admitted, ask, CENTRAL, started } from '../support/central.ts'
+import { allowed, ask, CENTRAL, started } from '../support/central.ts'
 import { scene, warnings } from '../support/nodes.ts'
 
 /** What is told of at once when the store comes back. */
 const SLICE = 500
 
-test('what thousands of keys were admitted without the store is told slice by slice, and all of it', async () => {
+test('what thousands of keys were allowed without the store is told slice by slice, and all of it', async () => {
   const it = scene()
   it.store.roundTrip = 4
   const [a, b] = [it.node(CENTRAL), it.node(CENTRAL)]
   await started(it, a, b)
   it.store.failure = new Error('away')
-  it.store.health = 'refusing'
+  it.store.health = 'rejecting'
   await it.world.run(1_500)
-  expect(a.state).toBe('degraded')
+  expect(a.state).toBe('storeDown')
   const keys = Array.from({ length: 2_300 }, (_, i) => `user ${i}`)
   for (const key of keys) expect(await a.checkAsync(key)).toMatchObject({ allowed: true })
   const before = it.store.decided.length
@@ -40,8 +40,8 @@ test('of several policies that were asked about together all count, though the a
   await ask(it, node, 'k', 1)
   for (const health of ['mute', 'hanging'] as const) {
     it.store.health = health
-    expect(admitted(await ask(it, node, 'k', 1))).toBe(1)
-    await it.world.run(it.store.deadline)
+    expect(allowed(await ask(it, node, 'k', 1))).toBe(1)
+    await it.world.run(it.store.storeTimeout)
     it.store.health = 'up'
     await it.world.run(1_500)
   }
@@ -57,20 +57,20 @@ test('of several policies that were asked about together all count, though the a
 test('a key that the store can not read is decided about alone, and disturbs no other one', async () => {
   const heard = warnings()
   const it = scene()
-  const node = it.node({ ...CENTRAL, degraded: 'closed' })
+  const node = it.node({ ...CENTRAL, failMode: 'closed' })
   await started(it, node)
   it.store.unreadable.add('bad')
   for (let i = 0; i < 3; i++) {
     expect((await ask(it, node, 'bad', 1))[0]).toMatchObject({ allowed: false })
     const asked = it.store.decided.length
-    expect(admitted(await ask(it, node, `good ${i}`, 1))).toBe(1)
+    expect(allowed(await ask(it, node, `good ${i}`, 1))).toBe(1)
     expect(it.store.decided.length).toBe(asked + 1)
   }
   const [decision] = await ask(it, node, 'charged', 1)
   it.store.unreadable.add('charged')
   node.charge(decision as Decision, 2)
   await it.world.run(50)
-  expect(admitted(await ask(it, node, 'after', 1))).toBe(1)
+  expect(allowed(await ask(it, node, 'after', 1))).toBe(1)
   const asked = it.store.decided.length
   await it.world.run(5_000)
   expect(it.store.decided.length).toBe(asked)
@@ -78,12 +78,12 @@ test('a key that the store can not read is decided about alone, and disturbs no 
   await it.close()
 })
 
-test('100,000 requests that wait for a store that hangs are all decided about at their deadline; then nobody waits', async () => {
+test('100,000 requests that wait for a store that hangs are all decided about at their storeTimeout; then nobody waits', async () => {
   const it = scene()
   const node = it.node({ ...CENTRAL, limit: 1_000, algorithm: tokenBucket() })
   await started(it, node)
   it.store.health = 'hanging'
-  it.store.deadline = Number.POSITIVE_INFINITY
+  it.store.storeTimeout = Number.POSITIVE_INFINITY
   const begun = it.world.time
   const waits: number[] = []
   const all = Array.from({ length: 100_000 }, async (_, i) => {
@@ -96,7 +96,7 @@ test('100,000 requests that wait for a store that hangs are all decided about at
   await it.world.run(50)
   for (let i = 0; i < 100; i++) await it.world.run(1)
   expect(waits).toHaveLength(100_000)
-  expect(admitted(await Promise.all(all))).toBe(100_000)
+  expect(allowed(await Promise.all(all))).toBe(100_000)
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(50)
   for (let i = 0; i < 1_000; i++) await node.checkAsync('user 1')
   expect(it.store.decided.length).toBeLessThanOrEqual(asked + 1)
@@ -111,7 +111,7 @@ test('requests that wait when the throttler is closed are decided about without 
   it.store.health = 'hanging'
   const waiting = Promise.all(Array.from({ length: 100 }, () => node.checkAsync('k')))
   const closed = it.close(node)
-  expect(admitted(await waiting)).toBe(10)
+  expect(allowed(await waiting)).toBe(10)
   await closed
   await expect(node.checkAsync('k')).rejects.toMatchObject({ code: 'WEIR_CLOSED' })
 })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { leakyBucket, tokenBucket } from '../../src/index.ts'
-import { admitted, ask } from '../support/central.ts'
+import { allowed, ask } from '../support/central.ts'
 import { type CentralNodes, central } from '../support/central-queues.ts'
 import type { Node } from '../support/nodes.ts'
 import type { Waiting } from '../support/waiting.ts'
 
-const CLOSED = { name: 'closed', limit: 50, interval: 60_000, degraded: 'closed', key: 'all' } as const
+const CLOSED = { name: 'closed', limit: 50, interval: 60_000, failMode: 'closed', key: 'all' } as const
 
 /** What the store is asked about in each of some seconds, in which 50 requests are made. */
 async function questions(it: CentralNodes, request: () => void, seconds: number): Promise<number[]> {
@@ -39,7 +39,7 @@ test.each<[string, readonly object[]]>([
   // It is read again after the pause that runs, and decided about by the store.
   it.store.unreadable.clear()
   await it.world.run(30_000)
-  expect(admitted(await ask(it, node, 'c', 1))).toBe(1)
+  expect(allowed(await ask(it, node, 'c', 1))).toBe(1)
   const usage = node.usage('c')
   await it.world.run(200)
   expect((await usage)[0]).toMatchObject({ used: 1, source: 'store' })
@@ -51,7 +51,7 @@ test('a key that the store can not read pauses no other one that is asked about 
   const [node] = it.nodes as [Node]
   it.store.unreadable.add('bad')
   for (let i = 0; i < 3; i++) await ask(it, node, 'bad', 1)
-  expect(admitted(await ask(it, node, 'good', 5))).toBe(5)
-  expect(admitted(await ask(it, node, 'good', 1))).toBe(0)
+  expect(allowed(await ask(it, node, 'good', 5))).toBe(5)
+  expect(allowed(await ask(it, node, 'good', 1))).toBe(0)
   await it.close()
 })

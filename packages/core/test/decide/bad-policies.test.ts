@@ -9,7 +9,7 @@ import { thrownBy } from '../support/nodes.ts'
 const good = { limit: 100, interval: '1m' } as const
 const asOptions = (options: unknown): PolicyOptions<never> => options as PolicyOptions<never>
 
-describe('an option that cannot be used is refused, naming it, what was given and what is allowed', () => {
+describe('an option that cannot be used is rejected, naming it, what was given and what is allowed', () => {
   const limits = 'a number from 1 to 9007199254740991'
   const whole = 'a whole number from 2 to 1000'
   const costs = 'a finite number > 0, or a function of the request'
@@ -46,11 +46,12 @@ describe('an option that cannot be used is refused, naming it, what was given an
     ['cost', '5', '"5"', costs],
     ['cost', null, 'null', costs],
     ['cost', 101, '101', 'at most the limit, 100'],
-    ['coordination', 'strict', '"strict"', '"background" or "spans" or "local" or "leases"'],
-    ['degraded', 'fail', '"fail"', '"share" or "published" or "open" or "closed"'],
-    ['degraded', null, 'null', '"share"'],
-    ['dryRun', 'yes', '"yes"', 'true, false or "next"'],
-    ['dryRun', null, 'null', 'true, false or "next"'],
+    ['coordination', 'strict', '"strict"', '"background" or "periodic" or "local" or "leased"'],
+    ['failMode', 'fail', '"fail"', '"share" or "open" or "closed"'],
+    ['failMode', null, 'null', '"share"'],
+    ['dryRun', 'yes', '"yes"', 'true or false'],
+    ['dryRun', null, 'null', 'true or false'],
+    ['candidate', 'yes', '"yes"', 'true or false'],
     ['name', '', '""', '1 to 64 printable ASCII characters'],
     ['name', 'naïve', '"naïve"', 'printable ASCII'],
     ['name', 'a\nb', '"a\\nb"', 'printable ASCII'],
@@ -66,13 +67,13 @@ describe('an option that cannot be used is refused, naming it, what was given an
   })
 
   test.each([
-    ['buckets', { buckets: 5 }],
-    ['buckets', { buckets: 121 }],
-    ['buckets', { buckets: 30.5 }],
-    ['buckets', { buckets: null as never }],
-    ['reopen', { reopen: 0 }],
-    ['reopen', { reopen: 1.5 }],
-    ['reopen', { reopen: Number.NaN }],
+    ['subWindows', { subWindows: 5 }],
+    ['subWindows', { subWindows: 121 }],
+    ['subWindows', { subWindows: 30.5 }],
+    ['subWindows', { subWindows: null as never }],
+    ['reopenAt', { reopenAt: 0 }],
+    ['reopenAt', { reopenAt: 1.5 }],
+    ['reopenAt', { reopenAt: Number.NaN }],
   ])('%s in slidingWindow(%j)', (option, options) => {
     const error = thrownBy(() => slidingWindow(options))
     expect(error.code).toBe('WEIR_INVALID_OPTION')
@@ -80,15 +81,15 @@ describe('an option that cannot be used is refused, naming it, what was given an
   })
 
   test.each([
-    ['degraded', { coordination: 'leases', degraded: 'published' }],
-    ['coordination', { algorithm: slidingWindow(), coordination: 'leases' }],
+    ['failMode', { coordination: 'leased', failMode: 'published' }],
+    ['coordination', { algorithm: slidingWindow(), coordination: 'leased' }],
     ['interval', { algorithm: slidingWindow(), interval: 100 }],
-    ['coordination', { algorithm: slidingWindow(), coordination: 'spans' }],
+    ['coordination', { algorithm: slidingWindow(), coordination: 'periodic' }],
     ['coordination', { algorithm: slidingCounter(), coordination: 'background' }],
     ['coordination', { coordination: 'centrally' }],
-    ['deadline', { deadline: 20 }],
-    ['deadline', { coordination: 'central', deadline: 0 }],
-    ['degraded', { coordination: 'central', degraded: 'published' }],
+    ['storeTimeout', { storeTimeout: 20 }],
+    ['storeTimeout', { coordination: 'central', storeTimeout: 0 }],
+    ['failMode', { coordination: 'central', failMode: 'published' }],
     ['algorithm', { algorithm: fixedWindow }],
     ['algorithm', { algorithm: 'fixedWindow' }],
     ['algorithm', { algorithm: { name: 'mine()', id: 'mine' } }],
@@ -101,25 +102,13 @@ describe('an option that cannot be used is refused, naming it, what was given an
     expect(error.message).toContain(`"${option}"`)
   })
 
-  test.each([
-    ['window', 'sliding', 'algorithm: slidingWindow()'],
-    ['enforcement', 'published', "coordination: 'spans'"],
-    ['buckets', 30, 'slidingWindow({ buckets })'],
-    ['reopen', 0.1, 'slidingWindow({ reopen })'],
-  ])('%s is no more, and what takes its place is said', (option, value, instead) => {
-    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: value }), true))
-    expect(error.code).toBe('WEIR_UNKNOWN_OPTION')
-    expect(error.message).toContain(`"${option}"`)
-    expect(error.message).toContain(instead)
-  })
-
   test('what can be had instead of a pair that there is not is said', () => {
     const { message } = thrownBy(() => parsePolicy(asOptions({ ...good, algorithm: slidingCounter() }), true))
-    expect(message).toContain('slidingCounter() can\'t be "background"; give "spans" or "local"')
+    expect(message).toContain('slidingCounter() can\'t be "background"; give "periodic" or "local"')
   })
 
   test('counts of other nodes need a store', () => {
-    const error = thrownBy(() => parsePolicy(asOptions({ ...good, coordination: 'spans' }), false))
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, coordination: 'periodic' }), false))
     expect(error.code).toBe('WEIR_MISSING_OPTION')
     expect(error.message).toContain('"store"')
   })
@@ -162,7 +151,7 @@ describe('an unknown option is named, with the one that was most likely meant', 
     ['dryrun', 'dryRun'],
     ['intervall', 'interval'],
     ['limti', 'limit'],
-    ['degrade', 'degraded'],
+    ['failmode', 'failMode'],
     ['algoritm', 'algorithm'],
   ])('%s', (option, meant) => {
     const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: 1 }), true))
@@ -180,14 +169,14 @@ describe('an unknown option is named, with the one that was most likely meant', 
 })
 
 describe('a list of policies', () => {
-  test.each([[[]], [null], ['default'], [{ limit: 1 }]])('%j is refused', (list) => {
+  test.each([[[]], [null], ['default'], [{ limit: 1 }]])('%j is rejected', (list) => {
     const error = thrownBy(() => parsePolicies(list as never, true))
     expect(error.code).toBe('WEIR_INVALID_OPTION')
     expect(error.message).toContain('"policies"')
     expect(error.message).toContain('at least one policy')
   })
 
-  test('none at all is refused with an example', () => {
+  test('none at all is rejected with an example', () => {
     expect(thrownBy(() => parsePolicies(undefined as never, true)).code).toBe('WEIR_MISSING_OPTION')
   })
 
@@ -202,7 +191,7 @@ describe('a list of policies', () => {
     expect(error.message).toContain('"policies[1].limit" is 0')
   })
 
-  test('two policies of one name are refused, also by the default name', () => {
+  test('two policies of one name are rejected, also by the default name', () => {
     for (const list of [
       [
         { ...good, name: 'a' },

@@ -9,11 +9,11 @@ import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import { HeaderWriter } from '../../src/http/answer/headers.ts'
 import { scene } from '../support/nodes.ts'
 
-const forms: readonly [Algorithm, 'local' | 'background' | 'spans' | 'leases' | 'central'][] = [
+const forms: readonly [Algorithm, 'local' | 'background' | 'periodic' | 'leased' | 'central'][] = [
   [fixedWindow(), 'local'],
   [fixedWindow(), 'background'],
-  [fixedWindow(), 'spans'],
-  [fixedWindow(), 'leases'],
+  [fixedWindow(), 'periodic'],
+  [fixedWindow(), 'leased'],
   [fixedWindow(), 'central'],
   [slidingWindow(), 'local'],
   [slidingWindow(), 'background'],

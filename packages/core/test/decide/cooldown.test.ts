@@ -15,7 +15,7 @@ async function opensAt({ world }: Scene, nodes: Node[], until: number): Promise<
   return opened
 }
 
-describe('a refused request blocks its key until the end of the interval or of the cooldown, whichever is later', () => {
+describe('a rejected request blocks its key until the end of the interval or of the cooldown, whichever is later', () => {
   test.each([
     [0, 1_000],
     [100, 1_000],
@@ -28,11 +28,11 @@ describe('a refused request blocks its key until the end of the interval or of t
     await here.world.runTo(500)
     offer(throttler, 'a', 6)
     expect(throttler.check('a').reason).toBe(cooldown === 0 ? 'limit' : 'cooldown')
-    expect(throttler.check('a').retryAfter).toBe(open - 500)
+    expect(throttler.check('a').retryAfterMs).toBe(open - 500)
     expect(await opensAt(here, [throttler], 4_000)).toEqual([open])
   })
 
-  test('requests that are refused meanwhile do not make it longer', async () => {
+  test('requests that are rejected meanwhile do not make it longer', async () => {
     const here = scene()
     const throttler = here.node({ limit: 5, interval: 1_000, cooldown: 1_500 })
     offer(throttler, 'a', 6)
@@ -91,7 +91,7 @@ test.each([
   await world.runTo(1_500)
   store.roundTrip = roundTrip
   offer(throttler, 'a', 6)
-  expect(throttler.check('a').retryAfter).toBe(2_000)
+  expect(throttler.check('a').retryAfterMs).toBe(2_000)
   // The heartbeats after it tell the store's end nearly without delay.
   await world.run(roundTrip)
   store.roundTrip = 2
@@ -116,8 +116,8 @@ test('blocked and unblocked are reported once each, with the cause', async () =>
   await here.world.runTo(1_000)
   offer(one, 'a', 50)
   expect(events).toEqual([
-    ['one', 'blocked', { policy: 'p', key: 'a', for: 2_000, cause: 'exceeded' }],
-    ['two', 'blocked', { policy: 'p', key: 'a', for: 2_000, cause: 'remote' }],
+    ['one', 'blocked', { policy: 'p', key: 'a', durationMs: 2_000, cause: 'exceeded' }],
+    ['two', 'blocked', { policy: 'p', key: 'a', durationMs: 2_000, cause: 'remote' }],
   ])
   events.length = 0
   await here.world.runTo(2_300)
@@ -138,7 +138,7 @@ test('a node that starts during a cooldown learns of it', async () => {
   two.start()
   await here.world.run(1)
   expect(two.check('a')).toMatchObject({ allowed: false, reason: 'cooldown' })
-  expect(Math.abs(two.check('a').retryAfter - one.check('a').retryAfter)).toBeLessThanOrEqual(1)
+  expect(Math.abs(two.check('a').retryAfterMs - one.check('a').retryAfterMs)).toBeLessThanOrEqual(1)
   await here.close()
 })
 
@@ -147,11 +147,11 @@ test('a length is told as it was given, at whatever fraction of a millisecond it
   const clock = new ManualTime(1_000_000)
   const throttler = createThrottler({ policies: [{ limit: 1, interval: '1m', cooldown: '1h', coordination: 'local' }], clock })
   const lengths: number[] = []
-  throttler.on('blocked', ({ for: length }) => lengths.push(length))
+  throttler.on('blocked', ({ durationMs: length }) => lengths.push(length))
   for (let i = 0; i < 1_000; i++) {
     clock.advance(Math.PI)
     throttler.check(`${i}`)
-    expect(throttler.check(`${i}`).retryAfter).toBe(3_600_000)
+    expect(throttler.check(`${i}`).retryAfterMs).toBe(3_600_000)
   }
   expect(new Set(lengths)).toEqual(new Set([3_600_000]))
 })

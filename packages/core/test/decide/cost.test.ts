@@ -23,10 +23,10 @@ test("a policy's own cost is taken where no other is given", () => {
   expect(several.check('a').parts.map(({ cost }) => cost)).toEqual([4, 1])
 })
 
-describe.each(['background', 'spans'] as const)('%s', (coordination) => {
+describe.each(['background', 'periodic'] as const)('%s', (coordination) => {
   const policy = { limit: 10, interval: '1m', cooldown: '5m', coordination } as const
 
-  test('a request too expensive for what is left is refused alone', () => {
+  test('a request too expensive for what is left is rejected alone', () => {
     const { node } = scene()
     const throttler = node(policy)
     offer(throttler, 'a', 1, 7)
@@ -34,7 +34,7 @@ describe.each(['background', 'spans'] as const)('%s', (coordination) => {
     expect(offer(throttler, 'a', 3)).toBe(3)
   })
 
-  test('one above the limit is refused and leaves the key open', () => {
+  test('one above the limit is rejected and leaves the key open', () => {
     const { node } = scene()
     const throttler = node(policy)
     expect(throttler.check('a', 11).allowed).toBe(false)
@@ -52,7 +52,7 @@ describe.each(['background', 'spans'] as const)('%s', (coordination) => {
     expect(throttler.check('a').allowed).toBe(true)
   })
 
-  test('an expensive request that is refused starts one only when a request of cost 1 would not fit either', () => {
+  test('an expensive request that is rejected starts one only when a request of cost 1 would not fit either', () => {
     const { node } = scene()
     const throttler = node(policy)
     offer(throttler, 'a', 1, 9)
@@ -74,7 +74,7 @@ describe('a cost that is no finite number > 0 counts as 1, with one warning', ()
     expect(throttler.check('a', cost as number)).toMatchObject({ allowed: true, cost: 1, remaining: 9 })
     expect(throttler.check('a', cost as number)).toMatchObject({ allowed: true, cost: 1, remaining: 8 })
     expect(throttler.peek('a', cost as number).remaining).toBe(8)
-    expect(heard).toEqual(['WEIR_INVALID_COST'])
+    expect(heard).toEqual(['WEIR_WARN_INVALID_COST'])
   })
 
   test('once for each policy', () => {
@@ -86,7 +86,7 @@ describe('a cost that is no finite number > 0 counts as 1, with one warning', ()
     const heard: string[] = []
     throttler.on('warning', ({ error }) => heard.push(error.code))
     for (let i = 0; i < 3; i++) throttler.check('x', Number.NaN)
-    expect(heard).toEqual(['WEIR_INVALID_COST', 'WEIR_INVALID_COST'])
+    expect(heard).toEqual(['WEIR_WARN_INVALID_COST', 'WEIR_WARN_INVALID_COST'])
   })
 
   test('as a warning of the process when nobody listens', async () => {
@@ -96,7 +96,7 @@ describe('a cost that is no finite number > 0 counts as 1, with one warning', ()
     throttler.check('a', -5)
     throttler.check('a', -5)
     await new Promise((resolve) => setImmediate(resolve))
-    const ours = heard.filter((warning) => (warning as { code?: string }).code === 'WEIR_INVALID_COST')
+    const ours = heard.filter((warning) => (warning as { code?: string }).code === 'WEIR_WARN_INVALID_COST')
     expect(ours).toHaveLength(1)
     expect(ours[0]?.message).toContain('-5')
   })

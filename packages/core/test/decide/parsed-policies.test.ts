@@ -11,17 +11,17 @@ test('defaults: six spans, no cooldown, fixed window, in the background, share',
     name: 'default',
     limit: 100,
     interval: 60_000,
-    lease: 0,
+    maxDuration: 0,
     spans: 6,
     cooldown: 0,
     algorithm: FIXED_WINDOW,
     coordination: 'background',
     cooldownGrowth: undefined,
-    degraded: 'share',
-    deadline: 0,
+    failMode: 'share',
+    storeTimeout: 0,
     delay: 0,
     dryRun: false,
-    next: false,
+    candidate: false,
     id: 'v1:fixed-window:background:60000:default',
   })
 })
@@ -47,14 +47,14 @@ test('an explicit undefined is an option left out', () => {
 test('what the store tells policies apart by: name, interval, algorithm and coordination, not limit, spans or cooldown', () => {
   const id = (options: object): string => parsePolicy({ name: 'a', limit: 10, interval: 1_000, ...options }, true).id
   const base = id({})
-  expect(id({ limit: 20, spans: 9, cooldown: '1m', degraded: 'open', dryRun: true, cost: 2 })).toBe(base)
+  expect(id({ limit: 20, spans: 9, cooldown: '1m', failMode: 'open', dryRun: true, cost: 2 })).toBe(base)
   const others = [
     id({ name: 'b' }),
     id({ interval: 1_001 }),
     id({ algorithm: slidingWindow() }),
-    id({ algorithm: slidingWindow({ buckets: 31 }) }),
-    id({ coordination: 'spans' }),
-    id({ algorithm: slidingCounter(), coordination: 'spans' }),
+    id({ algorithm: slidingWindow({ subWindows: 31 }) }),
+    id({ coordination: 'periodic' }),
+    id({ algorithm: slidingCounter(), coordination: 'periodic' }),
   ]
   expect(new Set([base, ...others]).size).toBe(others.length + 1)
 })
@@ -64,7 +64,7 @@ test('no two different rules share an id, whatever their names', () => {
   const rule = fc.record({
     name,
     interval: fc.constantFrom(1_000, 100, 10_000),
-    algorithm: fc.constantFrom(fixedWindow(), slidingWindow({ buckets: 6 })),
+    algorithm: fc.constantFrom(fixedWindow(), slidingWindow({ subWindows: 6 })),
   })
   fc.assert(
     fc.property(rule, rule, (a, b) => {

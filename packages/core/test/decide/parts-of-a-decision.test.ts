@@ -44,8 +44,8 @@ test('tell what was true when the decision was made, also when they are asked fo
     ['user', 'b', 3, 2, 1],
     ['slow', 'b', 8, 7, 1],
   ])
-  expect(late.parts.map(({ resetAfter }) => resetAfter)).toEqual([58_000, 8_000, 60_063])
-  expect(late.resetAfter).toBe(8_000)
+  expect(late.parts.map(({ resetAfterMs }) => resetAfterMs)).toEqual([58_000, 8_000, 60_063])
+  expect(late.resetAfterMs).toBe(8_000)
 })
 
 test('are the same objects each time, so that what is refunded shows in them', () => {
@@ -108,11 +108,11 @@ test('change nothing of what header fields, logs and JSON say', async () => {
 
 /** The decision as anybody could make it, so that its fields are written from its parts. */
 function asPlain(decision: Decision): Decision {
-  const { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, delay, cost, dryRun, parts } = decision
-  return { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, delay, cost, dryRun, parts }
+  const { allowed, reason, policy, key, limit, remaining, resetAfterMs, retryAfterMs, delayMs: delay, cost, dryRun, parts } = decision
+  return { allowed, reason, policy, key, limit, remaining, resetAfterMs, retryAfterMs, delayMs: delay, cost, dryRun, parts }
 }
 
-// With fractions a level that is put right after another one refused must be as before to the last bit.
+// With fractions a level that is put right after another one rejected must be as before to the last bit.
 describe.each([
   ['whole units', 1],
   ['fractions', 0.1],
@@ -123,17 +123,17 @@ describe.each([
     const throttler = node(limits.map((limit, i) => ({ name: `p${i}`, limit, interval: '1h' })))
     const random = seeded(seed)
     const used = new Map<string, number>()
-    const refusals = [0, 0, 0]
+    const rejections = [0, 0, 0]
     for (let i = 0; i < 500; i++) {
       const keys = [0, 1, 2].map((level) => `${level}:${Math.floor(random() * (level === 0 ? 1 : 4 * level))}`)
-      // What never fits makes each level refuse.
+      // What never fits makes each level reject.
       const costs = [0, 1, 2].map(() => (random() < 0.1 ? 65 : Math.ceil(random() * (random() < 0.3 ? 9 : 1))) * unit)
       const units = keys.map((key) => used.get(key) ?? 0)
       const fits = units.map((before, level) => before + (costs[level] as number) <= (limits[level] as number))
       const allowed = fits.every(Boolean)
       for (const [level, key] of keys.entries()) {
         if (allowed) used.set(key, (units[level] as number) + (costs[level] as number))
-        else if (fits[level] === false) refusals[level] = (refusals[level] as number) + 1
+        else if (fits[level] === false) rejections[level] = (rejections[level] as number) + 1
       }
       const decision = throttler.decide(keys, costs)
       expect(decision.allowed).toBe(allowed)
@@ -144,11 +144,11 @@ describe.each([
           Math.max(0, (limits[level] as number) - (used.get(key) ?? 0)),
         ]),
       )
-      const waits = decision.parts.map((part) => part.retryAfter)
+      const waits = decision.parts.map((part) => part.retryAfterMs)
       expect(waits.map((wait) => wait > 0)).toEqual(fits.map((fit) => !fit))
-      expect(decision.retryAfter).toBe(Math.max(...waits))
+      expect(decision.retryAfterMs).toBe(Math.max(...waits))
     }
-    expect(snapshot(throttler).policies.map(({ refused }) => refused)).toEqual(refusals)
-    expect(Math.min(...refusals)).toBeGreaterThan(10)
+    expect(snapshot(throttler).policies.map(({ rejected }) => rejected)).toEqual(rejections)
+    expect(Math.min(...rejections)).toBeGreaterThan(10)
   })
 })

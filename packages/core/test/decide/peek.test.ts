@@ -12,18 +12,18 @@ test('a peek tells what is left now and what a check would say, and counts nothi
   for (let i = 0; i < 5; i++) expect(throttler.peek('a')).toMatchObject({ allowed: true, remaining: 2, cost: 0 })
   expect(throttler.peek('a', 3)).toMatchObject({ allowed: false, reason: 'limit', remaining: 2 })
   expect(offer(throttler, 'a', 5)).toBe(2)
-  expect(throttler.peek('a')).toMatchObject({ allowed: false, reason: 'limit', remaining: 0, retryAfter: 60_000 })
-  expect(snapshot(throttler).policies[0]).toMatchObject({ admitted: 2, refused: 3 })
+  expect(throttler.peek('a')).toMatchObject({ allowed: false, reason: 'limit', remaining: 0, retryAfterMs: 60_000 })
+  expect(snapshot(throttler).policies[0]).toMatchObject({ allowed: 2, rejected: 3 })
 })
 
-const forms: readonly [Algorithm, 'local' | 'background' | 'spans'][] = [
+const forms: readonly [Algorithm, 'local' | 'background' | 'periodic'][] = [
   [fixedWindow(), 'local'],
   [fixedWindow(), 'background'],
-  [fixedWindow(), 'spans'],
+  [fixedWindow(), 'periodic'],
   [slidingWindow(), 'local'],
   [slidingWindow(), 'background'],
   [slidingCounter(), 'local'],
-  [slidingCounter(), 'spans'],
+  [slidingCounter(), 'periodic'],
 ]
 
 describe.each(forms)('%o, %s', (algorithm, coordination) => {
@@ -36,7 +36,7 @@ describe.each(forms)('%o, %s', (algorithm, coordination) => {
     throttler.check('a')
     throttler.check('b')
     throttler.peek('c')
-    expect(snapshot(throttler).policies[0]).toMatchObject({ keys: 2, admitted: 2 })
+    expect(snapshot(throttler).policies[0]).toMatchObject({ keys: 2, allowed: 2 })
   })
 
   test('a peek of no cost asks only whether the key is blocked', () => {
@@ -45,7 +45,7 @@ describe.each(forms)('%o, %s', (algorithm, coordination) => {
     offer(throttler, 'a', 3)
     expect(throttler.peek('a', { cost: 0 })).toMatchObject({ allowed: true, reason: 'ok', remaining: 0 })
     throttler.block('a', '10s')
-    expect(throttler.peek('a', 0)).toMatchObject({ allowed: false, reason: 'blocked', retryAfter: 10_000 })
+    expect(throttler.peek('a', 0)).toMatchObject({ allowed: false, reason: 'blocked', retryAfterMs: 10_000 })
   })
 
   test('a limit holds for one peek alone', () => {
@@ -60,7 +60,7 @@ describe.each(forms)('%o, %s', (algorithm, coordination) => {
   })
 })
 
-test.each(['background', 'spans'] as const)('a peek starts no cooldown (%s)', (coordination) => {
+test.each(['background', 'periodic'] as const)('a peek starts no cooldown (%s)', (coordination) => {
   const { node } = scene()
   const throttler = node({ limit: 2, interval: 1_000, cooldown: '1m', coordination })
   offer(throttler, 'a', 2)
@@ -68,12 +68,12 @@ test.each(['background', 'spans'] as const)('a peek starts no cooldown (%s)', (c
   expect(snapshot(throttler).blocked).toEqual([])
 })
 
-test('a peek into a full table counts as no refusal', () => {
+test('a peek into a full table counts as no rejection', () => {
   const { node } = scene()
-  const throttler = node({ limit: 2, interval: '1m' }, { maxKeys: 1, overflow: 'block' })
+  const throttler = node({ limit: 2, interval: '1m' }, { maxKeys: 1, overflow: 'reject' })
   throttler.check('a')
   expect(throttler.peek('b')).toMatchObject({ allowed: false, reason: 'overflow' })
-  expect(snapshot(throttler).policies[0]?.refused).toBe(0)
+  expect(snapshot(throttler).policies[0]?.rejected).toBe(0)
 })
 
 test('a peek into a full table looks at the counter that new keys share', () => {
@@ -99,5 +99,5 @@ test('a bad cost counts as 1, with one warning', () => {
   const warnings: string[] = []
   throttler.on('warning', ({ error }) => warnings.push(error.code))
   for (const cost of [Number.NaN, -1, Number.POSITIVE_INFINITY]) expect(throttler.peek('a', cost).allowed).toBe(true)
-  expect(warnings).toEqual(['WEIR_INVALID_COST'])
+  expect(warnings).toEqual(['WEIR_WARN_INVALID_COST'])
 })

@@ -9,7 +9,7 @@ const levels = [
   { name: 'user', limit: 3, interval: '1m' },
 ] as const
 
-test('a request refused by one level costs nothing at the others', async () => {
+test('a request rejected by one level costs nothing at the others', async () => {
   const { node, store, close } = scene()
   const throttler = node(levels)
   expect(offer(throttler, 'ann', 100)).toBe(3)
@@ -21,15 +21,15 @@ test('a request refused by one level costs nothing at the others', async () => {
   expect(store.total(user, 'ann', EPOCH).taken).toBe(3)
 })
 
-test('the level above refuses when its own limit is reached, and the level below is not charged', () => {
+test('the level above rejects when its own limit is reached, and the level below is not charged', () => {
   const { node } = scene()
   const throttler = node(levels)
   for (const key of ['a', 'b', 'c', 'd', 'e']) offer(throttler, key, 3)
-  expect(snapshot(throttler).policies.map(({ admitted }) => admitted)).toEqual([10, 10])
-  const refused = throttler.check('f')
-  expect(refused).toMatchObject({ allowed: false, reason: 'limit', key: 'all', limit: 10, cost: 0 })
-  expect(refused.policy?.name).toBe('global')
-  expect(refused.parts.map(({ allowed, cost }) => [allowed, cost])).toEqual([
+  expect(snapshot(throttler).policies.map(({ allowed }) => allowed)).toEqual([10, 10])
+  const rejected = throttler.check('f')
+  expect(rejected).toMatchObject({ allowed: false, reason: 'limit', key: 'all', limit: 10, cost: 0 })
+  expect(rejected.policy?.name).toBe('global')
+  expect(rejected.parts.map(({ allowed, cost }) => [allowed, cost])).toEqual([
     [false, 0],
     [true, 0],
   ])
@@ -60,7 +60,7 @@ describe('the decision that speaks for the request', () => {
     ])
   })
 
-  test('is, when refused, the one that refused for longest', () => {
+  test('is, when rejected, the one that rejected for longest', () => {
     const { node } = scene()
     const throttler = node([
       { name: 'second', limit: 1, interval: 1_000 },
@@ -69,7 +69,7 @@ describe('the decision that speaks for the request', () => {
     ])
     throttler.check('a')
     const decision = throttler.check('a')
-    expect(decision).toMatchObject({ allowed: false, retryAfter: 60_000 })
+    expect(decision).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
     expect(decision.policy?.name).toBe('minute')
     expect(decision.parts.map(({ allowed }) => allowed)).toEqual([false, false, true])
   })
@@ -92,7 +92,7 @@ describe('keys and costs of each policy of its own (decide)', () => {
     expect(decision).toMatchObject({ allowed: true, reason: 'none', policy: undefined, cost: 0 })
     expect(decision.limit).toBe(Number.POSITIVE_INFINITY)
     expect(decision.parts).toEqual([])
-    expect(snapshot(throttler).policies.map(({ admitted }) => admitted)).toEqual([0, 0])
+    expect(snapshot(throttler).policies.map(({ allowed }) => allowed)).toEqual([0, 0])
   })
 })
 

@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 60_000 })
 type Step =
   | readonly ['check', number, number]
   | readonly ['run', number]
-  | readonly ['store', 'up' | 'refusing' | 'hanging' | 'mute']
+  | readonly ['store', 'up' | 'rejecting' | 'hanging' | 'mute']
   | readonly ['lose']
   | readonly ['announces', boolean]
 
@@ -18,16 +18,16 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: fc.tuple(fc.constant('check' as const), fc.nat(2), fc.integer({ min: 1, max: 12 })) },
     { weight: 4, arbitrary: fc.tuple(fc.constant('run' as const), fc.integer({ min: 1, max: 2_500 })) },
-    { weight: 1, arbitrary: fc.tuple(fc.constant('store' as const), fc.constantFrom('up', 'refusing', 'hanging', 'mute')) },
+    { weight: 1, arbitrary: fc.tuple(fc.constant('store' as const), fc.constantFrom('up', 'rejecting', 'hanging', 'mute')) },
     { weight: 1, arbitrary: fc.constant(['lose'] as const) },
     { weight: 1, arbitrary: fc.tuple(fc.constant('announces' as const), fc.boolean()) },
   ) as fc.Arbitrary<Step>,
   { minLength: 10, maxLength: 60 },
 )
 
-test.each<[Algorithm, 'background' | 'spans']>([
+test.each<[Algorithm, 'background' | 'periodic']>([
   [fixedWindow(), 'background'],
-  [fixedWindow(), 'spans'],
+  [fixedWindow(), 'periodic'],
   [slidingWindow(), 'background'],
 ])('within an interval a node never tells more than it told last (%o, %s)', async (algorithm, coordination) => {
   await fc.assert(

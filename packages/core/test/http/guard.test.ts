@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import type { ThrottleInput } from '../../src/http/adapter-options.ts'
-import type { Refusal } from '../../src/http/answer/refusal.ts'
+import type { Rejection } from '../../src/http/answer/rejection.ts'
 import { createGuard } from '../../src/http/guard.ts'
 import { addresses } from '../../src/http/request/address-list.ts'
 import { paths } from '../../src/http/request/paths.ts'
@@ -21,8 +21,8 @@ function guardOf(options: object) {
   guard.throttler.on('warning', ({ error }) => warnings.push(error))
   // Nothing has to wait where functions answer at once.
   const check = (request: FakeRequest, earlier?: Decision) => guard.check(request, earlier) as Decision | undefined
-  const refuse = (request: FakeRequest, decision: Decision) => guard.refuse(request, decision) as Refusal
-  return { guard: { throttler: guard.throttler, owned: guard.owned, check, refuse }, warnings }
+  const reject = (request: FakeRequest, decision: Decision) => guard.reject(request, decision) as Rejection
+  return { guard: { throttler: guard.throttler, owned: guard.owned, check, reject }, warnings }
 }
 
 const one = { limit: 1, interval: '1m' }
@@ -40,13 +40,10 @@ describe('what belongs to the adapter is told from what belongs to the throttler
 
   test.each<[object, string, string]>([
     [{ ...one, skipp: true }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "skip"?'],
-    [{ ...one, onThrotled: () => {} }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "onThrottled"?'],
+    [{ ...one, onRejectd: () => {} }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "onRejected"?'],
     [{ ...one, whitelist: [] }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "allow"?'],
     [{ ...one, maxkeys: 5 }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "maxKeys"?'],
     [{ ...one, intervall: 5 }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "interval"?'],
-    [{ ...one, window: 'sliding' }, 'WEIR_UNKNOWN_OPTION', 'slidingWindow()'],
-    [{ ...one, enforcement: 'published' }, 'WEIR_UNKNOWN_OPTION', "coordination: 'spans'"],
-    [{ ...one, strict: true }, 'WEIR_UNKNOWN_OPTION', "coordination: 'leases'"],
     [{ ...one, colour: 5 }, 'WEIR_UNKNOWN_OPTION', 'A policy has: name, limit'],
     [{ policies: [one], colour: 5 }, 'WEIR_UNKNOWN_OPTION', 'A policy has: name, limit'],
     [{ ...one, skipFailed: true }, 'WEIR_UNKNOWN_OPTION', 'skipFailedRequests'],
@@ -56,7 +53,7 @@ describe('what belongs to the adapter is told from what belongs to the throttler
     [{ interval: '1m' }, 'WEIR_MISSING_OPTION', 'limit'],
     [{ ...one, headers: 'draft-10' }, 'WEIR_INVALID_OPTION', 'headers'],
     [{ ...one, statusCode: 200 }, 'WEIR_INVALID_OPTION', 'statusCode'],
-    [{ ...one, onRefused: 'ignore' }, 'WEIR_INVALID_OPTION', 'onRefused'],
+    [{ ...one, throwOnReject: 'ignore' }, 'WEIR_INVALID_OPTION', 'throwOnReject'],
     [{ ...one, skip: 'no' }, 'WEIR_INVALID_OPTION', 'skip'],
     [{ ...one, dryRun: 'yes' }, 'WEIR_INVALID_OPTION', 'dryRun'],
     [{ ...one, ipv6Subnet: 200 }, 'WEIR_INVALID_OPTION', 'ipv6Subnet'],
@@ -65,8 +62,8 @@ describe('what belongs to the adapter is told from what belongs to the throttler
     [{ ...one, allow: ['10.0.0.0/8'] }, 'WEIR_INVALID_OPTION', '"allow" is ["10.0.0.0/8"]; it must be addresses('],
     [{ ...one, deny: '10.0.0.0/8' }, 'WEIR_INVALID_OPTION', 'with addresses imported'],
     [{ ...one, handler: () => {}, message: 'x' }, 'WEIR_INVALID_OPTION', 'handler'],
-    [{ ...one, handler: () => {}, onRefused: 'throw' }, 'WEIR_INVALID_OPTION', 'handler" and "onRefused: \'throw\''],
-    [{ ...one, message: 'x', onRefused: 'throw' }, 'WEIR_INVALID_OPTION', 'message" and "onRefused: \'throw\''],
+    [{ ...one, handler: () => {}, throwOnReject: true }, 'WEIR_INVALID_OPTION', 'handler" and "throwOnReject: true'],
+    [{ ...one, message: 'x', throwOnReject: true }, 'WEIR_INVALID_OPTION', 'message" and "throwOnReject: true'],
     [{ ...one, message: Promise.resolve('x') }, 'WEIR_INVALID_OPTION', 'message'],
     [{ ...one, message: null }, 'WEIR_INVALID_OPTION', 'message'],
     [{ ...one, requestWasSuccessful: () => true }, 'WEIR_MISSING_OPTION', 'requestWasSuccessful'],
@@ -90,15 +87,15 @@ describe('what belongs to the adapter is told from what belongs to the throttler
   })
 })
 
-describe('a refusal', () => {
+describe('a rejection', () => {
   test('has status, headers and a body', () => {
     const { guard } = guardOf(one)
     guard.check({})
     const decision = guard.check({}) as Decision
-    const refusal = guard.refuse({}, decision)
+    const rejection = guard.reject({}, decision)
     expect(decision.allowed).toBe(false)
-    expect(refusal).toMatchObject({ status: 429, type: 'application/problem+json' })
-    expect(refusal.headers).toEqual({
+    expect(rejection).toMatchObject({ status: 429, type: 'application/problem+json' })
+    expect(rejection.headers).toEqual({
       'RateLimit-Policy': '"default";q=1;w=60',
       RateLimit: expect.stringMatching(/^"default";r=0;t=\d+$/),
       'Retry-After': expect.stringMatching(/^[1-9]\d*$/),
@@ -110,8 +107,8 @@ describe('a refusal', () => {
     const clock = new ManualTime(12_345)
     const { guard } = guardOf({ ...one, limit: 3, clock, cooldown: '90s' })
     for (let i = 0; i < 3; i++) guard.check({})
-    const refusal = guard.refuse({}, guard.check({}) as Decision)
-    clock.advance(Number(refusal.headers['Retry-After']) * 1000)
+    const rejection = guard.reject({}, guard.check({}) as Decision)
+    clock.advance(Number(rejection.headers['Retry-After']) * 1000)
     expect(guard.check({})?.allowed).toBe(true)
   })
 
@@ -147,20 +144,20 @@ describe('a refusal', () => {
   test('repeats an earlier one only where that is true of it', () => {
     const clock = new ManualTime(12_345)
     const { guard } = guardOf({ ...one, clock, key: 'ip' })
-    const refused = (request: FakeRequest) => guard.refuse(request, guard.check(request) as Decision)
+    const rejected = (request: FakeRequest) => guard.reject(request, guard.check(request) as Decision)
     guard.check({ ip: '192.0.2.1' })
-    const first = refused({ ip: '192.0.2.1' })
+    const first = rejected({ ip: '192.0.2.1' })
     const headers = { ...first.headers }
     // A handler may add to what it gets.
     Object.assign(first.headers, { 'Retry-After': 'never' })
-    expect(refused({ ip: '192.0.2.1' })).toMatchObject({ headers, body: first.body })
-    expect(refused({ ip: '192.0.2.1', headers: { accept: 'text/html' } })).toMatchObject({ headers, type: 'text/html; charset=utf-8' })
+    expect(rejected({ ip: '192.0.2.1' })).toMatchObject({ headers, body: first.body })
+    expect(rejected({ ip: '192.0.2.1', headers: { accept: 'text/html' } })).toMatchObject({ headers, type: 'text/html; charset=utf-8' })
     clock.advance(10_000)
-    const later = refused({ ip: '192.0.2.1' })
+    const later = rejected({ ip: '192.0.2.1' })
     expect(later.headers).toMatchObject({ 'Retry-After': '38', RateLimit: '"default";r=0;t=38' })
     expect(later.body).toContain('in 38 seconds')
     guard.throttler.block('192.0.2.1', '5m')
-    expect(refused({ ip: '192.0.2.1' }).headers['Retry-After']).toBe('300')
+    expect(rejected({ ip: '192.0.2.1' }).headers['Retry-After']).toBe('300')
   })
 
   test.each<[unknown, string, string]>([
@@ -171,7 +168,7 @@ describe('a refusal', () => {
   ])('message %j replaces the body', (message, type, body) => {
     const { guard } = guardOf({ ...one, message })
     guard.check({})
-    expect(guard.refuse({}, guard.check({}) as Decision)).toMatchObject({ type, body })
+    expect(guard.reject({}, guard.check({}) as Decision)).toMatchObject({ type, body })
   })
 
   test.each<[unknown]>([
@@ -185,7 +182,7 @@ describe('a refusal', () => {
   ])('a message that fails leaves the standard body: %s', (message) => {
     const { guard, warnings } = guardOf({ ...one, message })
     guard.check({})
-    expect(guard.refuse({}, guard.check({}) as Decision).type).toBe('application/problem+json')
+    expect(guard.reject({}, guard.check({}) as Decision).type).toBe('application/problem+json')
     expect(warnings).toHaveLength(1)
   })
 })
@@ -193,8 +190,9 @@ describe('a refusal', () => {
 describe('requests that are not counted', () => {
   test.each<[object, FakeRequest]>([
     [{ skip: (request: FakeRequest) => request.path === '/health' }, { path: '/health' }],
-    [{ skipOptions: true }, { method: 'OPTIONS' }],
+    [{ skipPreflight: true }, { method: 'OPTIONS', headers: { origin: 'https://a.example', 'access-control-request-method': 'PUT' } }],
     [{ enabled: () => false }, {}],
+    [{ enabled: false }, {}],
     [{ allow: addresses('192.0.2.0/24') }, { ip: '::ffff:192.0.2.77' }],
     [{ allow: addresses('2001:db8::/32') }, { ip: '2001:DB8:1::7' }],
     [{ allow: (request: FakeRequest) => request.user === 'root' }, { user: 'root' }],
@@ -237,31 +235,31 @@ describe('requests that are not counted', () => {
   })
 })
 
-test('a denied request is refused with 403, and not told to come back', () => {
+test('a denied request is rejected with 403, and not told to come back', () => {
   const { guard } = guardOf({ ...one, deny: addresses('203.0.113.0/24') })
   const decision = guard.check({ ip: '203.0.113.9' }) as Decision
-  expect(decision).toMatchObject({ allowed: false, reason: 'blocked' })
-  const refusal = guard.refuse({}, decision)
-  expect(refusal.status).toBe(403)
-  expect(refusal.headers).toEqual({ 'Cache-Control': 'no-store' })
-  expect(refusal.body).not.toContain('again')
+  expect(decision).toMatchObject({ allowed: false, reason: 'denied' })
+  const rejection = guard.reject({}, decision)
+  expect(rejection.status).toBe(403)
+  expect(rejection.headers).toEqual({ 'Cache-Control': 'no-store' })
+  expect(rejection.body).not.toContain('again')
 })
 
-test('a dry run decides and reports, and refuses nobody', () => {
-  const onThrottled = vi.fn()
-  const { guard } = guardOf({ ...one, dryRun: true, onThrottled })
+test('a dry run decides and reports, and rejects nobody', () => {
+  const onRejected = vi.fn()
+  const { guard } = guardOf({ ...one, dryRun: true, onRejected })
   guard.check({})
   expect(guard.check({})).toMatchObject({ allowed: true, dryRun: true, reason: 'limit' })
-  expect(onThrottled).toHaveBeenCalledOnce()
+  expect(onRejected).toHaveBeenCalledOnce()
 })
 
-test('onThrottled is told of each refusal, and cannot break it', () => {
-  const onThrottled = vi.fn(() => {
+test('onRejected is told of each rejection, and cannot break it', () => {
+  const onRejected = vi.fn(() => {
     throw new Error('boom')
   })
-  const { guard, warnings } = guardOf({ ...one, onThrottled })
+  const { guard, warnings } = guardOf({ ...one, onRejected })
   for (let i = 0; i < 4; i++) guard.check({ path: '/a' })
-  expect(onThrottled).toHaveBeenCalledTimes(3)
+  expect(onRejected).toHaveBeenCalledTimes(3)
   expect(warnings).toHaveLength(1)
 })
 
@@ -312,6 +310,6 @@ describe('the end of a response that is only an emitter', () => {
     const warnings: WeirError[] = []
     guard.throttler.on('warning', ({ error }) => warnings.push(error))
     guard.watch(guard.check({}) as Decision, {} as ServerResponse, [{}])
-    expect(warnings).toMatchObject([{ code: 'WEIR_ADAPTER_FAILED' }])
+    expect(warnings).toMatchObject([{ code: 'WEIR_WARN_OPTION_FUNCTION_FAILED' }])
   })
 })

@@ -28,8 +28,8 @@ test('a server of node:http2 is throttled, and a stream that is reset counts as 
       else response.end('hello')
       return
     }
-    const refusal = await guard.refuse(request, decision)
-    response.writeHead(refusal.status, { ...refusal.headers, 'Content-Type': refusal.type }).end(refusal.body)
+    const rejection = await guard.reject(request, decision)
+    response.writeHead(rejection.status, { ...rejection.headers, 'Content-Type': rejection.type }).end(rejection.body)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -53,9 +53,9 @@ test('a server of node:http2 is throttled, and a stream that is reset counts as 
     await expect.poll(left).toBe(2)
 
     for (const path of ['/a', '/b']) expect((await get(path)).headers[':status']).toBe(200)
-    const refused = await get('/c')
-    expect(refused.headers).toMatchObject({ ':status': 429, 'retry-after': expect.any(String), 'cache-control': 'no-store' })
-    expect(refused.body).toContain('quota-exceeded')
+    const rejected = await get('/c')
+    expect(rejected.headers).toMatchObject({ ':status': 429, 'retry-after': expect.any(String), 'cache-control': 'no-store' })
+    expect(rejected.body).toContain('quota-exceeded')
   } finally {
     client.destroy()
     server.close()

@@ -29,8 +29,8 @@ function policyOf(whole: object, place: object) {
 const ALGORITHMS = {
   local: [fixedWindow(), slidingWindow(), slidingCounter(), slidingLog(), tokenBucket(), leakyBucket()],
   background: [fixedWindow(), slidingWindow(), tokenBucket(), leakyBucket()],
-  spans: [fixedWindow(), slidingCounter()],
-  leases: [fixedWindow()],
+  periodic: [fixedWindow(), slidingCounter()],
+  leased: [fixedWindow()],
   central: [fixedWindow(), slidingWindow(), slidingCounter(), slidingLog(), tokenBucket(), leakyBucket()],
 } as const
 
@@ -51,7 +51,7 @@ describe.each(Object.entries(ALGORITHMS))('a place in an application with coordi
 
   test('has a coordination of its own', () => {
     for (const own of Object.keys(ALGORITHMS)) {
-      const waits = coordination === 'central' || coordination === 'leases' ? { deadline: '2s' } : { degraded: 'published' }
+      const waits = coordination === 'central' || coordination === 'leased' ? { storeTimeout: '2s' } : { failMode: 'open' }
       expect(policyOf({ ...whole(), ...waits }, { coordination: own })).toMatchObject({ limit: 300, coordination: own })
     }
   })
@@ -86,20 +86,20 @@ test.each<[what: string, whole: object, place: object, policy: object]>([
   ],
   [
     'a limit in place of plans',
-    { limits: { free: 1, pro: 9 }, plan: () => 'free' },
+    { plans: { free: 1, pro: 9 }, plan: () => 'free' },
     { limit: 20 },
     { name: 'GET /', limit: 20, interval: 60_000 },
   ],
-  ['plans in place of a limit', { limit: 5 }, { limits: { free: 7 }, plan: () => 'free' }, { name: 'GET /:free', limit: 7 }],
+  ['plans in place of a limit', { limit: 5 }, { plans: { free: 7 }, plan: () => 'free' }, { name: 'GET /:free', limit: 7 }],
   [
     'limits of plans, and who has which from the application',
-    { limits: { free: 1 }, plan: () => 'free' },
-    { limits: { free: 7 } },
+    { plans: { free: 1 }, plan: () => 'free' },
+    { plans: { free: 7 } },
     { limit: 7 },
   ],
   [
     'the plans of the application',
-    { limits: { free: 1 }, plan: () => 'free' },
+    { plans: { free: 1 }, plan: () => 'free' },
     { interval: '2m' },
     { name: 'GET /:free', interval: 120_000 },
   ],
@@ -108,19 +108,19 @@ test.each<[what: string, whole: object, place: object, policy: object]>([
 })
 
 test('slots of a place are counted where the application counts', () => {
-  const whole = { limit: 300, interval: '1m', coordination: 'leases', store: memoryStore() }
-  expect(policyOf(whole, { limit: 5, algorithm: concurrency() })).toMatchObject({ limit: 5, coordination: 'leases' })
+  const whole = { limit: 300, interval: '1m', coordination: 'leased', store: memoryStore() }
+  expect(policyOf(whole, { limit: 5, algorithm: concurrency() })).toMatchObject({ limit: 5, coordination: 'leased' })
 })
 
 test.each<[what: string, place: object, code: string, says: RegExp]>([
   ['an empty list of policies', { policies: [] }, 'WEIR_INVALID_OPTION', /"policies" is \[\].*throttle: false/],
   ['policies that are no list', { policies: {} }, 'WEIR_INVALID_OPTION', /"policies" is \{\}/],
   ['a store of its own', { limit: 5, store: memoryStore() }, 'WEIR_UNKNOWN_OPTION', /"store" can't be set for one route.*the plugin/],
-  ['an algorithm that its coordination does not have', { algorithm: slidingWindow() }, 'WEIR_INVALID_OPTION', /"coordination" is "leases"/],
+  ['an algorithm that its coordination does not have', { algorithm: slidingWindow() }, 'WEIR_INVALID_OPTION', /"coordination" is "leased"/],
   ['a limit that is none', { limit: -1 }, 'WEIR_INVALID_OPTION', /"limit" is -1/],
-  ['no limit for a plan', { limits: {}, plan: () => 'a' }, 'WEIR_INVALID_OPTION', /"limits" is \{\}/],
-])('a place is refused with %s, and the application stays as it was', (_what, place, code, says) => {
-  const whole = { key: 'ip', limit: 300, interval: '1m', coordination: 'leases', deadline: '1s', store: memoryStore() }
+  ['no limit for a plan', { plans: {}, plan: () => 'a' }, 'WEIR_INVALID_OPTION', /"plans" is \{\}/],
+])('a place is rejected with %s, and the application stays as it was', (_what, place, code, says) => {
+  const whole = { key: 'ip', limit: 300, interval: '1m', coordination: 'leased', storeTimeout: '1s', store: memoryStore() }
   const places = new PlaceLimits<FakeRequest, []>(whole as never, fakeReader, WORDS)
   const error = thrownBy(() => places.add(place as never, 'GET /'))
   expect(error).toMatchObject({ code, message: expect.stringMatching(says) })
@@ -129,9 +129,9 @@ test.each<[what: string, place: object, code: string, says: RegExp]>([
 
 test.each<[what: string, place: object, code: string, says: RegExp]>([
   ['an interval that is none', { interval: 'soon' }, 'WEIR_INVALID_OPTION', /"interval" is "soon"/],
-  ['an algorithm that its coordination does not have', { algorithm: slidingWindow() }, 'WEIR_INVALID_OPTION', /"coordination" is "leases"/],
+  ['an algorithm that its coordination does not have', { algorithm: slidingWindow() }, 'WEIR_INVALID_OPTION', /"coordination" is "leased"/],
 ])('the error names the fault of the place where the application has a limit by request: %s', (_what, place, code, says) => {
-  const whole = { key: 'ip', limit: () => 300, fallbackLimit: 100, interval: '1m', coordination: 'leases', store: memoryStore() }
+  const whole = { key: 'ip', limit: () => 300, fallbackLimit: 100, interval: '1m', coordination: 'leased', store: memoryStore() }
   const places = new PlaceLimits<FakeRequest, []>(whole as never, fakeReader, WORDS)
   expect(thrownBy(() => places.add(place as never, 'GET /'))).toMatchObject({ code, message: expect.stringMatching(says) })
   expect(places.throttler.policies).toHaveLength(1)

@@ -32,13 +32,13 @@ describe('guard.peek', () => {
       await guard.peek({})
       expect(JSON.stringify(snapshot(guard.throttler))).toBe(before)
       const decision = await guard.check({})
-      expect(peeked).toMatchObject({ allowed: decision?.allowed, reason: decision?.reason, retryAfter: decision?.retryAfter })
+      expect(peeked).toMatchObject({ allowed: decision?.allowed, reason: decision?.reason, retryAfterMs: decision?.retryAfterMs })
     }
   })
 
-  test('starts no cooldown and calls neither onThrottled nor handler', async () => {
+  test('starts no cooldown and calls neither onRejected nor handler', async () => {
     const calls: string[] = []
-    const { guard } = start({ ...DAY, limit: 1, cooldown: '2d', onThrottled: () => calls.push('onThrottled') })
+    const { guard } = start({ ...DAY, limit: 1, cooldown: '2d', onRejected: () => calls.push('onRejected') })
     await guard.check({})
     expect(await guard.peek({})).toMatchObject({ allowed: false })
     guard.throttler.reset('all')

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { createGuard, type Guard, nodeReader, type ThrottleInput, upgradeRefusal } from '../../src/http/index.ts'
+import { createGuard, type Guard, nodeReader, type ThrottleInput, upgradeRejection } from '../../src/http/index.ts'
 import { snapshot } from '../../src/inspect/index.ts'
 import { ManualTime } from './manual-time.ts'
 
@@ -22,9 +22,9 @@ function throttled(
       guard.watch(decision, response, [request, response])
       return handle(request, response)
     }
-    const refusal = await guard.refuse(request, decision)
-    if ((await guard.handle(refusal, [request, response], response)) !== 'failed') return
-    response.writeHead(refusal.status, { ...refusal.headers, 'Content-Type': refusal.type }).end(refusal.body)
+    const rejection = await guard.reject(request, decision)
+    if ((await guard.handle(rejection, [request, response], response)) !== 'failed') return
+    response.writeHead(rejection.status, { ...rejection.headers, 'Content-Type': rejection.type }).end(rejection.body)
   }
   return { guard, listener }
 }
@@ -44,10 +44,10 @@ test('a plain node:http server is throttled by an adapter of twenty lines', asyn
   try {
     expect((await fetch(url)).headers.get('ratelimit')).toMatch(/^"default";r=1;t=\d+$/)
     expect(await (await fetch(`${url}/other`)).text()).toBe('hello')
-    const refused = await fetch(url)
-    expect(refused.status).toBe(429)
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
-    expect(await refused.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
+    const rejected = await fetch(url)
+    expect(rejected.status).toBe(429)
+    expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    expect(await rejected.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
   } finally {
     server.closeAllConnections()
     server.close()
@@ -85,13 +85,13 @@ test('long header values are keys like any other, of which little is kept; those
   }
 })
 
-test('a request to upgrade is refused on its bare socket', async () => {
+test('a request to upgrade is rejected on its bare socket', async () => {
   const { guard } = throttled({ limit: 1, interval: '1h', name: 'sockets', clock: new ManualTime(0) }, () => {})
   const server = createServer()
   server.on('upgrade', async (req: IncomingMessage, socket) => {
     const decision = await guard.check(req)
     if (decision?.allowed !== false) socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
-    else socket.end(upgradeRefusal(await guard.refuse(req, decision)))
+    else socket.end(upgradeRejection(await guard.reject(req, decision)))
   })
   const url = await listen(server)
   const upgrade = (accept: string) =>

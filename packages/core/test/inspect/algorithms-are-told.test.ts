@@ -33,12 +33,12 @@ test.each(ROWS)('%s: what is told of a policy and of its keys', async (id, algor
   const heard: unknown[] = []
   throttler.on('blocked', ({ policy, key, cause }) => heard.push(['blocked', policy, key, cause]))
   throttler.on('unblocked', ({ policy, key, cause }) => heard.push(['unblocked', policy, key, cause]))
-  throttler.on('throttled', ({ policy, refused, reasons }) => heard.push(['throttled', policy, refused, reasons]))
+  throttler.on('rejections', ({ policy, rejected, reasons }) => heard.push(['rejections', policy, rejected, reasons]))
   expect(throttler.check('ann', 2).remaining).toBeCloseTo(left, 6)
   expect(throttler.peek('ann').remaining).toBeCloseTo(left, 6)
   const [policy] = snapshot(throttler).policies
-  expect(policy).toMatchObject({ name: 'user', algorithm: id, limit: 6, capacity, interval: MINUTE, keys: 1, admitted: 2 })
-  expect(cluster(throttler)[0]?.policies[0]).toMatchObject({ algorithm: id, limit: 6, capacity, admitted: 2 })
+  expect(policy).toMatchObject({ name: 'user', algorithm: id, limit: 6, capacity, intervalMs: MINUTE, keys: 1, allowed: 2 })
+  expect(cluster(throttler)[0]?.policies[0]).toMatchObject({ algorithm: id, limit: 6, capacity, allowed: 2 })
   const [used] = snapshot(throttler).top
   expect(used).toMatchObject({ policy: 'user', key: 'ann', limit: capacity })
   expect(used?.used).toBeCloseTo(capacity - left, 6)
@@ -47,9 +47,9 @@ test.each(ROWS)('%s: what is told of a policy and of its keys', async (id, algor
   throttler.check('bob', { cost: 1, limit: 20 })
   const bob = snapshot(throttler).top.find(({ key }) => key === 'bob')
   expect(bob?.limit).toBe(algorithm.most?.(20) ?? 20)
-  let refused = 0
+  let rejected = 0
   while (throttler.check('ann').allowed) expect(throttler.peek('ann', 0).remaining).toBeLessThan(left)
-  for (refused = 1; refused < 4; ) if (!throttler.check('ann').allowed) refused++
+  for (rejected = 1; rejected < 4; ) if (!throttler.check('ann').allowed) rejected++
   expect(heard).toEqual([['blocked', 'user', 'ann', 'exceeded']])
   expect(snapshot(throttler)).toMatchObject({ blocked: [{ policy: 'user', key: 'ann', cause: 'cooldown' }] })
   throttler.block('bob', '5s')
@@ -59,6 +59,6 @@ test.each(ROWS)('%s: what is told of a policy and of its keys', async (id, algor
   await throttler.close()
   expect(heard).toContainEqual(['blocked', 'user', 'bob', 'manual'])
   expect(heard).toContainEqual(['unblocked', 'user', 'bob', 'expired'])
-  const counted = heard.filter((one): one is [string, string, number] => (one as string[])[0] === 'throttled')
-  expect(counted.reduce((sum, [, , count]) => sum + count, 0)).toBe(refused)
+  const counted = heard.filter((one): one is [string, string, number] => (one as string[])[0] === 'rejections')
+  expect(counted.reduce((sum, [, , count]) => sum + count, 0)).toBe(rejected)
 })

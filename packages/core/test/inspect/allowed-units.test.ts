@@ -27,12 +27,12 @@ test('a request that leaves before its answer comes is not reported as allowed, 
     if (i < 5) it.world.setTimer(() => controller.abort(), 5)
     for (let step = 0; step < 10; step++) {
       await it.world.run(5)
-      seen.push(watching(node).admitted)
+      seen.push(watching(node).allowed)
     }
   }
   expect(queue.went).toHaveLength(5)
   expect(seen).toEqual(seen.toSorted((a, b) => a - b))
-  expect(watching(node).admitted).toBe(3)
+  expect(watching(node).allowed).toBe(3)
   await it.close()
 })
 
@@ -56,10 +56,10 @@ test.each(Array.from({ length: 40 }, (_, i) => i + 1))(
     )
     const third = chance.pick<object[]>([], [{ name: 'l', limit: 40, interval: 700, coordination: 'local' }], [{ name: 'd', limit: 55 }])
     const it = await central(1, [{ name: 'c', ...beside }, { ...WATCHING, algorithm }, ...third] as never, chance.pick(0, 2, 20))
-    it.store.deadline = 100
+    it.store.storeTimeout = 100
     const [[queue], [node]] = [it.queues as [Waiting], it.nodes as [Node]]
     for (const end = it.world.time + 4_000; it.world.time < end; ) {
-      if (chance.of(0.03)) it.store.health = it.store.health === 'up' ? chance.pick('refusing', 'mute', 'hanging') : 'up'
+      if (chance.of(0.03)) it.store.health = it.store.health === 'up' ? chance.pick('rejecting', 'mute', 'hanging') : 'up'
       for (let left = chance.pick(0, 0, 1, 2); left > 0; left--) {
         if (chance.of(0.6)) queue.acquire('a', { timeout: chance.pick(0, 20, 200) })
         else void node.checkAsync('a')
@@ -69,7 +69,7 @@ test.each(Array.from({ length: 40 }, (_, i) => i + 1))(
     it.store.health = 'up'
     await it.world.run(2_000)
     // A token bucket is filled up a little meanwhile.
-    expect(watching(node).admitted).toBeLessThanOrEqual(algorithm.name === 'tokenBucket()' ? 61 : 60)
+    expect(watching(node).allowed).toBeLessThanOrEqual(algorithm.name === 'tokenBucket()' ? 61 : 60)
     await it.close()
   },
 )

@@ -17,11 +17,11 @@ test('who asks for the cluster gets all its nodes, with what they say of themsel
     cluster(one)
   }
   const [self, other] = cluster(one)
-  expect(self).toMatchObject({ node: one.nodeId, self: true, age: 0 })
+  expect(self).toMatchObject({ node: one.nodeId, self: true, ageMs: 0 })
   expect(other).toMatchObject({ node: two.nodeId, self: false, state: 'synced' })
-  expect(other?.policies[0]).toMatchObject({ name: 'user', limit: 100, admitted: 30 })
+  expect(other?.policies[0]).toMatchObject({ name: 'user', limit: 100, allowed: 30 })
   expect(other?.top).toEqual([{ policy: 'user', key: 'a', used: 30, own: 30 }])
-  expect(other?.age).toBeLessThanOrEqual(2_100)
+  expect(other?.ageMs).toBeLessThanOrEqual(2_100)
 })
 
 test('nobody tells anything while nobody asks', async () => {

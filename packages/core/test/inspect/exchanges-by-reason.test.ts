@@ -47,8 +47,8 @@ test('a refund to a full key', async () => {
 test('a request that waits for the store', async () => {
   const { world, node } = scene()
   const [one, two] = [
-    node({ limit: 3, interval: '1m', coordination: 'leases' }),
-    node({ limit: 3, interval: '1m', coordination: 'leases' }),
+    node({ limit: 3, interval: '1m', coordination: 'leased' }),
+    node({ limit: 3, interval: '1m', coordination: 'leased' }),
   ]
   one.start()
   two.start()

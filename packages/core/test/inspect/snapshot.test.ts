@@ -21,17 +21,17 @@ test('units that the store does not know of, and since when', async () => {
   await world.run(10)
   offer(throttler, 'a', 400)
   await world.run(100)
-  expect(snapshot(throttler).policies[0]).toMatchObject({ unsynced: 0, unsyncedAge: 0 })
-  store.health = 'refusing'
+  expect(snapshot(throttler).policies[0]).toMatchObject({ unsynced: 0, unsyncedAgeMs: 0 })
+  store.health = 'rejecting'
   offer(throttler, 'a', 150)
   await world.run(5_000)
   const [policy] = snapshot(throttler).policies
   expect(policy?.unsynced).toBe(150)
-  expect(policy?.unsyncedAge).toBeGreaterThanOrEqual(5_000)
-  expect(policy?.unsyncedAge).toBeLessThan(5_300)
+  expect(policy?.unsyncedAgeMs).toBeGreaterThanOrEqual(5_000)
+  expect(policy?.unsyncedAgeMs).toBeLessThan(5_300)
   store.health = 'up'
   await world.run(500)
-  expect(snapshot(throttler).policies[0]).toMatchObject({ unsynced: 0, unsyncedAge: 0 })
+  expect(snapshot(throttler).policies[0]).toMatchObject({ unsynced: 0, unsyncedAgeMs: 0 })
 })
 
 test('what unsent units may exceed the limit by, and the share of the traffic', async () => {
@@ -46,7 +46,7 @@ test('what unsent units may exceed the limit by, and the share of the traffic', 
   await world.run(100)
   expect(snapshot(nodes[0]).policies[0]?.overshoot).toBe(0)
   expect(snapshot(nodes[0]).policies[0]?.share).toBeGreaterThan(0.8)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(1_500)
   offer(nodes[0], 'a', 1_000)
   const { unsynced, overshoot } = snapshot(nodes[0]).policies[0] ?? { unsynced: 0, overshoot: 0 }
@@ -59,17 +59,17 @@ test('sync health', async () => {
   const { world, node, store } = scene()
   store.roundTrip = 4
   const throttler = node({ limit: 10, interval: '1m' })
-  expect(snapshot(throttler).sync).toMatchObject({ exchanges: 0, failures: 0, sinceSuccess: undefined })
+  expect(snapshot(throttler).sync).toMatchObject({ exchanges: 0, failures: 0, sinceSuccessMs: undefined })
   throttler.start()
   await world.run(9)
-  expect(snapshot(throttler).sync).toMatchObject({ lastDuration: 4, lastError: undefined, sinceSuccess: 5 })
+  expect(snapshot(throttler).sync).toMatchObject({ lastDurationMs: 4, lastError: undefined, sinceSuccessMs: 5 })
   store.health = 'hanging'
   await world.run(3_000)
-  const { sync, state, degradedFor } = snapshot(throttler)
-  expect(state).toBe('degraded')
-  expect(degradedFor).toBeGreaterThan(1_000)
+  const { sync, state, storeDownMs } = snapshot(throttler)
+  expect(state).toBe('storeDown')
+  expect(storeDownMs).toBeGreaterThan(1_000)
   expect(sync.failures).toBeGreaterThan(1)
-  expect(sync.failuresByCause.refused).toBe(sync.failures)
+  expect(sync.failuresByCause.rejected).toBe(sync.failures)
   expect(sync.lastError).toBe('The store did not answer.')
 })
 

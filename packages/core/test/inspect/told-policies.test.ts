@@ -7,7 +7,7 @@ import { textOf, toldRules } from '../../src/sync/link/told-rule.ts'
 it('are those of the node that tells them, as a store knows them', () => {
   const policies = [
     { name: 'a: b', limit: 1, interval: '1m' },
-    { name: 'b', limit: 1, interval: '1m', coordination: 'leases' },
+    { name: 'b', limit: 1, interval: '1m', coordination: 'leased' },
   ] as const
   const throttler = createThrottler({ policies, store: memoryStore() })
   const text = textOf(toldRules(throttler.inspected as never))

@@ -15,7 +15,7 @@ test('a snapshot tells how many wait for a policy, for how long and for which ke
     { ...LOCAL, name: 'key' },
     { ...LOCAL, name: 'all', key: 'all', limit: 3, interval: 10_000 },
   ])
-  expect(snapshot(node)).toMatchObject({ waiting: [], policies: [{ waiting: 0, longestWait: 0 }, { waiting: 0 }] })
+  expect(snapshot(node)).toMatchObject({ waiting: [], policies: [{ waiting: 0, longestWaitMs: 0 }, { waiting: 0 }] })
   const queue = await waiting(it, node)
   for (let i = 0; i < 4; i++) queue.acquire('a')
   await it.world.run(300)
@@ -26,13 +26,13 @@ test('a snapshot tells how many wait for a policy, for how long and for which ke
     { policy: 'key', key: 'b', requests: 1, longest: 100 },
   ])
   expect(snapshot(node).policies).toMatchObject([
-    { waiting: 4, longestWait: 400 },
-    { waiting: 0, longestWait: 0 },
+    { waiting: 4, longestWaitMs: 400 },
+    { waiting: 0, longestWaitMs: 0 },
   ])
   expect(snapshot(node, { top: 1 }).waiting).toHaveLength(1)
   // One of each key goes, and then the other policy holds the rest.
   await it.world.run(1_000)
-  expect(snapshot(node).policies).toMatchObject([{ waiting: 0 }, { waiting: 3, longestWait: 1_400 }])
+  expect(snapshot(node).policies).toMatchObject([{ waiting: 0 }, { waiting: 3, longestWaitMs: 1_400 }])
   expect(snapshot(node).waiting).toEqual([{ policy: 'all', key: 'all', requests: 3, longest: 1_400 }])
   await it.close()
   expect(snapshot(node)).toMatchObject({ waiting: [], policies: [{ waiting: 0 }, { waiting: 0 }] })
@@ -52,9 +52,9 @@ test('requests that are held for a pace wait as well', async () => {
 
 test('requests that the store decides about wait as well, and of them none is forgotten', async () => {
   const it = scene()
-  const node = it.node({ name: 'leased', limit: 5, interval: 1_000, coordination: 'leases' })
+  const node = it.node({ name: 'leased', limit: 5, interval: 1_000, coordination: 'leased' })
   const waits: number[] = []
-  node.on('waited', ({ policy, key, for: time }) => {
+  node.on('waited', ({ policy, key, durationMs: time }) => {
     expect([policy, key]).toEqual(['leased', 'a'])
     waits.push(time)
   })
@@ -85,8 +85,8 @@ test('each request that waited and went is an event', async () => {
   queue.acquire('a')
   await it.world.run(2_000)
   expect(events).toEqual([
-    { policy: 'pace', key: 'all', for: 250 },
-    { policy: 'key', key: 'a', for: 1_000 },
+    { policy: 'pace', key: 'all', durationMs: 250 },
+    { policy: 'key', key: 'a', durationMs: 1_000 },
   ])
 })
 
@@ -116,7 +116,7 @@ test('the other nodes tell who waits at them, and who holds slots', async () => 
   const it = scene()
   const policies = [
     { name: 'rate', limit: 4, interval: '10s' },
-    { name: 'slots', limit: 6, algorithm: concurrency(), coordination: 'leases' },
+    { name: 'slots', limit: 6, algorithm: concurrency(), coordination: 'leased' },
   ] as const
   const [one, two] = [it.node([...policies]), it.node([...policies])]
   one.start()
@@ -134,7 +134,7 @@ test('the other nodes tell who waits at them, and who holds slots', async () => 
     { name: 'slots', inFlight: 4, waiting: 0 },
   ])
   expect(other?.waiting).toMatchObject([{ policy: 'rate', key: 'a', requests: 3 }])
-  expect(other?.waiting[0]?.longest).toBe(other?.policies[0]?.longestWait)
+  expect(other?.waiting[0]?.longest).toBe(other?.policies[0]?.longestWaitMs)
   expect(other?.top).toContainEqual({ policy: 'slots', key: 'a', used: 4, own: 4 })
   await it.close()
 })

@@ -54,7 +54,7 @@ describe('a key of more than 256 characters', () => {
     const { world, node } = scene()
     const policies = [
       { name: 'a', limit: 3, interval: '1m' },
-      { name: 'b', limit: 5, interval: '1m', coordination: 'leases' },
+      { name: 'b', limit: 5, interval: '1m', coordination: 'leased' },
     ] as const
     const throttler = node(policies)
     throttler.start()
@@ -67,9 +67,9 @@ describe('a key of more than 256 characters', () => {
     const last = throttler.checkAsync(key)
     await world.run(20)
     expect((await last).allowed).toBe(true)
-    const refused = throttler.checkAsync(key)
+    const rejected = throttler.checkAsync(key)
     await world.run(20)
-    expect(await refused).toMatchObject({ allowed: false, key: bounded(key) })
+    expect(await rejected).toMatchObject({ allowed: false, key: bounded(key) })
     expect(snapshot(throttler).policies.map((policy) => policy.keys)).toEqual([1, 1])
   })
 

@@ -15,7 +15,7 @@ function keysOf(throttler: Parameters<typeof snapshot>[0]): number {
   return snapshot(throttler).policies[0]?.keys ?? Number.NaN
 }
 
-describe.each(['shared', 'allow', 'block'] as const)('a flood of random keys, overflow: %s', (overflow) => {
+describe.each(['shared', 'allow', 'reject'] as const)('a flood of random keys, overflow: %s', (overflow) => {
   test('neither grows the table, nor evicts a key in use, nor unblocks anybody', async () => {
     const { world, node, close } = scene()
     const throttler = node(policy, { maxKeys: 100, overflow })
@@ -55,9 +55,9 @@ describe.each(['shared', 'allow', 'block'] as const)('a flood of random keys, ov
         { allowed: true, reason: 'ok', remaining: 5, cost: 0 },
         { allowed: true, reason: 'ok', remaining: 5, cost: 0 },
       ],
-      block: [
-        { allowed: false, reason: 'overflow', retryAfter: 1_000 },
-        { allowed: false, reason: 'overflow', retryAfter: 1_000 },
+      reject: [
+        { allowed: false, reason: 'overflow', retryAfterMs: 1_000 },
+        { allowed: false, reason: 'overflow', retryAfterMs: 1_000 },
       ],
     }
     expect([throttler.check('d'), throttler.check('e')]).toMatchObject(expected[overflow])
@@ -69,9 +69,9 @@ test('the shared counter has a limit like any key, and its own counts in the sto
   const { world, node, store, close } = scene()
   const throttler = node({ ...policy, cooldown: 0 }, { maxKeys: 1 })
   throttler.check('a')
-  let admitted = 0
-  for (let i = 0; i < 20; i++) admitted += offer(throttler, `untrusted ${i}`, 1)
-  expect(admitted).toBe(5)
+  let allowed = 0
+  for (let i = 0; i < 20; i++) allowed += offer(throttler, `untrusted ${i}`, 1)
+  expect(allowed).toBe(5)
   await world.runTo(1_001)
   expect(throttler.check('a').allowed).toBe(true)
   await close()
@@ -82,7 +82,7 @@ test('the shared counter has a limit like any key, and its own counts in the sto
 
 test('there is room again once keys are idle, and a second flood is reported again', async () => {
   const { world, node, close } = scene()
-  const throttler = node(policy, { maxKeys: 10, overflow: 'block' })
+  const throttler = node(policy, { maxKeys: 10, overflow: 'reject' })
   let events = 0
   throttler.on('overflow', () => events++)
   for (let i = 0; i < 50; i++) throttler.check(`first ${i}`)
@@ -95,7 +95,7 @@ test('there is room again once keys are idle, and a second flood is reported aga
   await close()
 })
 
-test.each(['background', 'spans'] as const)(
+test.each(['background', 'periodic'] as const)(
   'keys are freed after two idle intervals, with and without a store (%s)',
   async (coordination) => {
     for (const alone of [true, false]) {
@@ -151,7 +151,7 @@ test('a blocked key is kept until its block is over, then freed', async () => {
 
 test('counts of evicted keys are sent all the same', async () => {
   const { world, node, store, close } = scene()
-  const throttler = node({ limit: 5, interval: 1_000, coordination: 'spans' }, { maxKeys: 10 })
+  const throttler = node({ limit: 5, interval: 1_000, coordination: 'periodic' }, { maxKeys: 10 })
   throttler.start()
   await world.runTo(950)
   for (let i = 0; i < 10; i++) offer(throttler, `old ${i}`, 4)

@@ -23,15 +23,15 @@ const CELLS: Readonly<Record<string, AnyPolicyOptions<never>>> = {
   'slidingLog local': { ...DAY, algorithm: slidingLog(), coordination: 'local' },
   'tokenBucket local': { ...DAY, algorithm: tokenBucket(), coordination: 'local' },
   'leakyBucket local': { ...DAY, algorithm: leakyBucket({ burst: 2 }), coordination: 'local' },
-  'concurrency local': { limit: 5, algorithm: concurrency({ lease: '1m' }), coordination: 'local' },
+  'concurrency local': { limit: 5, algorithm: concurrency({ maxDuration: '1m' }), coordination: 'local' },
   'fixedWindow background': { ...DAY, coordination: 'background' },
   'slidingWindow background': { ...DAY, algorithm: slidingWindow(), coordination: 'background' },
   'tokenBucket background': { ...DAY, algorithm: tokenBucket(), coordination: 'background' },
   'leakyBucket background': { ...DAY, algorithm: leakyBucket({ burst: 2 }), coordination: 'background' },
-  'fixedWindow spans': { ...DAY, coordination: 'spans' },
-  'slidingCounter spans': { ...DAY, algorithm: slidingCounter(), coordination: 'spans' },
-  'fixedWindow leases': { ...DAY, coordination: 'leases' },
-  'concurrency leases': { limit: 5, algorithm: concurrency({ lease: '1m' }), coordination: 'leases' },
+  'fixedWindow spans': { ...DAY, coordination: 'periodic' },
+  'slidingCounter spans': { ...DAY, algorithm: slidingCounter(), coordination: 'periodic' },
+  'fixedWindow leases': { ...DAY, coordination: 'leased' },
+  'concurrency leases': { limit: 5, algorithm: concurrency({ maxDuration: '1m' }), coordination: 'leased' },
   'fixedWindow central': { ...DAY, coordination: 'central' },
   'tokenBucket central': { ...DAY, algorithm: tokenBucket(), coordination: 'central' },
 }
@@ -40,7 +40,11 @@ const MAX_KEYS = 200
 describe.each(Object.keys(CELLS))('%s', (cell) => {
   const build = async () => {
     const { world, node, close } = scene()
-    const throttler = node(CELLS[cell] as AnyPolicyOptions<never>, { maxKeys: MAX_KEYS, overflow: 'block', alone: cell.endsWith(' local') })
+    const throttler = node(CELLS[cell] as AnyPolicyOptions<never>, {
+      maxKeys: MAX_KEYS,
+      overflow: 'reject',
+      alone: cell.endsWith(' local'),
+    })
     throttler.start()
     await throttler.inspected.coordinator?.loading
     await world.run(1_000)

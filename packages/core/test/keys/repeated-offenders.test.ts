@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { createThrottler, growing } from '../../src/index.ts'
+import { createThrottler, escalating } from '../../src/index.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
 
 const options = { base: 1_000, factor: 3, max: 5_000, memory: 10_000 }
-const policy = { limit: 1, interval: 100, spans: 2, cooldown: growing(options) }
+const policy = { limit: 1, interval: 100, spans: 2, cooldown: escalating(options) }
 
 /** Length of the block that exceeding the limit starts, as the node sees it once the store has answered. */
 async function offend({ world }: Scene, node: Node): Promise<number> {
   node.check('k')
   node.check('k')
   await world.run(20)
-  return node.peek('k').retryAfter + 20
+  return node.peek('k').retryAfterMs + 20
 }
 
 describe('a cooldown that grows', () => {
@@ -51,7 +51,7 @@ describe('a cooldown that grows', () => {
     for (const [at, length] of [1_000, 3_000, 5_000].entries()) {
       const node = nodes[at] as Node
       node.check('k')
-      const told = node.check('k').retryAfter
+      const told = node.check('k').retryAfterMs
       expect(told).toBe(length)
       await here.world.run(told - 20)
       for (const one of nodes) expect(one.peek('k').allowed).toBe(false)
@@ -72,46 +72,46 @@ describe('a cooldown that grows', () => {
     const late = here.node(policy).start() as Node
     await here.world.run(3_500)
     late.check('k')
-    expect(late.check('k').retryAfter).toBe(5_000)
+    expect(late.check('k').retryAfterMs).toBe(5_000)
     await here.close()
   })
 
   test('takes the real length over where it knew of too little', async () => {
     const here = scene()
-    const grows = { ...policy, cooldown: growing({ ...options, max: 60_000, memory: 60_000 }) }
+    const grows = { ...policy, cooldown: escalating({ ...options, max: 60_000, memory: 60_000 }) }
     const old = here.node(grows).start() as Node
     await here.world.run(50)
     await here.world.run((await offend(here, old)) + 1_500)
     const late = here.node(grows).start() as Node
     await here.world.run(50)
     late.check('k')
-    expect(late.check('k').retryAfter).toBe(1_000)
+    expect(late.check('k').retryAfterMs).toBe(1_000)
     await here.world.run(50)
-    expect(Math.round(late.peek('k').retryAfter / 100) * 100).toBe(3_000)
+    expect(Math.round(late.peek('k').retryAfterMs / 100) * 100).toBe(3_000)
     await here.world.run(3_500)
     late.check('k')
-    expect(late.check('k').retryAfter).toBe(9_000)
+    expect(late.check('k').retryAfterMs).toBe(9_000)
     await here.close()
   })
 })
 
-describe('bad growing cooldowns are refused', () => {
+describe('bad escalating cooldowns are rejected', () => {
   for (const [cooldown, names] of [
-    [{ base: 0, max: '1m' }, 'growing.base'],
-    [{ base: '1m', max: '1s' }, 'growing.max'],
-    [{ base: '1m' }, 'growing.max'],
-    [{ base: '1m', max: '1h', factor: 1 }, 'growing.factor'],
-    [{ base: '1m', max: '1h', factor: Number.NaN }, 'growing.factor'],
-    [{ base: '1m', max: '1h', memory: 0 }, 'growing.memory'],
-    [{ base: '1m', max: '1h', grow: 2 }, 'growing.grow'],
+    [{ base: 0, max: '1m' }, 'escalating.base'],
+    [{ base: '1m', max: '1s' }, 'escalating.max'],
+    [{ base: '1m' }, 'escalating.max'],
+    [{ base: '1m', max: '1h', factor: 1 }, 'escalating.factor'],
+    [{ base: '1m', max: '1h', factor: Number.NaN }, 'escalating.factor'],
+    [{ base: '1m', max: '1h', memory: 0 }, 'escalating.memory'],
+    [{ base: '1m', max: '1h', grow: 2 }, 'escalating.grow'],
   ] as const) {
     test(JSON.stringify(cooldown), () => {
-      expect(() => growing(cooldown as never)).toThrow(names)
+      expect(() => escalating(cooldown as never)).toThrow(names)
     })
   }
 
-  test('options that growing() has not made', () => {
+  test('options that escalating() has not made', () => {
     const cooldown = { base: '1m', max: '1h' } as never
-    expect(() => createThrottler({ policies: [{ limit: 1, interval: '1m', cooldown }] })).toThrow('growing({ base: "1m", max: "1h" })')
+    expect(() => createThrottler({ policies: [{ limit: 1, interval: '1m', cooldown }] })).toThrow('escalating({ base: "1m", max: "1h" })')
   })
 })

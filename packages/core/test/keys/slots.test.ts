@@ -26,7 +26,7 @@ function policy(algorithm: AnyPolicyOptions['algorithm'], coordination: Coordina
 }
 
 /** Each algorithm with each coordination that it has. */
-const CELLS = (['local', 'background', 'spans', 'leases', 'central'] as const).flatMap((coordination) =>
+const CELLS = (['local', 'background', 'periodic', 'leased', 'central'] as const).flatMap((coordination) =>
   Object.entries(ALGORITHMS).flatMap(([name, algorithm]) => {
     try {
       scene().node(policy(algorithm, coordination))
@@ -70,7 +70,7 @@ describe.each(CELLS)('$name, $coordination', ({ coordination, algorithm }) => {
     const it = scene()
     const node = it.node(policy(algorithm, coordination), { maxKeys: pick(5, 40, 1_000) })
     // Mostly the store comes after the first keys.
-    it.store.health = pick('up', 'refusing', 'hanging')
+    it.store.health = pick('up', 'rejecting', 'hanging')
     node.start()
     await loaded(it, node)
     for (let step = 0; step < 60; step++) {
@@ -81,7 +81,7 @@ describe.each(CELLS)('$name, $coordination', ({ coordination, algorithm }) => {
           if (random() < 0.3) node.refund(decision)
         })
       } else if (chance < 0.8) await it.world.run(pick(1, 10, 100, 900, 2_500, 7_000))
-      else if (chance < 0.84) it.store.health = pick('refusing', 'hanging', 'mute')
+      else if (chance < 0.84) it.store.health = pick('rejecting', 'hanging', 'mute')
       else if (chance < 0.9) it.store.health = 'up'
       else if (chance < 0.93) node.update([policy(algorithm, coordination, { limit: pick(1, 3, 10) }) as AnyPolicyOptions])
       else if (chance < 0.95) node.block(key, pick('5ms', '3s'))

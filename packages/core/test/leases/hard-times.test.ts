@@ -8,21 +8,21 @@ import { hostileKeys, type Node, type Scene, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
 const INTERVAL = 10_000
-const leases = { name: 'leases', limit: 100, interval: INTERVAL, coordination: 'leases', degraded: 'closed' } as const
+const leases = { name: 'leases', limit: 100, interval: INTERVAL, coordination: 'leased', failMode: 'closed' } as const
 
-/** Nodes that know their store, two seconds into an interval, and what they admit of a key by the interval of the store's clock. */
+/** Nodes that know their store, two seconds into an interval, and what they allow of a key by the interval of the store's clock. */
 async function started(count: number, options: object = {}) {
   const here = scene()
   here.store.roundTrip = 2
   const nodes = Array.from({ length: count }, () => here.node({ ...leases, ...options }))
   for (const node of nodes) node.start()
   await here.world.runTo(12_000)
-  const admitted = new Map<number, number>()
-  const decided = { refused: 0 }
+  const perInterval = new Map<number, number>()
+  const decided = { rejected: 0 }
   const count1 = ({ allowed }: Decision): void => {
     const interval = Math.floor(here.store.clock.now() / INTERVAL) - EPOCH / INTERVAL
-    if (allowed) admitted.set(interval, (admitted.get(interval) ?? 0) + 1)
-    else decided.refused++
+    if (allowed) perInterval.set(interval, (perInterval.get(interval) ?? 0) + 1)
+    else decided.rejected++
   }
   const offer = (node: Node, requests: number, key = 'a'): void => {
     for (let i = 0; i < requests; i++) {
@@ -31,7 +31,7 @@ async function started(count: number, options: object = {}) {
       else count1(decision)
     }
   }
-  return { ...here, nodes: nodes as [Node, Node, Node], offer, admitted, decided }
+  return { ...here, nodes: nodes as [Node, Node, Node], offer, allowed: perInterval, decided }
 }
 
 async function flood({ world, offer, nodes }: Awaited<ReturnType<typeof started>>, until: number): Promise<void> {
@@ -56,8 +56,8 @@ test.each([
   here.offer(awake, 200)
   await here.world.run(100)
   await flood(here, here.world.time + 5_000)
-  expect(Math.max(...here.admitted.values())).toBe(100)
-  expect([...here.admitted.values()].every((units) => units <= 100)).toBe(true)
+  expect(Math.max(...here.allowed.values())).toBe(100)
+  expect([...here.allowed.values()].every((units) => units <= 100)).toBe(true)
   await here.close()
 })
 
@@ -69,7 +69,7 @@ test.each([
   await flood(here, 14_000)
   here.nodes[0].clock.offset += step
   await flood(here, 32_000)
-  expect([...here.admitted.values()]).toEqual([100, 100, 100])
+  expect([...here.allowed.values()]).toEqual([100, 100, 100])
   await here.close()
 })
 
@@ -83,10 +83,10 @@ test.each([
   await flood(here, 45_000)
   // The first heartbeats are of the interval in which the nodes began.
   const begun = Math.floor(((here.store.requests.at(-1)?.request.time as number) - EPOCH) / INTERVAL)
-  const admitted = [...here.admitted.values()].reduce((sum, units) => sum + units, 0)
+  const allowed = [...here.allowed.values()].reduce((sum, units) => sum + units, 0)
   expect(begun).toBeGreaterThan(3)
-  expect(admitted).toBeLessThanOrEqual(100 * begun)
-  expect(admitted).toBeGreaterThan(100 * (begun - 1))
+  expect(allowed).toBeLessThanOrEqual(100 * begun)
+  expect(allowed).toBeGreaterThan(100 * (begun - 1))
   await here.close()
 })
 
@@ -119,7 +119,7 @@ test('keys that programs confuse with something else have leases of their own', 
     for (const node of [one, two]) here.offer(node, 5, key)
   }
   await here.world.run(500)
-  expect(here.admitted.get(1)).toBe(3 * seen.size)
+  expect(here.allowed.get(1)).toBe(3 * seen.size)
   await here.close()
 })
 
@@ -138,9 +138,9 @@ test('new keys without end take no more memory than there is room for, and those
   await here.close()
 })
 
-test('of a hundred thousand requests at one moment each is answered, and exactly the limit is admitted', async () => {
+test('of a hundred thousand requests at one moment each is answered, and exactly the limit is allowed', async () => {
   const hub = new Hub(systemClock)
-  const policies = [{ ...leases, limit: 70_000, interval: '1h', deadline: 5_000 }] as const
+  const policies = [{ ...leases, limit: 70_000, interval: '1h', storeTimeout: 5_000 }] as const
   const nodes = [1, 2].map(() => new Throttler({ policies, store: memoryStore(hub) }))
   for (const node of nodes) node.start()
   const decisions = await Promise.all(Array.from({ length: 100_000 }, (_, i) => (nodes[i % 2] as Throttler).checkAsync('a')))

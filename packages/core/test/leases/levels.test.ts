@@ -5,8 +5,8 @@ import type { Decision } from '../../src/decide/decision.ts'
 import { type Node, scene } from '../support/nodes.ts'
 
 const INTERVAL = 10_000
-const base = { interval: INTERVAL, limit: 100, degraded: 'closed' } as const
-const leases = { ...base, name: 'leases', coordination: 'leases' } as const
+const base = { interval: INTERVAL, limit: 100, failMode: 'closed' } as const
+const leases = { ...base, name: 'leases', coordination: 'leased' } as const
 const central = { ...base, name: 'central', coordination: 'central' } as const
 const background = { ...base, name: 'background' } as const
 const local = { ...base, name: 'local', coordination: 'local' } as const
@@ -60,39 +60,39 @@ test.each(LEVELS.map(({ name }) => name))('a request that %s has no room for is 
   const before = await here.used()
   // Whether or not the lease's units are there already.
   for (const cost of [5, 20]) {
-    const refused = await here.ask(one, cost)
-    expect(refused).toMatchObject({ allowed: false, policy: { name: full } })
+    const rejected = await here.ask(one, cost)
+    expect(rejected).toMatchObject({ allowed: false, policy: { name: full } })
   }
   expect(await here.used()).toEqual(before)
   await here.close()
 })
 
-test('units that were granted while another level refused are there for other nodes', async () => {
+test('units that were granted while another level rejected are there for other nodes', async () => {
   const here = await started([leases, { ...central, limit: 1 }])
   const [one, two] = here.nodes
   expect((await here.ask(one)).allowed).toBe(true)
-  // The lease is asked for and granted, then the other level refuses.
+  // The lease is asked for and granted, then the other level rejects.
   expect((await here.ask(two, 1)).policy?.name).toBe('central')
   for (const node of [one, two]) node.update([leases, { ...central, limit: 1_000 }])
   await here.world.run(100)
-  let admitted = 1
-  for (let i = 0; i < 200; i++) if ((await here.ask(i % 2 === 0 ? one : two)).allowed && here.world.time < 20_000) admitted++
-  expect(admitted).toBeGreaterThan(90)
+  let allowed = 1
+  for (let i = 0; i < 200; i++) if ((await here.ask(i % 2 === 0 ? one : two)).allowed && here.world.time < 20_000) allowed++
+  expect(allowed).toBeGreaterThan(90)
   await here.close()
 })
 
-test('two policies by leases admit what the smaller one has, and lose nothing of the larger one', async () => {
+test('two policies by leases allow what the smaller one has, and lose nothing of the larger one', async () => {
   const small = { ...leases, name: 'small', limit: 10 }
   const here = await started([leases, small])
   const [one, two] = here.nodes
-  let admitted = 0
-  for (let i = 0; i < 30; i++) if ((await here.ask(i % 2 === 0 ? one : two)).allowed) admitted++
-  expect(admitted).toBe(10)
+  let allowed = 0
+  for (let i = 0; i < 30; i++) if ((await here.ask(i % 2 === 0 ? one : two)).allowed) allowed++
+  expect(allowed).toBe(10)
   expect(await here.used()).toEqual({ leases: 10, small: 10 })
   await here.close()
 })
 
-test('a policy that only watches beside one by leases refuses nothing and is counted', async () => {
+test('a policy that only watches beside one by leases rejects nothing and is counted', async () => {
   const here = await started([leases, { ...background, limit: 1, dryRun: true }])
   const [one] = here.nodes
   for (let i = 0; i < 3; i++) expect((await here.ask(one)).allowed).toBe(true)
@@ -115,16 +115,16 @@ test('a refund and a charge of a decision go to each of its levels', async () =>
 
 test('while the store is away each level decides by its own choice', async () => {
   const here = await started([
-    { ...leases, degraded: 'open' },
-    { ...background, degraded: 'closed' },
+    { ...leases, failMode: 'open' },
+    { ...background, failMode: 'closed' },
   ])
   const [one] = here.nodes
-  here.store.health = 'refusing'
+  here.store.health = 'rejecting'
   await here.world.run(2_000)
-  expect(await here.ask(one)).toMatchObject({ allowed: false, reason: 'degraded', policy: { name: 'background' } })
+  expect(await here.ask(one)).toMatchObject({ allowed: false, reason: 'storeDown', policy: { name: 'background' } })
   one.update([
-    { ...leases, degraded: 'open' },
-    { ...background, degraded: 'open' },
+    { ...leases, failMode: 'open' },
+    { ...background, failMode: 'open' },
   ])
   expect((await here.ask(one)).allowed).toBe(true)
   await here.close()
@@ -135,7 +135,7 @@ test.each([
   ['slots', { algorithm: concurrency() }, []],
   ['units beside a level that the store decides', { interval: INTERVAL }, [central]],
 ])('a request that finds no %s any more after it has waited for another level asks the store again', async (_, kind, beside) => {
-  const shared = { name: 'shared', key: 'all', limit: 8, coordination: 'leases', degraded: 'closed', ...kind } as const
+  const shared = { name: 'shared', key: 'all', limit: 8, coordination: 'leased', failMode: 'closed', ...kind } as const
   const here = await started([{ ...leases, name: 'client' }, shared, ...beside] as never)
   const [one] = here.nodes
   expect((await here.ask(one)).allowed).toBe(true)
@@ -146,9 +146,9 @@ test.each([
   await here.close()
 })
 
-test('a request that asks the store again waits no longer than its deadline in all', async () => {
-  const shared = { ...leases, name: 'shared', key: 'all', limit: 8, deadline: 100 } as const
-  const here = await started([{ ...leases, name: 'client', deadline: 100 }, shared])
+test('a request that asks the store again waits no longer than its storeTimeout in all', async () => {
+  const shared = { ...leases, name: 'shared', key: 'all', limit: 8, storeTimeout: 100 } as const
+  const here = await started([{ ...leases, name: 'client', storeTimeout: 100 }, shared])
   const [one] = here.nodes
   expect((await here.ask(one)).allowed).toBe(true)
   here.store.roundTrip = 70

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
-import { growing } from '../../src/decide/growing.ts'
+import { escalating } from '../../src/decide/escalating.ts'
 import { type Node, scene, thrownBy } from '../support/nodes.ts'
 
-const leases = { name: 'leases', limit: 100, interval: 10_000, coordination: 'leases', degraded: 'closed' } as const
+const leases = { name: 'leases', limit: 100, interval: 10_000, coordination: 'leased', failMode: 'closed' } as const
 
 type Options = Parameters<Node['checkAsync']>[1]
 
@@ -93,7 +93,7 @@ test('a refund of units of before a reset gives nothing back', async () => {
   await here.close()
 })
 
-test('a block by hand refuses at all nodes without asking the store, and what is held stays', async () => {
+test('a block by hand rejects at all nodes without asking the store, and what is held stays', async () => {
   const here = await started()
   const [one, two] = here.nodes
   await here.ask(one)
@@ -133,20 +133,20 @@ test('a raised limit gives more at once', async () => {
   await here.close()
 })
 
-test('a dry run admits all, and tells what it would refuse', async () => {
+test('a dry run allows all, and tells what it would reject', async () => {
   const here = await started(2, { dryRun: true, limit: 10 })
   const [one, two] = here.nodes
   const decisions: Decision[] = []
   for (let i = 0; i < 20; i++) decisions.push(await here.ask(i % 2 === 0 ? one : two))
   expect(decisions.every(({ allowed }) => allowed)).toBe(true)
   // Nothing waits, so each node goes by what it has heard last.
-  const refused = decisions.filter(({ reason }) => reason === 'limit').length
-  expect(Math.abs(refused - 10)).toBeLessThan(3)
+  const rejected = decisions.filter(({ reason }) => reason === 'limit').length
+  expect(Math.abs(rejected - 10)).toBeLessThan(3)
   await here.close()
 })
 
 test('a cooldown grows with each offence, at all nodes', async () => {
-  const here = await started(2, { limit: 10, cooldown: growing({ base: '8s', max: '1h', factor: 10, memory: '1h' }) })
+  const here = await started(2, { limit: 10, cooldown: escalating({ base: '8s', max: '1h', factor: 10, memory: '1h' }) })
   const [one, two] = here.nodes
   const spend = async (): Promise<Decision> => {
     for (let i = 0; i < 10; i++) await here.ask(one)
@@ -155,16 +155,16 @@ test('a cooldown grows with each offence, at all nodes', async () => {
   }
   const first = await spend()
   expect(first).toMatchObject({ allowed: false, reason: 'cooldown' })
-  expect(first.retryAfter).toBeLessThanOrEqual(8_000)
+  expect(first.retryAfterMs).toBeLessThanOrEqual(8_000)
   await here.world.runTo(32_000)
   const second = await spend()
   expect(second).toMatchObject({ allowed: false, reason: 'cooldown' })
-  expect(second.retryAfter).toBeGreaterThan(60_000)
+  expect(second.retryAfterMs).toBeGreaterThan(60_000)
   expect(two.decideAsync(['a'], [1])).toMatchObject({ allowed: false, reason: 'cooldown' })
   await here.close()
 })
 
-test('a delay that depends on the request is refused by name', () => {
+test('a delay that depends on the request is rejected by name', () => {
   const { node } = scene()
   expect(thrownBy(() => node({ ...leases, delay: () => 1 } as never)).message).toMatch(/delay/)
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
 import { type Scene, scene } from '../support/nodes.ts'
 
-const leases = { name: 'leases', limit: 100, interval: 10_000, coordination: 'leases', degraded: 'closed' } as const
+const leases = { name: 'leases', limit: 100, interval: 10_000, coordination: 'leased', failMode: 'closed' } as const
 const other = { name: 'other', limit: 1, interval: '1h' } as const
 
 type Node = ReturnType<Scene['node']>
@@ -34,7 +34,7 @@ function offer(node: Node, key: string, count: number): number {
 }
 
 /** Requests that are allowed at once or after a wait. */
-async function admitted(
+async function allowed(
   { ask }: { ask: (node: Node, key: string, cost: number, wait: number) => Promise<Decision> },
   node: Node,
   count: number,
@@ -59,7 +59,7 @@ test("a new key's first request waits for the store, and those after it do not",
   await here.close()
 })
 
-test('all nodes together admit exactly the limit, though one of them took much ahead', async () => {
+test('all nodes together allow exactly the limit, though one of them took much ahead', async () => {
   const here = await started(3)
   const [one, two, three] = here.nodes
   await here.ask(one)
@@ -74,25 +74,25 @@ test('what a node holds that needs it no more comes back when little is left', a
   const here = await started(2)
   const [idle, busy] = here.nodes
   await here.ask(idle)
-  expect(await admitted(here, busy, 99)).toBe(99)
+  expect(await allowed(here, busy, 99)).toBe(99)
   expect((await here.ask(busy)).allowed).toBe(false)
   await here.close()
 })
 
-test('a request that costs more waits for as much as it needs, or is refused and takes nothing', async () => {
+test('a request that costs more waits for as much as it needs, or is rejected and takes nothing', async () => {
   const here = await started(2)
   const [one, two] = here.nodes
   expect((await here.ask(one, 'a', 60)).allowed).toBe(true)
   expect((await here.ask(two, 'a', 60)).allowed).toBe(false)
   expect((await here.ask(two, 'a', 40)).allowed).toBe(true)
-  expect(await here.ask(two, 'a', 101)).toMatchObject({ allowed: false, retryAfter: Number.POSITIVE_INFINITY })
+  expect(await here.ask(two, 'a', 101)).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
   await here.close()
 })
 
 test('with the next interval the whole limit is there again', async () => {
   const here = await started(1)
   const [node] = here.nodes
-  expect(await admitted(here, node, 3)).toBe(3)
+  expect(await allowed(here, node, 3)).toBe(3)
   expect((await here.ask(node, 'a', 97)).allowed).toBe(true)
   expect((await here.ask(node)).allowed).toBe(false)
   await here.world.runTo(20_002)
@@ -113,7 +113,7 @@ test('a refund is for others too', async () => {
   await here.close()
 })
 
-test('a request that another policy refuses takes nothing', async () => {
+test('a request that another policy rejects takes nothing', async () => {
   const here = await started(1, [leases, other])
   const [node] = here.nodes
   expect((await here.ask(node)).allowed).toBe(true)
@@ -122,7 +122,7 @@ test('a request that another policy refuses takes nothing', async () => {
   await here.close()
 })
 
-test('without an answer within 50 ms a request is refused, and what comes later is not lost', async () => {
+test('without an answer within 50 ms a request is rejected, and what comes later is not lost', async () => {
   const here = await started(1)
   const [node] = here.nodes
   here.store.roundTrip = 200
@@ -145,12 +145,12 @@ test.each([
   ['closed', 0],
   ['share', 50],
   ['open', 200],
-] as const)('while the store is away a key without a lease is decided by degraded: %s', async (degraded, most) => {
-  const here = await started(2, { ...leases, degraded })
+] as const)('while the store is away a key without a lease is decided by failMode: %s', async (failMode, most) => {
+  const here = await started(2, { ...leases, failMode })
   const [node] = here.nodes
-  here.store.health = 'refusing'
+  here.store.health = 'rejecting'
   await here.world.run(2_000)
-  expect(node.state).toBe('degraded')
+  expect(node.state).toBe('storeDown')
   expect(offer(node, 'a', 200)).toBe(most)
   await here.close()
 })
@@ -159,7 +159,7 @@ test('what a node holds it goes on using while the store is away, and not beyond
   const here = await started(1)
   const [node] = here.nodes
   await here.ask(node)
-  here.store.health = 'refusing'
+  here.store.health = 'rejecting'
   await here.world.run(2_000)
   const held = offer(node, 'a', 100)
   expect(held).toBeGreaterThan(10)
@@ -211,8 +211,8 @@ test('a lowered limit holds for what is granted from then on', async () => {
   await here.ask(one)
   for (const node of here.nodes) node.update([{ ...leases, limit: 10 }])
   await here.world.run(100)
-  expect(await admitted(here, two, 20)).toBe(9)
-  expect(await admitted(here, one, 5)).toBe(0)
+  expect(await allowed(here, two, 20)).toBe(9)
+  expect(await allowed(here, one, 5)).toBe(0)
   await here.close()
 })
 

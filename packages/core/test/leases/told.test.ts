@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { cluster, snapshot } from '../../src/inspect/index.ts'
 import { type Node, scene } from '../support/nodes.ts'
 
-const leases = { name: 'leases', limit: 100, interval: 10_000, coordination: 'leases' } as const
+const leases = { name: 'leases', limit: 100, interval: 10_000, coordination: 'leased' } as const
 
 async function started(count: number) {
   const here = scene()
@@ -16,14 +16,14 @@ async function started(count: number) {
 test('a snapshot tells the units that a node holds ahead of requests, and nothing of overshoot', async () => {
   const { world, nodes, close } = await started(2)
   const [node] = nodes
-  expect(snapshot(node).policies[0]?.held).toBe(0)
+  expect(snapshot(node).policies[0]?.leased).toBe(0)
   void node.checkAsync('a')
   await world.run(10)
   // Half of a half, as there are two nodes, beside the one that was needed.
-  expect(snapshot(node).policies[0]).toMatchObject({ held: 25, admitted: 1, overshoot: 0 })
+  expect(snapshot(node).policies[0]).toMatchObject({ leased: 25, allowed: 1, overshoot: 0 })
   void node.checkAsync('a', 99)
   await world.run(100)
-  expect(snapshot(node).policies[0]).toMatchObject({ held: 0, admitted: 100 })
+  expect(snapshot(node).policies[0]).toMatchObject({ leased: 0, allowed: 100 })
   await close()
 })
 
@@ -32,10 +32,10 @@ test('units of the next interval that a node has already count as held, and thos
   const [node] = nodes
   void node.checkAsync('a')
   await world.runTo(19_900)
-  const ahead = snapshot(node).policies[0]?.held as number
+  const ahead = snapshot(node).policies[0]?.leased as number
   expect(ahead).toBeGreaterThan(49)
   await world.runTo(41_000)
-  expect(snapshot(node).policies[0]?.held).toBe(0)
+  expect(snapshot(node).policies[0]?.leased).toBe(0)
   await close()
 })
 
@@ -48,7 +48,7 @@ test('the view of the cluster tells what each node holds', async () => {
     cluster(one)
     await world.run(1_000)
   }
-  const held = new Map(cluster(one).map(({ node, policies }) => [node, policies[0]?.held]))
+  const held = new Map(cluster(one).map(({ node, policies }) => [node, policies[0]?.leased]))
   expect(held.get(one.nodeId)).toBe(0)
   expect(held.get(two.nodeId)).toBe(25)
   await close()
@@ -67,6 +67,6 @@ test('a store that has lost what nodes hold brings one warning at each node', as
   await world.run(3_000)
   store.hub.lose()
   await world.run(3_000)
-  expect(warnings).toEqual([['WEIR_QUOTA_LOST'], ['WEIR_QUOTA_LOST']])
+  expect(warnings).toEqual([['WEIR_WARN_QUOTA_LOST'], ['WEIR_WARN_QUOTA_LOST']])
   await close()
 })

@@ -21,7 +21,7 @@ describe('a duration is a number of milliseconds or a string with a unit', () =>
   })
 })
 
-describe('anything else is refused, naming the option, what was given and what is allowed', () => {
+describe('anything else is rejected, naming the option, what was given and what is allowed', () => {
   test.each([
     ['60', '"60"'],
     ['1e3', '"1e3"'],

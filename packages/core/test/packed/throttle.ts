@@ -10,7 +10,7 @@ async function main(): Promise<void> {
   for (let request = 0; request < 3; request++) {
     const decision = throttler.check('ann')
     const name: 'user' | undefined = decision.policy?.name
-    outcomes.push(name === 'user' && decision.allowed ? 'allowed' : decision.reason === 'limit' ? 'refused' : decision.reason)
+    outcomes.push(name === 'user' && decision.allowed ? 'allowed' : decision.reason === 'limit' ? 'rejected' : decision.reason)
   }
   console.log(outcomes.join(' '))
   await throttler.close()

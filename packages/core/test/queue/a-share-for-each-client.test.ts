@@ -21,8 +21,8 @@ async function pass(here: Scene, milliseconds: number): Promise<void> {
 async function request(node: Node, key: string, client: string | undefined): Promise<Decision | undefined> {
   const holding = { request: client, response: undefined, patience: { clock: node.clock, timeout: 1_000 }, clientOf: () => client }
   const decision = await node.decideAsync([key], [1], [0], 1, undefined, holding)
-  if (!decision.allowed || decision.delay === 0) return decision
-  return node.hold(decision, undefined, client).catch(({ reason }) => {
+  if (!decision.allowed || decision.delayMs === 0) return decision
+  return node.waitFor(decision, undefined, client).catch(({ reason }) => {
     expect(reason).toBe('queue-full')
     return undefined
   })

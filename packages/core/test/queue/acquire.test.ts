@@ -58,16 +58,18 @@ describe('a request', () => {
     const queue = await waiting(it, node)
     queue.acquire('a', { name: 'first' })
     for (const [name, priority] of [
-      ['low', -1],
-      ['b', 0],
-      ['high', 5],
-      ['c', 0],
-      ['high too', 5],
+      ['low', 'low'],
+      ['b', 'default'],
+      ['high', 'high'],
+      ['critical', 'critical'],
+      ['sheddable', 'sheddable'],
+      ['c', undefined],
+      ['high too', 'high'],
     ] as const) {
-      queue.acquire('a', { name, priority })
+      queue.acquire('a', { name, ...(priority && { priority }) })
     }
-    await it.world.run(6_000)
-    expect(queue.went).toEqual(['first', 'high', 'high too', 'b', 'c', 'low'])
+    await it.world.run(8_000)
+    expect(queue.went).toEqual(['first', 'critical', 'high', 'high too', 'b', 'c', 'low', 'sheddable'])
     await it.close()
   })
 
@@ -114,7 +116,7 @@ describe('a request', () => {
 })
 
 describe('a request that can not go in time', () => {
-  test('is refused at once, also when those before it take the room', async () => {
+  test('is rejected at once, also when those before it take the room', async () => {
     const it = scene()
     const node = it.node(LOCAL)
     const queue = await waiting(it, node)
@@ -123,8 +125,8 @@ describe('a request that can not go in time', () => {
     const ok = [queue.acquire('a', { timeout: 1_500 }), queue.acquire('a', { timeout: 1_500 })]
     const third = queue.acquire('a', { timeout: 1_500 })
     await it.world.settle()
-    expect([early.failure, early.at, early.error?.retryAfter]).toEqual(['timeout', 0, 1_000])
-    expect([third.failure, third.at, third.error?.retryAfter]).toEqual(['timeout', 0, 2_000])
+    expect([early.failure, early.at, early.error?.retryAfterMs]).toEqual(['timeout', 0, 1_000])
+    expect([third.failure, third.at, third.error?.retryAfterMs]).toEqual(['timeout', 0, 2_000])
     expect(third.error?.code).toBe('WEIR_NOT_ACQUIRED')
     await it.world.run(1_000)
     expect(ok.map(({ decision }) => decision?.allowed)).toEqual([true, true])
@@ -136,7 +138,7 @@ describe('a request that can not go in time', () => {
     const node = it.node({ ...LOCAL, limit: 1 })
     const queue = await waiting(it, node)
     offer(node, 'a', 1)
-    const low = queue.acquire('a', { timeout: 1_500, priority: -1 })
+    const low = queue.acquire('a', { timeout: 1_500, priority: 'low' })
     queue.acquire('a', { name: 'high', timeout: 5_000 })
     queue.acquire('a', { name: 'next', timeout: 5_000 })
     await it.world.run(4_000)
@@ -173,20 +175,22 @@ describe('a request that can not go in time', () => {
     expect([big.failure, nothing.failure, later.failure]).toEqual(['never-fits', 'never-fits', undefined])
     node.update([{ ...LOCAL, limit: 1 }])
     await it.world.run(10)
-    expect([later.failure, later.error?.retryAfter]).toEqual(['never-fits', Number.POSITIVE_INFINITY])
+    expect([later.failure, later.error?.retryAfterMs]).toEqual(['never-fits', Number.POSITIVE_INFINITY])
     await it.close()
   })
 
-  test('is told so by a decision, if that is wished', async () => {
+  test('gets a decision from tryAcquire', async () => {
     const it = scene()
     const node = it.node(LOCAL)
     const queue = await waiting(it, node)
     offer(node, 'a', 2)
-    const refused = queue.acquire('a', { timeout: 100, refusal: 'return' })
-    const never = queue.acquire('a', { cost: 3, refusal: 'return' })
+    const rejected = queue.tryAcquire('a', { timeout: 100 })
+    const never = queue.tryAcquire('a', { cost: 3, timeout: '5s' })
+    const atOnce = queue.tryAcquire('a')
     await it.world.settle()
-    expect(refused.decision).toMatchObject({ allowed: false, reason: 'limit', retryAfter: 1_000 })
-    expect(never.decision).toMatchObject({ allowed: false, retryAfter: Number.POSITIVE_INFINITY })
+    expect(rejected.decision).toMatchObject({ allowed: false, reason: 'limit', retryAfterMs: 1_000 })
+    expect(never.decision).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
+    expect(atOnce.decision).toMatchObject({ allowed: false, reason: 'limit', retryAfterMs: 1_000 })
     await it.close()
   })
 })
@@ -288,11 +292,11 @@ test('a thousand keys that wait for one counter cost no more when one of them go
   await it.world.settle()
   const set = node.clock.timersSet
   let peeks = 0
-  const limiter = node.inspected.limiters[0] as { meter: { admits: (...all: never[]) => boolean } }
-  const { admits } = limiter.meter
-  limiter.meter.admits = (...all) => {
+  const limiter = node.inspected.limiters[0] as { meter: { allows: (...all: never[]) => boolean } }
+  const { allows } = limiter.meter
+  limiter.meter.allows = (...all) => {
     peeks++
-    return admits.apply(limiter.meter, all)
+    return allows.apply(limiter.meter, all)
   }
   await it.world.run(1_000)
   expect(queue.went).toHaveLength(10)
@@ -303,7 +307,7 @@ test('a thousand keys that wait for one counter cost no more when one of them go
 })
 
 describe('closing', () => {
-  test('lets those go that may within its time, and refuses the others at once', async () => {
+  test('lets those go that may within its time, and rejects the others at once', async () => {
     const it = scene()
     const node = it.node({ ...LOCAL, limit: 1, interval: 400 }, { closeTimeout: 1_000 })
     const queue = await waiting(it, node)
@@ -327,7 +331,7 @@ describe('closing', () => {
     expect(queue.ended.at(-1)?.failure).toBe('closed')
   })
 
-  test('refuses all at once, by option', async () => {
+  test('rejects all at once, by option', async () => {
     const it = scene()
     const node = it.node({ ...LOCAL, limit: 1, interval: 400 }, { queue: { onClose: 'reject' } })
     const queue = await waiting(it, node)
@@ -342,7 +346,7 @@ describe('closing', () => {
   })
 })
 
-describe('every algorithm lets go what its definition admits, and no more', () => {
+describe('every algorithm lets go what its definition allows, and no more', () => {
   test.each([
     ['slidingLog()', slidingLog()],
     ['slidingWindow()', slidingWindow()],
@@ -389,13 +393,12 @@ test('schedule runs a function in its turn, wrap makes one that waits', async ()
 test.each([
   [{ timeout: -1 }, 'Option "timeout" is -1'],
   [{ timeout: Number.NaN }, 'Option "timeout" is NaN'],
-  [{ priority: 0.5 }, 'Option "priority" is 0.5'],
-  [{ priority: 11 }, 'a whole number from -10 to 10'],
+  [{ priority: 1 }, 'Option "priority" is 1'],
+  [{ priority: 'urgent' }, '"critical"'],
   [{ signal: {} }, 'Option "signal"'],
-  [{ refusal: 'no' }, 'Option "refusal" is "no"'],
   [{ timeOut: 5 }, 'Did you mean "timeout"?'],
   [7, 'Option "options" is 7'],
-])('bad options are refused by name: %j', async (options, message) => {
+])('bad options are rejected by name: %j', async (options, message) => {
   const it = scene()
   const node = it.node(LOCAL)
   await expect(node.acquire('a', options as never)).rejects.toThrow(message)

@@ -7,7 +7,7 @@ const SECONDS = NOW / 1_000
 
 type Row = [status: number, fields: Record<string, string>, pause: number]
 
-const retryAfter: Row[] = [
+const retryAfterMs: Row[] = [
   [429, {}, 1_000],
   [503, {}, 0],
   [429, { 'retry-after': '7' }, 7_000],
@@ -73,12 +73,12 @@ const fields: Row[] = [
   [200, { 'anthropic-ratelimit-tokens-remaining': '0', 'anthropic-ratelimit-tokens-reset': '2026-11-28T01:01:00Z' }, 60_000],
 ]
 
-test.each([...retryAfter, ...fields])('an answer %i with %j means a pause of %i ms', (status, answer, pause) => {
+test.each([...retryAfterMs, ...fields])('an answer %i with %j means a pause of %i ms', (status, answer, pause) => {
   expect(pauseOf(status, new Headers(answer), NOW)).toBe(pause)
 })
 
 test.each([-300_000, -90_000, 3_600_000])('dates are read by the clock of the answer: ours is off by %i ms', (off) => {
-  for (const [status, answer, pause] of [...retryAfter, ...fields]) {
+  for (const [status, answer, pause] of [...retryAfterMs, ...fields]) {
     expect(pauseOf(status, new Headers({ ...answer, date: SENT }), NOW + off), JSON.stringify(answer)).toBe(pause)
   }
 })

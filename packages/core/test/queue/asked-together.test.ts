@@ -34,7 +34,12 @@ test('those that are asked for together go in their order, the highest priority 
   const [queue] = it.queues as [Waiting]
   for (let i = 0; i < 20; i++) queue.acquire('a', { name: `before ${i}` })
   await it.world.run(100)
-  for (const [name, priority] of [['late', -1] as const, ['a', 0] as const, ['b', 0] as const, ['urgent', 1] as const])
+  for (const [name, priority] of [
+    ['late', 'low'] as const,
+    ['a', 'default'] as const,
+    ['b', 'default'] as const,
+    ['urgent', 'high'] as const,
+  ])
     queue.acquire('a', { name, priority })
   await it.world.run(1_200)
   expect(queue.went.slice(20)).toEqual(['urgent', 'a', 'b', 'late'])
@@ -84,8 +89,8 @@ test('costs are asked for as they are: only those of the same cost together', as
 
 test.each(['share', 'closed', 'open'] as const)(
   'after a lost answer the store counts those that went, and no others: %s',
-  async (degraded) => {
-    const it = await central(1, { limit: 60, interval: 60_000, degraded }, 20)
+  async (failMode) => {
+    const it = await central(1, { limit: 60, interval: 60_000, failMode }, 20)
     const [queue] = it.queues as [Waiting]
     for (let i = 0; i < 30; i++) queue.acquire('a', { timeout: '2s' })
     // The first few are asked for one by one, and the others when these are answered.

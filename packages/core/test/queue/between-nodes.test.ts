@@ -3,7 +3,7 @@ import { CENTRAL, started } from '../support/central.ts'
 import { scene } from '../support/nodes.ts'
 import { type Waiting, waiting } from '../support/waiting.ts'
 
-test.each(['background', 'leases', 'central'] as const)('%s: three nodes together let go what the limit admits', async (coordination) => {
+test.each(['background', 'leased', 'central'] as const)('%s: three nodes together let go what the limit allows', async (coordination) => {
   const it = scene()
   it.store.roundTrip = 2
   const policy = { limit: 30, interval: 1_000, coordination }
@@ -27,11 +27,11 @@ test.each(['background', 'leases', 'central'] as const)('%s: three nodes togethe
   await it.close()
 })
 
-test.each([1, 3])('leases: %i nodes far away from the store let go all that the limit admits', async (count) => {
+test.each([1, 3])('leases: %i nodes far away from the store let go all that the limit allows', async (count) => {
   const it = scene()
   it.store.roundTrip = 30
   // Several round trips are more than the store is given to grant.
-  const policy = { limit: 100, interval: 1_000, coordination: 'leases', deadline: 50 } as const
+  const policy = { limit: 100, interval: 1_000, coordination: 'leased', storeTimeout: 50 } as const
   const nodes = Array.from({ length: count }, () => it.node(policy))
   for (const node of nodes) node.start()
   const queues: Waiting[] = []
@@ -46,7 +46,7 @@ test.each([1, 3])('leases: %i nodes far away from the store let go all that the 
   await it.close()
 })
 
-test.each(['leases', 'background', 'central'] as const)(
+test.each(['leased', 'background', 'central'] as const)(
   '%s: nodes with queues of different length are served by what waits with them',
   async (coordination) => {
     const it = scene()

@@ -54,7 +54,7 @@ test('one that was decided about before it was held goes on', async () => {
   const it = scene()
   const node = it.node({ ...POLICY, coordination: 'local' })
   const decisions = [node.check('a'), node.check('a')]
-  const held = (decisions[1] && node.hold(decisions[1])) as Promise<unknown>
+  const held = (decisions[1] && node.waitFor(decisions[1])) as Promise<unknown>
   let done = false
   void held.then(() => (done = true))
   await waiting(it, node)

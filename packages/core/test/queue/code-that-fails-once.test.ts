@@ -44,7 +44,7 @@ test('acquire: without its code a request goes at once if it may, else ends with
   expect(await after(it, 0, node.acquire('k'))).toMatchObject({ allowed: true })
   expect(await after(it, 0, node.acquire('k'))).toMatchObject({ allowed: true })
   expect(await after(it, 300, node.acquire('k', { timeout: 300 }))).toMatchObject({ code: 'WEIR_NOT_ACQUIRED', reason: 'timeout' })
-  expect(await after(it, 300, node.acquire('k', { timeout: 300, refusal: 'return' }))).toMatchObject({ allowed: false, reason: 'limit' })
+  expect(await after(it, 300, node.tryAcquire('k', { timeout: 300 }))).toMatchObject({ allowed: false, reason: 'limit' })
   const gone = AbortSignal.abort('left')
   expect(await after(it, 0, node.acquire('k', { signal: gone }))).toMatchObject({ reason: 'aborted', cause: 'left' })
   expect(warned).toEqual(['WEIR_NOT_LOADED'])
@@ -126,7 +126,7 @@ test('schedule, wrap and limitedFetch work without the code as acquire does', as
   }
 })
 
-test('delay: without the code the process goes on and refuses what it would hold; later it holds again', async () => {
+test('delay: without the code the process goes on and rejects what it would hold; later it holds again', async () => {
   const it = crowded({ ...POLICY, delay: 2_000 })
   const { node, warned } = it
   await it.world.run(0)
@@ -149,19 +149,19 @@ test('hold: without the code a request keeps its pace; who leaves gives back wha
   const it = crowded({ ...POLICY, limit: 10, algorithm: leakyBucket({ burst: 5 }) })
   const { node } = it
   const decisions = [1, 2, 3].map(() => node.check('k'))
-  expect(decisions.map(({ delay }) => delay)).toEqual([0, 100, 200])
+  expect(decisions.map(({ delayMs: delay }) => delay)).toEqual([0, 100, 200])
   let went = 0
-  const all = decisions.map((decision) => node.hold(decision).then(() => it.world.time - went))
+  const all = decisions.map((decision) => node.waitFor(decision).then(() => it.world.time - went))
   went = it.world.time
   await it.world.run(300)
   expect(await Promise.all(all)).toEqual([0, 100, 200])
   await it.world.run(1_000)
   const [, next] = [node.check('k'), node.check('k')] as const
   const leaving = new AbortController()
-  const held = after(it, 50, node.hold(next, leaving.signal))
+  const held = after(it, 50, node.waitFor(next, leaving.signal))
   await it.world.run(10)
   leaving.abort()
   expect(await held).toMatchObject({ reason: 'aborted' })
-  expect(node.check('k').delay).toBeLessThanOrEqual(100)
+  expect(node.check('k').delayMs).toBeLessThanOrEqual(100)
   await it.close()
 })

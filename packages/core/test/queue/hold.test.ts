@@ -11,12 +11,12 @@ test('a decision is held for its delay, and tells then what is left and that the
   const node = it.node(PACED)
   await waiting(it, node)
   const decisions = [node.check('a'), node.check('a'), node.check('a')]
-  expect(decisions.map(({ delay }) => delay)).toEqual([0, 100, 200])
-  expect(await node.hold(decisions[0] as (typeof decisions)[0])).toBe(decisions[0])
-  const held = node.hold(decisions[2] as (typeof decisions)[0])
+  expect(decisions.map(({ delayMs: delay }) => delay)).toEqual([0, 100, 200])
+  expect(await node.waitFor(decisions[0] as (typeof decisions)[0])).toBe(decisions[0])
+  const held = node.waitFor(decisions[2] as (typeof decisions)[0])
   await it.world.run(200)
   const went = await held
-  expect(went).toMatchObject({ allowed: true, delay: 0, remaining: 3, cost: 1 })
+  expect(went).toMatchObject({ allowed: true, delayMs: 0, remaining: 3, cost: 1 })
   // What it took can still be given back.
   node.refund(went)
   expect(node.peek('a').remaining).toBe(4)
@@ -32,8 +32,8 @@ test('one that is aborted gives back at every level, and those behind it move up
   const queue = await waiting(it, node)
   node.check('a')
   const controller = new AbortController()
-  const gone = node.hold(node.check('b'), controller.signal)
-  const next = node.hold(node.check('c')).then(() => it.world.time)
+  const gone = node.waitFor(node.check('b'), controller.signal)
+  const next = node.waitFor(node.check('c')).then(() => it.world.time)
   const last = queue.acquire('d')
   await it.world.run(50)
   controller.abort()
@@ -53,8 +53,8 @@ test('decisions of the store are held as well', async () => {
   await it.world.run(30)
   const [, second] = await asked
   const begun = it.world.time
-  expect(second?.delay).toBeGreaterThan(50)
-  const held = node.hold(second as NonNullable<typeof second>).then(() => it.world.time)
+  expect(second?.delayMs).toBeGreaterThan(50)
+  const held = node.waitFor(second as NonNullable<typeof second>).then(() => it.world.time)
   await it.world.run(300)
   expect((await held) - begun).toBeLessThanOrEqual(102)
   await it.close()

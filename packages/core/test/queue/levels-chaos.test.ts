@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 60_000 })
 /** One or two policies that count what another one gives places to. */
 function beside(chance: Chance): PolicyOptions<never>[] {
   const made = (name: string): PolicyOptions<never> => {
-    const coordination = chance.pick('central', 'central', 'background', 'local', 'leases')
+    const coordination = chance.pick('central', 'central', 'background', 'local', 'leased')
     return {
       name,
       limit: chance.pick(5, 40, 1_000),

@@ -22,7 +22,7 @@ test.each([
 ])('a key that the store can not read for one of the policies: few questions, and all end in time: %i requests', async (count, limit) => {
   const it = await central(1, [
     { ...SHARED, limit },
-    { ...WINDOW, limit: 100, interval: 10_000, degraded: 'closed' },
+    { ...WINDOW, limit: 100, interval: 10_000, failMode: 'closed' },
   ])
   const [queue] = it.queues as [Waiting]
   it.store.unreadable.add('a')
@@ -59,7 +59,7 @@ test.each(['finish', 'reject'] as const)('a throttler closes in time, whoever wa
       1,
       [
         { ...PACE, limit: 400 },
-        { ...WINDOW, limit: 20, interval: 100, degraded: 'closed' },
+        { ...WINDOW, limit: 20, interval: 100, failMode: 'closed' },
       ],
       20,
       options,
@@ -118,7 +118,7 @@ describe('a second pace', () => {
   })
 })
 
-describe('who is refused when its place has come waits again as the first', () => {
+describe('who is rejected when its place has come waits again as the first', () => {
   test.each(['local', 'central'] as const)('where the window was filled meanwhile: %s', async (coordination) => {
     const it = await central(1, [PACE, { name: 'window', limit: 10, interval: 1_000, coordination, key: 'all' } as object])
     const [queue] = it.queues as [Waiting]
@@ -150,7 +150,7 @@ describe('who is refused when its place has come waits again as the first', () =
   })
 })
 
-describe('what was counted here comes back when the store refuses', () => {
+describe('what was counted here comes back when the store rejects', () => {
   test('though the policies are told anew meanwhile', async () => {
     const window = { ...WINDOW, limit: 20 }
     const own = { name: 'own', limit: 1_000, interval: 60_000, coordination: 'local' }
@@ -177,7 +177,7 @@ describe('what was counted here comes back when the store refuses', () => {
     await it.close()
   })
 
-  test('and does not count as admitted', async () => {
+  test('and does not count as allowed', async () => {
     const it = await central(3, [
       { name: 'window', limit: 100, interval: 1_000 },
       { name: 'own', limit: 10_000, interval: 60_000, coordination: 'local' },
@@ -185,7 +185,7 @@ describe('what was counted here comes back when the store refuses', () => {
     flood(it.queues, 600)
     await it.world.run(12_000)
     for (const [place, node] of it.nodes.entries())
-      expect(snapshot(node).policies[1]).toMatchObject({ name: 'own', admitted: it.queues[place]?.went.length })
+      expect(snapshot(node).policies[1]).toMatchObject({ name: 'own', allowed: it.queues[place]?.went.length })
     await it.close()
   })
 })

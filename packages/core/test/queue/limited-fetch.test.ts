@@ -36,7 +36,7 @@ test('a 429 makes all nodes pause, and no request is made twice', async () => {
   await expect.poll(() => nodes[1].peek('api', 0).allowed).toBe(false)
   await expect(there?.(url)).rejects.toMatchObject({ name: 'AcquireError', reason: 'timeout' })
   expect(requests).toBe(1)
-  expect(nodes[1].peek('api', 0).retryAfter).toBeGreaterThan(25_000)
+  expect(nodes[1].peek('api', 0).retryAfterMs).toBeGreaterThan(25_000)
 })
 
 test('a pause is no longer than longestPause, and shortens none that is there', async () => {
@@ -48,8 +48,8 @@ test('a pause is no longer than longestPause, and shortens none that is there', 
   const node = throttler()
   const get = limitedFetch(node, { longestPause: '20s', key: () => 'k' })
   await Promise.all([get(url), get(url)])
-  expect(node.peek('k', 0).retryAfter).toBeGreaterThan(15_000)
-  expect(node.peek('k', 0).retryAfter).toBeLessThanOrEqual(20_000)
+  expect(node.peek('k', 0).retryAfterMs).toBeGreaterThan(15_000)
+  expect(node.peek('k', 0).retryAfterMs).toBeLessThanOrEqual(20_000)
 })
 
 test('the host and port are the key by default; a Request and its signal are understood', async () => {
@@ -72,7 +72,7 @@ test.each([
   [{ fetch: 5 }, 'Option "fetch"'],
   [{ longestPause: -1 }, 'Option "longestPause"'],
   [{ timeouts: 5 }, 'Did you mean "timeout"?'],
-])('bad options are refused: %j', (options, message) => {
+])('bad options are rejected: %j', (options, message) => {
   expect(() => limitedFetch(throttler(), options as never)).toThrow(message)
 })
 

@@ -9,7 +9,7 @@ const MANY = 400
 /** What makes all requests leave that keep a pace. */
 const ENDS = {
   'are aborted by one signal': {},
-  'are refused as the throttler closes': { onClose: 'reject' },
+  'are rejected as the throttler closes': { onClose: 'reject' },
 } as const
 
 test.each(Object.keys(ENDS) as (keyof typeof ENDS)[])('many requests that %s do not move each other up', async (end) => {

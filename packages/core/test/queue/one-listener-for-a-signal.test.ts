@@ -25,7 +25,7 @@ const WAITS: Readonly<Record<string, (node: Node, signal: AbortSignal) => Promis
   schedule: (node, signal) => node.schedule('a', () => {}, { signal }),
   wrap: (node, signal) => node.wrap(() => {}, { key: 'a', signal })(),
   limitedFetch: (node, signal) => limitedFetch(node, { key: 'a', fetch: async () => new Response() })('http://a', { signal }),
-  hold: (node, signal) => node.hold(node.check('a'), signal),
+  hold: (node, signal) => node.waitFor(node.check('a'), signal),
 }
 
 const PACED = { name: 'paced', limit: 50, interval: 1_000, algorithm: leakyBucket(), coordination: 'local' } as const

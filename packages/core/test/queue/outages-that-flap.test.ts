@@ -8,13 +8,13 @@ import type { Waiting } from '../support/waiting.ts'
 // Much of it is computed; a busy machine needs time for that.
 vi.setConfig({ testTimeout: 60_000 })
 
-test.each((['refusing', 'mute'] as const).flatMap((health) => seeds(15).map((seed) => ({ health, seed }))))(
+test.each((['rejecting', 'mute'] as const).flatMap((health) => seeds(15).map((seed) => ({ health, seed }))))(
   'however often the store comes and goes, it counts what went, and no more than the limit goes: $health, seed $seed',
   async ({ health, seed }) => {
     const chance = new Chance(seed)
     const limit = chance.pick(60, 10_000)
     const it = await central(1, { limit, interval: 3_600_000 }, chance.pick(0, 2, 20))
-    it.store.deadline = 100
+    it.store.storeTimeout = 100
     const [queue] = it.queues as [Waiting]
     const [node] = it.nodes as [Node]
     for (const end = it.world.time + 2_500; it.world.time < end; ) {

@@ -103,7 +103,8 @@ test('the highest priority is asked for first', async () => {
   const [queue] = it.queues as [Waiting]
   for (let i = 0; i < 3; i++) queue.acquire('a', { name: `before ${i}` })
   await it.world.run(10)
-  for (const [name, priority] of [['late', -1] as const, ['a', 0] as const, ['urgent', 1] as const]) queue.acquire('a', { name, priority })
+  for (const [name, priority] of [['late', 'low'] as const, ['a', 'default'] as const, ['urgent', 'high'] as const])
+    queue.acquire('a', { name, priority })
   await it.world.run(1_000)
   expect(queue.went.slice(3)).toEqual(['urgent', 'a', 'late'])
   await it.close()
@@ -167,8 +168,8 @@ test.each([
 
 test.each(['share', 'closed', 'open'] as const)(
   'after a lost answer the store counts those that went, and no others: %s',
-  async (degraded) => {
-    const it = await central(1, { limit: 40, interval: 3_600_000, algorithm: tokenBucket(), degraded }, 20)
+  async (failMode) => {
+    const it = await central(1, { limit: 40, interval: 3_600_000, algorithm: tokenBucket(), failMode }, 20)
     const [queue] = it.queues as [Waiting]
     for (let i = 0; i < 30; i++) queue.acquire('a', { timeout: '2s' })
     await it.world.run(10)
@@ -188,7 +189,7 @@ test.each(['share', 'closed', 'open'] as const)(
 
 test('what is given back while the store is away comes back as it was counted: for each node', async () => {
   const it = await central(3, { limit: 30, interval: 3_600_000, algorithm: tokenBucket() })
-  it.store.health = 'refusing'
+  it.store.health = 'rejecting'
   await it.world.run(2_000)
   const [node] = it.nodes
   const [decision] = await ask(it, node as Node, 'a', 1)

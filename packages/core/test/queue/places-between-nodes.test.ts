@@ -191,7 +191,7 @@ test('when answers are lost all go in the end, and hardly more than the pace', a
   await fc.assert(
     fc.asyncProperty(fc.array(fc.integer({ min: 20, max: 700 }), { minLength: 2, maxLength: 10 }), async (phases) => {
       const { world, store, queues, close } = await started(3)
-      store.deadline = 40
+      store.storeTimeout = 40
       for (const queue of queues) for (let i = 0; i < 20; i++) queue.acquire('a', { timeout: '30s' })
       for (const [phase, length] of phases.entries()) {
         store.health = phase % 2 === 0 ? 'mute' : 'up'

@@ -24,7 +24,7 @@ test.each([...seeds(6), 228, 369, 405])('while the store answers all end in time
 test.each(seeds(8))('whatever happens meanwhile, all end in time: seed %i', async (seed) => {
   const more = (chance: Chance) => ({ ...(chance.of(0.2) && { cooldown: '500ms' }), ...(chance.of(0.1) && { dryRun: true }) })
   const played = await play(100 + seed, 3_000, more, disturb)
-  // Until a question has an answer, or its deadline is over.
+  // Until a question has an answer, or its storeTimeout is over.
   expectEnded(played, 112)
   await played.it.close()
 })

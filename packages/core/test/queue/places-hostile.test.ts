@@ -51,13 +51,13 @@ test('places that another node gives back are heard of within a second', async (
 })
 
 test.each([
-  { degraded: 'share', least: 50 },
-  { degraded: 'open', least: 50 },
-  { degraded: 'closed', least: 0 },
+  { failMode: 'share', least: 50 },
+  { failMode: 'open', least: 50 },
+  { failMode: 'closed', least: 0 },
 ] as const)(
-  'of a key that the store can not read each request is decided about, and the store is not asked again and again: $degraded',
-  async ({ degraded, least }) => {
-    const it = await central(1, { limit: 10, algorithm: tokenBucket({ burst: 5 }), degraded })
+  'of a key that the store can not read each request is decided about, and the store is not asked again and again: $failMode',
+  async ({ failMode, least }) => {
+    const it = await central(1, { limit: 10, algorithm: tokenBucket({ burst: 5 }), failMode })
     const [queue] = it.queues as [Waiting]
     it.store.unreadable.add('a')
     for (let i = 0; i < 100; i++) queue.acquire('a', { timeout: '5s' })
@@ -69,7 +69,7 @@ test.each([
   },
 )
 
-test('of those that were asked for together as many go without the store as its share admits, and these count', async () => {
+test('of those that were asked for together as many go without the store as its share allows, and these count', async () => {
   const it = await central(3, { limit: 100, interval: 10_000, algorithm: tokenBucket() })
   const leaving = Array.from({ length: 900 }, () => new AbortController())
   for (const [i, { signal }] of leaving.entries()) it.queues[i % 3]?.acquire('a', { timeout: '30s', signal })
@@ -97,20 +97,20 @@ test('of those that were asked for together as many go without the store as its 
   await it.close()
 })
 
-test('one that could not go in time is told that it is refused, also where its bucket has room', async () => {
+test('one that could not go in time is told that it is rejected, also where its bucket has room', async () => {
   const it = await central(1, { limit: 10, algorithm: leakyBucket() })
   const [queue] = it.queues as [Waiting]
-  const all = Array.from({ length: 4 }, () => queue.acquire('a', { timeout: 5, refusal: 'return' }))
+  const all = Array.from({ length: 4 }, () => queue.tryAcquire('a', { timeout: 5 }))
   await it.world.run(1_000)
   expect(all.map(({ decision }) => decision?.allowed)).toEqual([true, false, false, false])
   for (const { decision } of all.slice(1)) {
-    expect(decision).toMatchObject({ reason: 'limit', cost: 0, delay: 0 })
-    expect(decision?.retryAfter).toBeGreaterThan(5)
+    expect(decision).toMatchObject({ reason: 'limit', cost: 0, delayMs: 0 })
+    expect(decision?.retryAfterMs).toBeGreaterThan(5)
   }
   await it.close()
 })
 
-test('who closes and refuses all waits for none of those that were being asked for', async () => {
+test('who closes and rejects all waits for none of those that were being asked for', async () => {
   const it = scene()
   it.store.roundTrip = 40
   const policy = { limit: 1, interval: 10_000, coordination: 'central', algorithm: leakyBucket({ burst: 0 }) } as const

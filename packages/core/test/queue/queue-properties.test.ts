@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { anyAlgorithm, arrival } from '../support/algorithms.ts'
 import { scene } from '../support/nodes.ts'
-import { type Outcome, waiting } from '../support/waiting.ts'
+import { type Outcome, PRIORITIES, waiting } from '../support/waiting.ts'
 
 // Much of it is computed; a busy machine needs time for that.
 vi.setConfig({ testTimeout: 60_000 })
@@ -24,7 +24,7 @@ const wish: fc.Arbitrary<Wish> = fc.record({
   abortAfter: fc.option(fc.integer({ min: 0, max: 2_000 }), { nil: undefined, freq: 4 }),
 })
 
-test('whoever waits ends in time, in turn, and never do more go than the algorithm admits', async () => {
+test('whoever waits ends in time, in turn, and never do more go than the algorithm allows', async () => {
   await fc.assert(
     fc.asyncProperty(anyAlgorithm, fc.boolean(), fc.array(wish, { minLength: 1, maxLength: 60 }), async (algorithm, together, wishes) => {
       const it = scene()
@@ -36,7 +36,7 @@ test('whoever waits ends in time, in turn, and never do more go than the algorit
         await it.world.run(wish.after)
         const controller = new AbortController()
         const { key, cost, priority, timeout, abortAfter } = wish
-        const outcome = queue.acquire(key, { cost, priority, timeout, signal: controller.signal })
+        const outcome = queue.acquire(key, { cost, priority: PRIORITIES[priority + 2] as 'default', timeout, signal: controller.signal })
         made.push({ wish, at: it.world.time, outcome })
         if (abortAfter !== undefined) it.world.setTimer(() => controller.abort(), abortAfter)
       }
@@ -48,9 +48,10 @@ test('whoever waits ends in time, in turn, and never do more go than the algorit
         expect(outcome.at, 'ended').toBeDefined()
         expect(outcome.at as number).toBeLessThanOrEqual(at + wish.timeout + 1)
         if (outcome.failure !== undefined) expect(outcome.failure).toMatch(/^(timeout|aborted)$/)
-        // Refused at once only where it is known that it can't go in time.
+        // Rejected at once only where it is known that it can't go in time.
         const { error } = outcome
-        if (outcome.failure === 'timeout' && outcome.at === at && wish.timeout > 0) expect(error?.retryAfter).toBeGreaterThan(wish.timeout)
+        if (outcome.failure === 'timeout' && outcome.at === at && wish.timeout > 0)
+          expect(error?.retryAfterMs).toBeGreaterThan(wish.timeout)
       }
 
       // Of a key and priority the first that came goes first.
@@ -95,7 +96,7 @@ test('whoever waits ends in time, in turn, and never do more go than the algorit
   )
 })
 
-test('nobody is refused at once who could have gone in time', async () => {
+test('nobody is rejected at once who could have gone in time', async () => {
   await fc.assert(
     fc.asyncProperty(
       anyAlgorithm,

@@ -15,9 +15,9 @@ function started(cell: (typeof EACH_CELL)[number]): { here: Scene; node: Node } 
 
 /** How many of 30 calls wait: if the store decides, all of them, and otherwise those that `check` would not let go at once. */
 function expected(cell: (typeof EACH_CELL)[number]): number {
-  if (cell.coordination === 'leases' || cell.coordination === 'central') return 30
+  if (cell.coordination === 'leased' || cell.coordination === 'central') return 30
   const { node } = started({ ...cell, coordination: 'local' })
-  return Array.from({ length: 30 }, () => node.check('a')).filter(({ allowed, delay }) => !allowed || delay > 0).length
+  return Array.from({ length: 30 }, () => node.check('a')).filter(({ allowed, delayMs: delay }) => !allowed || delay > 0).length
 }
 
 /** Closes while code may still be loading, which takes real time. */

@@ -22,7 +22,7 @@ const LATE: Readonly<Record<string, { call?: number; reading?: number; start?: n
 
 /** Those that decide here: a decision of the store is always a part of a round trip old. */
 const CELLS = EACH_CELL.filter(
-  ({ name, coordination }) => name !== 'concurrency()' && coordination !== 'leases' && coordination !== 'central',
+  ({ name, coordination }) => name !== 'concurrency()' && coordination !== 'leased' && coordination !== 'central',
 )
 
 /** Lets virtual time pass, and code be loaded, which takes real time: that is done before each millisecond. */
@@ -34,7 +34,7 @@ async function pass(here: Scene, milliseconds: number): Promise<void> {
   }
 }
 
-/** What an algorithm admits in one interval, and whether intervals begin at whole multiples, with the first start, or at any moment. */
+/** What an algorithm allows in one interval, and whether intervals begin at whole multiples, with the first start, or at any moment. */
 const BOUNDS: Readonly<Record<string, readonly [most: number, begins: 'aligned' | 'first' | 'any']>> = {
   'fixedWindow()': [LIMIT, 'aligned'],
   "fixedWindow({ start: 'first-request' })": [LIMIT, 'first'],

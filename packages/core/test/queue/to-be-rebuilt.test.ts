@@ -11,7 +11,7 @@ import {
   tokenBucket,
 } from '../../src/index.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
-import { waiting } from '../support/waiting.ts'
+import { PRIORITIES, waiting } from '../support/waiting.ts'
 
 /*
  * What the queue promises and does not keep yet: `test.fails` marks a case that fails today. The rebuilt queue makes each of them pass; then the mark
@@ -53,18 +53,18 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   'concurrency()': concurrency() as unknown as Algorithm,
 }
 
-type Coordination = 'local' | 'background' | 'spans' | 'leases' | 'central'
+type Coordination = 'local' | 'background' | 'periodic' | 'leased' | 'central'
 
 /** Each pair that there is. */
 const CELLS: Readonly<Record<Coordination, readonly string[]>> = {
   local: Object.keys(ALGORITHMS),
   background: ['fixedWindow()', 'slidingWindow()', 'tokenBucket()', 'leakyBucket()', 'leakyBucket({ burst: 200 })'],
-  spans: ['fixedWindow()', 'slidingCounter()'],
-  leases: ['fixedWindow()', 'concurrency()'],
+  periodic: ['fixedWindow()', 'slidingCounter()'],
+  leased: ['fixedWindow()', 'concurrency()'],
   central: Object.keys(ALGORITHMS).filter((name) => name !== 'concurrency()'),
 }
 
-const PRIORITIES: Readonly<Record<string, (i: number) => number>> = {
+const MIXES: Readonly<Record<string, (i: number) => number>> = {
   'one priority': () => 0,
   'three priorities': (i) => [0, 2, -1, 0, 1][i % 5] as number,
 }
@@ -73,8 +73,8 @@ const PRIORITIES: Readonly<Record<string, (i: number) => number>> = {
 const FAILING: ReadonlySet<string> = new Set([
   'local leakyBucket(), three priorities',
   'local leakyBucket({ burst: 200 }), three priorities',
-  'leases fixedWindow(), three priorities',
-  'leases concurrency(), three priorities',
+  'leased fixedWindow(), three priorities',
+  'leased concurrency(), three priorities',
   'central fixedWindow(), three priorities',
   "central fixedWindow({ start: 'first-request' }), three priorities",
   'central slidingWindow(), three priorities',
@@ -127,7 +127,7 @@ async function schedule200(policy: AnyPolicyOptions, priorityOf: (i: number) => 
         one.place = starts++
         if (policy.algorithm?.slots !== undefined) await new Promise((resolve) => here.world.setTimer(() => resolve(undefined), 40))
       }
-      held.push(node.schedule('a', run, { priority: one.priority, timeout: '30s' }))
+      held.push(node.schedule('a', run, { priority: PRIORITIES[one.priority + 2] as 'default', timeout: '30s' }))
     }
     await pass(here, 30)
   }
@@ -155,7 +155,7 @@ function inversions(all: readonly Scheduled[]): string[] {
 
 for (const [coordination, algorithms] of Object.entries(CELLS)) {
   for (const algorithm of algorithms) {
-    for (const [priorities, priorityOf] of Object.entries(PRIORITIES)) {
+    for (const [priorities, priorityOf] of Object.entries(MIXES)) {
       const name = `${coordination} ${algorithm}, ${priorities}`
       // Expected: 200 calls of `schedule` start in their order, the most urgent first.
       const expected = FAILING.has(name) ? test.fails : test
@@ -175,7 +175,7 @@ for (const coordination of ['local', 'background', 'central']) {
       // Both are decided without the store, as it does not answer in time.
       here.store.health = 'hanging'
       const ask = (limit: number, cost: number) =>
-        call === 'acquire' ? node.acquire('a', { limit, cost, timeout: 500, refusal: 'return' }) : node.checkAsync('a', { limit, cost })
+        call === 'acquire' ? node.tryAcquire('a', { limit, cost, timeout: 500 }) : node.checkAsync('a', { limit, cost })
       const [first, second] = [ask(100, 50), ask(10, 2)]
       await here.world.run(1_000)
       expect(await first).toMatchObject({ allowed: true, limit: 100 })
@@ -187,7 +187,7 @@ for (const coordination of ['local', 'background', 'central']) {
 }
 
 // Expected: requests that wait share a few timers.
-const TIMERS = { local: test, background: test, leases: test.fails, central: test } as const
+const TIMERS = { local: test, background: test, leased: test.fails, central: test } as const
 for (const [coordination, expected] of Object.entries(TIMERS)) {
   expected(`1,000 waiting requests of a key have a bounded number of timers: ${coordination}`, async () => {
     const { here, node } = await started({ name: 'p', limit: 20, interval: 1_000, coordination } as AnyPolicyOptions)

@@ -32,7 +32,7 @@ describe('requests that several policies count are asked for together', () => {
     expect(it.asked().length).toBeLessThanOrEqual(0.4 * 600)
     for (const { decision } of ended) {
       expect(decision?.parts).toHaveLength(2)
-      for (const part of decision?.parts ?? []) expect(part).toMatchObject({ allowed: true, cost: 1, delay: 0 })
+      for (const part of decision?.parts ?? []) expect(part).toMatchObject({ allowed: true, cost: 1, delayMs: 0 })
     }
     await it.close()
   })
@@ -62,7 +62,7 @@ describe('requests that several policies count are asked for together', () => {
     await it.close()
   })
 
-  test('what one policy refuses counts at no other', async () => {
+  test('what one policy rejects counts at no other', async () => {
     const it = await central(2, [
       { ...SECOND, limit: 100, interval: 60_000 },
       { ...LONG, limit: 30, interval: 60_000 },
@@ -145,12 +145,12 @@ describe('requests that several policies count are asked for together', () => {
 
   test.each(['share', 'closed', 'open'] as const)(
     'after a lost answer the store counts those that went, and no others: %s',
-    async (degraded) => {
+    async (failMode) => {
       const it = await central(
         1,
         [
-          { ...SECOND, limit: 60, interval: 60_000, degraded },
-          { ...LONG, interval: 60_000, degraded },
+          { ...SECOND, limit: 60, interval: 60_000, failMode },
+          { ...LONG, interval: 60_000, failMode },
         ],
         20,
       )
@@ -174,7 +174,7 @@ describe('requests that several policies count are asked for together', () => {
 
   test.each<[string, Policy]>([
     ['a policy that only watches', { dryRun: true }],
-    ['quota that is taken ahead', { coordination: 'leases' }],
+    ['quota that is taken ahead', { coordination: 'leased' }],
     ['a bucket of each process', { coordination: 'local', algorithm: tokenBucket() }],
   ])('beside %s each is asked for alone, and all go', async (_, policy) => {
     const it = await central(1, [SECOND, { ...LONG, ...policy }])
@@ -199,7 +199,7 @@ describe('a bucket gives places ahead, and the other policies decide when these 
     for (let i = 0; i + 50 < went.length; i++) expect((went[i + 50] as number) - (went[i] as number)).toBeGreaterThanOrEqual(490)
     expect(Math.max(...went)).toBeLessThanOrEqual(26_000 + 3 * roundTrip)
     for (const { decision } of ended)
-      expect(decision?.parts.map(({ policy, delay }) => [policy?.name, delay])).toEqual([
+      expect(decision?.parts.map(({ policy, delayMs: delay }) => [policy?.name, delay])).toEqual([
         ['pace', 0],
         ['long', 0],
       ])
@@ -210,7 +210,7 @@ describe('a bucket gives places ahead, and the other policies decide when these 
     await it.close()
   })
 
-  test.each(['central', 'leases', 'local', 'background'] as const)(
+  test.each(['central', 'leased', 'local', 'background'] as const)(
     'a window that is full is waited for, in turn: %s',
     async (coordination) => {
       const it = await central(1, [PACE, { ...LONG, limit: 30, interval: 1_000, coordination }])
@@ -296,12 +296,12 @@ describe('a bucket gives places ahead, and the other policies decide when these 
     await it.close()
   })
 
-  test.each(['share', 'open', 'closed'] as const)('without the store it goes on by the choice of each policy: %s', async (degraded) => {
+  test.each(['share', 'open', 'closed'] as const)('without the store it goes on by the choice of each policy: %s', async (failMode) => {
     const it = await central(
       1,
       [
-        { ...PACE, degraded },
-        { ...LONG, limit: 50, interval: 60_000, degraded },
+        { ...PACE, failMode },
+        { ...LONG, limit: 50, interval: 60_000, failMode },
       ],
       20,
     )
@@ -312,8 +312,8 @@ describe('a bucket gives places ahead, and the other policies decide when these 
     await it.world.run(4_000)
     expect(queue.ended).toHaveLength(80)
     const went = queue.went.length
-    if (degraded === 'closed') expect(went).toBeLessThanOrEqual(25)
-    else expect(went).toBe(degraded === 'share' ? 50 : 80)
+    if (failMode === 'closed') expect(went).toBeLessThanOrEqual(25)
+    else expect(went).toBe(failMode === 'share' ? 50 : 80)
     await it.close()
   })
 
@@ -343,7 +343,7 @@ describe('a bucket gives places ahead, and the other policies decide when these 
     await it.close()
   })
 
-  test('while it closes who is refused when its place has come waits no more', async () => {
+  test('while it closes who is rejected when its place has come waits no more', async () => {
     const it = await central(1, [PACE, { ...LONG, limit: 8, interval: 10_000, coordination: 'local' }], 20)
     const [queue] = it.queues as [Waiting]
     // Until its place comes the window looks as if there were room.

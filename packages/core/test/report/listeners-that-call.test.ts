@@ -6,19 +6,19 @@ import { waiting } from '../support/waiting.ts'
 
 const POLICY = { limit: 2, interval: 1_000, cooldown: '500ms' } as const
 const OTHER = { name: 'other', limit: 50, interval: 10_000 } as const
-const SLOTS = { name: 'slots', limit: 1_000, coordination: 'local', algorithm: concurrency({ lease: 1_000 }) } as const
+const SLOTS = { name: 'slots', limit: 1_000, coordination: 'local', algorithm: concurrency({ maxDuration: 1_000 }) } as const
 
 /** The events that a throttler beside a store that comes and goes makes; those of rules are made after everything else. */
 const EVENTS: readonly EventName[] = [
   'blocked',
   'unblocked',
-  'throttled',
+  'rejections',
   'waited',
   'sync',
-  'sync-failed',
-  'degraded',
-  'recovered',
-  'slot-expired',
+  'syncFailed',
+  'storeDown',
+  'storeUp',
+  'slotExpired',
   'overflow',
   'nodes',
   'warning',
@@ -69,7 +69,7 @@ for (const [name, call] of Object.entries(CALLS)) {
     const other = here.node([{ ...POLICY, limit: 3 }, OTHER, SLOTS])
     other.start()
     for (let i = 0; i < 60; i++) {
-      here.store.health = i % 20 < 12 ? 'up' : 'refusing'
+      here.store.health = i % 20 < 12 ? 'up' : 'rejecting'
       for (const act of [
         () => node.check('a'),
         () => node.check(`key ${i}`, i === 5 ? -1 : 1),

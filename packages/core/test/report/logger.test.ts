@@ -21,7 +21,7 @@ test('a logger is told of changes of state, and of nothing else', async () => {
   throttler.check('b')
   throttler.check('c')
   throttler.check('b', Number.NaN)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(3_000)
   store.health = 'up'
   node({ limit: 4, interval: '1m' }).start()
@@ -37,7 +37,7 @@ test('a logger is told of changes of state, and of nothing else', async () => {
   expect(log.lines[2]?.fields).toEqual({ node: throttler.nodeId, err: expect.any(Error) })
 })
 
-test('something that is no logger is refused', () => {
+test('something that is no logger is rejected', () => {
   expect(thrownBy(() => scene().node({ limit: 1, interval: '1m' }, { logger: { info() {} } as never }))).toMatchObject({
     code: 'WEIR_INVALID_OPTION',
     message: expect.stringContaining('logger'),
@@ -53,7 +53,7 @@ test('what an error says reaches a log on one line and without escapes, however 
   throttler.start()
   await world.run(10)
   store.failure = Object.assign(new Error(raw, { cause: new Error(raw) }), { name: raw, code: raw })
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(3_000)
   const errors = log.lines.map(({ fields }) => (fields as { err?: Error }).err)
   expect(errors.filter(Boolean)).toHaveLength(2)
@@ -74,13 +74,13 @@ test('a logger of no more than error and warn is told in the message', async () 
   await world.run(10)
   throttler.check('b', Number.NaN)
   store.failure = new Error('away\nforged line')
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(3_000)
   store.health = 'up'
   await world.run(3_000)
   const { nodeId } = throttler
   expect(lines).toEqual([
-    [expect.stringMatching(new RegExp(`^weir: .*counts as 1.* \\(node: ${nodeId}, code: WEIR_INVALID_COST\\)$`)), 'Weir'],
+    [expect.stringMatching(new RegExp(`^weir: .*counts as 1.* \\(node: ${nodeId}, code: WEIR_WARN_INVALID_COST\\)$`)), 'Weir'],
     [`weir: the store is away; limits are kept by what is known (node: ${nodeId}, err: away forged line)`, 'Weir'],
   ])
 })
@@ -103,7 +103,7 @@ test('a logger without info, but with log and debug, is told by these, bound to 
   const log = new Log()
   node({ limit: 4, interval: '1m' }, { logger: log }).start()
   await world.run(10)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(3_000)
   store.health = 'up'
   node({ limit: 4, interval: '1m' }).start()

@@ -133,8 +133,8 @@ test('what listeners and functions throw reaches the process on one line', async
     throttler.on('blocked', async () => throwing())
     for (let i = 0; i < 5; i++) throttler.block(HOSTILE, '1m')
     await new Promise((resolve) => setImmediate(resolve))
-    warnProcess('WEIR_LISTENER', HOSTILE.repeat(1_000))
-    throttler.warn(new WeirError('WEIR_ADAPTER_FAILED', HOSTILE))
+    warnProcess('WEIR_WARN_LISTENER_FAILED', HOSTILE.repeat(1_000))
+    throttler.warn(new WeirError('WEIR_WARN_OPTION_FUNCTION_FAILED', HOSTILE))
     // Once for the event, once for the test's own, and of the throttler that it is a local one.
     expect(warned.filter((message) => message.includes('"blocked"'))).toHaveLength(1)
     for (const message of warned) safe(message, 2_000)

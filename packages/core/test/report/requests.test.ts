@@ -13,10 +13,10 @@ test('a request counts once, however many policies decide about it and whatever 
   const throttler = node([policy('a', 10), policy('b', 20), policy('c', 5, { dryRun: true })], { alone: true })
   for (let i = 0; i < 6; i++) throttler.check('key', 2)
   const { requests, policies } = snapshot(throttler)
-  expect(requests).toMatchObject({ admitted: 5, refused: 1, reasons: { limit: 1 } })
-  // What each policy admitted are units, and the dry run tells what it would have refused.
-  expect(policies.map(({ admitted }) => admitted)).toEqual([10, 10, 4])
-  expect(policies[2]?.refused).toBeGreaterThan(0)
+  expect(requests).toMatchObject({ allowed: 5, rejected: 1, reasons: { limit: 1 } })
+  // What each policy allowed are units, and the dry run tells what it would have rejected.
+  expect(policies.map(({ allowed }) => allowed)).toEqual([10, 10, 4])
+  expect(policies[2]?.rejected).toBeGreaterThan(0)
 })
 
 test('each way to ask counts once', async () => {
@@ -29,29 +29,29 @@ test('each way to ask counts once', async () => {
   one.decide(['x'], [1], [0], 1)
   await one.decideAsync(['x'], [1])
   one.peek('x')
-  expect(snapshot(one).requests).toMatchObject({ admitted: 3, refused: 3 })
+  expect(snapshot(one).requests).toMatchObject({ allowed: 3, rejected: 3 })
 
   const two = node([policy('a', 3), policy('b', 3)], { alone: true })
   for (let i = 0; i < 5; i++) two.check('x')
   two.decide(['x', 'y'], [1, 1])
   two.decide([undefined, undefined], [1, 1])
-  expect(snapshot(two).requests).toMatchObject({ admitted: 3, refused: 3, reasons: { limit: 3 } })
+  expect(snapshot(two).requests).toMatchObject({ allowed: 3, rejected: 3, reasons: { limit: 3 } })
 })
 
-test('refusals are told by why', async () => {
+test('rejections are told by why', async () => {
   const { node, world } = scene()
-  const throttler = node([policy('a', 2, { cooldown: '10m' })], { alone: true, maxKeys: 3, overflow: 'block' })
+  const throttler = node([policy('a', 2, { cooldown: '10m' })], { alone: true, maxKeys: 3, overflow: 'reject' })
   throttler.block('evil', '1h')
   throttler.check('evil')
   for (let i = 0; i < 5; i++) throttler.check('greedy')
   for (let i = 0; i < 5; i++) throttler.check(`key ${i}`)
   await expect(throttler.acquire('greedy', { timeout: 5 })).rejects.toThrow()
   await world.run(1)
-  const { reasons, refused } = snapshot(throttler).requests
+  const { reasons, rejected } = snapshot(throttler).requests
   expect(reasons).toMatchObject({ blocked: 1, queue: 1, denied: 0 })
   expect(reasons.cooldown).toBeGreaterThan(0)
   expect(reasons.overflow).toBeGreaterThan(0)
-  expect(refused).toBe(Object.values(reasons).reduce((sum, count) => sum + count))
+  expect(rejected).toBe(Object.values(reasons).reduce((sum, count) => sum + count))
 })
 
 test('those of an adapter too: denied ones, and none in a dry run', async () => {
@@ -59,32 +59,32 @@ test('those of an adapter too: denied ones, and none in a dry run', async () => 
   const request = { url: '/', headers: {}, socket: { remoteAddress: '10.0.0.1' } } as never
   const denying = node([policy('a', 2)], { alone: true })
   createGuard({ throttler: denying, deny: () => true }, nodeReader).check(request)
-  expect(snapshot(denying).requests).toMatchObject({ admitted: 0, refused: 1, reasons: { denied: 1 } })
+  expect(snapshot(denying).requests).toMatchObject({ allowed: 0, rejected: 1, reasons: { denied: 1 } })
 
   const dry = node([{ ...policy('a', 2), key: 'ip' }], { alone: true })
   const guard = createGuard({ throttler: dry, dryRun: true }, nodeReader)
   for (let i = 0; i < 5; i++) guard.check(request)
-  expect(snapshot(dry).requests).toMatchObject({ admitted: 5, refused: 0 })
+  expect(snapshot(dry).requests).toMatchObject({ allowed: 5, rejected: 0 })
 })
 
 test('a node remembers the last half hour, in a bounded place, without a timer of its own', () => {
   const requests = new Requests(0)
   for (let slot = 0; slot < SLOTS + 10; slot++) {
-    requests.admitted += slot
+    requests.allowed += slot
     requests.reasons.limit += 1
     requests.tick((slot + 1) * SLOT)
   }
-  const { admitted, refused, ended } = requestsOf(requests, (SLOTS + 10) * SLOT + 400).history
+  const { allowed, rejected, ended } = requestsOf(requests, (SLOTS + 10) * SLOT + 400).history
   expect(ended).toBe(400)
-  expect(admitted).toEqual(Array.from({ length: SLOTS }, (_, i) => SLOTS + 9 - i))
-  expect(refused).toEqual(Array.from({ length: SLOTS }, () => 1))
+  expect(allowed).toEqual(Array.from({ length: SLOTS }, (_, i) => SLOTS + 9 - i))
+  expect(rejected).toEqual(Array.from({ length: SLOTS }, () => 1))
 })
 
 test('what came in a pause of which nothing is known is spread over it', () => {
   const requests = new Requests(0)
-  requests.admitted = 40
+  requests.allowed = 40
   requests.tick(4.5 * SLOT)
-  expect(requestsOf(requests, 5 * SLOT).history).toMatchObject({ admitted: [10, 10, 10, 10], ended: SLOT })
+  expect(requestsOf(requests, 5 * SLOT).history).toMatchObject({ allowed: [10, 10, 10, 10], ended: SLOT })
 })
 
 test('nodes tell each other of before somebody looked', async () => {
@@ -100,17 +100,17 @@ test('nodes tell each other of before somebody looked', async () => {
     await world.run(1_000)
   }
   const other = cluster(nodes[0]).find(({ self }) => !self)
-  expect(other?.requests.admitted).toBe(60)
-  expect(other?.requests.history.admitted.slice(0, 4).reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(59)
+  expect(other?.requests.allowed).toBe(60)
+  expect(other?.requests.history.allowed.slice(0, 4).reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(59)
 })
 
 test.each([
-  { admitted: -1 },
-  { refused: 'many' },
+  { allowed: -1 },
+  { rejected: 'many' },
   { reasons: {} },
-  { history: { slot: 15_000, ended: 0, admitted: [1, null], refused: [] } },
-  { history: { slot: 1, ended: 0, admitted: [], refused: [] } },
-  { history: { slot: 15_000, ended: 0, admitted: new Array(121).fill(1), refused: [] } },
+  { history: { slot: 15_000, ended: 0, allowed: [1, null], rejected: [] } },
+  { history: { slot: 1, ended: 0, allowed: [], rejected: [] } },
+  { history: { slot: 15_000, ended: 0, allowed: new Array(121).fill(1), rejected: [] } },
 ])('a node that tells nonsense of its requests is not listened to: %j', (wrong) => {
   const { node } = scene()
   const throttler = node(policy('a', 10), { alone: true })

@@ -45,10 +45,10 @@ policies:
     match: outside
     limit: 10
     algorithm: concurrency
-    coordination: leases
+    coordination: leased
     delay: 5s
   - name: plan
-    limits: { free: 60, pro: { limit: 600, interval: { calendar: month } } }
+    plans: { free: 60, pro: { limit: 600, interval: { calendar: month } } }
     interval: 1m
     plan: planOf
     cost: bytes

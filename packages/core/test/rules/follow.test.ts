@@ -71,7 +71,7 @@ describe('a throttler that follows rules', () => {
   test('has those of the source, and keeps counts and blocks through each change', async () => {
     const { world, node, source, rules: follower } = await followed(new Held(rules(1, 5)))
     await follower.ready
-    expect(follower.status).toMatchObject({ version: 1, from: 'source', refused: undefined, away: undefined })
+    expect(follower.status).toMatchObject({ version: 1, from: 'source', rejected: undefined, away: undefined })
     expect(offer(node, 'k', 4)).toBe(4)
     node.block('bad', '10m')
     source.put(rules(2, 7))
@@ -89,7 +89,7 @@ describe('a throttler that follows rules', () => {
   test('tells of each version once, with who and why', async () => {
     const { world, node, source } = await followed(new Held(rules(1, 5)))
     const told: unknown[] = []
-    node.on('rules', (event) => told.push(event))
+    node.on('rulesApplied', (event) => told.push(event))
     source.put(rules(7, 6, { change: { by: 'alice', why: 'incident' } }))
     source.put(source.text as string)
     await world.settle()
@@ -135,29 +135,29 @@ describe('a bad document', () => {
     await world.settle()
     await world.run(300_000)
     expect(node.policies[0]?.limit).toBe(5)
-    expect(follower.status).toMatchObject({ version: 1, refused: { version: 7 } })
-    expect(follower.status.refused?.problem).toMatch(/^policies\[0\]\.limit \(line 4, column 11\): /)
+    expect(follower.status).toMatchObject({ version: 1, rejected: { version: 7 } })
+    expect(follower.status.rejected?.problem).toMatch(/^policies\[0\]\.limit \(line 4, column 11\): /)
     expect(warned).toEqual([
       expect.stringMatching(
-        /^WEIR_RULES_REFUSED: Rules of version 7 are refused: policies\[0\]\.limit \(line 4, column 11\).*\(the test; version 1 holds on\)$/,
+        /^WEIR_RULES_REJECTED: Rules of version 7 are rejected: policies\[0\]\.limit \(line 4, column 11\).*\(the test; version 1 holds on\)$/,
       ),
     ])
     source.put(rules(8, 6))
     await world.settle()
-    expect(follower.status).toMatchObject({ version: 8, refused: undefined })
+    expect(follower.status).toMatchObject({ version: 8, rejected: undefined })
   })
 
   test.each([
     ['torn', '{ "version": 2, "poli'],
     ['empty', ''],
     ['of another kind', '[]'],
-    ['for a store that is not there', JSON.stringify(rules(2, 5, {}, { coordination: 'leases' }))],
+    ['for a store that is not there', JSON.stringify(rules(2, 5, {}, { coordination: 'leased' }))],
     ['one whose requests must wait, where "check" decides', JSON.stringify(rules(2, 5, {}, { delay: '5s' }))],
   ])('that is %s', async (_, text) => {
     const { world, node, source, rules: follower } = await followed(new Held(rules(1, 5)))
     source.put(text)
     await world.settle()
-    expect(follower.status).toMatchObject({ version: 1, refused: {} })
+    expect(follower.status).toMatchObject({ version: 1, rejected: {} })
     expect(node.check('k').allowed).toBe(true)
   })
 
@@ -173,7 +173,7 @@ describe('a bad document', () => {
   test('at the start leaves the policies of the code', async () => {
     const { node, rules: follower } = await followed(new Held({ version: 1, policies: [] }))
     await follower.ready
-    expect(follower.status).toMatchObject({ version: undefined, refused: { version: 1 } })
+    expect(follower.status).toMatchObject({ version: undefined, rejected: { version: 1 } })
     expect(node.policies[0]?.limit).toBe(10)
   })
 })
@@ -205,7 +205,7 @@ describe('a source that is away', () => {
     source.put(rules(2, 6))
     await world.run(30_000)
     expect(follower.status).toMatchObject({ version: 1, away: 'no connection' })
-    expect(warned).toEqual(["WEIR_RULES_SOURCE: Rules can't be read from the test: no connection; version 1 holds on."])
+    expect(warned).toEqual(["WEIR_WARN_RULES_SOURCE: Rules can't be read from the test: no connection; version 1 holds on."])
     source.fails = undefined
     await world.run(10_000)
     expect(follower.status).toMatchObject({ version: 2, away: undefined })
@@ -269,7 +269,7 @@ describe('a limit of one key', () => {
   test('of a policy with plans is one of each plan, or of the one that is named', async () => {
     const source = new Held({
       version: 1,
-      policies: [{ name: 'a', interval: '1h', limits: { free: 1, pro: 5 }, plan: 'planOf' }],
+      policies: [{ name: 'a', interval: '1h', plans: { free: 1, pro: 5 }, plan: 'planOf' }],
       overrides: [
         { policy: 'a', key: 'both', limit: 3 },
         { policy: 'a:pro', key: 'one', limit: 4 },
@@ -283,7 +283,7 @@ describe('a limit of one key', () => {
   })
 })
 
-test('bad options are refused', () => {
+test('bad options are rejected', () => {
   const throttler = createThrottler({ policies: [{ ...POLICY, coordination: 'local' }] })
   const source = new Held()
   expect(thrownBy(() => follow(throttler, undefined as never))).toMatchObject({ code: 'WEIR_INVALID_OPTION' })
@@ -309,7 +309,7 @@ test('two throttlers of a process that count together follow the same rules one 
   await world.settle()
   source.put(rules(2, 6))
   await world.settle()
-  expect(followers.map(({ status }) => [status.version, status.refused])).toEqual([
+  expect(followers.map(({ status }) => [status.version, status.rejected])).toEqual([
     [2, undefined],
     [2, undefined],
   ])
@@ -324,11 +324,11 @@ describe('rules that can not hold now', () => {
     source.put(rules(2, 7))
     await world.settle()
     await world.run(180_000)
-    expect(follower.status).toMatchObject({ version: 1, refused: { version: 2, problem: expect.stringContaining('others disagree') } })
+    expect(follower.status).toMatchObject({ version: 1, rejected: { version: 2, problem: expect.stringContaining('others disagree') } })
     expect(warned).toHaveLength(1)
     disagree.mockRestore()
     await world.run(61_000)
-    expect(follower.status).toMatchObject({ version: 2, refused: undefined })
+    expect(follower.status).toMatchObject({ version: 2, rejected: undefined })
     expect(node.peek('k').limit).toBe(7)
     expect(warned).toHaveLength(1)
   })
@@ -343,11 +343,11 @@ describe('rules that can not hold now', () => {
     source.put(rules(3, 8))
     await world.settle()
     await world.run(180_000)
-    expect(follower.status).toMatchObject({ version: 3, refused: undefined })
+    expect(follower.status).toMatchObject({ version: 3, rejected: undefined })
     source.put('{')
     await world.settle()
     await world.run(180_000)
-    expect(follower.status).toMatchObject({ version: 3, refused: { version: undefined } })
+    expect(follower.status).toMatchObject({ version: 3, rejected: { version: undefined } })
     expect(node.peek('k').limit).toBe(8)
   })
 })

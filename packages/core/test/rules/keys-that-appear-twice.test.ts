@@ -13,7 +13,7 @@ function problemsOf(text: string): readonly RulesProblem[] {
 
 const twice = (name: string, line: number) => `The key "${name}" appears twice; the first is in line ${line}. Remove one of the two.`
 
-describe('a key that appears twice is refused, with both lines', () => {
+describe('a key that appears twice is rejected, with both lines', () => {
   test.each<[string, string, string, number, number, string]>([
     [
       'JSON, in a policy',
@@ -86,7 +86,7 @@ policies:
   })
 
   test.each(['a: 1\nb:\n  <<: 5\n', 'a: &a [1]\nb:\n  <<: *a\n', 'a: 1\nb:\n  <<:\n'])(
-    'that hold no map are refused with what they need: %j',
+    'that hold no map are rejected with what they need: %j',
     (text) => {
       expect(problemsOf(text)).toMatchObject([
         { path: 'b', message: expect.stringContaining('needs a map, the alias of one such as *base') },
@@ -103,7 +103,7 @@ describe('aliases of YAML', () => {
   test.each([
     ['without an anchor', 'a: *x\nb: &x 1\n'],
     ['inside their own anchor', 'b: &x\n  a: *x\n'],
-  ])('%s are refused', (_, text) => {
+  ])('%s are rejected', (_, text) => {
     expect(problemsOf(text)[0]?.message).toBe('The alias *x has no anchor &x before it.')
   })
 

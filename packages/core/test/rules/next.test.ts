@@ -19,27 +19,27 @@ async function judging(
   let text = JSON.stringify({ version: 1, ...document })
   const rules = follow({ throttler: node }, { name: 'the test', interval: 1_000, read: async () => text }, rest)
   await world.settle()
-  expect(rules.status).toMatchObject({ version: 1, refused: undefined })
+  expect(rules.status).toMatchObject({ version: 1, rejected: undefined })
   return Object.assign({ node, rules, world }, { put: (next: string) => (text = next) })
 }
 
-const numbersOf = (judged: readonly JudgedPolicy[]) => judged.map(({ policy, admitted, refused }) => [policy, admitted, refused])
+const numbersOf = (judged: readonly JudgedPolicy[]) => judged.map(({ policy, allowed, rejected }) => [policy, allowed, rejected])
 
 describe('rules to come', () => {
-  test('that are stricter refuse nobody, and tell whom they would', async () => {
+  test('that are stricter reject nobody, and tell whom they would', async () => {
     const { node, rules } = await judging({ policies: [rule('a', 10)], next: { policies: [rule('a', 4)] } })
     expect(offer(node, 'many', 12)).toBe(10)
     expect(offer(node, 'few', 3)).toBe(3)
-    expect(rules.judged()).toEqual([{ policy: 'a', admitted: 7, refused: 8, keys: [{ key: 'many', refused: 8 }] }])
+    expect(rules.judged()).toEqual([{ policy: 'a', allowed: 7, rejected: 8, keys: [{ key: 'many', rejected: 8 }] }])
   })
 
-  test('that are looser are judged on what is refused now, too', async () => {
+  test('that are looser are judged on what is rejected now, too', async () => {
     const { node, rules } = await judging({ policies: [rule('a', 10)], next: { policies: [rule('a', 15)] } })
     expect(offer(node, 'k', 20)).toBe(10)
     expect(numbersOf(rules.judged())).toEqual([['a', 15, 5]])
   })
 
-  test('decide together: what one of them refuses the others do not count', async () => {
+  test('decide together: what one of them rejects the others do not count', async () => {
     const { node, rules } = await judging({
       policies: [rule('a', 100)],
       next: { policies: [rule('a', 5), rule('b', 50)] },
@@ -65,7 +65,7 @@ describe('rules to come', () => {
       {
         policies: [rule('a', 10)],
         next: {
-          policies: [{ name: 'p', interval: '1h', limits: { free: 2, pro: 5 }, plan: 'planOf' }],
+          policies: [{ name: 'p', interval: '1h', plans: { free: 2, pro: 5 }, plan: 'planOf' }],
           overrides: [{ policy: 'p:free', key: 'k', limit: 1 }],
         },
       },
@@ -81,10 +81,10 @@ describe('rules to come', () => {
 
   test('ask the store for no request, and hold none', async () => {
     const next = [
-      rule('central', 1, { coordination: 'central', deadline: '1s', algorithm: 'tokenBucket' }),
-      rule('leases', 1, { coordination: 'leases' }),
+      rule('central', 1, { coordination: 'central', storeTimeout: '1s', algorithm: 'tokenBucket' }),
+      rule('leased', 1, { coordination: 'leased' }),
       rule('delay', 1, { delay: '5s' }),
-      { name: 'slots', limit: 1, algorithm: 'concurrency', coordination: 'leases' },
+      { name: 'slots', limit: 1, algorithm: 'concurrency', coordination: 'leased' },
     ]
     const { node, rules } = await judging(
       { policies: [rule('a', 10)], next: { policies: next } },
@@ -92,27 +92,27 @@ describe('rules to come', () => {
     )
     expect(node.waits).toBe(false)
     expect(offer(node, 'k', 5)).toBe(5)
-    expect(rules.judged().map(({ policy }) => policy)).toEqual(['central', 'leases', 'delay'])
+    expect(rules.judged().map(({ policy }) => policy)).toEqual(['central', 'leased', 'delay'])
     expect(snapshot(node).policies.map(({ name, dryRun, coordination }) => [name, dryRun, coordination])).toEqual([
       ['a', false, 'background'],
       ['next:central', true, 'background'],
-      ['next:leases', true, 'background'],
+      ['next:leased', true, 'background'],
       ['next:delay', true, 'background'],
     ])
   })
 
-  test('that are bad refuse the whole document', async () => {
+  test('that are bad reject the whole document', async () => {
     const node = scene().node({ name: 'first', limit: 1, interval: '1h' }, { alone: true })
     const text = JSON.stringify({ version: 1, policies: [rule('a', 1)], next: { policies: [rule('a', 0)] } })
     const rules = follow(node, { name: 'x', interval: 1_000, read: async () => text })
     await rules.ready
-    expect(rules.status.refused?.problem).toContain('next.policies[0].limit')
+    expect(rules.status.rejected?.problem).toContain('next.policies[0].limit')
     expect(node.policies[0]?.name).toBe('first')
   })
 
   test('are in no header field', () => {
     const by = { key: 'ip' }
-    const policies = [rule('a', 10, by), { ...rule('b', 5, by), dryRun: 'next' as const }] as never
+    const policies = [rule('a', 10, by), { ...rule('b', 5, by), candidate: true }] as never
     const clock = scene().world.clock()
     const fields = (given: never) => {
       const set: Record<string, string> = {}
@@ -130,7 +130,7 @@ describe('rules to come', () => {
     expect(fields(policies)).toEqual(fields([rule('a', 10, by)] as never))
   })
 
-  test('would refuse exactly what they refuse when they hold', () => {
+  test('would reject exactly what they reject when they hold', () => {
     fc.assert(
       fc.property(
         fc.record({ running: fc.integer({ min: 1, max: 8 }), a: fc.integer({ min: 1, max: 8 }), b: fc.integer({ min: 1, max: 8 }) }),
@@ -138,7 +138,7 @@ describe('rules to come', () => {
         ({ running, a, b }, requests) => {
           const { node } = scene()
           const next = [rule('a', a), rule('b', b)]
-          const judged = node([rule('now', running), ...next.map((one) => ({ ...one, dryRun: 'next' as const }))] as never, { alone: true })
+          const judged = node([rule('now', running), ...next.map((one) => ({ ...one, candidate: true }))] as never, { alone: true })
           const holding = node(next as never, { alone: true })
           for (const { key, cost } of requests) {
             judged.check(key, cost)
@@ -147,7 +147,7 @@ describe('rules to come', () => {
           const sums = (of: Node) =>
             snapshot(of)
               .policies.filter(({ name }) => name !== 'now')
-              .map(({ admitted, refused }) => [admitted, refused])
+              .map(({ allowed, rejected }) => [allowed, rejected])
           expect(sums(judged)).toEqual(sums(holding))
         },
       ),
@@ -164,7 +164,7 @@ describe('the tally of keys', () => {
     }
     const top = tally.top(1000)
     expect(top).toHaveLength(50)
-    expect(top.find(({ key }) => key === 'often')?.refused).toBeGreaterThanOrEqual(2_000)
+    expect(top.find(({ key }) => key === 'often')?.rejected).toBeGreaterThanOrEqual(2_000)
     expect(tally.top(3)).toHaveLength(3)
   })
 })

@@ -58,24 +58,24 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
     { name: 'own', burst: 3 },
     { name: 'slidingWindow', buckets: 5 },
     { name: 'slidingWindow', buckets: 6 },
-    { name: 'tokenBucket', burst: 2, soft: true },
+    { name: 'tokenBucket', burst: 2, earlyDrop: true },
     { name: 'tokenBucket', size: 2 },
-    { name: 'concurrency', lease: '5s' },
+    { name: 'concurrency', maxDuration: '5s' },
     { name: 'concurrency', releaseOn: 'response' },
     { name: 'concurrency', releaseOn: 'connection' },
     { burst: 3 },
     { name: 'leakyBucket', immediate: -1 },
     { name: 'tokenBucket', warmUp: { duration: '5s', coldFactor: 1 } },
   ],
-  coordination: ['local', 'background', 'spans', 'central', 'leases', 'remote', null],
-  degraded: ['share', 'open', 'closed', 'half', true],
-  deadline: ['5ms', 20, 'soon'],
+  coordination: ['local', 'background', 'periodic', 'central', 'leased', 'remote', null],
+  failMode: ['share', 'open', 'closed', 'half', true],
+  storeTimeout: ['5ms', 20, 'soon'],
   key: ['ip', 'tenant', '', 'a b', { header: 'x-key' }, { header: 'x key' }, ['ip', { header: 'a' }], [], 7, { headers: 'x' }],
   match: ['outside', '/a', ['POST /a', '/b'], [], 'a b', 5],
   cost: [1, 0.5, 0, -1, 'bytes', '1'],
   delay: ['5s', 5, 'slower', -1],
   dryRun: [true, false, 'yes', 'next'],
-  limits: [{ free: 1 }, { free: { limit: 2, interval: '1s' } }, {}, { free: 0 }, { free: { interval: '1s' } }, 5],
+  plans: [{ free: 1 }, { free: { limit: 2, interval: '1s' } }, {}, { free: 0 }, { free: { interval: '1s' } }, 5],
   plan: ['planOf', 5, '/'],
 }
 
@@ -125,7 +125,7 @@ describe('the schema for editors', () => {
     expect(accepted).toBeGreaterThan(300)
   })
 
-  test('refuses each wrong value that the checks refuse by itself', () => {
+  test('rejects each wrong value that the checks reject by itself', () => {
     /** What takes more than one value to see, or the application. */
     const meaning =
       /needs a "store"|too short|left out|without|is missing|"background"|so it must|at most the limit|holds, |no name in|IANA|both given|at most \d+ ms|in the background|at least 10 ms/
@@ -142,7 +142,9 @@ describe('the schema for editors', () => {
 
   test('knows every option of a policy, and every algorithm with its options', () => {
     const { definitions } = schema
-    expect(Object.keys(definitions.policy.properties).sort()).toEqual([...POLICY_OPTIONS, 'limits', 'plan'].sort())
+    expect(Object.keys(definitions.policy.properties).sort()).toEqual(
+      [...POLICY_OPTIONS, 'plans', 'plan'].filter((option) => option !== 'candidate').sort(),
+    )
     for (const make of [fixedWindow, slidingWindow, slidingCounter, slidingLog, tokenBucket, leakyBucket, concurrency]) {
       const options = / has: (.*)\./.exec(thrownBy(() => make({ '?': 1 } as never)).message)?.[1]?.split(', ') ?? []
       expect(Object.keys(definitions[make.name].properties)).toEqual(['name', ...options])

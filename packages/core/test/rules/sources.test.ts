@@ -104,11 +104,11 @@ describe('a file', () => {
     writeFileSync(file, textOf(1))
     const node = await started(fileRules(file))
     writeFileSync(file, textOf(2).slice(0, 20))
-    await vi.waitFor(() => expect(node.rules.status.refused).toBeDefined(), DEADLINE)
+    await vi.waitFor(() => expect(node.rules.status.rejected).toBeDefined(), DEADLINE)
     expect(node.limit()).toBe(5)
     writeFileSync(file, textOf(2))
     await holds(node, 2)
-    expect(node.rules.status.refused).toBe(undefined)
+    expect(node.rules.status.rejected).toBe(undefined)
   })
 
   test('that is deleted leaves the rules, and is followed when it is back', async () => {
@@ -225,13 +225,13 @@ describe('the file of the last good rules', () => {
     expect(later.rules.status).toMatchObject({ from: 'source', away: undefined })
   })
 
-  test('starts a node while the source holds what is refused, which is still told', async () => {
+  test('starts a node while the source holds what is rejected, which is still told', async () => {
     const root = folder()
     const [file, lastGood] = [join(root, 'rules.yaml'), join(root, 'last.yaml')]
     writeFileSync(lastGood, textOf(7))
     writeFileSync(file, textOf(8, 'many'))
     const node = await started(fileRules(file), { lastGood })
-    expect(node.rules.status).toMatchObject({ version: 7, from: 'file', refused: { version: 8 } })
+    expect(node.rules.status).toMatchObject({ version: 7, from: 'file', rejected: { version: 8 } })
     expect(readFileSync(lastGood, 'utf8')).toBe(textOf(7))
   })
 
@@ -241,7 +241,7 @@ describe('the file of the last good rules', () => {
     writeFileSync(lastGood, 'version: [')
     const node = await started(fileRules(join(root, 'none.yaml')), { lastGood })
     expect(node.limit()).toBe(99)
-    expect(node.warned).toEqual(['WEIR_RULES_SOURCE', 'WEIR_RULES_REFUSED'])
+    expect(node.warned).toEqual(['WEIR_WARN_RULES_SOURCE', 'WEIR_RULES_REJECTED'])
   })
 
   test('is not read where it is no file: a pipe would never answer', async () => {
@@ -250,7 +250,7 @@ describe('the file of the last good rules', () => {
     execFileSync('mkfifo', [lastGood])
     const node = await started(fileRules(join(root, 'none.yaml')), { lastGood })
     expect(node.limit()).toBe(99)
-    expect(node.warned).toEqual(['WEIR_RULES_SOURCE', 'WEIR_RULES_SOURCE'])
+    expect(node.warned).toEqual(['WEIR_WARN_RULES_SOURCE', 'WEIR_WARN_RULES_SOURCE'])
   })
 
   test('that several processes keep at once is whole, and nothing is left beside it', async () => {
@@ -303,7 +303,7 @@ describe('the file of the last good rules', () => {
     writeFileSync(join(root, 'rules.yaml'), textOf(1))
     const node = await started(fileRules(join(root, 'rules.yaml')), { lastGood: join(root, 'none', 'last.yaml') })
     expect(node.limit()).toBe(5)
-    expect(node.warned).toEqual(['WEIR_RULES_SOURCE'])
+    expect(node.warned).toEqual(['WEIR_WARN_RULES_SOURCE'])
   })
 })
 
@@ -379,7 +379,7 @@ describe('an address', () => {
     const { origin } = new URL(elsewhere)
     const away = `it redirects to another origin, ${origin}; give httpRules that address if you trust it`
     expect(node.rules.status).toMatchObject({ version: undefined, away })
-    expect(node.warned).toEqual(['WEIR_RULES_SOURCE'])
+    expect(node.warned).toEqual(['WEIR_WARN_RULES_SOURCE'])
     expect(node.limit()).toBe(99)
     expect(reached).toBe(false)
   })

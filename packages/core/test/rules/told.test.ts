@@ -7,7 +7,7 @@ import { scene } from '../support/nodes.ts'
 
 const textOf = (version: number, limit: number) => JSON.stringify({ version, policies: [{ name: 'a', limit, interval: '1m' }] })
 
-test('what a node follows and has refused is told to the others', async () => {
+test('what a node follows and has rejected is told to the others', async () => {
   const { node: make, world, close } = scene()
   const texts = [textOf(7, 10), textOf(6, 10)]
   const nodes = texts.map((_, i) => {
@@ -29,7 +29,7 @@ test('what a node follows and has refused is told to the others', async () => {
   expect(seen.get((nodes[1] as typeof other).nodeId)).toMatchObject({ version: 6 })
   expect(seen.get((nodes[0] as typeof other).nodeId)).toMatchObject({
     version: 7,
-    refused: { version: 8, problem: expect.stringContaining('policies[0].limit (line 1') },
+    rejected: { version: 8, problem: expect.stringContaining('policies[0].limit (line 1') },
   })
   await close()
 })
@@ -40,7 +40,7 @@ describe('what others say of their rules', () => {
 
   test('is taken where it is what it should be', () => {
     expect(told(undefined)?.rules).toBe(undefined)
-    expect(told({ version: 3, digest: 'ab', from: 'file', refused: { version: 4, problem: 'x' }, away: 'y' })?.rules).toMatchObject({
+    expect(told({ version: 3, digest: 'ab', from: 'file', rejected: { version: 4, problem: 'x' }, away: 'y' })?.rules).toMatchObject({
       version: 3,
     })
     expect(told({})?.rules).toEqual({})
@@ -49,16 +49,16 @@ describe('what others say of their rules', () => {
   test.each([
     ['a text', 'seven'],
     ['a version that is none', { version: '7' }],
-    ['a problem that is none', { refused: { problem: { toString: 1 } } }],
-    ['a problem that is too long', { refused: { problem: 'x'.repeat(301) } }],
+    ['a problem that is none', { rejected: { problem: { toString: 1 } } }],
+    ['a problem that is too long', { rejected: { problem: 'x'.repeat(301) } }],
     ['a reason that is none', { away: 5 }],
-    ['a list', { refused: [] }],
+    ['a list', { rejected: [] }],
   ])('is not where it is %s', (_, rules) => {
     expect(told(rules)).toBe(undefined)
   })
 })
 
-test('whom rules to come would refuse is told to the others, by policy and key', async () => {
+test('whom rules to come would reject is told to the others, by policy and key', async () => {
   const { node: make, world, close } = scene()
   const next = { policies: [{ name: 'a', limit: 2, interval: '1m' }] }
   const text = JSON.stringify({ version: 1, policies: [{ name: 'a', limit: 10, interval: '1m' }], next })
@@ -76,19 +76,19 @@ test('whom rules to come would refuse is told to the others, by policy and key',
     await world.run(1_000)
   }
   const told = cluster(other).find((one) => one.node === node.nodeId)
-  expect(told?.wouldRefuse).toEqual([
-    { policy: 'next:a', key: 'k', refused: 5 },
-    { policy: 'next:a', key: 'l', refused: 1 },
+  expect(told?.wouldReject).toEqual([
+    { policy: 'next:a', key: 'k', rejected: 5 },
+    { policy: 'next:a', key: 'l', rejected: 1 },
   ])
   await close()
 })
 
-test.each([[undefined], ['all'], [[{ policy: 'a', key: 'k', refused: '7' }]], [[{ policy: 'a', refused: 7 }]], [[null]]])(
+test.each([[undefined], ['all'], [[{ policy: 'a', key: 'k', rejected: '7' }]], [[{ policy: 'a', rejected: 7 }]], [[null]]])(
   'a node that says %j of them is not believed',
-  (wouldRefuse) => {
+  (wouldReject) => {
     const node = scene().node({ name: 'a', limit: 1, interval: '1m' }, { alone: true })
     expect(parseStatus(formatStatus(statusOf(snapshot(node), LABEL, 0)))).toBeDefined()
-    const status = JSON.stringify({ ...statusOf(snapshot(node), LABEL, 0), wouldRefuse })
+    const status = JSON.stringify({ ...statusOf(snapshot(node), LABEL, 0), wouldReject })
     expect(parseStatus(status)).toBe(undefined)
   },
 )

@@ -58,7 +58,7 @@ test('lists the documents of a source that keeps them, those that never held her
     { yaml },
   )
   expect(await versions()).toMatchObject([
-    // Refused, as its reason is too long: it never held.
+    // Rejected, as its reason is too long: it never held.
     { version: 4, by: 'carol', why: 'x'.repeat(1_000), since: undefined },
     { version: 3, at: '2026-11-23T22:00:00Z', by: 'bob', why: 'incident 42' },
     { version: 2, at: undefined, by: 'alice' },
@@ -110,10 +110,10 @@ test('has what holds as it was written, with overrides as they were checked, and
     next: { policies: good.policies, overrides: [{ policy: 'a', key: 'k', limit: 9, until: Number.POSITIVE_INFINITY }] },
   }
   expect(rules.held).toEqual(held)
-  // Refused: what holds stays.
+  // Rejected: what holds stays.
   one.change(document(2, { next }))
   await world.settle()
-  expect([rules.status.refused?.version, rules.held]).toEqual([2, held])
+  expect([rules.status.rejected?.version, rules.held]).toEqual([2, held])
   one.change(document(3))
   await world.settle()
   expect(rules.held).toMatchObject({ overrides: [], next: undefined })

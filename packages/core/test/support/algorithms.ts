@@ -10,7 +10,7 @@ import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 export const exactAlgorithms: fc.Arbitrary<Algorithm> = fc.constantFrom(
   fixedWindow(),
   fixedWindow({ start: 'first-request' }),
-  slidingWindow({ buckets: 6 }),
+  slidingWindow({ subWindows: 6 }),
   slidingLog(),
   tokenBucket({ burst: 4 }),
 )

@@ -9,16 +9,16 @@ import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 
 /** Every pair of an algorithm and a coordination that there is. */
 const CELLS: readonly (readonly [algorithm: AnyAlgorithm, ...coordinations: Coordination[]])[] = [
-  [fixedWindow(), 'local', 'background', 'spans', 'leases', 'central'],
+  [fixedWindow(), 'local', 'background', 'periodic', 'leased', 'central'],
   [fixedWindow({ start: 'first-request' }), 'local', 'central'],
   [slidingWindow(), 'local', 'background', 'central'],
-  [slidingCounter(), 'local', 'spans', 'central'],
+  [slidingCounter(), 'local', 'periodic', 'central'],
   [tokenBucket(), 'local', 'background', 'central'],
   // So short and slight a warm-up that units cost what they do anywhere else.
   [tokenBucket({ warmUp: { duration: 1, coldFactor: 1.0001 } }), 'local', 'central'],
   [leakyBucket(), 'local', 'background', 'central'],
   [slidingLog(), 'local', 'central'],
-  [concurrency(), 'local', 'leases'],
+  [concurrency(), 'local', 'leased'],
 ]
 
 /** As objects, for `test.each`. */

@@ -32,4 +32,4 @@ export async function ask(
   return await decided
 }
 
-export const admitted = (decisions: readonly Decision[]): number => decisions.filter(({ allowed }) => allowed).length
+export const allowed = (decisions: readonly Decision[]): number => decisions.filter(({ allowed }) => allowed).length

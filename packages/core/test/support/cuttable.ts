@@ -11,7 +11,7 @@ export function cuttable(
   const way = { cut: false }
   const { store, world } = here
   const failed = async (): Promise<never> => {
-    await new Promise((resolve) => world.setTimer(() => resolve(undefined), store.deadline))
+    await new Promise((resolve) => world.setTimer(() => resolve(undefined), store.storeTimeout))
     throw new Error('cut')
   }
   const node = here.node(policies, {

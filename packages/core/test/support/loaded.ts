@@ -2,12 +2,12 @@ import { memoryStore } from '../../src/hub/index.ts'
 import { type AnyPolicyOptions, concurrency, createThrottler, leakyBucket, slidingCounter, slidingWindow } from '../../src/index.ts'
 
 const LATER: readonly Omit<AnyPolicyOptions, 'limit'>[] = [
-  { interval: '1s', coordination: 'spans' },
-  { interval: '1s', coordination: 'leases' },
+  { interval: '1s', coordination: 'periodic' },
+  { interval: '1s', coordination: 'leased' },
   { interval: '1s', algorithm: slidingWindow() },
-  { interval: '1s', algorithm: slidingCounter(), coordination: 'spans' },
+  { interval: '1s', algorithm: slidingCounter(), coordination: 'periodic' },
   { interval: '1s', algorithm: leakyBucket({ burst: 1, immediate: 1 }) },
-  { algorithm: concurrency(), coordination: 'leases' },
+  { algorithm: concurrency(), coordination: 'leased' },
 ]
 
 // What such policies need is loaded with the first of them. That takes real time: in tests by a manual clock something would stand in

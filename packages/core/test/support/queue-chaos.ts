@@ -4,7 +4,7 @@ import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { AnyPolicyOptions, PolicyOptions } from '../../src/decide/policy.ts'
 import { central } from './central-queues.ts'
 import { type Node, seeded } from './nodes.ts'
-import type { Outcome, Waiting } from './waiting.ts'
+import { type Outcome, PRIORITIES, type Waiting } from './waiting.ts'
 
 /** Of random requests for two keys at up to three nodes. */
 export interface Made {
@@ -58,7 +58,7 @@ export async function play(
   const policy = {
     limit: chance.pick(10, 50, 200),
     algorithm: chance.pick(...ALGORITHMS),
-    degraded: chance.pick('share', 'open', 'closed'),
+    failMode: chance.pick('share', 'open', 'closed'),
     ...(chance.of(0.3) && { key: 'all' }),
     ...own(chance),
   } as PolicyOptions<never>
@@ -66,7 +66,7 @@ export async function play(
   const roundTrip = chance.pick(0, 2, 20)
   const others = beside(chance)
   const it = await central(count, [{ ...policy, name: 'p' } as object, ...others], roundTrip)
-  it.store.deadline = 100
+  it.store.storeTimeout = 100
   const made: Made[] = []
   for (const end = it.world.time + milliseconds; it.world.time < end; ) {
     await it.world.run(chance.pick(0, 1, 1, 3, 10, 40))
@@ -79,8 +79,10 @@ export async function play(
         priority: chance.pick(0, 0, 1, -1),
       }
       const key = chance.pick(...KEYS)
-      const more = { signal: controller.signal, refusal: chance.of(0.2) ? 'return' : 'throw' } as const
-      const outcome = (it.queues[node] as Waiting).acquire(key, { ...wanted, ...more })
+      const more = { signal: controller.signal, priority: PRIORITIES[wanted.priority + 2] as 'default' }
+      const queue = it.queues[node] as Waiting
+      const options = { ...wanted, ...more }
+      const outcome = chance.of(0.2) ? queue.tryAcquire(key, options) : queue.acquire(key, options)
       made.push({ at: it.world.time, node, key, ...wanted, outcome })
       if (chance.of(0.15)) it.world.setTimer(() => controller.abort(), chance.pick(1, 2, 5, 20, 100, 500))
     }
@@ -143,7 +145,7 @@ export const disturb: Happens = ({ it, chance, policy, others, made }) => {
   }
   const own = { ...policy, name: 'p', interval: 1_000, coordination: 'central' } as const
   if (chance.of(0.03)) store.health = 'up'
-  else if (chance.of(0.01)) store.health = chance.pick('mute', 'hanging', 'refusing')
+  else if (chance.of(0.01)) store.health = chance.pick('mute', 'hanging', 'rejecting')
   if (chance.of(0.015)) store.unreadable.clear()
   else if (chance.of(0.005)) store.unreadable.add(chance.pick('a', 'b', 'all'))
   if (chance.of(0.005)) node.reset(chance.pick(...KEYS))

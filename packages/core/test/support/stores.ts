@@ -11,10 +11,10 @@ import type { World, WorldClock } from './world.ts'
 export type Health =
   | 'up'
   /** Rejects at once. */
-  | 'refusing'
-  /** Says nothing until its deadline, then rejects; nothing reached it. */
+  | 'rejecting'
+  /** Says nothing until its storeTimeout, then rejects; nothing reached it. */
   | 'hanging'
-  /** Does what it is asked to, but its answer is lost: rejects at its deadline. */
+  /** Does what it is asked to, but its answer is lost: rejects at its storeTimeout. */
   | 'mute'
 
 /** A store whose nodes meet in a hub, and which can be slow or fail. */
@@ -24,12 +24,12 @@ export class TestStore implements Store {
   readonly coordinate: Store['coordinate'] = coordinate
   readonly hub: Hub
   health: Health = 'up'
-  /** What it refuses with. */
-  failure: unknown = new Error('The store refuses.')
+  /** What it rejects with. */
+  failure: unknown = new Error('The store rejects.')
   /** Milliseconds from request to reply. */
   roundTrip = 0
   /** Milliseconds after which an exchange without an answer is given up. */
-  deadline = 300
+  storeTimeout = 300
   /** When each request was made, and what it was. */
   readonly requests: { readonly at: number; readonly node: string; readonly request: SyncRequest }[] = []
   /** What the store was asked about requests. */
@@ -74,16 +74,16 @@ export class TestStore implements Store {
   async #decide(decider: Decider, node: string, request: Decide): Promise<readonly Verdict[] | undefined> {
     this.decided.push({ at: this.#world.time, node, request })
     const { health } = this
-    if (health === 'refusing') throw this.failure
+    if (health === 'rejecting') throw this.failure
     if (health === 'hanging') {
-      await this.#wait(this.deadline)
+      await this.#wait(this.storeTimeout)
       throw new Error('The store did not answer.')
     }
     if (this.roundTrip > 0) await this.#wait(this.roundTrip / 2)
     if (request.questions.some(({ key }) => this.unreadable.has(key))) return undefined
     const verdicts = await decider.decide(request)
     if (health === 'mute') {
-      await this.#wait(this.deadline)
+      await this.#wait(this.storeTimeout)
       throw new Error('The answer was lost.')
     }
     if (this.roundTrip > 0) await this.#wait(this.roundTrip / 2)
@@ -93,15 +93,15 @@ export class TestStore implements Store {
   async #sync(connection: StoreConnection, node: string, request: SyncRequest): Promise<SyncReply> {
     this.requests.push({ at: this.#world.time, node, request })
     const { health } = this
-    if (health === 'refusing') throw this.failure
+    if (health === 'rejecting') throw this.failure
     if (health === 'hanging') {
-      await this.#wait(this.deadline)
+      await this.#wait(this.storeTimeout)
       throw new Error('The store did not answer.')
     }
     if (this.roundTrip > 0) await this.#wait(this.roundTrip / 2)
     const reply = await connection.sync(request)
     if (health === 'mute') {
-      await this.#wait(this.deadline)
+      await this.#wait(this.storeTimeout)
       throw new Error('The answer was lost.')
     }
     if (this.roundTrip > 0) await this.#wait(this.roundTrip / 2)

@@ -1,6 +1,6 @@
 import type { Decision } from '../../src/decide/decision.ts'
 import type { AcquireError, AcquireFailure } from '../../src/queue/acquire-error.ts'
-import type { AcquireOptions } from '../../src/queue/options.ts'
+import type { AcquireOptions, Priority } from '../../src/queue/options.ts'
 import type { Node, Scene } from './nodes.ts'
 
 /** How a request that waited came out, and when: milliseconds since the world began. */
@@ -12,10 +12,14 @@ export interface Outcome {
   error: AcquireError | undefined
 }
 
+/** The least important first. */
+export const PRIORITIES: readonly Priority[] = ['sheddable', 'low', 'default', 'high', 'critical']
+
 /** Makes requests wait, and notes what becomes of them, in the order in which they end. */
 export interface Waiting {
   readonly ended: Outcome[]
   acquire(key: string, options?: AcquireOptions & { name?: string }): Outcome
+  tryAcquire(key: string, options?: AcquireOptions & { name?: string }): Outcome
   /** Names of those that went, in their order. */
   readonly went: string[]
 }
@@ -25,29 +29,30 @@ export async function waiting({ world }: Scene, node: Node): Promise<Waiting> {
   await node.acquire('', { signal: AbortSignal.abort() }).catch(() => {})
   const ended: Outcome[] = []
   let number = 0
+  const note = (name: string, made: Promise<Decision>): Outcome => {
+    const outcome: Outcome = { name, at: undefined, decision: undefined, failure: undefined, error: undefined }
+    made
+      .then(
+        (decision) => {
+          outcome.decision = decision
+        },
+        (error: AcquireError) => {
+          outcome.failure = error.reason
+          outcome.error = error
+        },
+      )
+      .finally(() => {
+        outcome.at = world.time
+        ended.push(outcome)
+      })
+    return outcome
+  }
   return {
     ended,
     get went() {
       return ended.filter(({ decision }) => decision?.allowed).map(({ name }) => name)
     },
-    acquire(key, { name = `${key}${number++}`, ...options } = {}) {
-      const outcome: Outcome = { name, at: undefined, decision: undefined, failure: undefined, error: undefined }
-      node
-        .acquire(key, options)
-        .then(
-          (decision) => {
-            outcome.decision = decision
-          },
-          (error: AcquireError) => {
-            outcome.failure = error.reason
-            outcome.error = error
-          },
-        )
-        .finally(() => {
-          outcome.at = world.time
-          ended.push(outcome)
-        })
-      return outcome
-    },
+    acquire: (key, { name = `${key}${number++}`, ...options } = {}) => note(name, node.acquire(key, options)),
+    tryAcquire: (key, { name = `${key}${number++}`, ...options } = {}) => note(name, node.tryAcquire(key, options)),
   }
 }

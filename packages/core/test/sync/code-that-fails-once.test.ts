@@ -15,11 +15,11 @@ import {
   tokenBucket,
 } from '../../src/index.ts'
 import type { Usage } from '../../src/throttler/usage.ts'
-import { admitted, CENTRAL } from '../support/central.ts'
+import { allowed, CENTRAL } from '../support/central.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
 
 /** As if nothing of an algorithm had been loaded yet: other tests of this process have loaded all. */
-function unloaded(algorithm: AnyAlgorithm, coordination: 'background' | 'spans' | 'leases'): Algorithm {
+function unloaded(algorithm: AnyAlgorithm, coordination: 'background' | 'periodic' | 'leased'): Algorithm {
   const form = algorithm[coordination] as SharedForm
   return { ...algorithm, [coordination]: later(async () => () => (site, exchange) => form(site, exchange) as Exchanging)() } as Algorithm
 }
@@ -65,15 +65,15 @@ async function untilLoaded(it: Scene, nodes: readonly Node[]): Promise<void> {
 }
 
 const LATER: Readonly<Record<string, Rule>> = {
-  'fixedWindow(), spans': { interval: INTERVAL, coordination: 'spans' },
-  'fixedWindow(), leases': { interval: INTERVAL, coordination: 'leases' },
+  'fixedWindow(), spans': { interval: INTERVAL, coordination: 'periodic' },
+  'fixedWindow(), leases': { interval: INTERVAL, coordination: 'leased' },
   'fixedWindow(), central': { interval: INTERVAL, coordination: 'central' },
   'slidingWindow(), background': { interval: INTERVAL, algorithm: slidingWindow() },
-  'slidingCounter(), spans': { interval: INTERVAL, algorithm: slidingCounter(), coordination: 'spans' },
+  'slidingCounter(), spans': { interval: INTERVAL, algorithm: slidingCounter(), coordination: 'periodic' },
   'tokenBucket(), background': { interval: INTERVAL, algorithm: tokenBucket() },
   'leakyBucket(), background': { interval: INTERVAL, algorithm: leakyBucket({ burst: 9, immediate: 9 }) },
   'tokenBucket(), central': { interval: INTERVAL, algorithm: tokenBucket(), coordination: 'central' },
-  'concurrency(), leases': { algorithm: concurrency(), coordination: 'leases' },
+  'concurrency(), leases': { algorithm: concurrency(), coordination: 'leased' },
 }
 
 test('while code takes longer to load than a request waits, each process allows its share', async () => {
@@ -82,21 +82,21 @@ test('while code takes longer to load than a request waits, each process allows 
   const loading = new Promise<void>((resolve) => {
     loaded = resolve
   })
-  const form = fixedWindow().leases as SharedForm
+  const form = fixedWindow().leased as SharedForm
   const leases = later(async () => {
     await loading
     return () => (site, exchange) => form(site, exchange) as Exchanging
   })()
-  const algorithm = { ...fixedWindow(), leases } as Algorithm
-  const rule = { limit: 10, interval: INTERVAL, coordination: 'leases', deadline: 40, algorithm } as const
+  const algorithm = { ...fixedWindow(), leased: leases } as Algorithm
+  const rule = { limit: 10, interval: INTERVAL, coordination: 'leased', storeTimeout: 40, algorithm } as const
   const nodes = [0, 1].map(() => it.node(rule))
   for (const node of nodes) node.start()
   await it.world.runTo(INTERVAL + 2_000)
-  for (const node of nodes) expect(admitted(await ask(it, node, 20))).toBe(5)
+  for (const node of nodes) expect(allowed(await ask(it, node, 20))).toBe(5)
   loaded()
   await untilLoaded(it, nodes)
   await it.world.run(200)
-  for (const node of nodes) expect(admitted(await ask(it, node, 20))).toBe(0)
+  for (const node of nodes) expect(allowed(await ask(it, node, 20))).toBe(0)
   await it.close()
 })
 
@@ -106,9 +106,9 @@ for (const [name, rule] of Object.entries(LATER)) {
     const { nodes, world, files, warned } = it
     for (const node of nodes) {
       const decisions = await ask(it, node, 20)
-      expect(admitted(decisions)).toBe(5)
-      const refused = decisions.find(({ allowed }) => !allowed)
-      expect(refused?.retryAfter).toBeLessThanOrEqual(2 * INTERVAL)
+      expect(allowed(decisions)).toBe(5)
+      const rejected = decisions.find(({ allowed }) => !allowed)
+      expect(rejected?.retryAfterMs).toBeLessThanOrEqual(2 * INTERVAL)
     }
     expect(warned).toEqual(['WEIR_NOT_LOADED', 'WEIR_NOT_LOADED'])
     expect(files.tries).toBeGreaterThan(4)
@@ -118,8 +118,8 @@ for (const [name, rule] of Object.entries(LATER)) {
     // The counts of before are handed over, and a new key counts for both.
     await world.run(300)
     const all = [...(await ask(it, nodes[0], 12, 'new')), ...(await ask(it, nodes[1], 12, 'new'))]
-    expect(admitted(all)).toBeGreaterThanOrEqual(10)
-    expect(admitted(all)).toBeLessThanOrEqual(rule.coordination === 'central' || rule.coordination === 'leases' ? 10 : 20)
+    expect(allowed(all)).toBeGreaterThanOrEqual(10)
+    expect(allowed(all)).toBeLessThanOrEqual(rule.coordination === 'central' || rule.coordination === 'leased' ? 10 : 20)
     const asked = nodes[0].usage('k')
     await world.run(500)
     expect(await asked).toMatchObject([{ source: 'store' }])
@@ -127,20 +127,20 @@ for (const [name, rule] of Object.entries(LATER)) {
   })
 
   test(`${name}: fail-closed rejects, fail-open allows`, async () => {
-    await using closed = await started({ ...rule, degraded: 'closed' })
-    const refused = await ask(closed, closed.nodes[0], 3)
-    expect(refused).toMatchObject([0, 1, 2].map(() => ({ allowed: false })))
+    await using closed = await started({ ...rule, failMode: 'closed' })
+    const rejected = await ask(closed, closed.nodes[0], 3)
+    expect(rejected).toMatchObject([0, 1, 2].map(() => ({ allowed: false })))
     // Nobody knows when a request in flight ends.
-    if (rule.interval !== undefined) expect(refused[0]?.retryAfter).toBeGreaterThan(0)
-    // By "degraded", and no longer by this process alone.
-    for (const text of closed.said) expect(text).toMatch(/"degraded".* decides/)
+    if (rule.interval !== undefined) expect(rejected[0]?.retryAfterMs).toBeGreaterThan(0)
+    // By "failMode", and no longer by this process alone.
+    for (const text of closed.said) expect(text).toMatch(/"failMode".* decides/)
     expect(closed.said).toHaveLength(2)
-    expect(refused[0]?.retryAfter).toBeLessThanOrEqual(INTERVAL)
+    expect(rejected[0]?.retryAfterMs).toBeLessThanOrEqual(INTERVAL)
     closed.files.end()
     await untilLoaded(closed, closed.nodes)
-    expect(admitted(await ask(closed, closed.nodes[0], 3))).toBe(3)
-    await using open = await started({ ...rule, degraded: 'open' })
-    expect(admitted(await ask(open, open.nodes[0], 50))).toBe(50)
+    expect(allowed(await ask(closed, closed.nodes[0], 3))).toBe(3)
+    await using open = await started({ ...rule, failMode: 'open' })
+    expect(allowed(await ask(open, open.nodes[0], 50))).toBe(50)
   })
 }
 
@@ -190,7 +190,7 @@ test('units of a bucket that warms up cost the warm-up once, when they are hande
   const rule = { limit: 1_000, interval: INTERVAL, algorithm: tokenBucket({ warmUp: 5_000 }), coordination: 'central' } as const
   await using it = await started(rule)
   const { nodes, world, files } = it
-  expect(admitted(await ask(it, nodes[0], 150))).toBe(150)
+  expect(allowed(await ask(it, nodes[0], 150))).toBe(150)
   const parts = rule.algorithm.step?.parameters({ name: 'p', id: 'p', limit: 1_000, interval: INTERVAL } as never)
   const state: number[] = []
   rule.algorithm.step?.add(state, 0, 150, 1_000, parts as readonly number[])
@@ -207,14 +207,14 @@ test('units of a bucket that warms up cost the warm-up once, when they are hande
 })
 
 test('usage answers by what the process knows while the code can not be loaded', async () => {
-  await using it = await started({ interval: INTERVAL, coordination: 'spans' })
+  await using it = await started({ interval: INTERVAL, coordination: 'periodic' })
   await ask(it, it.nodes[0], 3)
   const asked = it.nodes[0].usage('k')
   await it.world.run(1_100)
   expect(await asked).toMatchObject([{ used: 3, source: 'node' }])
 })
 
-test('a decider that is rejected once is asked for again, with one warning; meanwhile "degraded" decides within the deadline', async () => {
+test('a decider that is rejected once is asked for again, with one warning; meanwhile "failMode" decides within the storeTimeout', async () => {
   const it = scene()
   const warned: string[] = []
   const open = it.store.open.bind(it.store)
@@ -229,15 +229,15 @@ test('a decider that is rejected once is asked for again, with one warning; mean
       },
     }
   }
-  const node = it.node({ ...CENTRAL, degraded: 'closed' }).start()
+  const node = it.node({ ...CENTRAL, failMode: 'closed' }).start()
   node.on('warning', ({ error }) => warned.push(error.code))
   await vi.waitFor(() => expect(warned).toEqual(['WEIR_NOT_LOADED']))
-  const refused = await ask(it, node, 2)
+  const rejected = await ask(it, node, 2)
   await it.world.run(100)
-  expect(admitted(refused)).toBe(0)
+  expect(allowed(rejected)).toBe(0)
   await it.world.run(2_000)
   expect(it.store.deciders).toBe(1)
-  expect(admitted(await ask(it, node, 12))).toBe(10)
+  expect(allowed(await ask(it, node, 12))).toBe(10)
   expect(warned).toHaveLength(1)
   await it.close()
 })
@@ -258,7 +258,7 @@ test('a policy that is no longer used is not loaded any more', async () => {
 })
 
 test('while each process allows its share, decisions name the whole limit, also that of a single key', async () => {
-  await using it = await started({ interval: INTERVAL, coordination: 'leases' })
+  await using it = await started({ interval: INTERVAL, coordination: 'leased' })
   const [node] = it.nodes
   const decide = async (options?: { readonly limit: number }): Promise<Decision> => {
     const decision = node.checkAsync('k', options)

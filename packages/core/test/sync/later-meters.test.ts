@@ -168,7 +168,7 @@ test('a request waits for what is loaded where its policy may make it wait', asy
   const { algorithm, load } = loadedLater()
   const policies = [
     { name: 'later', limit: 10, interval: 10_000, algorithm },
-    { name: 'leases', limit: 3, interval: 10_000, coordination: 'leases', deadline: 1_000 },
+    { name: 'leases', limit: 3, interval: 10_000, coordination: 'leased', storeTimeout: 1_000 },
   ] as const
   const node = here.node(policies).start()
   await here.world.runTo(12_000)
@@ -227,7 +227,7 @@ test('a meter that can not be made leaves the one that stands in as it was', asy
   await here.world.run(1_000)
   expect(warnings).toEqual(['WEIR_NOT_LOADED'])
   for (let i = 0; i < 20; i++) expect(offer(node, `key ${i}`, 6)).toBe(4)
-  expect(node.peek('key 3')).toMatchObject({ reason: 'degraded' })
+  expect(node.peek('key 3')).toMatchObject({ reason: 'storeDown' })
   fails = false
   await here.world.run(5_000)
   for (let i = 0; i < 20; i++) expect(offer(node, `key ${i}`, 1)).toBe(0)

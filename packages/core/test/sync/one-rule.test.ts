@@ -10,8 +10,8 @@ import {
   calendar,
   concurrency,
   createThrottler,
+  escalating,
   fixedWindow,
-  growing,
   leakyBucket,
   slidingWindow,
   type Throttler,
@@ -48,7 +48,7 @@ const SPELLINGS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
     [2_000, '2s', '2000ms', '2 sec'],
   ],
   algorithm: [[undefined, fixedWindow(), fixedWindow({}), fixedWindow({ start: 'epoch' })]],
-  coordination: [[undefined, 'background'], ['spans']],
+  coordination: [[undefined, 'background'], ['periodic']],
   key: [
     [undefined, 'route', ['route']],
     ['ip', ['ip']],
@@ -73,7 +73,7 @@ const SPELLINGS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
   ],
   // What a request costs is no part of the rule: one service may charge more than another.
   cost: [[undefined, 1, 5]],
-  degraded: [[undefined, 'share']],
+  failMode: [[undefined, 'share']],
   dryRun: [[undefined, false]],
 }
 
@@ -142,7 +142,7 @@ test.each<[string, AnyPolicyOptions<never> | PlannedPolicyOptions<never>, AnyPol
   [
     'what a sliding window is by default',
     { limit: 5, interval: '1m', algorithm: slidingWindow() },
-    { limit: 5, interval: '60s', algorithm: slidingWindow({ buckets: 30, reopen: 0.1 }) },
+    { limit: 5, interval: '60s', algorithm: slidingWindow({ subWindows: 30, reopenAt: 0.1 }) },
   ],
   [
     'a burst by default and stated',
@@ -155,14 +155,14 @@ test.each<[string, AnyPolicyOptions<never> | PlannedPolicyOptions<never>, AnyPol
     { limit: 5, interval: '1m', coordination: 'central', algorithm: tokenBucket({ warmUp: { coldFactor: 3, duration: 500 } }) },
   ],
   [
-    'a deadline in two spellings',
-    { limit: 5, interval: '1m', coordination: 'central', deadline: '1s' },
-    { limit: 5, interval: '1m', coordination: 'central', deadline: 1_000 },
+    'a storeTimeout in two spellings',
+    { limit: 5, interval: '1m', coordination: 'central', storeTimeout: '1s' },
+    { limit: 5, interval: '1m', coordination: 'central', storeTimeout: 1_000 },
   ],
   [
     'how long a request in flight is held for a silent node',
-    { limit: 5, algorithm: concurrency({ lease: '30s' }), coordination: 'leases' },
-    { limit: 5, algorithm: concurrency({ lease: 30_000 }), coordination: 'leases' },
+    { limit: 5, algorithm: concurrency({ maxDuration: '30s' }), coordination: 'leased' },
+    { limit: 5, algorithm: concurrency({ maxDuration: 30_000 }), coordination: 'leased' },
   ],
   [
     'what a leaky bucket holds by default and stated',
@@ -171,15 +171,15 @@ test.each<[string, AnyPolicyOptions<never> | PlannedPolicyOptions<never>, AnyPol
   ],
   [
     'how a cooldown grows',
-    { limit: 5, interval: '1m', cooldown: growing({ base: '1m', max: '1h' }) },
-    { limit: 5, interval: '1m', cooldown: growing({ max: 3_600_000, factor: 2, base: 60_000, memory: '1h' }) },
+    { limit: 5, interval: '1m', cooldown: escalating({ base: '1m', max: '1h' }) },
+    { limit: 5, interval: '1m', cooldown: escalating({ max: 3_600_000, factor: 2, base: 60_000, memory: '1h' }) },
   ],
   [
     'plans in another order',
-    { interval: '1m', plan: read, limits: { free: 60, pro: 600, basic: 60 }, match: paths('/a/:id') },
+    { interval: '1m', plan: read, plans: { free: 60, pro: 600, basic: 60 }, match: paths('/a/:id') },
     {
       match: paths('/A/:name'),
-      limits: { basic: { interval: '60s', limit: 60 }, pro: 600, free: { limit: 60 } },
+      plans: { basic: { interval: '60s', limit: 60 }, pro: 600, free: { limit: 60 } },
       interval: 60_000,
       plan: read,
     },
@@ -191,9 +191,9 @@ test.each<[string, AnyPolicyOptions<never> | PlannedPolicyOptions<never>, AnyPol
 test.each<[string, Algorithm, Algorithm]>([
   ['burst', tokenBucket({ burst: 5 }), tokenBucket({ burst: 50 })],
   ['maxDebt', tokenBucket(), tokenBucket({ maxDebt: 5 })],
-  ['soft', tokenBucket(), tokenBucket({ soft: true })],
+  ['soft', tokenBucket(), tokenBucket({ earlyDrop: true })],
   ['immediate', leakyBucket(), leakyBucket({ immediate: 2 })],
-  ['reopen', slidingWindow(), slidingWindow({ reopen: 0.5 })],
+  ['reopen', slidingWindow(), slidingWindow({ reopenAt: 0.5 })],
 ])('throttlers of one process have to agree on an option of the algorithm: %s', (_, one, two) => {
   const store = memoryStore()
   const policy = { name: 'api', limit: 10, interval: '1m' } as const
@@ -213,7 +213,7 @@ test('throttlers of one process may let a request cost more at one of them', () 
 
 test('of plans that allow the same all nodes take the same one for the smallest', () => {
   const smallest = (limits: Record<string, number>) => {
-    const { rules } = createThrottler({ policies: [{ interval: '1m', plan: read, limits }] })
+    const { rules } = createThrottler({ policies: [{ interval: '1m', plan: read, plans: limits }] })
     const match: unknown = rules[0]?.match
     return (match as { group: { smallest: string } }).group.smallest
   }
@@ -226,7 +226,7 @@ test('throttlers of one process agree on a rule that is spelled in two ways, and
     fc.asyncProperty(choice, async (chosen) => {
       const rules = [ruleOf(chosen, 0), ruleOf(chosen, 1)] as const
       const first = createThrottler({ policies: [rules[0]], store })
-      // Another rule of the name would be refused here.
+      // Another rule of the name would be rejected here.
       await createThrottler({ policies: [rules[1]], store }).close()
       await first.close()
     }),
@@ -240,7 +240,7 @@ test('throttlers of one process agree on a rule that is spelled in two ways, and
   const heard: unknown[] = []
   for (const node of [one, two]) {
     node.on('warning', ({ error }) => heard.push(error))
-    node.on('rule-changed', (event) => heard.push(event))
+    node.on('peerRuleDiffers', (event) => heard.push(event))
     node.start()
   }
   await it.world.run(40_000)

@@ -48,8 +48,8 @@ describe.each(['fixed', 'sliding'] as const)('a key in a %s window, whose part o
     expect(nodes.map(({ state }) => state)).toEqual(['synced', 'synced'])
     const used = nodes.map((one) => one.peek('lost'))
     expect(used.map(({ allowed, reason }) => [allowed, reason])).toEqual([
-      [false, 'degraded'],
-      [false, 'degraded'],
+      [false, 'storeDown'],
+      [false, 'storeDown'],
     ])
     expect(nodes.map((one) => one.peek('kept').reason)).toEqual(['cooldown', 'cooldown'])
     await close()
@@ -75,11 +75,11 @@ describe.each(['fixed', 'sliding'] as const)('a key in a %s window, whose part o
     expect(asked.length).toBeLessThanOrEqual(8)
     away.now = false
     await world.run(250)
-    expect(first.peek('lost').reason).not.toBe('degraded')
+    expect(first.peek('lost').reason).not.toBe('storeDown')
     await close()
   })
 
-  test('is not hammered when the node closes, and does not hold it up beyond its deadline', async () => {
+  test('is not hammered when the node closes, and does not hold it up beyond its storeTimeout', async () => {
     const { world, nodes, away, asked, close } = start()
     const [first] = nodes
     if (first === undefined) throw new Error('a node')

@@ -2,7 +2,7 @@ import { outOfFiles } from '@weir/tooling/out-of-files'
 import { describe, expect, test, vi } from 'vitest'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { header, paths } from '../../src/http/index.ts'
-import { type Algorithm, growing, leakyBucket, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { type Algorithm, escalating, leakyBucket, slidingWindow, tokenBucket } from '../../src/index.ts'
 import type { WeirError } from '../../src/report/errors.ts'
 import { Once } from '../../src/report/once.ts'
 import { tellDifferences } from '../../src/sync/link/differing-rules.ts'
@@ -17,7 +17,7 @@ function heardBy(throttler: Throttler) {
   const warnings: WeirError[] = []
   const changes: { policy: string; node: string; changes: string }[] = []
   throttler.on('warning', ({ error }) => warnings.push(error))
-  throttler.on('rule-changed', (event) => changes.push(event))
+  throttler.on('peerRuleDiffers', (event) => changes.push(event))
   return { warnings, changes }
 }
 
@@ -38,7 +38,7 @@ describe('another rule of the same name at another node', () => {
   test.each<[string, Partial<PolicyOptions<never>>, string]>([
     ['interval', { interval: '2m' }, '"interval" is 60000 here and 120000 there'],
     ['algorithm', { algorithm: slidingWindow() }, '"algorithm" is "fixed-window" here and "sliding-window30" there'],
-    ['coordination', { coordination: 'spans' }, '"coordination" is "background" here and "spans" there'],
+    ['coordination', { coordination: 'periodic' }, '"coordination" is "background" here and "periodic" there'],
     ['key', { key: ['ip', header('x-customer')] }, '"key" is another one'],
     ['key that is a function', { key: () => 'a' }, '"key" is a function at one of them only'],
     ['match', { match: paths('/api/other') }, '"match" is another one'],
@@ -46,7 +46,7 @@ describe('another rule of the same name at another node', () => {
     const { nodes, heard, close } = await meet(rule, { ...rule, ...other, limit: 20 })
     for (const [at, { warnings, changes }] of heard.entries()) {
       expect(changes).toEqual([])
-      expect(warnings.map(({ code }) => code)).toEqual(['WEIR_RULES_DIFFER'])
+      expect(warnings.map(({ code }) => code)).toEqual(['WEIR_WARN_RULES_DIFFER'])
       expect(warnings[0]?.message).toContain('rule named "api"')
       expect(warnings[0]?.message).toContain(`node ${nodes[1 - at]?.nodeId}`)
     }
@@ -60,7 +60,7 @@ describe('another rule of the same name at another node', () => {
     ['spans', { spans: 12 }, '"spans" is 6 here and 12 there'],
     [
       'how a cooldown grows',
-      { cooldown: growing({ base: '5m', max: '1h' }) },
+      { cooldown: escalating({ base: '5m', max: '1h' }) },
       '"cooldown" is 0 here and 300000 there; "cooldown.factor" is left out here and 2 there; "cooldown.max" is left out here and 3600000 there; "cooldown.memory" is left out here and 3600000 there',
     ],
   ])('is a rolling change, which is no warning, where only numbers differ: %s', async (_, other, changes) => {
@@ -74,10 +74,10 @@ describe('another rule of the same name at another node', () => {
   test.each<[string, readonly Algorithm[], string]>([
     ['burst', [tokenBucket(), tokenBucket({ burst: 20 })], '"burst" is 10 here and 20 there'],
     ['maxDebt', [tokenBucket(), tokenBucket({ maxDebt: 5 })], '"maxDebt" is left out here and 5 there'],
-    ['soft', [tokenBucket({ soft: true }), tokenBucket()], '"soft" is 1 here and left out there'],
+    ['soft', [tokenBucket({ earlyDrop: true }), tokenBucket()], '"earlyDrop" is 1 here and left out there'],
     ['what waits', [leakyBucket(), leakyBucket({ burst: 3 })], '"burst" is 9 here and 3 there'],
     ['immediate', [leakyBucket({ immediate: 2 }), leakyBucket()], '"immediate" is 2 here and 0 there'],
-    ['reopen', [slidingWindow(), slidingWindow({ reopen: 0.5 })], '"reopen" is 0.1 here and 0.5 there'],
+    ['reopen', [slidingWindow(), slidingWindow({ reopenAt: 0.5 })], '"reopenAt" is 0.1 here and 0.5 there'],
   ])('is a rolling change where only an option of the algorithm differs: %s', async (_, [one, two], changes) => {
     const { nodes, heard, close } = await meet({ ...rule, algorithm: one as Algorithm }, { ...rule, algorithm: two as Algorithm })
     expect(heard.map(({ warnings }) => warnings)).toEqual([[], []])
@@ -124,7 +124,7 @@ test('rules that differ are told of though the code for that could not be loaded
   await world.run(20_000)
   await vi.waitFor(async () => {
     await world.run(1)
-    expect(heard.map(({ warnings }) => warnings.filter(({ code }) => code === 'WEIR_RULES_DIFFER').length)).toEqual([1, 1])
+    expect(heard.map(({ warnings }) => warnings.filter(({ code }) => code === 'WEIR_WARN_RULES_DIFFER').length)).toEqual([1, 1])
   })
   await close()
 })

@@ -18,7 +18,7 @@ async function heard(nodes: number, ...policies: PolicyOptions<never>[]): Promis
 
 test('a limit of less than two units per node is told of once, when the number of nodes is known', async () => {
   const [message, ...more] = await heard(3, small, { ...small, name: 'large', limit: 6 })
-  expect(message).toContain('WEIR_SMALL_LIMIT')
+  expect(message).toContain('WEIR_WARN_SMALL_LIMIT')
   expect(message).toContain('"login" is 5, less than 2 for each of 3 nodes')
   expect(message).toContain('up to 15 through')
   expect(more).toEqual([])
@@ -27,9 +27,9 @@ test('a limit of less than two units per node is told of once, when the number o
 test.each<[string, number, Partial<PolicyOptions<never>>]>([
   ['one node', 1, { limit: 1 }],
   ['enough units', 3, { limit: 6 }],
-  ['requests that wait for the store', 3, { coordination: 'leases' }],
+  ['requests that wait for the store', 3, { coordination: 'leased' }],
   ['counts of this process alone', 3, { coordination: 'local' }],
-  ['counts that are exchanged at the ends of spans', 3, { coordination: 'spans' }],
+  ['counts that are exchanged at the ends of spans', 3, { coordination: 'periodic' }],
 ])('nothing is told of %s', async (_, nodes, options) => {
   expect(await heard(nodes, { ...small, ...options })).toEqual([])
 })
@@ -44,5 +44,5 @@ test('without a listener the process is warned, once for each policy', async () 
   await world.run(5_000)
   await close()
   await new Promise((resolve) => setImmediate(resolve))
-  expect(told.map((warning) => (warning as { code?: string }).code)).toEqual(['WEIR_SMALL_LIMIT', 'WEIR_SMALL_LIMIT'])
+  expect(told.map((warning) => (warning as { code?: string }).code)).toEqual(['WEIR_WARN_SMALL_LIMIT', 'WEIR_WARN_SMALL_LIMIT'])
 })

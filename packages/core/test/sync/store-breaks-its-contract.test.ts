@@ -81,7 +81,7 @@ test.each(broken)('a store whose sync %s counts as one that is away', async (_, 
     expect(throttler.check(`key ${i}`).allowed).toBe(true)
     await world.run(100)
   }
-  expect(throttler.state).toBe('degraded')
+  expect(throttler.state).toBe('storeDown')
   expect(snapshot(throttler).sync.failures).toBeGreaterThan(5)
   const closing = throttler.close()
   await world.run(2_000)
@@ -107,14 +107,14 @@ test('an answer with fewer results than entries, or a clock that is none, does n
     clock: world.clock(),
     store: backgroundStore({ kind: 'broken', open: () => connection }),
   })
-  let admitted = 0
+  let allowed = 0
   for (let i = 0; i < 100; i++) {
-    admitted += throttler.check('a').allowed ? 1 : 0
+    allowed += throttler.check('a').allowed ? 1 : 0
     await world.run(9.9)
   }
   throttler.block('b', '1m')
   await world.run(500)
-  expect(admitted).toBe(10)
+  expect(allowed).toBe(10)
   expect(snapshot(throttler).nodes).toBe(1)
 })
 
@@ -153,7 +153,7 @@ test.each(opened)('a store whose open %s counts as one that is away', async (_, 
   throttler.on('warning', () => {})
   expect(throttler.check('a').allowed).toBe(true)
   await world.run(1_000)
-  expect(throttler.state).toBe('degraded')
+  expect(throttler.state).toBe('storeDown')
   expect(offered(throttler, 20)).toBe(9)
   const closing = throttler.close()
   await world.run(2_000)
@@ -201,10 +201,10 @@ test('a store that never answers is given up, and found again when it does', asy
     store: backgroundStore({ kind: 'broken', open: () => connection }),
   })
   const failures: unknown[] = []
-  throttler.on('degraded', ({ cause }) => failures.push(cause))
+  throttler.on('storeDown', ({ cause }) => failures.push(cause))
   expect(offered(throttler, 5)).toBe(5)
   await world.run(62_000)
-  expect(throttler.state).toBe('degraded')
+  expect(throttler.state).toBe('storeDown')
   expect(failures).toMatchObject([{ code: 'WEIR_STORE_TIMEOUT' }])
   await world.run(300_000)
   // Probes wait for no answers, but become rare.

@@ -9,24 +9,24 @@ const INTERVAL = 2_000
 
 /** Each node gets a request every 10 ms: 600 in an interval, five times the limit. */
 async function load(nodes: readonly Node[], world: { run(ms: number): Promise<void> }, ms: number): Promise<number> {
-  let admitted = 0
+  let allowed = 0
   for (let passed = 0; passed < ms; passed += 10) {
-    for (const node of nodes) admitted += offer(node, 'a', 1)
+    for (const node of nodes) allowed += offer(node, 'a', 1)
     await world.run(10)
   }
-  return admitted
+  return allowed
 }
 
 describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a %s window', (window) => {
-  async function started(degraded: 'share' | 'open' | 'closed' = 'share') {
+  async function started(failMode: 'share' | 'open' | 'closed' = 'share') {
     const { world, store, node, close } = scene()
     store.roundTrip = 2
-    store.deadline = 1_000
+    store.storeTimeout = 1_000
     const nodes = [0, 1, 2].map(() =>
-      node({ limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow(), degraded }),
+      node({ limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow(), failMode }),
     )
     const events: string[] = []
-    for (const one of nodes) for (const name of ['degraded', 'recovered'] as const) one.on(name, () => void events.push(name))
+    for (const one of nodes) for (const name of ['storeDown', 'storeUp'] as const) one.on(name, () => void events.push(name))
     for (const one of nodes) one.start()
     // Nodes and their shares become known.
     await world.runTo(INTERVAL)
@@ -36,16 +36,16 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     return { world, store, nodes, events, close }
   }
 
-  test('lets each node admit its share long before the deadline tells that it is away', async () => {
+  test('lets each node allow its share long before the storeTimeout tells that it is away', async () => {
     const { world, store, nodes, events, close } = await started()
     store.health = 'hanging'
-    const admitted = await load(nodes, world, 950)
+    const allowed = await load(nodes, world, 950)
     expect(events).toEqual([])
     // What nobody knew of when the first answer was overdue, and then a third of what was left each.
-    expect(admitted).toBeGreaterThan(LIMIT * 0.7)
-    expect(admitted).toBeLessThan(LIMIT * 1.2)
+    expect(allowed).toBeGreaterThan(LIMIT * 0.7)
+    expect(allowed).toBeLessThan(LIMIT * 1.2)
     await world.run(1_000)
-    expect(events).toEqual(['degraded', 'degraded', 'degraded'])
+    expect(events).toEqual(['storeDown', 'storeDown', 'storeDown'])
     store.health = 'up'
     await close()
   })
@@ -62,8 +62,8 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     await close()
   })
 
-  test.each(['open', 'closed'] as const)('changes nothing yet for who chose %s', async (degraded) => {
-    const { world, store, nodes, close } = await started(degraded)
+  test.each(['open', 'closed'] as const)('changes nothing yet for who chose %s', async (failMode) => {
+    const { world, store, nodes, close } = await started(failMode)
     store.health = 'hanging'
     await load(nodes, world, 300)
     const { allowed, reason } = (nodes[0] as Node).check('another')
@@ -76,17 +76,17 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
   test('is noticed some milliseconds after an answer was due, by keys that fill fast', async () => {
     const { world, store, nodes, close } = await started()
     store.health = 'hanging'
-    let admitted = 0
+    let allowed = 0
     let at = Number.NaN
     for (let passed = 0; passed < 500 && Number.isNaN(at); passed += 1) {
-      for (const node of nodes) admitted += offer(node, 'a', 1)
-      if (nodes.some((node) => node.peek('a').reason === 'degraded')) at = passed
+      for (const node of nodes) allowed += offer(node, 'a', 1)
+      if (nodes.some((node) => node.peek('a').reason === 'storeDown')) at = passed
       await world.run(1)
     }
     // The first exchange is sent within some milliseconds; the shares are used up soon after.
     expect(at).toBeGreaterThan(4)
     expect(at).toBeLessThan(80)
-    expect(admitted).toBeLessThan(1.2 * LIMIT)
+    expect(allowed).toBeLessThan(1.2 * LIMIT)
     store.health = 'up'
     await close()
   })
@@ -114,7 +114,7 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     for (let i = 0; i < 800; i++) {
       for (const node of nodes) {
         const { reason } = node.check('b')
-        if (i > 400) expect(reason).not.toBe('degraded')
+        if (i > 400) expect(reason).not.toBe('storeDown')
       }
       await world.run(10)
     }
@@ -132,7 +132,7 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     await world.runTo(INTERVAL)
     for (let i = 0; i < 1_000; i++) {
       store.roundTrip = 100 + 150 * random()
-      for (const node of nodes) expect(node.check('b').reason).not.toBe('degraded')
+      for (const node of nodes) expect(node.check('b').reason).not.toBe('storeDown')
       await world.run(10)
     }
     await close()
@@ -162,13 +162,13 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     await load(nodes, world, INTERVAL)
     await world.runTo(4 * INTERVAL + 100)
     away.now = true
-    let admitted = 0
+    let allowed = 0
     for (let passed = 0; passed < 950; passed += 10) {
-      admitted += await load(nodes, world, 10)
+      allowed += await load(nodes, world, 10)
       offer(nodes[0] as Node, 'b', 1)
     }
-    expect(admitted).toBeGreaterThan(LIMIT * 0.7)
-    expect(admitted).toBeLessThan(LIMIT * 1.2)
+    expect(allowed).toBeGreaterThan(LIMIT * 0.7)
+    expect(allowed).toBeLessThan(LIMIT * 1.2)
     expect(nodes.map(({ state }) => state)).toEqual(['synced', 'synced', 'synced'])
     away.now = false
     await close()

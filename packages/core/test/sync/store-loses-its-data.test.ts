@@ -34,7 +34,7 @@ test('the running counts are whole again after the next heartbeat', async () => 
   await close()
 })
 
-test('nobody admits more in the meantime: what was known stays known', async () => {
+test('nobody allows more in the meantime: what was known stays known', async () => {
   const { one, two, world, store, close } = await pair()
   offer(one, 'a', 500)
   await world.run(10)
@@ -56,7 +56,7 @@ test('blocks are set again, for the time that is left, and reach a node that sta
   const late = node({ limit: 1_000, interval: '1m', cooldown: '5m' })
   late.start()
   await world.run(10)
-  const left = late.check('a').retryAfter
+  const left = late.check('a').retryAfterMs
   expect(left).toBeGreaterThan(12_900)
   expect(left).toBeLessThanOrEqual(13_000)
   await close()
@@ -67,7 +67,7 @@ test('lost during an outage', async () => {
   offer(one, 'a', 400)
   offer(two, 'a', 300)
   await world.run(10_000)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(2_000)
   store.hub.lose()
   store.health = 'up'
@@ -86,7 +86,7 @@ test('away again before the counts were sent again', async () => {
   const beats = store.requests.length
   while (!store.requests.slice(beats).some(({ request }) => request.heartbeat !== undefined)) await world.run(1)
   await world.run(60)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(3_000)
   store.health = 'up'
   await world.run(3_000)

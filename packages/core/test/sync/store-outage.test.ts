@@ -27,12 +27,12 @@ afterEach(async () => {
 /** The changes of state that a node reports. */
 function changes(node: Node): string[] {
   const heard: string[] = []
-  node.on('degraded', () => heard.push('degraded'))
-  node.on('recovered', () => heard.push('recovered'))
+  node.on('storeDown', () => heard.push('storeDown'))
+  node.on('storeUp', () => heard.push('storeUp'))
   return heard
 }
 
-describe.each(['refusing', 'hanging', 'mute'] as const)('a store that is %s', (health) => {
+describe.each(['rejecting', 'hanging', 'mute'] as const)('a store that is %s', (health) => {
   test('is reported once, and once more when it answers again; requests are decided all the time', async () => {
     const { world, node, store, close } = scene()
     const throttler = node({ limit: 1_000, interval: 1_000 })
@@ -45,14 +45,14 @@ describe.each(['refusing', 'hanging', 'mute'] as const)('a store that is %s', (h
       offer(throttler, `key ${i % 3}`, 20)
       await world.run(10)
     }
-    expect(heard).toEqual(['degraded'])
-    expect(throttler.state).toBe('degraded')
+    expect(heard).toEqual(['storeDown'])
+    expect(throttler.state).toBe('storeDown')
     store.health = 'up'
     for (let i = 0; i < 100; i++) {
       offer(throttler, `key ${i % 3}`, 20)
       await world.run(10)
     }
-    expect(heard).toEqual(['degraded', 'recovered'])
+    expect(heard).toEqual(['storeDown', 'storeUp'])
     expect(throttler.state).toBe('synced')
     await close()
   })
@@ -83,17 +83,17 @@ describe.each(['refusing', 'hanging', 'mute'] as const)('a store that is %s', (h
     const throttler = node({ limit: 5_000, interval: '1m' })
     throttler.start()
     await world.run(50)
-    let admitted = 0
+    let allowed = 0
     for (let i = 0; i < 60; i++) {
       store.health = i % 20 < 12 ? health : 'up'
-      admitted += offer(throttler, 'a', 17)
+      allowed += offer(throttler, 'a', 17)
       await world.run(130)
     }
     store.health = 'up'
     await world.run(1_000)
     await close()
-    expect(admitted).toBe(60 * 17)
-    expect(store.total(throttler.policies[0] as Policy, 'a', EPOCH)).toEqual({ taken: admitted, given: 0 })
+    expect(allowed).toBe(60 * 17)
+    expect(store.total(throttler.policies[0] as Policy, 'a', EPOCH)).toEqual({ taken: allowed, given: 0 })
   })
 
   test('at the very start: the node decides by itself, and joins the others when the store answers', async () => {
@@ -104,11 +104,11 @@ describe.each(['refusing', 'hanging', 'mute'] as const)('a store that is %s', (h
     expect(offer(throttler, 'a', 30)).toBe(30)
     expect(throttler.state).toBe('connecting')
     await world.run(500)
-    expect(throttler.state).toBe('degraded')
+    expect(throttler.state).toBe('storeDown')
     expect(offer(throttler, 'a', 30)).toBe(30)
     store.health = 'up'
     await world.run(600)
-    expect(heard).toEqual(['degraded', 'recovered'])
+    expect(heard).toEqual(['storeDown', 'storeUp'])
     await close()
     expect(store.total(throttler.policies[0] as Policy, 'a', EPOCH).taken).toBe(60)
   })
@@ -116,7 +116,7 @@ describe.each(['refusing', 'hanging', 'mute'] as const)('a store that is %s', (h
 
 test('synced again within a second of the store’s return', async () => {
   const { world, node, store, close } = scene()
-  const [one, two] = [0, 1].map(() => node({ limit: 100, interval: '1m', degraded: 'open' })) as [Node, Node]
+  const [one, two] = [0, 1].map(() => node({ limit: 100, interval: '1m', failMode: 'open' })) as [Node, Node]
   one.start()
   two.start()
   await world.run(1_100)
@@ -133,13 +133,13 @@ test('synced again within a second of the store’s return', async () => {
 
 test('blocked keys stay blocked, and their cooldown ends as it would have', async () => {
   const { world, node, store, close } = scene()
-  const throttler = node({ limit: 5, interval: 1_000, cooldown: 3_000, degraded: 'open' })
+  const throttler = node({ limit: 5, interval: 1_000, cooldown: 3_000, failMode: 'open' })
   throttler.start()
   await world.run(100)
   offer(throttler, 'a', 6)
   throttler.block('b', 3_000)
   await world.run(10)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   while (world.time < 3_090) {
     await world.run(50)
     if (world.time < 3_100) expect([throttler.check('a').allowed, throttler.check('b').allowed]).toEqual([false, false])
@@ -149,15 +149,15 @@ test('blocked keys stay blocked, and their cooldown ends as it would have', asyn
   await close()
 })
 
-describe('no cooldown comes from units that were admitted while the store was away', () => {
-  test.each(['refusing', 'hanging'] as const)('%s', async (health) => {
+describe('no cooldown comes from units that were allowed while the store was away', () => {
+  test.each(['rejecting', 'hanging'] as const)('%s', async (health) => {
     const { world, node, store, close } = scene()
-    const throttler = node({ limit: 10, interval: 60_000, cooldown: '10m', degraded: 'open' })
+    const throttler = node({ limit: 10, interval: 60_000, cooldown: '10m', failMode: 'open' })
     throttler.start()
     await world.run(100)
     store.health = health
     await world.run(2_000)
-    expect(throttler.state).toBe('degraded')
+    expect(throttler.state).toBe('storeDown')
     expect(offer(throttler, 'a', 50)).toBe(50)
     store.health = 'up'
     await world.run(1_000)
@@ -169,14 +169,14 @@ describe('no cooldown comes from units that were admitted while the store was aw
     await close()
   })
 
-  test('nor from a request that is refused while it is away', async () => {
+  test('nor from a request that is rejected while it is away', async () => {
     const { world, node, store, close } = scene()
-    const throttler = node({ limit: 10, interval: 60_000, cooldown: '10m', degraded: 'share' })
-    store.health = 'refusing'
+    const throttler = node({ limit: 10, interval: 60_000, cooldown: '10m', failMode: 'share' })
+    store.health = 'rejecting'
     throttler.start()
     await world.run(100)
     expect(offer(throttler, 'a', 50)).toBe(10)
-    expect(throttler.check('a')).toMatchObject({ allowed: false, reason: 'degraded' })
+    expect(throttler.check('a')).toMatchObject({ allowed: false, reason: 'storeDown' })
     expect(snapshot(throttler).blocked).toEqual([])
     await close()
   })
@@ -188,14 +188,14 @@ test('a block that was set while the store was away reaches the others afterward
   one.start()
   two.start()
   await world.run(50)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(1_100)
   one.block('a', '10s')
   await world.run(4_000)
   expect(two.check('a').allowed).toBe(true)
   store.health = 'up'
   await world.run(1_000)
-  const left = two.check('a').retryAfter
+  const left = two.check('a').retryAfterMs
   expect(left).toBeGreaterThan(4_900)
   expect(left).toBeLessThanOrEqual(5_001)
   await close()
@@ -203,10 +203,10 @@ test('a block that was set while the store was away reaches the others afterward
 
 test('an outage that lasts long neither collects memory nor sends stale counts', async () => {
   const { world, node, store, close } = scene()
-  const throttler = node({ limit: 10, interval: 1_000, degraded: 'open' })
+  const throttler = node({ limit: 10, interval: 1_000, failMode: 'open' })
   throttler.start()
   await world.run(50)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   for (let second = 0; second < 120; second++) {
     for (let key = 0; key < 5; key++) offer(throttler, `key ${key}`, 10)
     await world.run(1_000)
@@ -220,28 +220,28 @@ test('an outage that lasts long neither collects memory nor sends stale counts',
   await close()
 })
 
-test('random outages, at random moments, with several nodes: what the hub holds at the end is what was admitted', async () => {
+test('random outages, at random moments, with several nodes: what the hub holds at the end is what was allowed', async () => {
   const step = fc.record({
     wait: fc.integer({ min: 1, max: 400 }),
     node: fc.nat({ max: 2 }),
     count: fc.nat({ max: 12 }),
-    health: fc.option(fc.constantFrom<Health>('up', 'refusing', 'hanging', 'mute'), { freq: 4 }),
+    health: fc.option(fc.constantFrom<Health>('up', 'rejecting', 'hanging', 'mute'), { freq: 4 }),
   })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), fc.integer({ min: 1, max: 60 }), async (steps, roundTrip) => {
       const { world, node, store, close } = scene()
       store.roundTrip = roundTrip
       const nodes = [0, 1, 2].map(() => node({ limit: 100_000, interval: '1m', spans: 100 }))
-      let admitted = 0
+      let allowed = 0
       for (const { wait, node: which, count, health } of steps) {
         if (health !== null) store.health = health
-        admitted += offer(nodes[which] as Node, 'a', count)
+        allowed += offer(nodes[which] as Node, 'a', count)
         await world.run(wait)
       }
       store.health = 'up'
       await world.run(2_000)
       await close()
-      expect(store.total(nodes[0]?.policies[0] as Policy, 'a', EPOCH)).toEqual({ taken: admitted, given: 0 })
+      expect(store.total(nodes[0]?.policies[0] as Policy, 'a', EPOCH)).toEqual({ taken: allowed, given: 0 })
     }),
     { numRuns: 30 },
   )
@@ -254,7 +254,7 @@ async function twoWithoutTheirStore() {
   one.start()
   two.start()
   await world.run(1_500)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   return { world, store, one, close }
 }
 
@@ -267,7 +267,7 @@ describe('nodes that come back', () => {
       await world.run(17)
     }
     await world.run(1_000)
-    store.health = 'refusing'
+    store.health = 'rejecting'
     await world.runTo(4_100)
     const from = store.requests.length
     await world.runTo(5_100)
@@ -280,7 +280,7 @@ describe('nodes that come back', () => {
   test('in an interval that begins after the store did go on with no share of the outage', async () => {
     const { world, store, one, close } = await twoWithoutTheirStore()
     await world.runTo(9_990)
-    expect(one.state).toBe('degraded')
+    expect(one.state).toBe('storeDown')
     store.health = 'up'
     // Asked before the store's answer can be known.
     await world.runTo(10_000)
@@ -310,7 +310,7 @@ describe('nodes that come back', () => {
     await world.run(1_500)
     const heard: number[] = []
     for (const one of nodes) one.on('nodes', ({ nodes: count }) => heard.push(count))
-    store.health = 'refusing'
+    store.health = 'rejecting'
     // Longer than the store remembers a node.
     await world.runTo(8_000)
     store.health = 'up'

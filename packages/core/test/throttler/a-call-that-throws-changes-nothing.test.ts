@@ -36,7 +36,7 @@ const FAILING: Algorithm = {
 const KEYS = ['a', 'b']
 const NAMES = ['one', 'two', 'three']
 /** Without `unblocked`, which the queue listens to as soon as its code is loaded. */
-const EVENTS: readonly EventName[] = ['blocked', 'warning', 'throttled', 'degraded']
+const EVENTS: readonly EventName[] = ['blocked', 'warning', 'rejections', 'storeDown']
 
 const rule: fc.Arbitrary<Options> = fc.record({
   name: fc.constantFrom(...NAMES),
@@ -72,13 +72,13 @@ const spoilt: fc.Arbitrary<Options> = fc.constantFrom<Options[]>(
   { algorithm: fixedWindow },
   { algorithm: FAILING },
   { coordination: 'nowhere' },
-  { degraded: 'perhaps' },
-  { deadline: '1s' },
+  { failMode: 'perhaps' },
+  { storeTimeout: '1s' },
   { delay: {} },
   { dryRun: 'yes' },
   { colour: 'red' },
   { fallbackLimit: 5 },
-  { limits: { free: 1 } },
+  { plans: { free: 1 } },
 )
 
 const rules = fc.uniqueArray(rule, { selector: ({ name }) => name, minLength: 1, maxLength: 2 })
@@ -116,7 +116,7 @@ const own = fc.constantFrom<Options>(
   { skip: true },
   { allow: '10.0.0.0/8' },
   { message: 5 },
-  { onRefused: 'perhaps' },
+  { throwOnReject: 'perhaps' },
 )
 const key = fc.constantFrom<unknown>('a', 'b', 5)
 const policy = fc.constantFrom<unknown>(undefined, 'one', 'nobody')
@@ -280,7 +280,7 @@ async function run(scene: Shop, [name, at, given]: Call): Promise<boolean> {
     else await settled(world, throttler.close())
     return true
   } catch (error) {
-    // Its reason is not of the options: the request is refused, and that counts.
+    // Its reason is not of the options: the request is rejected, and that counts.
     if (name === 'acquire' && (error as { code?: string }).code === 'WEIR_NOT_ACQUIRED') return true
     expect(stateOf(scene), `${name}(${fc.stringify(given)}) threw ${String(error)}`).toEqual(before)
     return false

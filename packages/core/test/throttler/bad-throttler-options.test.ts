@@ -7,7 +7,7 @@ import { thrownBy } from '../support/nodes.ts'
 const policies = [{ limit: 10, interval: '1s' }] as const
 const make = (options: object): unknown => createThrottler(options as ThrottlerOptions)
 
-describe('an option that cannot be used is refused at construction', () => {
+describe('an option that cannot be used is rejected at construction', () => {
   test.each([
     ['policies', [], 'at least one policy'],
     ['store', null, 'memoryStore()'],
@@ -29,8 +29,8 @@ describe('an option that cannot be used is refused at construction', () => {
     ['maxKeys', Number.NaN, 'a whole number of at least 1'],
     ['maxKeys', '5', 'a whole number of at least 1'],
     ['maxKeys', null, 'a whole number of at least 1'],
-    ['overflow', 'drop', '"shared" or "allow" or "block"'],
-    ['overflow', null, '"shared" or "allow" or "block"'],
+    ['overflow', 'drop', '"shared" or "allow" or "reject"'],
+    ['overflow', null, '"shared" or "allow" or "reject"'],
     ['heartbeat', 99, 'at least 100 ms'],
     ['heartbeat', '11s', 'from 100 ms to 10 s'],
     ['heartbeat', null, 'at least 100 ms'],

@@ -28,8 +28,8 @@ test.each<[what: string, more: object]>([
   throttler.check('counted')
   clock.advance(1000)
   update(more)
-  expect(throttler.check('by hand')).toMatchObject({ reason: 'blocked', retryAfter: 3_599_000 })
-  expect(throttler.check('over')).toMatchObject({ reason: 'cooldown', retryAfter: 599_000 })
+  expect(throttler.check('by hand')).toMatchObject({ reason: 'blocked', retryAfterMs: 3_599_000 })
+  expect(throttler.check('over')).toMatchObject({ reason: 'cooldown', retryAfterMs: 599_000 })
   expect(throttler.peek('counted').remaining).toBe(3)
   clock.advance(599_000)
   expect(throttler.check('over').allowed).toBe(true)
@@ -50,7 +50,7 @@ test('a block that was lifted or has ended does not come back, a longer one is k
   clock.advance(60_000)
   update({})
   expect([throttler.check('a').allowed, throttler.check('b').reason]).toEqual([true, 'blocked'])
-  expect(throttler.peek('b').retryAfter).toBe(3_540_000)
+  expect(throttler.peek('b').retryAfterMs).toBe(3_540_000)
 })
 
 test('with a store too, and another coordination; a node that starts later hears of a block by hand', async () => {
@@ -62,11 +62,11 @@ test('with a store too, and another coordination; a node that starts later hears
   one.block('mallory', '1h')
   offer(one, 'ann', 5)
   await world.run(500)
-  one.update([{ ...rule, interval: '2m', algorithm: fixedWindow(), coordination: 'spans' }])
+  one.update([{ ...rule, interval: '2m', algorithm: fixedWindow(), coordination: 'periodic' }])
   expect(one.check('mallory').reason).toBe('blocked')
   expect(one.peek('ann').remaining).toBe(30)
   await world.run(3_000)
-  const later = node({ ...rule, interval: '2m', coordination: 'spans' })
+  const later = node({ ...rule, interval: '2m', coordination: 'periodic' })
   later.start()
   await world.run(3_000)
   expect(later.check('mallory').reason).toBe('blocked')
@@ -77,8 +77,8 @@ const CHANGES: readonly (readonly [before: Partial<PolicyOptions>, after: Partia
   [{ coordination: 'background' }, { coordination: 'central' }],
   [{ coordination: 'central' }, { coordination: 'background' }],
   [{ coordination: 'central' }, { coordination: 'local' }],
-  [{ coordination: 'central' }, { coordination: 'leases' }],
-  [{ coordination: 'leases' }, { coordination: 'central' }],
+  [{ coordination: 'central' }, { coordination: 'leased' }],
+  [{ coordination: 'leased' }, { coordination: 'central' }],
   [{ coordination: 'central' }, { coordination: 'central', algorithm: slidingLog() }],
   [
     { coordination: 'central', algorithm: slidingLog() },

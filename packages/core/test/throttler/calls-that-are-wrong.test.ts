@@ -49,13 +49,13 @@ test.each(['throtled', 'toString', '__proto__', '', undefined, 5])('an event tha
   expect(() => throttler.on(name as never, () => {})).toThrow(
     expect.objectContaining({
       code: 'WEIR_INVALID_OPTION',
-      message: expect.stringMatching(/must be one of blocked, unblocked, throttled, .*, warning/),
+      message: expect.stringMatching(/must be one of blocked, unblocked, rejections, .*, warning/),
     }),
   )
 })
 
 test.each([undefined, null, {}, 'log'])('what listens is a function: %j', (listener) => {
-  expect(() => made().on('throttled', listener as never)).toThrow(
+  expect(() => made().on('rejections', listener as never)).toThrow(
     expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringMatching(/^Option "listener"/) }),
   )
 })
@@ -92,7 +92,7 @@ describe('what is to be done about a decision needs a decision', () => {
     refund: (throttler: Throttler, decision: never) => throttler.refund(decision),
     charge: (throttler: Throttler, decision: never) => throttler.charge(decision, 1),
     release: (throttler: Throttler, decision: never) => throttler.release(decision),
-    hold: (throttler: Throttler, decision: never) => throttler.hold(decision),
+    hold: (throttler: Throttler, decision: never) => throttler.waitFor(decision),
   }
 
   test.each(Object.entries(CALLS))('%s', async (_, call) => {

@@ -28,7 +28,7 @@ test.each([
   await close()
 })
 
-describe('a charge of a refused decision counts nothing, at no policy', () => {
+describe('a charge of a rejected decision counts nothing, at no policy', () => {
   const policies = (dryRun: boolean) =>
     [
       { name: 'large', limit: 100, interval: '1h' },
@@ -39,9 +39,9 @@ describe('a charge of a refused decision counts nothing, at no policy', () => {
   test('of several policies', () => {
     const throttler = scene().node(policies(false), { alone: true })
     throttler.check('k')
-    const refused = throttler.check('k')
-    expect(refused.parts.map(({ allowed }) => allowed)).toEqual([true, false])
-    throttler.charge(refused, 50)
+    const rejected = throttler.check('k')
+    expect(rejected.parts.map(({ allowed }) => allowed)).toEqual([true, false])
+    throttler.charge(rejected, 50)
     expect(left(throttler)).toEqual([99, 0])
   })
 
@@ -56,7 +56,7 @@ describe('a charge of a refused decision counts nothing, at no policy', () => {
     expect(throttler.peek(passed.key).parts.map(({ remaining }) => remaining)).toEqual([99, 0])
   })
 
-  test('while one that a policy would have refused in its dry run took units at the others', () => {
+  test('while one that a policy would have rejected in its dry run took units at the others', () => {
     const throttler = scene().node(policies(true), { alone: true })
     throttler.check('k')
     throttler.charge(throttler.check('k'), 50)
@@ -66,7 +66,7 @@ describe('a charge of a refused decision counts nothing, at no policy', () => {
 
 test('where counts are exchanged at the ends of spans only, so is a charge', async () => {
   const { world, node, close } = scene()
-  const [a, b] = [0, 1].map(() => node({ limit: 100, interval: '1m', coordination: 'spans' })) as [
+  const [a, b] = [0, 1].map(() => node({ limit: 100, interval: '1m', coordination: 'periodic' })) as [
     ReturnType<typeof node>,
     ReturnType<typeof node>,
   ]
@@ -84,10 +84,10 @@ test('without a store, or while it is away, a charge counts here', async () => {
   alone.charge(alone.check('k'), 20)
   expect(offer(alone, 'k', 1)).toBe(0)
   const one = node({ limit: 10, interval: '1m' })
-  one.on('degraded', () => {})
+  one.on('storeDown', () => {})
   one.start()
   await world.run(2_000)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(3_000)
   one.charge(one.check('k'), 20)
   expect(offer(one, 'k', 1)).toBe(0)

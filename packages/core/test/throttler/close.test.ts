@@ -35,9 +35,9 @@ test('counts whose exchange is under way, and those made meanwhile, are all ther
   expect(store.total(throttler.policies[0] as Policy, 'a', EPOCH).taken).toBe(723)
 })
 
-test.each(['hanging', 'refusing', 'mute'] as const)('with a store that is %s it ends within its deadline', async (health) => {
+test.each(['hanging', 'rejecting', 'mute'] as const)('with a store that is %s it ends within its storeTimeout', async (health) => {
   const { world, node, store } = scene()
-  store.deadline = 60_000
+  store.storeTimeout = 60_000
   const throttler = node(policy, { closeTimeout: 700 })
   throttler.start()
   await world.run(50)
@@ -66,13 +66,13 @@ test('counts that the store lost since the last heartbeat are there again', asyn
   expect(store.total(throttler.policies[0] as Policy, 'a', EPOCH).taken).toBe(700)
 })
 
-test('counts whose exchange fails while it closes are sent once the store is back, within its deadline', async () => {
+test('counts whose exchange fails while it closes are sent once the store is back, within its storeTimeout', async () => {
   const { world, node, store } = scene()
   const throttler = node(policy)
   throttler.start()
   await world.run(50)
   offer(throttler, 'a', 5)
-  store.health = 'refusing'
+  store.health = 'rejecting'
   const closing = throttler.close()
   await world.run(300)
   store.health = 'up'
@@ -100,9 +100,9 @@ test('closed while the store is away, an answered probe does not wake it', async
   const { world, node, store, close } = scene()
   const throttler = node(policy)
   throttler.start()
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(1_100)
-  expect(throttler.state).toBe('degraded')
+  expect(throttler.state).toBe('storeDown')
   store.health = 'up'
   store.roundTrip = 100
   // Closed between the store's answer and its arrival.
@@ -115,7 +115,7 @@ test('closed while the store is away, an answered probe does not wake it', async
   expect(thrownBy(() => throttler.check('a')).code).toBe('WEIR_CLOSED')
 })
 
-test('a store whose connection never closes is waited for no longer than the deadline', async () => {
+test('a store whose connection never closes is waited for no longer than the storeTimeout', async () => {
   const { world, store, node } = scene()
   const open = store.open.bind(store)
   store.open = (it) => ({ ...open(it), close: () => new Promise(() => {}) })
@@ -180,7 +180,7 @@ describe('after it', () => {
     const throttler = node(policy)
     offer(throttler, 'x', 5)
     await close()
-    expect(snapshot(throttler)).toMatchObject({ state: 'closed', policies: [{ admitted: 5 }] })
+    expect(snapshot(throttler)).toMatchObject({ state: 'closed', policies: [{ allowed: 5 }] })
   })
 
   test('no timer is left, and nothing is sent any more', async () => {

@@ -59,7 +59,7 @@ test('a small limit is warned of once the code for it can be loaded', async () =
   files.end()
   await vi.waitFor(async () => {
     await world.run(1_000)
-    expect(warned).toContain('WEIR_SMALL_LIMIT')
+    expect(warned).toContain('WEIR_WARN_SMALL_LIMIT')
   })
   await close()
 })

@@ -38,7 +38,7 @@ test('the longest delay holds a request: of several functions, and of a function
   await it.close()
 })
 
-test('what a function refuses later is not counted', async () => {
+test('what a function rejects later is not counted', async () => {
   const it = scene()
   const overs: number[] = []
   const delay = async (over: number): Promise<number> => {
@@ -50,9 +50,9 @@ test('what a function refuses later is not counted', async () => {
     { ...LOCAL, name: 'hour', interval: '1h', limit: 9 },
   ])
   ask(it, node, 'a')
-  const refused = ask(it, node, 'a')
+  const rejected = ask(it, node, 'a')
   await it.world.run(10)
-  expect(refused.decision).toMatchObject({ allowed: false })
+  expect(rejected.decision).toMatchObject({ allowed: false })
   expect(node.peek('a').parts[1]?.remaining).toBe(8)
   ask(it, node, 'a')
   await it.world.run(200)
@@ -83,7 +83,7 @@ for (const algorithm of WINDOWS) {
     await it.world.run(100)
     expect(overs).toEqual([1, 2, 3])
     expect(asked.map(({ at }) => at)).toEqual([0, 0, 10, 20, 30])
-    expect(asked[4]?.decision).toMatchObject({ allowed: true, reason: 'ok', delay: 0, cost: 1 })
+    expect(asked[4]?.decision).toMatchObject({ allowed: true, reason: 'ok', delayMs: 0, cost: 1 })
     await it.close()
   })
 }
@@ -104,7 +104,7 @@ test('what counts in the background is slowed down by what all nodes have counte
   await it.close()
 })
 
-test('a function may answer later; what is no duration, fails or is too long refuses the request', async () => {
+test('a function may answer later; what is no duration, fails or is too long rejects the request', async () => {
   const it = scene()
   const answers: unknown[] = [
     Promise.resolve('1s'),
@@ -142,6 +142,6 @@ test('a function may answer later; what is no duration, fails or is too long ref
   ])
   // Once for each policy.
   expect(warnings).toHaveLength(1)
-  expect(warnings[0]).toMatch(/^The delay function of policy "default" .+ Such requests are refused\.$/)
+  expect(warnings[0]).toMatch(/^The delay function of policy "default" .+ Such requests are rejected\.$/)
   await it.close()
 })

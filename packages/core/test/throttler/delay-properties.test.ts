@@ -32,7 +32,7 @@ interface Asked {
   readonly response: EventEmitter
 }
 
-test('whoever is held goes on or is refused in time, gives back what it took when it leaves, and never do more go than the limit lets', async () => {
+test('whoever is held goes on or is rejected in time, gives back what it took when it leaves, and never do more go than the limit lets', async () => {
   await fc.assert(
     fc.asyncProperty(
       exactAlgorithms,
@@ -73,7 +73,7 @@ test('whoever is held goes on or is refused in time, gives back what it took whe
           response.once('gone', () => gone.abort())
           Promise.resolve(node.decideAsync(keys, costs, places, places.length, undefined, holding))
             // As adapters do with what only keeps a pace.
-            .then((decision) => (decision.allowed ? node.hold(decision, gone.signal) : decision))
+            .then((decision) => (decision.allowed ? node.waitFor(decision, gone.signal) : decision))
             .then(
               (decision) => {
                 one.ended = it.world.time
@@ -105,7 +105,7 @@ test('whoever is held goes on or is refused in time, gives back what it took whe
           if (gone) expect(wish.leaveAfter).toBeDefined()
           if (gone) continue
           expect(decision?.parts).toHaveLength(policies.length)
-          expect(decision?.delay).toBe(0)
+          expect(decision?.delayMs).toBe(0)
           if (decision?.allowed !== true) continue
           expect(decision.parts.map(({ cost }) => cost)).toEqual(policies.map(() => wish.cost))
           counted.set(wish.key, (counted.get(wish.key) ?? 0) + wish.cost)

@@ -11,7 +11,7 @@ import { waiting } from '../support/waiting.ts'
 
 const LOCAL = { coordination: 'local', interval: 1_000 } as const
 
-test('a request above the limit goes on when there is room, and one that would have to wait too long is refused at once', async () => {
+test('a request above the limit goes on when there is room, and one that would have to wait too long is rejected at once', async () => {
   const it = scene()
   const node = await holding(it, { ...LOCAL, limit: 2, delay: 1_500 })
   await it.world.runTo(1_200)
@@ -23,7 +23,7 @@ test('a request above the limit goes on when there is room, and one that would h
   await it.world.run(1_000)
   for (const { at, decision } of asked.slice(2, 4)) {
     expect(at).toBe(2_000)
-    expect(decision).toMatchObject({ allowed: true, reason: 'ok', remaining: 0, cost: 1, delay: 0 })
+    expect(decision).toMatchObject({ allowed: true, reason: 'ok', remaining: 0, cost: 1, delayMs: 0 })
   }
   expect(node.waiting).toBe(0)
   await it.close()
@@ -54,7 +54,7 @@ test('a small request does not overtake a large one for which there is not enoug
   await it.close()
 })
 
-test('where another level refuses, or a key is blocked by hand, nothing is held or counted', async () => {
+test('where another level rejects, or a key is blocked by hand, nothing is held or counted', async () => {
   const it = scene()
   const node = await holding(it, [
     { ...LOCAL, name: 'wait', limit: 1, delay: '5s' },
@@ -83,26 +83,26 @@ test('a dry run holds nothing, and neither does who does not wait', async () => 
 })
 
 for (const delay of ['5s', () => 5_000] as const) {
-  test(`as many are held as the queue takes, per key and in all; others are refused: ${typeof delay}`, async () => {
+  test(`as many are held as the queue takes, per key and in all; others are rejected: ${typeof delay}`, async () => {
     const it = scene()
     const node = await holding(it, { ...LOCAL, limit: 5, delay }, { queue: { maxWaitingPerKey: 2, maxWaiting: 3 } })
     for (const key of ['a', 'b', 'c']) for (let i = 0; i < 5; i++) ask(it, node, key)
     const asked = ['a', 'a', 'a', 'b', 'b', 'c'].map((key) => ask(it, node, key))
     await it.world.run(1)
     expect(asked.map(({ decision }) => decision?.allowed)).toEqual([undefined, undefined, false, undefined, false, false])
-    expect(asked[2]?.decision?.retryAfter).toBeGreaterThan(0)
-    // What was refused has not been counted.
+    expect(asked[2]?.decision?.retryAfterMs).toBeGreaterThan(0)
+    // What was rejected has not been counted.
     await it.world.run(6_000)
     expect(asked.map(({ decision }) => decision?.allowed)).toEqual([true, true, false, true, false, false])
     await it.close()
   })
 }
 
-test('what is held is not refused: no count, no event; what is refused at last is', async () => {
+test('what is held is not rejected: no count, no event; what is rejected at last is', async () => {
   const it = scene()
   const node = await holding(it, { ...LOCAL, limit: 1, delay: 900 })
   const throttled: number[] = []
-  node.on('throttled', ({ refused }) => throttled.push(refused))
+  node.on('rejections', ({ rejected }) => throttled.push(rejected))
   await it.world.runTo(1_100)
   for (let i = 0; i < 2; i++) ask(it, node, 'a')
   await it.world.run(3_000)
@@ -159,7 +159,7 @@ test('costs, limits of keys and other rules hold for what waits', async () => {
   await it.close()
 })
 
-for (const coordination of ['central', 'leases'] as const) {
+for (const coordination of ['central', 'leased'] as const) {
   test(`where the store decides a request waits as well, and never more than the limit go: ${coordination}`, async () => {
     const it = scene()
     const node = it.node({ ...CENTRAL, coordination, limit: 2, interval: 1_000, delay: '1500ms' })
@@ -200,19 +200,19 @@ test('what comes before what holds requests is loaded waits for that', async () 
   await it.close()
 })
 
-const REFUSED: readonly (readonly [object, RegExp])[] = [
+const REJECTED: readonly (readonly [object, RegExp])[] = [
   [{ delay: 0 }, /"delay" is 0/],
   [{ delay: '25d' }, /"delay"/],
   [{ delay: 'soon' }, /"delay" is "soon"/],
   [{ delay: '1s', cooldown: '1m' }, /"delay" .*cooldown/],
   [{ delay: '1s', algorithm: leakyBucket({ burst: 3 }), coordination: 'local' }, /"delay" .*leakyBucket\(\)/],
   [{ delay: () => 1, coordination: 'central' }, /"delay" .*"central"/],
-  [{ delay: () => 1, coordination: 'spans' }, /"delay" .*"spans"/],
+  [{ delay: () => 1, coordination: 'periodic' }, /"delay" .*"periodic"/],
   [{ delay: () => 1, coordination: 'local', interval: undefined, algorithm: concurrency() }, /"delay" .*concurrency\(\)/],
 ]
 
-for (const [options, message] of REFUSED) {
-  test(`options that can't be used are refused by name: ${message.source}`, () => {
+for (const [options, message] of REJECTED) {
+  test(`options that can't be used are rejected by name: ${message.source}`, () => {
     expect(() => parsePolicy({ limit: 2, interval: '1s', ...options } as never, true)).toThrow(
       expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringMatching(message) }),
     )

@@ -11,11 +11,11 @@ const collect = runInNewContext('gc') as () => void
 
 const POLICIES = {
   background: { limit: 5, interval: '1m' },
-  spans: { limit: 5, interval: '1m', coordination: 'spans' },
+  spans: { limit: 5, interval: '1m', coordination: 'periodic' },
   'sliding window': { limit: 5, interval: '1m', algorithm: slidingWindow() },
   'token bucket': { limit: 5, interval: '1m', algorithm: tokenBucket() },
-  leases: { limit: 5, interval: '1m', coordination: 'leases' },
-  slots: { limit: 5, algorithm: concurrency({ lease: '1m' }), coordination: 'leases' },
+  leases: { limit: 5, interval: '1m', coordination: 'leased' },
+  slots: { limit: 5, algorithm: concurrency({ maxDuration: '1m' }), coordination: 'leased' },
   central: { limit: 5, interval: '1m', coordination: 'central' },
   'leaky bucket': { limit: 5, interval: '1m', algorithm: leakyBucket({ burst: 2 }) },
   delayed: { limit: 5, interval: '1m', delay: '1s' },

@@ -20,7 +20,7 @@ describe('a key that is no string', () => {
         expect(error.code).toBe('WEIR_INVALID_KEY')
         expect(error.message).toContain('must be a string')
       }
-      expect(snapshot(throttler).policies[0]?.admitted).toBe(0)
+      expect(snapshot(throttler).policies[0]?.allowed).toBe(0)
     }
   })
 

@@ -24,7 +24,7 @@ test.each([
 ] as const)('windows of %s that begin by the epoch are told once', (interval, said) => {
   const warnings = warningsOf({ interval })
   expect(warnings).toHaveLength(1)
-  expect(warnings[0]).toContain(`WEIR_EPOCH_INTERVAL: The policy "default" has intervals of ${said}, `)
+  expect(warnings[0]).toContain(`WEIR_WARN_UTC_INTERVAL: The policy "default" has intervals of ${said}, `)
   expect(warnings[0]).toContain('Give interval: calendar("day")')
 })
 

@@ -18,7 +18,7 @@ import { World } from '../support/world.ts'
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url))
 
 const REPLACED = { code: 'none', warnings: 1 }
-const REFUSED = { code: 'WEIR_DUPLICATE_POLICY', warnings: 0 }
+const REJECTED = { code: 'WEIR_DUPLICATE_POLICY', warnings: 0 }
 
 test('Node.js evaluates a module again: what its lines make replaces what they made; in production it is an error', async () => {
   const built = await bundlePrograms(PACKAGE, ['test/throttler/fixtures/made-again.ts'])
@@ -33,12 +33,12 @@ test('Node.js evaluates a module again: what its lines make replaces what they m
     'require of a line that moved': { ...REPLACED, limits: [20, 20] },
     'two bundles with source maps': { ...REPLACED, limits: [10, 10] },
     // Two files with two lines: nothing says that they were one.
-    'two bundles without source maps': { ...REFUSED, limits: [10] },
-    'two lines of one module': { ...REFUSED, limits: [10] },
-    'two lines of one module, one after the other': { ...REFUSED, limits: [10] },
-    'calls of one helper': { ...REFUSED, limits: [10] },
+    'two bundles without source maps': { ...REJECTED, limits: [10] },
+    'two lines of one module': { ...REJECTED, limits: [10] },
+    'two lines of one module, one after the other': { ...REJECTED, limits: [10] },
+    'calls of one helper': { ...REJECTED, limits: [10] },
   })
-  expect(production).toEqual(Object.fromEntries(Object.keys(development).map((scene) => [scene, { ...REFUSED, limits: [10] }])))
+  expect(production).toEqual(Object.fromEntries(Object.keys(development).map((scene) => [scene, { ...REJECTED, limits: [10] }])))
 }, 60_000)
 
 test('a test runner evaluates a module again', async () => {
@@ -125,7 +125,7 @@ describe.each(['one value', 'a value each'] as const)('at a store of %s', (value
     ['limit', {}, { limit: 11 }],
     ['interval', {}, { interval: 20_000 }],
     ['algorithm', {}, { algorithm: slidingWindow() }],
-    ['coordination', {}, { coordination: 'leases' }],
+    ['coordination', {}, { coordination: 'leased' }],
     ['key', { key: () => 'a' }, { key: () => 'a' }],
     ['match', { match: () => true }, { match: () => true }],
     ['limit function', { limit: () => 15, fallbackLimit: 15 }, { limit: () => 16, fallbackLimit: 15 }],
@@ -179,7 +179,7 @@ test('the warning says which line, what has changed and what to do; in productio
     expect(thrownBy(() => make(limit, () => {})).message).toMatch(/made-again\.test\.ts.*made-again\.test\.ts.*globalThis/)
 })
 
-test('a throttler that is being closed is no reason to refuse the next', async () => {
+test('a throttler that is being closed is no reason to reject the next', async () => {
   const store = memoryStore()
   const make = (limit: number): Throttler => new Throttler({ policies: [{ name: 'api', limit, interval: '1m' }], store }).start()
   const first = make(10)

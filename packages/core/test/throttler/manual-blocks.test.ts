@@ -18,7 +18,7 @@ describe('a block by hand', () => {
     const { one, two, world, close } = pair()
     await world.run(50)
     one.block('a', '10s')
-    expect(one.check('a')).toMatchObject({ allowed: false, reason: 'blocked', retryAfter: 10_000 })
+    expect(one.check('a')).toMatchObject({ allowed: false, reason: 'blocked', retryAfterMs: 10_000 })
     await world.run(1)
     expect(two.check('a')).toMatchObject({ allowed: false, reason: 'blocked' })
     expect(one.check('b').allowed).toBe(true)
@@ -123,7 +123,7 @@ describe('a block by hand', () => {
     await world.run(1)
     one.block('b', '10s')
     await world.run(310)
-    expect(one.state).toBe('degraded')
+    expect(one.state).toBe('storeDown')
     one.unblock('a')
     store.health = 'up'
     await world.run(1_000)
@@ -140,7 +140,7 @@ describe('a block by hand', () => {
     await world.run(200)
     one.block('a', '10s')
     await world.run(150)
-    expect(one.state).toBe('degraded')
+    expect(one.state).toBe('storeDown')
     one.unblock('a')
     await world.run(200)
     store.health = 'up'
@@ -183,7 +183,7 @@ describe('a block by hand', () => {
     }
     one.block('a', '10s')
     await world.run(5)
-    expect(snapshot(one).blocked).toEqual([{ policy: 'user', key: 'a', remaining: 9_995, cause: 'manual' }])
+    expect(snapshot(one).blocked).toEqual([{ policy: 'user', key: 'a', remainingMs: 9_995, cause: 'manual' }])
     one.unblock('a')
     await world.run(5)
     expect(events).toEqual([

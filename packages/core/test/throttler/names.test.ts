@@ -30,7 +30,7 @@ describe('two throttlers with one store', () => {
     ['interval', { interval: '1m' }, { interval: '2m' }],
     ['limit', { limit: 10 }, { limit: 11 }],
     ['algorithm', {}, { algorithm: slidingWindow() }],
-    ['coordination', {}, { coordination: 'spans' }],
+    ['coordination', {}, { coordination: 'periodic' }],
     ['key', { key: 'ip' }, { key: 'all' }],
     ['key', { key: { header: 'a' } }, { key: { header: 'b' } }],
     ['key', { key: (req: { user: string }) => req.user }, { key: (req: { user: string }) => req.user }],
@@ -51,12 +51,12 @@ describe('two throttlers with one store', () => {
   test('the same rule is none, whatever else differs', () => {
     const store = memoryStore()
     make(store, { ...rule, key: same as never })
-    make(store, { ...rule, key: same as never, cooldown: '5m', match: paths('/api/*rest'), degraded: 'open' })
+    make(store, { ...rule, key: same as never, cooldown: '5m', match: paths('/api/*rest'), failMode: 'open' })
     make(store, { ...rule, name: 'other', limit: 99 })
     make(store, { ...rule, coordination: 'local', limit: 3 })
   })
 
-  test('a rule that an update brings is looked at as well, and a refused one changes nothing', () => {
+  test('a rule that an update brings is looked at as well, and a rejected one changes nothing', () => {
     const store = memoryStore()
     make(store, rule)
     const other = make(store, { ...rule, name: 'other' })

@@ -14,7 +14,7 @@ test.each([true, false])('a throttler has one timer, however many keys and polic
     [
       { name: 'a', limit: 10, interval: 100, cooldown: 50 },
       { name: 'b', limit: 20, interval: '1m' },
-      { name: 'c', limit: 20, interval: 777, coordination: alone ? 'local' : 'spans' },
+      { name: 'c', limit: 20, interval: 777, coordination: alone ? 'local' : 'periodic' },
     ],
     { alone },
   )
@@ -67,7 +67,7 @@ test('it does not spin while one exchange has failed and another one still hangs
   await world.run(250)
   offer(throttler, 'b', 10)
   await world.run(60)
-  expect(throttler.state).toBe('degraded')
+  expect(throttler.state).toBe('storeDown')
   const before = throttler.clock.timersSet
   await world.run(200)
   expect(throttler.clock.timersSet - before).toBeLessThan(5)
@@ -76,10 +76,10 @@ test('it does not spin while one exchange has failed and another one still hangs
 
 const faults: Readonly<Record<string, (store: TestStore, ms: number) => void>> = {
   down: (store) => {
-    store.health = 'refusing'
+    store.health = 'rejecting'
   },
   'down and up again, over and over': (store, ms) => {
-    store.health = ms % 300 < 150 ? 'refusing' : 'up'
+    store.health = ms % 300 < 150 ? 'rejecting' : 'up'
   },
   hung: (store) => {
     store.health = 'hanging'
@@ -95,17 +95,17 @@ const faults: Readonly<Record<string, (store: TestStore, ms: number) => void>> =
   },
   'silent for ever': (store) => {
     store.health = 'hanging'
-    store.deadline = Number.POSITIVE_INFINITY
+    store.storeTimeout = Number.POSITIVE_INFINITY
   },
 }
 
 test.each(Object.keys(faults))('it fires at most 100 times a second while the store is %s', async (fault) => {
   const { world, node, store, close } = scene()
   store.roundTrip = 1
-  store.deadline = 1_000
+  store.storeTimeout = 1_000
   const nodes = [fixedWindow(), slidingWindow(), tokenBucket()].map((algorithm) => node({ limit: 1_000, interval: '10s', algorithm }))
   for (const one of nodes) {
-    one.on('degraded', () => {})
+    one.on('storeDown', () => {})
     one.start()
   }
   await world.run(2_000)
@@ -123,7 +123,7 @@ test.each(Object.keys(faults))('it fires at most 100 times a second while the st
   }
   store.health = 'up'
   store.roundTrip = 0
-  store.deadline = 300
+  store.storeTimeout = 300
   await close()
 })
 

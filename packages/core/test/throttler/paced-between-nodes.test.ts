@@ -30,20 +30,20 @@ function allowed(held: readonly Held[]): number[] {
     .sort((a, b) => a - b)
 }
 
-test('a node alone holds what its burst lets wait, and refuses what comes beyond it at once', async () => {
+test('a node alone holds what its burst lets wait, and rejects what comes beyond it at once', async () => {
   const it = await started(1)
   const [node] = it.nodes as [Node]
   const held = Array.from({ length: 7 }, () => ask(it, node, 'a'))
   await it.world.run(0)
   expect(held.map(({ decision }) => decision?.allowed)).toEqual([true, undefined, undefined, undefined, undefined, false, false])
-  expect(held[5]?.decision).toMatchObject({ reason: 'limit', delay: 0 })
-  expect(held[5]?.decision?.retryAfter).toBeGreaterThan(0)
+  expect(held[5]?.decision).toMatchObject({ reason: 'limit', delayMs: 0 })
+  expect(held[5]?.decision?.retryAfterMs).toBeGreaterThan(0)
   await it.world.run(1_000)
   expect(allowed(held).map((at) => at - 5_000)).toEqual([0, 100, 200, 300, 400])
   await it.close()
 })
 
-test('nodes hold requests so that all keep the pace together, and refuse what none of them has room for', async () => {
+test('nodes hold requests so that all keep the pace together, and reject what none of them has room for', async () => {
   const it = await started(3)
   const [one, other, third] = it.nodes as [Node, Node, Node]
   const held = [ask(it, one, 'a')]
@@ -114,7 +114,7 @@ test('a key with a limit of its own is held by the pace of that', async () => {
 test('while the store is away a node holds requests by its share of the pace', async () => {
   const it = await started(2)
   const [one] = it.nodes as [Node]
-  it.store.health = 'refusing'
+  it.store.health = 'rejecting'
   await it.world.run(2_000)
   const held = Array.from({ length: 4 }, () => ask(it, one, 'a'))
   await it.world.run(5_000)
@@ -128,7 +128,7 @@ test('a dry run holds nothing, and counts what would find no room', async () => 
   const it = await started(1, { dryRun: true })
   const [node] = it.nodes as [Node]
   const decisions = Array.from({ length: 7 }, () => node.check('a'))
-  expect(decisions.every(({ allowed, delay }) => allowed && delay === 0)).toBe(true)
+  expect(decisions.every(({ allowed, delayMs: delay }) => allowed && delay === 0)).toBe(true)
   expect(decisions.map(({ reason }) => reason)).toEqual([...Array.from({ length: 5 }, () => 'ok'), 'limit', 'limit'])
   await it.close()
 })
@@ -144,7 +144,7 @@ test('an adapter holds requests after an update by which they wait, and none aft
   expect(held).toBeInstanceOf(Promise)
   await vi.waitFor(() => expect(node.waiting).toBe(1))
   await it.world.run(110)
-  expect(await held).toMatchObject({ allowed: true, delay: 0 })
+  expect(await held).toMatchObject({ allowed: true, delayMs: 0 })
   node.update([{ ...rule, algorithm: leakyBucket({ burst: 4, immediate: 4 }) }])
   expect(node.check('b')).toMatchObject({ allowed: true })
   await it.close()
@@ -160,6 +160,6 @@ test.each([
   [{ cost: 2 }, /"cost" is 2; it must be at most what need not wait, 1/],
   [{ cooldown: '1s' }, /"cooldown" .*left out with leakyBucket\(\) in the background/],
   [{ delay: '1s' }, /"delay" .*left out with leakyBucket\(\)/],
-] as const)('refuses %o', (more, says) => {
+] as const)('rejects %o', (more, says) => {
   expect(thrownBy(() => scene().node({ ...PACED, ...more } as never)).message).toMatch(says)
 })

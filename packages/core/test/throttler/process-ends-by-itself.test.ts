@@ -35,7 +35,7 @@ function run(...args: string[]): Promise<Outcome> {
 }
 
 test.each([
-  ['none', { allowed: 5, state: 'local', blocked: 'blocked' }, 'WEIR_LOCAL_ONLY'],
+  ['none', { allowed: 5, state: 'local', blocked: 'blocked' }, 'WEIR_WARN_LOCAL_ONLY'],
   ['memory', { allowed: 5, state: 'synced', blocked: 'blocked' }, ''],
   ['hanging', { allowed: 5, state: 'connecting', blocked: 'blocked' }, ''],
 ])(

@@ -25,7 +25,7 @@ test.each([0, -1, Number.NaN, '2', null])('%s refunds nothing', (units) => {
   expect(throttler.peek('a', 1).remaining).toBe(5)
 })
 
-test('a refused decision has nothing to refund', () => {
+test('a rejected decision has nothing to refund', () => {
   const { node } = scene()
   const throttler = node({ limit: 2, interval: '1m' })
   offer(throttler, 'a', 2)

@@ -4,18 +4,18 @@ import type { Algorithm } from '../../src/algorithms/algorithm.ts'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingCounter } from '../../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
-import { growing } from '../../src/decide/growing.ts'
+import { escalating } from '../../src/decide/escalating.ts'
 import { snapshot } from '../../src/inspect/index.ts'
 import type { Usage } from '../../src/throttler/usage.ts'
 import { type Node, offer, scene, thrownBy } from '../support/nodes.ts'
 
-type Form = readonly [Algorithm, 'local' | 'background' | 'spans']
+type Form = readonly [Algorithm, 'local' | 'background' | 'periodic']
 
 const shared: readonly Form[] = [
   [fixedWindow(), 'background'],
   [slidingWindow(), 'background'],
-  [fixedWindow(), 'spans'],
-  [slidingCounter(), 'spans'],
+  [fixedWindow(), 'periodic'],
+  [slidingCounter(), 'periodic'],
 ]
 const forms: readonly Form[] = [...shared, [fixedWindow(), 'local'], [slidingWindow(), 'local'], [slidingCounter(), 'local']]
 
@@ -51,20 +51,20 @@ describe.each(forms)('%o, %s', (...form) => {
   })
 
   test('a reset ends a cooldown and forgets its growth; a block by hand stays', async () => {
-    const { all, world, close } = nodes(1, form, { cooldown: growing({ base: '2m', factor: 3, max: '1h' }) })
+    const { all, world, close } = nodes(1, form, { cooldown: escalating({ base: '2m', factor: 3, max: '1h' }) })
     const [one] = all as [Node]
     await world.run(50)
     for (let time = 0; time < 2; time++) {
       offer(one, 'a', LIMIT + 1)
       expect(one.check('a').reason).toBe('cooldown')
-      const first = snapshot(one).blocked[0]?.remaining ?? 0
+      const first = snapshot(one).blocked[0]?.remainingMs ?? 0
       one.reset('a')
       expect(one.check('a').reason).toBe('ok')
       expect(first).toBeLessThanOrEqual(120_000)
     }
     one.block('a', '10m')
     one.reset('a')
-    expect(one.check('a')).toMatchObject({ reason: 'blocked', retryAfter: 600_000 })
+    expect(one.check('a')).toMatchObject({ reason: 'blocked', retryAfterMs: 600_000 })
     one.unblock('a')
     expect(one.peek('a').remaining).toBe(LIMIT)
     await close()
@@ -72,7 +72,7 @@ describe.each(forms)('%o, %s', (...form) => {
 })
 
 describe.each(shared)('%o, %s, at several nodes', (...form) => {
-  const own = form[1] === 'spans'
+  const own = form[1] === 'periodic'
 
   test('what other nodes hold and have not sent counts no more', async () => {
     const { all, world, close } = nodes(3, form)
@@ -124,7 +124,7 @@ describe.each(shared)('%o, %s, at several nodes', (...form) => {
     offer(one, 'a', 4)
     offer(two, 'a', 5)
     await world.run(15_000)
-    store.health = 'refusing'
+    store.health = 'rejecting'
     await world.run(1_500)
     one.reset('a')
     expect(one.peek('a').remaining).toBeGreaterThan(0)
@@ -210,7 +210,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 )
 
 test.each(shared.slice(0, 2))(
-  'whatever happens, in the end the store has what was admitted since the last reset (%o, %s)',
+  'whatever happens, in the end the store has what was allowed since the last reset (%o, %s)',
   async (...form) => {
     await fc.assert(
       fc.asyncProperty(steps, async (list) => {

@@ -9,7 +9,7 @@ const collect = runInNewContext('gc') as () => void
 const UPDATES = 60
 const KEYS = 100
 
-describe.each(['local', 'background', 'spans', 'leases', 'central'] as const)('updates to ever new policies, %s', (coordination) => {
+describe.each(['local', 'background', 'periodic', 'leased', 'central'] as const)('updates to ever new policies, %s', (coordination) => {
   test('keep the counts of the last ones only', async () => {
     const here = scene()
     const rule = (name: string) => ({ name, limit: 100, interval: '30d', spans: 60, coordination }) as const

@@ -25,11 +25,11 @@ async function asked(
   return Object.assign([...(await answer)], { took: took as number })
 }
 
-describe.each<[Algorithm, 'background' | 'spans']>([
+describe.each<[Algorithm, 'background' | 'periodic']>([
   [fixedWindow(), 'background'],
   [slidingWindow(), 'background'],
-  [fixedWindow(), 'spans'],
-  [slidingCounter(), 'spans'],
+  [fixedWindow(), 'periodic'],
+  [slidingCounter(), 'periodic'],
 ])('%o, %s', (algorithm, coordination) => {
   test('usage is the sum over all nodes, also of what they have not sent', async () => {
     const world = scene()
@@ -38,7 +38,7 @@ describe.each<[Algorithm, 'background' | 'spans']>([
     for (const [i, node] of nodes.slice(0, 3).entries()) offer(node, 'a', i + 1)
     for (const node of nodes) {
       const [usage] = await asked(world, node, 'a')
-      expect(usage).toMatchObject({ policy: 'default', key: 'a', limit: 100, used: 6, remaining: 94, blockedFor: 0, source: 'store' })
+      expect(usage).toMatchObject({ policy: 'default', key: 'a', limit: 100, used: 6, remaining: 94, blockedForMs: 0, source: 'store' })
     }
     expect((await asked(world, nodes[3] as Node, 'nobody'))[0]).toMatchObject({ used: 0, remaining: 100, source: 'store' })
     expect(snapshot(nodes[3] as NonNullable<(typeof nodes)[3]>).policies[0]?.keys).toBeLessThanOrEqual(1)
@@ -72,7 +72,7 @@ test('a block is told, and whether it was set by hand', async () => {
   expect((await asked(world, two, 'a'))[0]).toMatchObject({ remaining: 0, manual: false })
   const [usage] = await asked(world, two, 'b')
   expect(usage).toMatchObject({ remaining: 100, manual: true })
-  expect(usage?.blockedFor).toBeGreaterThan(290_000)
+  expect(usage?.blockedForMs).toBeGreaterThan(290_000)
   await world.close()
 })
 
@@ -87,19 +87,19 @@ async function counted() {
   return { world, store: world.store, one }
 }
 
-describe.each(['refusing', 'hanging', 'mute'] as const)('where the store is %s', (health) => {
+describe.each(['rejecting', 'hanging', 'mute'] as const)('where the store is %s', (health) => {
   test('the answer comes within its time, and says that it is this node’s alone', async () => {
     const { world, store, one } = await counted()
-    store.deadline = 900
+    store.storeTimeout = 900
     store.health = health
     const first = await asked(world, one, 'a', { timeout: 200 })
     expect(first[0]).toMatchObject({ used: 4, source: 'node' })
     expect(first.took).toBeLessThanOrEqual(201)
     await world.world.run(2_000)
-    expect(one.state).toBe('degraded')
-    const degraded = await asked(world, one, 'a')
-    expect(degraded[0]).toMatchObject({ used: 4, source: 'node' })
-    expect(degraded.took).toBeLessThanOrEqual(1)
+    expect(one.state).toBe('storeDown')
+    const storeDown = await asked(world, one, 'a')
+    expect(storeDown[0]).toMatchObject({ used: 4, source: 'node' })
+    expect(storeDown.took).toBeLessThanOrEqual(1)
     store.health = 'up'
     await world.world.run(2_000)
     expect((await asked(world, one, 'a'))[0]).toMatchObject({ used: 7, source: 'store' })
@@ -107,9 +107,9 @@ describe.each(['refusing', 'hanging', 'mute'] as const)('where the store is %s',
   })
 })
 
-test.each(['refusing', 'hanging', 'mute'] as const)('a store that is %s for a moment is asked again within the time', async (health) => {
+test.each(['rejecting', 'hanging', 'mute'] as const)('a store that is %s for a moment is asked again within the time', async (health) => {
   const { world, store, one } = await counted()
-  store.deadline = 100
+  store.storeTimeout = 100
   store.health = health
   const asking = asked(world, one, 'a')
   await world.world.run(150)
@@ -122,7 +122,7 @@ test('a throttler that is closed meanwhile does not ask on', async () => {
   const world = scene()
   const one = world.node(here).start() as Node
   await world.world.run(50)
-  world.store.health = 'refusing'
+  world.store.health = 'rejecting'
   const asking = one.usage('a', { timeout: '1m' }).catch(({ code }) => code)
   await world.world.run(10)
   const closing = one.close()
@@ -158,7 +158,7 @@ test('without a store it is what this node knows', async () => {
   expect(await one.usage('a', { policy: 'all' })).toHaveLength(1)
 })
 
-test('bad input is refused by name', async () => {
+test('bad input is rejected by name', async () => {
   const one = scene().node(here, { alone: true })
   await expect(one.usage(5 as never)).rejects.toMatchObject({ code: 'WEIR_INVALID_KEY' })
   await expect(one.usage('a', { policy: 'none' })).rejects.toMatchObject({ code: 'WEIR_UNKNOWN_POLICY' })

@@ -97,7 +97,7 @@ describe.each([
     const waited = throttler.acquire('a')
     await vi.advanceTimersByTimeAsync(60_000)
     expect((await waited).allowed).toBe(true)
-    const slots = createThrottler({ policies: [{ limit: 1, algorithm: concurrency({ lease: '1m' }), coordination: 'local' }] })
+    const slots = createThrottler({ policies: [{ limit: 1, algorithm: concurrency({ maxDuration: '1m' }), coordination: 'local' }] })
     slots.check('a')
     expect(slots.check('a').allowed).toBe(false)
     await vi.advanceTimersByTimeAsync(70_000)
@@ -128,7 +128,7 @@ describe('a day that is set', () => {
 
   test('is the day of the intervals', () => {
     const throttler = createThrottler({ policies: [{ ...MINUTE, coordination: 'local' }] })
-    expect(throttler.check('a').resetAfter).toBeCloseTo(30_000, -1)
+    expect(throttler.check('a').resetAfterMs).toBeCloseTo(30_000, -1)
     expect(throttler.check('a').remaining).toBe(0)
     vi.advanceTimersByTime(30_001)
     expect(throttler.check('a')).toMatchObject({ allowed: true, remaining: 1 })

@@ -30,7 +30,7 @@ test.each(Object.entries(TO_FAKE))('%s, before a throttler is made, is warned of
   for (let i = 0; i < 3; i++) throttler.check('a')
   vi.advanceTimersByTime(60_000)
   throttler.check('a')
-  expect(told).toEqual([expect.stringMatching(/^WEIR_FAKE_TIME: .*vi\.useFakeTimers\(/)])
+  expect(told).toEqual([expect.stringMatching(/^WEIR_WARN_FAKE_TIME: .*vi\.useFakeTimers\(/)])
 })
 
 test('Date alone, after a throttler was made, is warned of once', () => {
@@ -40,7 +40,7 @@ test('Date alone, after a throttler was made, is warned of once', () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   throttler.check('a')
   throttler.check('a')
-  expect(told).toEqual([expect.stringMatching(/^WEIR_FAKE_TIME: Date is faked, but process\.hrtime is not/)])
+  expect(told).toEqual([expect.stringMatching(/^WEIR_WARN_FAKE_TIME: Date is faked, but process\.hrtime is not/)])
 })
 
 test.each([
@@ -88,7 +88,7 @@ test('a store that is reached over sockets is warned of where timers are faked',
   const throttler = throttlerThat({ policies: [{ limit: 2, interval: '1m' }], store })
   throttler.check('a')
   throttler.check('a')
-  expect(told).toEqual([expect.stringMatching(/^WEIR_FAKE_TIME: .*"far".*toFake: \['Date', 'hrtime'\]/)])
+  expect(told).toEqual([expect.stringMatching(/^WEIR_WARN_FAKE_TIME: .*"far".*toFake: \['Date', 'hrtime'\]/)])
 })
 
 test('a store that is reached over sockets is warned of once timers are faked, if they are so later', async () => {
@@ -108,7 +108,7 @@ test('a store that is reached over sockets is warned of once timers are faked, i
   vi.useFakeTimers()
   throttler.check('a')
   throttler.check('a')
-  expect(told).toEqual([expect.stringMatching(/^WEIR_FAKE_TIME: .*"far".*toFake: \['Date', 'hrtime'\]/)])
+  expect(told).toEqual([expect.stringMatching(/^WEIR_WARN_FAKE_TIME: .*"far".*toFake: \['Date', 'hrtime'\]/)])
 })
 
 test('a function around the real setTimeout, as an instrumentation or a spy puts there, fakes nothing', async () => {

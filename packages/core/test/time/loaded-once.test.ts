@@ -41,7 +41,7 @@ test('nodes that have told of a small limit do so without looking for descriptor
   }
   await vi.waitFor(async () => {
     await world.run(500)
-    expect(told).toContain('WEIR_SMALL_LIMIT')
+    expect(told).toContain('WEIR_WARN_SMALL_LIMIT')
   })
   opened.mockClear()
   await world.run(10_000)

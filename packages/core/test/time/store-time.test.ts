@@ -154,15 +154,15 @@ describe('through a throttler', () => {
     const wrong = node(policy, { offset })
     wrong.start()
     await world.runTo(1_950)
-    expect(wrong.check('a').resetAfter).toBeGreaterThanOrEqual(offset > 0 ? 0 : 49)
+    expect(wrong.check('a').resetAfterMs).toBeGreaterThanOrEqual(offset > 0 ? 0 : 49)
     await world.runTo(5_000)
     world.stall(1)
-    expect(wrong.check('a').resetAfter).toBe(999)
+    expect(wrong.check('a').resetAfterMs).toBe(999)
     await close()
   })
 
   test.each([-3_600_000, 3_600_000])(
-    'a node whose clock is off by an hour at its start admits the limit in each interval',
+    'a node whose clock is off by an hour at its start allows the limit in each interval',
     async (offset) => {
       const { world, node, close } = scene()
       const wrong = node(policy, { offset })
@@ -189,16 +189,16 @@ describe('through a throttler', () => {
         const early = wrong.check('a')
         expect(offer(wrong, 'a', 30)).toBe(30)
         await world.run(100)
-        let admitted = 31
+        let allowed = 31
         // Another request makes the node think of the key, as the next one of a busy key does at once.
-        admitted += offer(wrong, 'a', 1)
+        allowed += offer(wrong, 'a', 1)
         wrong.refund(early)
         for (let wait = 0; wait < 600; wait += 60) {
           await world.run(60)
-          admitted += offer(right, 'a', 10)
+          allowed += offer(right, 'a', 10)
         }
         // The unit that was refunded is free again, and no other.
-        expect(admitted).toBe(101)
+        expect(allowed).toBe(101)
         // Nothing of it is left later, when the time comes that its clock had shown.
         for (let interval = 1; interval < 8; interval++) {
           await world.runTo(interval * 2_000 + 1)
@@ -211,8 +211,8 @@ describe('through a throttler', () => {
 
   test('a node whose clock is ahead, and which throttled without its store through several intervals, sends each unit once', async () => {
     const { world, node, store, close } = scene()
-    store.health = 'refusing'
-    const wrong = node({ ...policy, limit: 100, degraded: 'open' }, { offset: 3_000 })
+    store.health = 'rejecting'
+    const wrong = node({ ...policy, limit: 100, failMode: 'open' }, { offset: 3_000 })
     const [rule] = wrong.policies as [Policy]
     // Its intervals 3, 4, 5; then those of the store: 2 and on.
     for (let interval = 0; interval < 3; interval++) {
@@ -234,8 +234,8 @@ describe('through a throttler', () => {
     ['minutes', '1m'],
     ['days of a calendar', calendar('day', { timeZone: 'Pacific/Auckland' })],
   ] as const)('quota taken ahead, in %s', (_what, interval) => {
-    const rule = { limit: 10, interval, coordination: 'leases', deadline: '5s' } as const
-    const admittedOf = async (throttler: Node, count: number, world: World): Promise<number> => {
+    const rule = { limit: 10, interval, coordination: 'leased', storeTimeout: '5s' } as const
+    const allowedOf = async (throttler: Node, count: number, world: World): Promise<number> => {
       const decisions = Promise.all(Array.from({ length: count }, () => throttler.checkAsync('a')))
       await world.run(1_000)
       return (await decisions).filter(({ allowed }) => allowed).length
@@ -255,19 +255,19 @@ describe('through a throttler', () => {
         await world.run(2_000)
         expect(waited).toBeLessThan(70)
         expect(store.requests.length).toBeLessThan(20)
-        expect(await admittedOf(wrong, 30, world)).toBe(9)
+        expect(await allowedOf(wrong, 30, world)).toBe(9)
         await world.run(60_000)
         // A minute is over, a day is not.
-        expect(await admittedOf(wrong, 30, world)).toBe(interval === '1m' ? 10 : 0)
+        expect(await allowedOf(wrong, 30, world)).toBe(interval === '1m' ? 10 : 0)
         await close()
       },
     )
 
-    test('what was admitted without the store, by a clock that was ahead, counts in the interval of the others', async () => {
+    test('what was allowed without the store, by a clock that was ahead, counts in the interval of the others', async () => {
       const { world, node, store, close } = scene()
-      store.health = 'refusing'
+      store.health = 'rejecting'
       await world.runTo(60_500)
-      const wrong = node({ ...rule, degraded: 'open' }, { offset: 5 * 86_400_000 })
+      const wrong = node({ ...rule, failMode: 'open' }, { offset: 5 * 86_400_000 })
       wrong.start()
       await world.run(1_000)
       await Promise.all([1, 2, 3].map(() => wrong.checkAsync('a')))
@@ -279,7 +279,7 @@ describe('through a throttler', () => {
       await world.run(5_000)
       wrong.refund(alone[0] as Decision)
       await world.run(1_000)
-      expect(await admittedOf(node(rule), 30, world)).toBe(5)
+      expect(await allowedOf(node(rule), 30, world)).toBe(5)
       await close()
     })
   })
@@ -295,7 +295,7 @@ describe('through a throttler', () => {
     expect(offer(throttler, 'a', 50)).toBe(0)
     await world.runTo(1_000)
     world.stall(1)
-    expect(throttler.check('a').resetAfter).toBe(999)
+    expect(throttler.check('a').resetAfterMs).toBe(999)
     await close()
   })
 
@@ -306,14 +306,14 @@ describe('through a throttler', () => {
       throttler.start()
       await world.runTo(300)
       store.clock.offset += step
-      let admitted = 0
+      let allowed = 0
       for (let i = 0; i < 100; i++) {
-        admitted += offer(throttler, 'a', 5)
+        allowed += offer(throttler, 'a', 5)
         await world.run(100)
       }
       // Ten seconds: about ten intervals, one more or less.
-      expect(admitted).toBeGreaterThanOrEqual(90)
-      expect(admitted).toBeLessThanOrEqual(120)
+      expect(allowed).toBeGreaterThanOrEqual(90)
+      expect(allowed).toBeLessThanOrEqual(120)
       await close()
     }
   })
@@ -339,16 +339,16 @@ describe('through a throttler', () => {
         young.start()
         // The rest of the window in which it starts, and its first whole one, in which the nodes learn of each other.
         await world.runTo(6_000)
-        const before = [old, young].map((one) => snapshot(one).policies[0]?.admitted ?? 0)
-        let admitted = 0
+        const before = [old, young].map((one) => snapshot(one).policies[0]?.allowed ?? 0)
+        let allowed = 0
         for (let i = 0; i < 2_000; i++) {
-          admitted += offer(i % 2 === 0 ? old : young, 'a', 1)
+          allowed += offer(i % 2 === 0 ? old : young, 'a', 1)
           await world.run(5)
         }
         expect(before).toEqual([0, 0])
         // Ten seconds, or eleven intervals where time is slewed forwards, and a part of one more.
-        expect(admitted).toBeLessThanOrEqual(1_220)
-        expect(admitted).toBeGreaterThanOrEqual(800)
+        expect(allowed).toBeLessThanOrEqual(1_220)
+        expect(allowed).toBeGreaterThanOrEqual(800)
         await close()
       }
     },
@@ -368,7 +368,7 @@ describe('through a throttler', () => {
     world.stall(600_400)
     suspended = 600_400
     await world.run(3_000)
-    const ends = [right, held].map((one) => one.check('a').resetAfter)
+    const ends = [right, held].map((one) => one.check('a').resetAfterMs)
     expect(ends[0]).toBe(ends[1])
     await close()
   })

@@ -27,7 +27,7 @@ export class Attempts {
     // As one that has ended it causes no warning, whose next step would be for services, not for dashboards.
     const socket = { remoteAddress: address, destroyed: true }
     const decision = this.#guard.check({ socket, headers: {} } as IncomingMessage) as Decision | undefined
-    return decision === undefined || decision.allowed ? 0 : Math.max(1, decision.retryAfter)
+    return decision === undefined || decision.allowed ? 0 : Math.max(1, decision.retryAfterMs)
   }
 
   close(): void {

@@ -3,7 +3,7 @@ import { answer, json } from '../answer.ts'
 import type { Access, AuthorizeFunction } from '../options.ts'
 import { type Gate, type Grant, UNLIMITED, type Visit } from './gate.ts'
 
-/** A function that has not answered by then (ms) has refused. */
+/** A function that has not answered by then (ms) has rejected. */
 const SLOWEST = 1_000
 
 /** `authorize: (request, access) => …`: a function of the user's. Only `true` lets in, or a promise of it. */
@@ -18,7 +18,7 @@ export class FunctionGate implements Gate {
     this.#warn = warn
   }
 
-  async admit({ request }: Visit, access: Access): Promise<Grant | undefined> {
+  async allow({ request }: Visit, access: Access): Promise<Grant | undefined> {
     let timer: NodeJS.Timeout | undefined
     try {
       const said: unknown = this.#authorize(request, access)
@@ -40,7 +40,7 @@ export class FunctionGate implements Gate {
     }
   }
 
-  refuse({ response }: Visit, wanted: 'page' | 'data'): void {
+  reject({ response }: Visit, wanted: 'page' | 'data'): void {
     if (wanted === 'page') answer(response, 403, 'Forbidden.\n')
     else json(response, 403, { error: 'Not allowed.' })
   }
@@ -50,7 +50,7 @@ export class FunctionGate implements Gate {
   #failed(how: string, cause?: unknown): void {
     // The message of what was thrown stays out of the text: it may hold what a client has sent.
     this.#warn(
-      new WeirError('WEIR_ADAPTER_FAILED', `The dashboard's "authorize" ${how}. The request was refused.`, { cause }),
+      new WeirError('WEIR_WARN_OPTION_FUNCTION_FAILED', `The dashboard's "authorize" ${how}. The request was rejected.`, { cause }),
       `dashboard.authorize ${how}`,
     )
   }

@@ -34,9 +34,9 @@ export interface SignIn {
 export interface Gate {
   readonly sessions: SignIn | undefined
   /** Undefined unless the sender may do this. Never rejects, and takes no longer than a second. */
-  admit(visit: Visit, access: Access): Promise<Grant | undefined>
-  /** Answers a request that was not admitted: one for the page, or one that a program has made. */
-  refuse(visit: Visit, wanted: 'page' | 'data'): void
+  allow(visit: Visit, access: Access): Promise<Grant | undefined>
+  /** Answers a request that was not allowed: one for the page, or one that a program has made. */
+  reject(visit: Visit, wanted: 'page' | 'data'): void
   close(): void
 }
 

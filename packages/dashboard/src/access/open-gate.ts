@@ -2,7 +2,7 @@ import { answer, json } from '../answer.ts'
 import { type Gate, type Grant, UNLIMITED, type Visit } from './gate.ts'
 import { hasSafeHost } from './origin.ts'
 
-const REFUSED = `With authorize: 'none' the dashboard answers requests only that name this server by an IP address or as "localhost":
+const REJECTED = `With authorize: 'none' the dashboard answers requests only that name this server by an IP address or as "localhost":
 any other name could be one that a foreign web site lets lead here. Say who may see it:
 
     dashboard(throttler, { authorize: password(process.env.DASHBOARD_PASSWORD) })
@@ -12,12 +12,12 @@ any other name could be one that a foreign web site lets lead here. Say who may 
 export class OpenGate implements Gate {
   readonly sessions = undefined
 
-  async admit({ request }: Visit): Promise<Grant | undefined> {
+  async allow({ request }: Visit): Promise<Grant | undefined> {
     return hasSafeHost(request) ? UNLIMITED : undefined
   }
 
-  refuse({ response }: Visit, wanted: 'page' | 'data'): void {
-    if (wanted === 'page') answer(response, 403, REFUSED)
+  reject({ response }: Visit, wanted: 'page' | 'data'): void {
+    if (wanted === 'page') answer(response, 403, REJECTED)
     else json(response, 403, { error: 'Not allowed under this host name.' })
   }
 

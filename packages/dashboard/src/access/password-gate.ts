@@ -45,7 +45,7 @@ export class PasswordGate implements Gate, SignIn {
       .slice(0, 8)}`
   }
 
-  async admit({ request, response, sender }: Visit, access: Access): Promise<Grant | undefined> {
+  async allow({ request, response, sender }: Visit, access: Access): Promise<Grant | undefined> {
     const now = Date.now()
     const session = this.#sessionOf(request, now)
     if (session === undefined) return undefined
@@ -54,7 +54,7 @@ export class PasswordGate implements Gate, SignIn {
     return { until: lastMomentOf(session), session: session.id }
   }
 
-  refuse({ request, response }: Visit, wanted: 'page' | 'data'): void {
+  reject({ request, response }: Visit, wanted: 'page' | 'data'): void {
     if (wanted === 'page') page(response, 401, '', {}, isFromElsewhere(request))
     else json(response, 401, { error: 'Sign in first.' })
   }

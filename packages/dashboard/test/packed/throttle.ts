@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     await title(koa.callback()),
     await title(server.routing),
   ]
-  console.log(served.every(Boolean) ? outcomes.map(({ allowed }) => (allowed ? 'allowed' : 'refused')).join(' ') : 'not served')
+  console.log(served.every(Boolean) ? outcomes.map(({ allowed }) => (allowed ? 'allowed' : 'rejected')).join(' ') : 'not served')
   await server.close()
   await throttler.close()
 }

@@ -1,51 +1,51 @@
 import type { ExactResult } from './exact.ts'
 
-/** One client that either of the two refused. */
+/** One client that either of the two rejected. */
 export interface ClientComparison {
   readonly client: string
   readonly requests: number
-  readonly refused: number
-  /** Of these: refused without the store, whose answer was overdue. */
-  readonly degraded: number
-  readonly exactRefused: number
+  readonly rejected: number
+  /** Of these: rejected without the store, whose answer was overdue. */
+  readonly storeDown: number
+  readonly exactRejected: number
 }
 
 export interface Comparison {
-  /** Most refused first. */
+  /** Most rejected first. */
   readonly clients: readonly ClientComparison[]
-  readonly clientsRefused: number
-  readonly exactClientsRefused: number
-  /** Whether both refused the very same clients. */
+  readonly clientsRejected: number
+  readonly exactClientsRejected: number
+  /** Whether both rejected the very same clients. */
   readonly sameClients: boolean
-  readonly requestsRefused: number
-  /** Of these: refused without the store. */
-  readonly requestsDegraded: number
-  readonly exactRequestsRefused: number
+  readonly requestsRejected: number
+  /** Of these: rejected without the store. */
+  readonly requestsStoreDown: number
+  readonly exactRequestsRejected: number
 }
 
-/** Puts what the gateways refused beside what an exact limiter would have. */
+/** Puts what the gateways rejected beside what an exact limiter would have. */
 export function compare(
   requests: ReadonlyMap<string, number>,
-  refused: ReadonlyMap<string, number>,
-  degraded: ReadonlyMap<string, number>,
+  rejected: ReadonlyMap<string, number>,
+  storeDown: ReadonlyMap<string, number>,
   exact: ExactResult,
 ): Comparison {
-  const clients = [...new Set([...refused.keys(), ...exact.clients.keys()])]
+  const clients = [...new Set([...rejected.keys(), ...exact.clients.keys()])]
     .map((client) => ({
       client,
       requests: requests.get(client) ?? 0,
-      refused: refused.get(client) ?? 0,
-      degraded: degraded.get(client) ?? 0,
-      exactRefused: exact.clients.get(client) ?? 0,
+      rejected: rejected.get(client) ?? 0,
+      storeDown: storeDown.get(client) ?? 0,
+      exactRejected: exact.clients.get(client) ?? 0,
     }))
-    .sort((a, b) => Math.max(b.refused, b.exactRefused) - Math.max(a.refused, a.exactRefused) || (a.client < b.client ? -1 : 1))
+    .sort((a, b) => Math.max(b.rejected, b.exactRejected) - Math.max(a.rejected, a.exactRejected) || (a.client < b.client ? -1 : 1))
   return {
     clients,
-    clientsRefused: clients.filter((client) => client.refused > 0).length,
-    exactClientsRefused: exact.clients.size,
-    sameClients: clients.every((client) => client.refused > 0 === client.exactRefused > 0),
-    requestsRefused: clients.reduce((sum, client) => sum + client.refused, 0),
-    requestsDegraded: clients.reduce((sum, client) => sum + client.degraded, 0),
-    exactRequestsRefused: exact.refused,
+    clientsRejected: clients.filter((client) => client.rejected > 0).length,
+    exactClientsRejected: exact.clients.size,
+    sameClients: clients.every((client) => client.rejected > 0 === client.exactRejected > 0),
+    requestsRejected: clients.reduce((sum, client) => sum + client.rejected, 0),
+    requestsStoreDown: clients.reduce((sum, client) => sum + client.storeDown, 0),
+    exactRequestsRejected: exact.rejected,
   }
 }

@@ -5,21 +5,21 @@ export interface Arrival {
   readonly time: number
 }
 
-/** What one central counter, asked for every request, would have refused. */
+/** What one central counter, asked for every request, would have rejected. */
 export interface ExactResult {
-  readonly refused: number
-  /** Refused requests of each client that had any. */
+  readonly rejected: number
+  /** Rejected requests of each client that had any. */
   readonly clients: ReadonlyMap<string, number>
 }
 
 /**
  * An exact limiter: a fixed window aligned to the epoch, one counter for each client and interval, no cooldown.
- * Within an interval the order does not change how many are refused, so it needs no sorting.
+ * Within an interval the order does not change how many are rejected, so it needs no sorting.
  */
 export function exactFixedWindow(arrivals: Iterable<Arrival>, limit: number, interval: number): ExactResult {
   const counts = new Map<string, Map<number, number>>()
   const clients = new Map<string, number>()
-  let refused = 0
+  let rejected = 0
   for (const { client, time } of arrivals) {
     let own = counts.get(client)
     if (own === undefined) counts.set(client, (own = new Map()))
@@ -27,8 +27,8 @@ export function exactFixedWindow(arrivals: Iterable<Arrival>, limit: number, int
     const count = (own.get(ordinal) ?? 0) + 1
     own.set(ordinal, count)
     if (count <= limit) continue
-    refused++
+    rejected++
     clients.set(client, (clients.get(client) ?? 0) + 1)
   }
-  return { refused, clients }
+  return { rejected, clients }
 }

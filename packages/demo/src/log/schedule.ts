@@ -49,10 +49,10 @@ export function schedule(records: readonly LogRecord[], from: number, interval: 
 }
 
 const KNOWN_METHODS = new Set(METHODS)
-/** A path that the limit doesn't look at need not be whole; Node refuses headers beyond 16 KB. */
+/** A path that the limit doesn't look at need not be whole; Node rejects headers beyond 16 KB. */
 const LONGEST_PATH = 2048
 
-/** Methods that Node's server would refuse before any middleware sees them, and tunnels, are sent as GET. */
+/** Methods that Node's server would reject before any middleware sees them, and tunnels, are sent as GET. */
 function methodOf({ method }: LogRecord): string {
   return method !== undefined && method !== 'CONNECT' && KNOWN_METHODS.has(method) ? method : 'GET'
 }

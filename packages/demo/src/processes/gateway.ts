@@ -22,7 +22,7 @@ const REPORT_INTERVAL = 200
 await startChild(async () => {
   const config = JSON.parse(process.argv[2] as string) as GatewayConfig
   const throttler = createThrottler({ policies: policiesOf(config), store: await storeOf(config) })
-  for (const state of ['degraded', 'recovered'] as const) throttler.on(state, () => tell({ type: 'demo:state', state, time: Date.now() }))
+  for (const state of ['storeDown', 'storeUp'] as const) throttler.on(state, () => tell({ type: 'demo:state', state, time: Date.now() }))
   throttler.start()
   const makeGateway = await GATEWAYS[config.framework]()
   const server = await makeGateway(throttler, config.backendPort)
@@ -65,7 +65,7 @@ async function servePage(throttler: Throttler): Promise<{ url: string; close(): 
 function policiesOf({ limit, globalLimit, interval, spans, cooldown, coordination }: GatewayConfig): PolicyOptions[] {
   // A store that decides about each request knows no spans. It has time for it, so that a busy machine shows in what requests wait, not
   // in decisions without the store.
-  const shared = coordination === 'central' ? { interval, coordination, deadline: 1_000 } : { interval, spans }
+  const shared = coordination === 'central' ? { interval, coordination, storeTimeout: 1_000 } : { interval, spans }
   const perClient: PolicyOptions = { name: CLIENT_POLICY, key: header(CLIENT_HEADER), limit, cooldown, ...shared }
   if (globalLimit === undefined) return [perClient]
   return [perClient, { name: GLOBAL_POLICY, key: 'all', limit: globalLimit, ...shared }]

@@ -66,7 +66,7 @@ export interface Report {
 /** From a gateway to the parent: its store went away, or came back. */
 export interface StateChange {
   readonly type: 'demo:state'
-  readonly state: 'degraded' | 'recovered'
+  readonly state: 'storeDown' | 'storeUp'
   /** Milliseconds since the epoch. */
   readonly time: number
 }

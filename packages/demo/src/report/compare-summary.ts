@@ -9,7 +9,7 @@ export interface Way {
   readonly coordination: 'background' | 'central'
   readonly ran: number
   readonly count: Count
-  /** Units that the one who sends too much was admitted in each whole interval. */
+  /** Units that the one who sends too much was allowed in each whole interval. */
   readonly abusive: readonly number[]
   readonly latest: number
   readonly work: ServerWork
@@ -21,8 +21,8 @@ export interface Way {
 export interface WaySummary {
   readonly coordination: 'background' | 'central'
   readonly requests: number
-  readonly admitted: number
-  readonly refused: number
+  readonly allowed: number
+  readonly rejected: number
   readonly redis: {
     /** Commands that the server executed, those inside scripts too; of INFO commandstats. */
     readonly commands: number
@@ -31,7 +31,7 @@ export interface WaySummary {
     /** Of INFO cpu. */
     readonly cpuMs: number
   }
-  /** From the arrival at a gateway until it hands an admitted request on to the backend: the slowest gateway's. */
+  /** From the arrival at a gateway until it hands an allowed request on to the backend: the slowest gateway's. */
   readonly gatewayMs: { readonly median: number; readonly p99: number; readonly max: number }
   readonly abusive: { readonly limit: number; readonly perInterval: readonly number[] }
   readonly latestMs: number
@@ -73,14 +73,14 @@ export function compareSummary(
 }
 
 function waySummary({ coordination, count, abusive, latest, work, timings }: Way, limit: number): WaySummary {
-  const { admitted, refused, errors } = count
-  const requests = admitted + refused + errors
+  const { allowed, rejected, errors } = count
+  const requests = allowed + rejected + errors
   const slowest = (read: (timing: Timing) => number): number => Number(Math.max(0, ...timings.map(read)).toFixed(3))
   return {
     coordination,
     requests,
-    admitted,
-    refused,
+    allowed,
+    rejected,
     redis: {
       commands: work.commands,
       commandsPerRequest: Number((work.commands / Math.max(1, requests)).toFixed(3)),

@@ -35,6 +35,6 @@ function table(background: WaySummary, central: WaySummary, colors: Colors): str
   row('processor time of Redis', ({ redis }) => `${count(redis.cpuMs)} ms`)
   row('through a gateway, median', ({ gatewayMs }) => `${gatewayMs.median.toFixed(2)} ms`)
   row('… 99 of 100 requests', ({ gatewayMs }) => `${gatewayMs.p99.toFixed(2)} ms`)
-  row(`mallory, admitted of ${count(background.abusive.limit)}`, ({ abusive }) => abusive.perInterval.map(count).join(', ') || '–')
+  row(`mallory, allowed of ${count(background.abusive.limit)}`, ({ abusive }) => abusive.perInterval.map(count).join(', ') || '–')
   return made.toString()
 }

@@ -10,14 +10,14 @@ import { type Check, gatewaySummaries, type RunSummary, runSummary, TOO_LATE } f
 const TOLERANCE = 0.1
 
 /**
- * What may be admitted in an interval: a tenth more than the limit, or what arrived while news of it were under way, as
+ * What may be allowed in an interval: a tenth more than the limit, or what arrived while news of it were under way, as
  * docs/guides/accuracy.md says. News go from a gateway to the store and from there to another one, through processes of which
  * none was found to be later than the latest request of that interval.
  *
  * @param offered requests of the interval
  * @param latestMs how late the latest of all its requests was
  */
-export function mostAdmitted(limit: number, offered: number, latestMs: number, intervalMs: number): number {
+export function mostAllowed(limit: number, offered: number, latestMs: number, intervalMs: number): number {
   return limit + Math.ceil(Math.max(limit * TOLERANCE, (offered * 2 * latestMs) / intervalMs))
 }
 
@@ -27,14 +27,14 @@ export interface LiveInterval {
   readonly whole: boolean
   /** Whether Redis was away, or not yet found again, during any of it. */
   readonly outage: boolean
-  readonly admitted: number
-  readonly refused: number
+  readonly allowed: number
+  readonly rejected: number
   /** How late the latest request was, in milliseconds. */
   readonly latestMs: number
   readonly globalLimit: number
-  readonly abusive: { readonly admitted: number; readonly refused: number; readonly limit: number }
-  /** The client within its limit that was admitted most. */
-  readonly busiestOther: { readonly admitted: number; readonly refused: number; readonly limit: number }
+  readonly abusive: { readonly allowed: number; readonly rejected: number; readonly limit: number }
+  /** The client within its limit that was allowed most. */
+  readonly busiestOther: { readonly allowed: number; readonly rejected: number; readonly limit: number }
 }
 
 export interface LiveSummary extends RunSummary {
@@ -50,13 +50,13 @@ export interface LiveSummary extends RunSummary {
   readonly abusive: Count & {
     readonly client: string
     readonly timesItsLimit: number
-    readonly worstIntervalAdmitted: number
+    readonly worstIntervalAllowed: number
     readonly limit: number
   }
   readonly others: Count & {
     readonly clients: number
-    /** Of the refused: refused without the store, which was away or whose answer was overdue. */
-    readonly degraded: number
+    /** Of the rejected: rejected without the store, which was away or whose answer was overdue. */
+    readonly storeDown: number
   }
   readonly outage: OutageSummary | undefined
 }
@@ -66,8 +66,8 @@ export interface OutageSummary {
   readonly killedAfterMs: number
   readonly restartedAfterMs: number | undefined
   /** Of each gateway, how long after that it noticed. */
-  readonly degradedAfterMs: readonly (number | null)[]
-  readonly recoveredAfterMs: readonly (number | null)[]
+  readonly storeDownAfterMs: readonly (number | null)[]
+  readonly storeUpAfterMs: readonly (number | null)[]
 }
 
 export interface LiveRun {
@@ -89,18 +89,18 @@ export function liveSummary(run: LiveRun): LiveSummary {
   const intervals = liveIntervals(run)
   const abusive = tally.clients.get(ABUSER) ?? sum([])
   const others = [...tally.clients].filter(([client]) => client !== ABUSER)
-  const worst = Math.max(0, ...intervals.filter((one) => one.whole && !one.outage).map((one) => one.abusive.admitted))
+  const worst = Math.max(0, ...intervals.filter((one) => one.whole && !one.outage).map((one) => one.abusive.allowed))
   const partial = {
     ...runSummary(run, statusOf(cluster, run.end)),
     mode: 'live' as const,
     limits: { perClient: limit, everyone: globalLimit, intervalMs: interval, spans, cooldownMs: cooldown },
     gateways: gatewaySummaries(cluster, tally),
     intervals,
-    abusive: { client: ABUSER, timesItsLimit: ABUSE, limit, ...abusive, worstIntervalAdmitted: worst },
+    abusive: { client: ABUSER, timesItsLimit: ABUSE, limit, ...abusive, worstIntervalAllowed: worst },
     others: {
       clients: others.length,
       ...sum(others.map(([, count]) => count)),
-      degraded: others.reduce((sum, [client]) => sum + (tally.degraded.get(client) ?? 0), 0),
+      storeDown: others.reduce((sum, [client]) => sum + (tally.storeDown.get(client) ?? 0), 0),
     },
     outage: outageSummary(run),
   }
@@ -110,24 +110,24 @@ export function liveSummary(run: LiveRun): LiveSummary {
 
 function liveIntervals({ options: { limit, interval }, cluster, tally, globalLimit, start, end, outage }: LiveRun): LiveInterval[] {
   const recovered = cluster.gateways.map(
-    ({ states }) => states.findLast(({ state }) => state === 'recovered')?.time ?? Number.POSITIVE_INFINITY,
+    ({ states }) => states.findLast(({ state }) => state === 'storeUp')?.time ?? Number.POSITIVE_INFINITY,
   )
   const backAt = outage.killed === undefined ? 0 : Math.max(...recovered)
   return tally.intervals().map(({ ordinal, total, clients, latest }) => {
     const [from, to] = [ordinal * interval, (ordinal + 1) * interval]
-    const { admitted, refused } = clients.get(ABUSER) ?? sum([])
+    const { allowed, rejected } = clients.get(ABUSER) ?? sum([])
     const busiest = [...clients].filter(([client]) => client !== ABUSER).map(([, count]) => count)
-    const most = busiest.sort((a, b) => b.admitted - a.admitted)[0] ?? sum([])
+    const most = busiest.sort((a, b) => b.allowed - a.allowed)[0] ?? sum([])
     return {
       ordinal,
       whole: from >= start && to <= end,
       outage: outage.killed !== undefined && to > outage.killed && from < backAt,
-      admitted: total.admitted,
-      refused: total.refused,
+      allowed: total.allowed,
+      rejected: total.rejected,
       latestMs: Math.round(latest),
       globalLimit,
-      abusive: { admitted, refused, limit },
-      busiestOther: { admitted: most.admitted, refused: most.refused, limit },
+      abusive: { allowed, rejected, limit },
+      busiestOther: { allowed: most.allowed, rejected: most.rejected, limit },
     }
   })
 }
@@ -138,19 +138,19 @@ function outageSummary({ cluster, start, outage: { killed, restarted } }: LiveRu
   return {
     killedAfterMs: killed - start,
     restartedAfterMs: restarted === undefined ? undefined : restarted - start,
-    degradedAfterMs: nulls(noticed(cluster, 'degraded', killed)),
-    recoveredAfterMs: nulls(noticed(cluster, 'recovered', restarted)),
+    storeDownAfterMs: nulls(noticed(cluster, 'storeDown', killed)),
+    storeUpAfterMs: nulls(noticed(cluster, 'storeUp', restarted)),
   }
 }
 
 /**
- * Whether somebody was held to a limit, in words that fit what was admitted: more than the limit is no more than the limit in no case.
+ * Whether somebody was held to a limit, in words that fit what was allowed: more than the limit is no more than the limit in no case.
  *
- * @param admitted of each interval
+ * @param allowed of each interval
  * @param ok whether it was held well enough
  */
-export function held(who: string, limit: number, admitted: readonly number[], ok: boolean | null): Check {
-  const worst = Math.max(0, ...admitted)
+export function held(who: string, limit: number, allowed: readonly number[], ok: boolean | null): Check {
+  const worst = Math.max(0, ...allowed)
   const above = ((worst / limit - 1) * 100).toFixed(1)
   const detail = `at most ${worst} of ${limit} in an interval`
   if (worst <= limit) return { name: `${who} got no more than the limit`, ok, detail }
@@ -160,34 +160,34 @@ export function held(who: string, limit: number, admitted: readonly number[], ok
 
 function liveChecks({ options, cluster, globalLimit, interrupted }: LiveRun, summary: Omit<LiveSummary, 'checks' | 'ok'>): Check[] {
   const { limit, interval, cooldown, killRedis } = options
-  const { admitted, refused, degraded } = summary.others
+  const { allowed, rejected, storeDown } = summary.others
   const steady = summary.intervals.filter(({ whole, outage }) => whole && !outage)
-  const within = (counts: { readonly admitted: number; readonly refused: number }, of: number, latestMs: number): boolean =>
-    counts.admitted <= mostAdmitted(of, counts.admitted + counts.refused, latestMs, interval)
+  const within = (counts: { readonly allowed: number; readonly rejected: number }, of: number, latestMs: number): boolean =>
+    counts.allowed <= mostAllowed(of, counts.allowed + counts.rejected, latestMs, interval)
   const judged = (ok: boolean): boolean | null => (summary.latestMs < TOO_LATE ? ok : null)
   const checks: Check[] = [
     { name: 'every request was answered', ok: summary.errors.count === 0, detail: summary.errors.first ?? 'no errors' },
     {
-      name: 'nobody else was refused',
-      ok: refused > 0 && refused === degraded ? null : judged(refused === 0),
-      detail: `${refused} of ${admitted + refused} requests`,
+      name: 'nobody else was rejected',
+      ok: rejected > 0 && rejected === storeDown ? null : judged(rejected === 0),
+      detail: `${rejected} of ${allowed + rejected} requests`,
     },
     held(
       ABUSER,
       limit,
-      steady.map(({ abusive }) => abusive.admitted),
+      steady.map(({ abusive }) => abusive.allowed),
       judged(steady.every(({ abusive, latestMs }) => within(abusive, limit, latestMs))),
     ),
     held(
       'everyone together',
       globalLimit,
-      steady.map(({ admitted }) => admitted),
+      steady.map(({ allowed }) => allowed),
       judged(steady.every((one) => within(one, globalLimit, one.latestMs))),
     ),
     { name: 'the gateways knew each other', ok: summary.nodes === cluster.gateways.length, detail: `${summary.nodes} live nodes` },
   ]
   if (cooldown === 0) {
-    const least = Math.min(...steady.map(({ abusive }) => abusive.admitted))
+    const least = Math.min(...steady.map(({ abusive }) => abusive.allowed))
     const part = Math.min(100, (100 * least) / limit).toFixed(least < limit ? 1 : 0)
     if (steady.length > 0)
       checks.push({
@@ -197,10 +197,10 @@ function liveChecks({ options, cluster, globalLimit, interrupted }: LiveRun, sum
       })
   }
   if (killRedis && !interrupted && summary.outage !== undefined) {
-    const { degradedAfterMs: degraded, recoveredAfterMs: recovered } = summary.outage
+    const { storeDownAfterMs: storeDown, storeUpAfterMs: recovered } = summary.outage
     const all = (times: readonly (number | null)[]): string => times.map((time) => (time === null ? 'never' : `${time} ms`)).join(', ')
     checks.push(
-      { name: 'every gateway noticed that Redis was gone', ok: !degraded.includes(null), detail: `after ${all(degraded)}` },
+      { name: 'every gateway noticed that Redis was gone', ok: !storeDown.includes(null), detail: `after ${all(storeDown)}` },
       { name: 'every gateway found it again', ok: !recovered.includes(null), detail: `after ${all(recovered)}` },
     )
   }

@@ -29,7 +29,7 @@ export interface ReplaySummary extends RunSummary {
   /** The gateways beside an exact limiter that judges the arrivals which the gateways stamped. */
   readonly comparison: Comparison
   /** What an exact limiter says of the log's own times; the same as above unless requests arrived late. */
-  readonly exactByLog: { readonly clientsRefused: number; readonly requestsRefused: number }
+  readonly exactByLog: { readonly clientsRejected: number; readonly requestsRejected: number }
   /** Requests that reached their gateway in another interval than the log's. */
   readonly strayed: number
 }
@@ -54,7 +54,7 @@ export function replaySummary(run: ReplayRun): ReplaySummary {
   const interval = tally.interval
   const requests = new Map<string, number>()
   for (const { client } of arrivals) requests.set(client, (requests.get(client) ?? 0) + 1)
-  const refused = new Map([...tally.clients].filter(([, count]) => count.refused > 0).map(([client, count]) => [client, count.refused]))
+  const rejected = new Map([...tally.clients].filter(([, count]) => count.rejected > 0).map(([client, count]) => [client, count.rejected]))
   const byLog = exactFixedWindow(
     sent.map(({ client, logged }) => ({ client, time: logged })),
     limit,
@@ -78,8 +78,8 @@ export function replaySummary(run: ReplayRun): ReplaySummary {
       clients: requests.size,
     },
     limits: { perClient: limit, logIntervalMs: logInterval, intervalMs: interval, speed, spans },
-    comparison: compare(requests, refused, tally.degraded, exactFixedWindow(arrivals, limit, interval)),
-    exactByLog: { clientsRefused: byLog.clients.size, requestsRefused: byLog.refused },
+    comparison: compare(requests, rejected, tally.storeDown, exactFixedWindow(arrivals, limit, interval)),
+    exactByLog: { clientsRejected: byLog.clients.size, requestsRejected: byLog.rejected },
     strayed: strayed(run),
     checks,
     ok: checks.every(({ ok }) => ok !== false),

@@ -19,11 +19,11 @@ export interface Check {
 
 export interface GatewaySummary {
   readonly name: string
-  readonly admitted: number
-  readonly refused: number
+  readonly allowed: number
+  readonly rejected: number
   readonly errors: number
   /** What its throttler counted; the same figures seen from inside. */
-  readonly counted: { readonly admitted: number; readonly refused: number }
+  readonly counted: { readonly allowed: number; readonly rejected: number }
   readonly syncs: number
   readonly failedSyncs: number
   readonly state: string
@@ -71,8 +71,8 @@ type Shared = Omit<RunSummary, 'mode' | 'gateways' | 'checks' | 'ok'>
 
 /** Must be called after the cluster's end, when the gateways have handed in their last figures. */
 export function runSummary({ cluster, tally, start, end, interrupted, firstError }: Run, status: ClusterStatus): Shared {
-  const { admitted, refused, errors } = tally.total()
-  const requests = admitted + refused + errors
+  const { allowed, rejected, errors } = tally.total()
+  const requests = allowed + rejected + errors
   return {
     program: 'weir demo',
     version: 1,
@@ -99,8 +99,8 @@ export function gatewaySummaries({ gateways }: Cluster, tally: Tally): GatewaySu
     const [now, before] = [snapshot?.requests, baseline?.requests]
     return {
       name: about,
-      ...(tally.gateways[i] ?? { admitted: 0, refused: 0, errors: 0 }),
-      counted: { admitted: (now?.admitted ?? 0) - (before?.admitted ?? 0), refused: (now?.refused ?? 0) - (before?.refused ?? 0) },
+      ...(tally.gateways[i] ?? { allowed: 0, rejected: 0, errors: 0 }),
+      counted: { allowed: (now?.allowed ?? 0) - (before?.allowed ?? 0), rejected: (now?.rejected ?? 0) - (before?.rejected ?? 0) },
       syncs: (snapshot?.sync.exchanges ?? 0) - (baseline?.sync.exchanges ?? 0),
       failedSyncs: snapshot?.sync.failures ?? 0,
       state: snapshot?.state ?? 'silent',

@@ -13,27 +13,27 @@ const LISTED = 20
 export function liveWords(summary: LiveSummary, colors: Colors): string {
   const { abusive, others, limits, intervals, outage } = summary
   const whole = intervals.filter((one) => one.whole && !one.outage)
-  const average = whole.length === 0 ? undefined : whole.reduce((sum, one) => sum + one.abusive.admitted, 0) / whole.length
+  const average = whole.length === 0 ? undefined : whole.reduce((sum, one) => sum + one.abusive.allowed, 0) / whole.length
   const lines = [
     opening(summary, colors),
-    `${abusive.client} sent ${abusive.timesItsLimit} times its limit: ${count(abusive.admitted)} admitted, ${count(abusive.refused)} refused` +
-      `${average === undefined ? '' : ` – on average ${average.toFixed(1)} of ${count(limits.perClient)} per ${duration(limits.intervalMs)}, at most ${count(abusive.worstIntervalAdmitted)}`}.`,
-    `The ${plural(others.clients, 'other client')} sent ${count(others.admitted + others.refused)} requests; ${others.refused === 0 ? 'none was refused' : `${count(others.refused)} were refused`}.`,
-    ...(others.degraded > 0 ? [withoutStore(others.degraded)] : []),
+    `${abusive.client} sent ${abusive.timesItsLimit} times its limit: ${count(abusive.allowed)} allowed, ${count(abusive.rejected)} rejected` +
+      `${average === undefined ? '' : ` – on average ${average.toFixed(1)} of ${count(limits.perClient)} per ${duration(limits.intervalMs)}, at most ${count(abusive.worstIntervalAllowed)}`}.`,
+    `The ${plural(others.clients, 'other client')} sent ${count(others.allowed + others.rejected)} requests; ${others.rejected === 0 ? 'none was rejected' : `${count(others.rejected)} were rejected`}.`,
+    ...(others.storeDown > 0 ? [withoutStore(others.storeDown)] : []),
     exchange(summary),
   ]
   if (outage !== undefined) {
     const slowest = (times: readonly (number | null)[]): string =>
       times.includes(null) ? 'not all of them' : `all within ${count(Math.max(...times.map(Number)))} ms`
     const during = intervals.filter((one) => one.whole && one.outage)
-    const most = Math.max(0, ...during.map((one) => one.abusive.admitted))
+    const most = Math.max(0, ...during.map((one) => one.abusive.allowed))
     lines.push(
-      `Redis was killed after ${seconds(outage.killedAfterMs)}: the gateways noticed (${slowest(outage.degradedAfterMs)}) and went on by what they knew` +
+      `Redis was killed after ${seconds(outage.killedAfterMs)}: the gateways noticed (${slowest(outage.storeDownAfterMs)}) and went on by what they knew` +
         `${during.length === 0 ? '' : `; ${abusive.client} got at most ${count(most)} in an interval`}.`,
     )
     if (outage.restartedAfterMs !== undefined) {
       lines.push(
-        `It was started again, empty, after ${seconds(outage.restartedAfterMs)}: they were synced again (${slowest(outage.recoveredAfterMs)}).`,
+        `It was started again, empty, after ${seconds(outage.restartedAfterMs)}: they were synced again (${slowest(outage.storeUpAfterMs)}).`,
       )
     }
   }
@@ -52,49 +52,49 @@ export function replayWords(summary: ReplaySummary, colors: Colors): string {
     `Replayed: ${plural(log.requests, 'request')} of ${plural(log.clients, 'client')}, ${whenLogged(Date.parse(log.from))} to ${whenLogged(Date.parse(log.to))}, ${count(limits.speed)} times faster; ${count(limits.perClient)} per ${duration(limits.logIntervalMs)} and client as ${count(limits.perClient)} per ${duration(limits.intervalMs)}.`,
     '',
     comparisonTable(summary, colors),
-    `Refused by the gateways and by an exact limiter: ${same}.`,
-    ...(comparison.requestsDegraded > 0 ? [withoutStore(comparison.requestsDegraded)] : []),
+    `Rejected by the gateways and by an exact limiter: ${same}.`,
+    ...(comparison.requestsStoreDown > 0 ? [withoutStore(comparison.requestsStoreDown)] : []),
     'The exact limiter is one counter per client and interval, asked about every request in the interval in which it reached its gateway.',
     strayed === 0
       ? 'Every request arrived in its own interval, so the log’s own times give the same figures.'
-      : `${plural(strayed, 'request')} arrived in another interval than the log’s; by the log’s own times an exact limiter refuses ${plural(exactByLog.clientsRefused, 'client')} ${plural(exactByLog.requestsRefused, 'request')}.`,
+      : `${plural(strayed, 'request')} arrived in another interval than the log’s; by the log’s own times an exact limiter rejects ${plural(exactByLog.clientsRejected, 'client')} ${plural(exactByLog.requestsRejected, 'request')}.`,
     exchange(summary),
     ...checkLines(summary, colors),
   ].join('\n')
 }
 
-function withoutStore(refused: number): string {
-  return `${plural(refused, 'request')} refused while the store’s answer was overdue: then a gateway holds its part of the limit.`
+function withoutStore(rejected: number): string {
+  return `${plural(rejected, 'request')} rejected while the store’s answer was overdue: then a gateway holds its part of the limit.`
 }
 
 function comparisonTable({ comparison }: ReplaySummary, colors: Colors): string {
   const table = new Table({
-    head: ['refused', 'requests', 'by the gateways', 'by an exact limiter'].map((text) => colors.dim(text)),
+    head: ['rejected', 'requests', 'by the gateways', 'by an exact limiter'].map((text) => colors.dim(text)),
     colAligns: ['left', 'right', 'right', 'right'],
     style: { head: [], border: colors.isColorSupported ? ['grey'] : [], compact: true },
   })
-  for (const { client, requests, refused, exactRefused } of comparison.clients.slice(0, LISTED)) {
+  for (const { client, requests, rejected, exactRejected } of comparison.clients.slice(0, LISTED)) {
     const name = safeText(client, 45)
-    table.push([refused > 0 === exactRefused > 0 ? name : colors.yellow(name), count(requests), count(refused), count(exactRefused)])
+    table.push([rejected > 0 === exactRejected > 0 ? name : colors.yellow(name), count(requests), count(rejected), count(exactRejected)])
   }
   if (comparison.clients.length > LISTED) table.push([`and ${plural(comparison.clients.length - LISTED, 'more client')}`, '', '', ''])
   table.push([
     colors.bold('requests'),
     '',
-    colors.bold(count(comparison.requestsRefused)),
-    colors.bold(count(comparison.exactRequestsRefused)),
+    colors.bold(count(comparison.requestsRejected)),
+    colors.bold(count(comparison.exactRequestsRejected)),
   ])
   table.push([
     colors.bold('clients'),
     '',
-    colors.bold(count(comparison.clientsRefused)),
-    colors.bold(count(comparison.exactClientsRefused)),
+    colors.bold(count(comparison.clientsRejected)),
+    colors.bold(count(comparison.exactClientsRejected)),
   ])
   return table.toString()
 }
 
 function opening({ interrupted, seconds: ran, requests, gateways, store }: RunSummary, colors: Colors): string {
-  const shares = gateways.map(({ name, admitted, refused }) => `${name} ${count(admitted + refused)}`).join(', ')
+  const shares = gateways.map(({ name, allowed, rejected }) => `${name} ${count(allowed + rejected)}`).join(', ')
   return `${colors.bold(interrupted ? 'Ended early' : 'Done')}: ${count(requests)} requests in ${ran.toFixed(1)} s through ${shares}. Store: ${store.text}.`
 }
 

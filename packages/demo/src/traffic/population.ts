@@ -29,10 +29,10 @@ export function population(limit: number): readonly Client[] {
   return [...calm, { name: ABUSER, perInterval: ABUSE * limit }]
 }
 
-/** Limit for everyone together: what the population needs, with a third to spare, so that it refuses nobody. */
+/** Limit for everyone together: what the population needs, with a third to spare, so that it rejects nobody. */
 export function globalLimit(limit: number): number {
-  const admitted = population(limit).reduce((sum, client) => sum + Math.min(client.perInterval, limit), 0)
-  return Math.ceil((admitted * 4) / 3 / 10) * 10
+  const allowed = population(limit).reduce((sum, client) => sum + Math.min(client.perInterval, limit), 0)
+  return Math.ceil((allowed * 4) / 3 / 10) * 10
 }
 
 /**

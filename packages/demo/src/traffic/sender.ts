@@ -20,16 +20,16 @@ export interface Answer {
   readonly arrived: number
   /** How much later than planned that was, in milliseconds. */
   readonly late: number
-  /** Refused by the gateway's part of the limit, as the store was away or its answer overdue. */
-  readonly degraded: boolean
+  /** Rejected by the gateway's part of the limit, as the store was away or its answer overdue. */
+  readonly storeDown: boolean
 }
 
 /** A request whose answer takes longer has failed: nothing here takes more than some milliseconds. */
 const DEADLINE = 10_000
 /** To each gateway. More would only be opened in a burst, when opening them costs most. */
 const CONNECTIONS = 16
-/** The reason of such a refusal. */
-const DEGRADED: DecisionReason = 'degraded'
+/** The reason of such a rejection. */
+const STORE_DOWN: DecisionReason = 'storeDown'
 /** Longest error that is shown, in characters: a path of a log is in it. */
 const LONGEST_ERROR = 200
 
@@ -54,24 +54,24 @@ export class Sender {
     const gateway = this.#next
     this.#next = (gateway + 1) % this.#pools.length
     this.#pending++
-    void this.#ask(this.#pools[gateway] as Pool, request).then(({ status, arrived, degraded }) => {
-      this.#onAnswer({ gateway, client: request.client, status, arrived, late: Math.max(0, arrived - due), degraded })
+    void this.#ask(this.#pools[gateway] as Pool, request).then(({ status, arrived, storeDown }) => {
+      this.#onAnswer({ gateway, client: request.client, status, arrived, late: Math.max(0, arrived - due), storeDown })
       if (--this.#pending === 0) this.#idle?.()
     })
   }
 
-  async #ask(pool: Pool, { client, method, path }: Outgoing): Promise<Pick<Answer, 'status' | 'arrived' | 'degraded'>> {
+  async #ask(pool: Pool, { client, method, path }: Outgoing): Promise<Pick<Answer, 'status' | 'arrived' | 'storeDown'>> {
     try {
       // The client's name may be any bytes of a log.
       const headers = { [CLIENT_HEADER]: encodeURIComponent(client) }
       const { statusCode: status, headers: answered, body } = await pool.request({ method: method as Dispatcher.HttpMethod, path, headers })
-      const degraded = status === 429 && (await body.text()) === DEGRADED
+      const storeDown = status === 429 && (await body.text()) === STORE_DOWN
       if (status !== 429) await body.dump()
       if (status !== 429 && status >= 400) this.firstError ??= safeText(`${method} ${path}: status ${status}`, LONGEST_ERROR)
-      return { status, arrived: Number(answered[ARRIVED_HEADER] ?? Date.now()), degraded }
+      return { status, arrived: Number(answered[ARRIVED_HEADER] ?? Date.now()), storeDown }
     } catch (error) {
       this.firstError ??= safeText(`${method} ${path}: ${error instanceof Error ? error.message : String(error)}`, LONGEST_ERROR)
-      return { status: 0, arrived: Date.now(), degraded: false }
+      return { status: 0, arrived: Date.now(), storeDown: false }
     }
   }
 

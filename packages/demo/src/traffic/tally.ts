@@ -1,9 +1,9 @@
 import type { Answer } from './sender.ts'
 
-/** Requests admitted, refused, and failed. */
+/** Requests allowed, rejected, and failed. */
 export interface Count {
-  admitted: number
-  refused: number
+  allowed: number
+  rejected: number
   errors: number
 }
 
@@ -16,7 +16,7 @@ export interface IntervalTally {
   latest: number
 }
 
-const nothing = (): Count => ({ admitted: 0, refused: 0, errors: 0 })
+const nothing = (): Count => ({ allowed: 0, rejected: 0, errors: 0 })
 
 /**
  * Counts answers from outside, as the clients see them: per gateway, per interval and per client. An interval's count
@@ -26,8 +26,8 @@ export class Tally {
   readonly interval: number
   readonly gateways: readonly Count[]
   readonly clients = new Map<string, Count>()
-  /** Of each client's refused requests, those refused without the store. */
-  readonly degraded = new Map<string, number>()
+  /** Of each client's rejected requests, those rejected without the store. */
+  readonly storeDown = new Map<string, number>()
   /** How late the latest request was, in milliseconds: a machine that is too busy sends other traffic than planned. */
   latest = 0
   readonly #intervals = new Map<number, IntervalTally>()
@@ -37,10 +37,10 @@ export class Tally {
     this.gateways = Array.from({ length: gateways }, nothing)
   }
 
-  add({ gateway, client, status, arrived, late, degraded }: Answer): void {
+  add({ gateway, client, status, arrived, late, storeDown }: Answer): void {
     this.latest = Math.max(this.latest, late)
-    if (degraded) this.degraded.set(client, (this.degraded.get(client) ?? 0) + 1)
-    const outcome = status === 429 ? 'refused' : status >= 200 && status < 400 ? 'admitted' : 'errors'
+    if (storeDown) this.storeDown.set(client, (this.storeDown.get(client) ?? 0) + 1)
+    const outcome = status === 429 ? 'rejected' : status >= 200 && status < 400 ? 'allowed' : 'errors'
     const interval = this.at(Math.floor(arrived / this.interval))
     interval.latest = Math.max(interval.latest, late)
     ;(this.gateways[gateway] as Count)[outcome]++
@@ -69,8 +69,8 @@ export class Tally {
 export function sum(counts: Iterable<Count>): Count {
   const total = nothing()
   for (const count of counts) {
-    total.admitted += count.admitted
-    total.refused += count.refused
+    total.allowed += count.allowed
+    total.rejected += count.rejected
     total.errors += count.errors
   }
   return total

@@ -8,7 +8,7 @@ const REQUESTS = 600
 const GAP = 2.5
 
 /**
- * Sends requests that nobody counts, of a client of their own, until some are refused: connections are open and the
+ * Sends requests that nobody counts, of a client of their own, until some are rejected: connections are open and the
  * code is compiled before the first interval that is shown. Without it that interval would show a start, not a limiter.
  */
 export async function warmUp(cluster: Cluster, signal: AbortSignal): Promise<void> {

@@ -24,7 +24,7 @@ export function gatewayViews({ gateways }: Cluster, tally: Tally): ClusterView['
   return gateways.map(({ about, snapshot, baseline }, i) => ({
     about,
     state: snapshot?.state ?? 'starting',
-    count: tally.gateways[i] ?? { admitted: 0, refused: 0, errors: 0 },
+    count: tally.gateways[i] ?? { allowed: 0, rejected: 0, errors: 0 },
     syncs: (snapshot?.sync.exchanges ?? 0) - (baseline?.sync.exchanges ?? 0),
   }))
 }
@@ -47,22 +47,22 @@ export function clusterHead(view: ClusterView, colors: Colors): string[] {
 
 function clusterTable({ gateways }: ClusterView, colors: Colors): string {
   const table = new Table({
-    head: ['gateway', 'admitted', 'refused', 'syncs', 'state'].map((text) => colors.dim(text)),
+    head: ['gateway', 'allowed', 'rejected', 'syncs', 'state'].map((text) => colors.dim(text)),
     colAligns: ['left', 'right', 'right', 'right', 'left'],
     style: { head: [], border: colors.isColorSupported ? ['grey'] : [], compact: true },
   })
   for (const { about, state, count: own, syncs } of gateways) {
     table.push([
       about,
-      count(own.admitted),
-      count(own.refused),
+      count(own.allowed),
+      count(own.rejected),
       count(syncs),
       state === 'synced' ? colors.green(state) : colors.yellow(state),
     ])
   }
   const total = sum(gateways.map((gateway) => gateway.count))
   const syncs = gateways.reduce((all, gateway) => all + gateway.syncs, 0)
-  table.push(['together', count(total.admitted), count(total.refused), count(syncs), ''].map((text) => colors.bold(text)))
+  table.push(['together', count(total.allowed), count(total.rejected), count(syncs), ''].map((text) => colors.bold(text)))
   return table.toString()
 }
 

@@ -18,14 +18,14 @@ export const WAY_TEXTS = {
   central: 'the store asked about each request',
 } as const
 
-export function compareFrame({ coordination, storeText, start, total, count: { admitted, refused } }: CompareView, colors: Colors): string {
+export function compareFrame({ coordination, storeText, start, total, count: { allowed, rejected } }: CompareView, colors: Colors): string {
   const elapsed = Date.now() - start
   const progress =
     start === 0
       ? 'starting a store, a backend and three gateways, and warming them up'
       : elapsed < 0
         ? `the next interval begins in ${seconds(-elapsed)}`
-        : `${seconds(Math.min(elapsed, total))} of ${seconds(total)}, ${count(admitted + refused)} requests`
+        : `${seconds(Math.min(elapsed, total))} of ${seconds(total)}, ${count(allowed + rejected)} requests`
   return [
     '',
     title(colors),

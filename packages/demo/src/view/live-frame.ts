@@ -18,12 +18,12 @@ export interface LiveView extends ClusterView {
 }
 
 const BAR = 30
-export const NOBODY: Count = { admitted: 0, refused: 0, errors: 0 }
+export const NOBODY: Count = { allowed: 0, rejected: 0, errors: 0 }
 
 export function liveFrame(view: LiveView, colors: Colors): string {
   return [
     ...clusterHead(view, colors),
-    `${colors.dim(`${view.whole ? 'the last' : 'this'} interval of ${duration(view.interval)}, admitted of limit`)}`,
+    `${colors.dim(`${view.whole ? 'the last' : 'this'} interval of ${duration(view.interval)}, allowed of limit`)}`,
     ...intervalBars(view, colors),
     '',
     pastLine(view, colors),
@@ -35,9 +35,9 @@ export function liveFrame(view: LiveView, colors: Colors): string {
 }
 
 function intervalBars({ current, limit, globalLimit }: LiveView, colors: Colors): string[] {
-  const line = (name: string, { admitted, refused }: Count, of: number): string =>
-    `${name.padEnd(26)} ${bar(admitted, of, BAR, colors)} ${count(admitted).padStart(5)} of ${count(of).padEnd(6)} ${refused > 0 ? colors.red(`${count(refused)} refused`) : ''}`
-  const others = [...current.clients].filter(([client]) => client !== ABUSER).sort(([, a], [, b]) => b.admitted - a.admitted)
+  const line = (name: string, { allowed, rejected }: Count, of: number): string =>
+    `${name.padEnd(26)} ${bar(allowed, of, BAR, colors)} ${count(allowed).padStart(5)} of ${count(of).padEnd(6)} ${rejected > 0 ? colors.red(`${count(rejected)} rejected`) : ''}`
+  const others = [...current.clients].filter(([client]) => client !== ABUSER).sort(([, a], [, b]) => b.allowed - a.allowed)
   const [busiest = ['', NOBODY] as const] = others
   return [
     line(`${ABUSER} (${ABUSE}× its limit)`, current.clients.get(ABUSER) ?? NOBODY, limit),
@@ -47,6 +47,6 @@ function intervalBars({ current, limit, globalLimit }: LiveView, colors: Colors)
 }
 
 function pastLine({ past, limit }: LiveView, colors: Colors): string {
-  const admitted = past.slice(-12).map(({ clients }) => count(clients.get(ABUSER)?.admitted ?? 0))
-  return `${colors.dim('before  ')} ${ABUSER} was admitted ${admitted.join(' ') || '–'} ${colors.dim(`of ${count(limit)} per interval`)}`
+  const allowed = past.slice(-12).map(({ clients }) => count(clients.get(ABUSER)?.allowed ?? 0))
+  return `${colors.dim('before  ')} ${ABUSER} was allowed ${allowed.join(' ') || '–'} ${colors.dim(`of ${count(limit)} per interval`)}`
 }

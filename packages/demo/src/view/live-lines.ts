@@ -26,7 +26,7 @@ export class Lines {
     if (screen.mode !== 'lines') return
     const { interval } = view()
     screen.line(
-      `Requests start in ${seconds(start - Date.now())}. A line for each interval of ${seconds(interval)}; each gateway as admitted+refused so far.`,
+      `Requests start in ${seconds(start - Date.now())}. A line for each interval of ${seconds(interval)}; each gateway as allowed+rejected so far.`,
     )
     this.#timer = setInterval(() => this.#print(SETTLED), 100)
   }
@@ -62,9 +62,9 @@ export function intervalLine(view: LiveView, finished: IntervalTally, at: number
   const names = [...blocked].slice(0, 2).map(([key, left]) => `${safeText(key, 24)} for ${seconds(left)}`)
   return [
     seconds(at).padStart(7),
-    `gateways ${view.gateways.map(({ count: own }) => `${count(own.admitted)}+${count(own.refused)}`).join(' ')}`,
-    `interval ${count(finished.total.admitted)} of ${count(view.globalLimit)}, refused ${count(finished.total.refused)}`,
-    `${ABUSER} ${count(mallory.admitted)} of ${count(view.limit)}`,
+    `gateways ${view.gateways.map(({ count: own }) => `${count(own.allowed)}+${count(own.rejected)}`).join(' ')}`,
+    `interval ${count(finished.total.allowed)} of ${count(view.globalLimit)}, rejected ${count(finished.total.rejected)}`,
+    `${ABUSER} ${count(mallory.allowed)} of ${count(view.limit)}`,
     `${count(rates.syncs)} syncs/s ${count(rates.operations)} ${status.commands === undefined ? 'keys/s' : 'commands/s'}`,
     `${status.nodes} nodes`,
     `blocked ${names.join(', ') || 'nobody'}`,

@@ -12,8 +12,8 @@ export interface ReplayView extends ClusterView {
   /** The running interval, or the last whole one. */
   readonly current: IntervalTally
   readonly whole: boolean
-  /** Clients that were refused, the most refused first. */
-  readonly refused: readonly (readonly [client: string, count: Count])[]
+  /** Clients that were rejected, the most rejected first. */
+  readonly rejected: readonly (readonly [client: string, count: Count])[]
 }
 
 const BAR = 30
@@ -26,15 +26,15 @@ export function whenLogged(time: number): string {
 }
 
 export function replayFrame(view: ReplayView, colors: Colors): string {
-  const busiest = [...view.current.clients].sort(([, a], [, b]) => b.admitted + b.refused - a.admitted - a.refused).slice(0, BUSIEST)
-  const line = ([client, { admitted, refused }]: readonly [string, Count]): string =>
-    `${safeText(client, LONGEST_NAME).padEnd(26)} ${bar(admitted, view.limit, BAR, colors)} ${count(admitted).padStart(5)} of ${count(view.limit).padEnd(6)} ${refused > 0 ? colors.red(`${count(refused)} refused`) : ''}`
+  const busiest = [...view.current.clients].sort(([, a], [, b]) => b.allowed + b.rejected - a.allowed - a.rejected).slice(0, BUSIEST)
+  const line = ([client, { allowed, rejected }]: readonly [string, Count]): string =>
+    `${safeText(client, LONGEST_NAME).padEnd(26)} ${bar(allowed, view.limit, BAR, colors)} ${count(allowed).padStart(5)} of ${count(view.limit).padEnd(6)} ${rejected > 0 ? colors.red(`${count(rejected)} rejected`) : ''}`
   return [
     ...clusterHead(view, colors),
-    `${colors.dim('the log’s')} ${whenLogged(view.logTime)} ${colors.dim(`· busiest clients of ${view.whole ? 'the last' : 'this'} ${duration(view.logInterval)}, admitted of limit`)}`,
+    `${colors.dim('the log’s')} ${whenLogged(view.logTime)} ${colors.dim(`· busiest clients of ${view.whole ? 'the last' : 'this'} ${duration(view.logInterval)}, allowed of limit`)}`,
     ...Array.from({ length: BUSIEST }, (_, i) => (busiest[i] === undefined ? '' : line(busiest[i]))),
     '',
-    `${colors.dim('refused ')} ${refusedText(view)}`,
+    `${colors.dim('rejected ')} ${rejectedText(view)}`,
     storeLine(view, colors),
     blockedLine(view.status, colors),
     '',
@@ -46,15 +46,15 @@ export function replayLine(view: ReplayView): string {
   return [
     seconds(view.elapsed).padStart(7),
     `the log’s ${whenLogged(view.logTime)}`,
-    `gateways ${view.gateways.map(({ count: own }) => `${count(own.admitted)}+${count(own.refused)}`).join(' ')}`,
+    `gateways ${view.gateways.map(({ count: own }) => `${count(own.allowed)}+${count(own.rejected)}`).join(' ')}`,
     `${count(view.rates.syncs)} syncs/s ${count(view.rates.operations)} ${view.status.commands === undefined ? 'keys/s' : 'commands/s'}`,
     `${view.status.nodes} nodes`,
-    `refused ${refusedText(view)}`,
+    `rejected ${rejectedText(view)}`,
   ].join(' | ')
 }
 
-function refusedText({ refused }: ReplayView): string {
-  if (refused.length === 0) return 'nobody so far'
-  const shown = refused.slice(0, 3).map(([client, { refused: times }]) => `${safeText(client, LONGEST_NAME)} ${plural(times, 'time')}`)
-  return `${shown.join(', ')}${refused.length > 3 ? ` and ${plural(refused.length - 3, 'more client')}` : ''}`
+function rejectedText({ rejected }: ReplayView): string {
+  if (rejected.length === 0) return 'nobody so far'
+  const shown = rejected.slice(0, 3).map(([client, { rejected: times }]) => `${safeText(client, LONGEST_NAME)} ${plural(times, 'time')}`)
+  return `${shown.join(', ')}${rejected.length > 3 ? ` and ${plural(rejected.length - 3, 'more client')}` : ''}`
 }

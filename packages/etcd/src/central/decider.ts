@@ -10,7 +10,7 @@ const MOST_WAITING = 10_000
 /** Ten years, in milliseconds: a debt may take for ever to be over. */
 const LONGEST_LIFE = 315_360_000_000
 
-const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 })
+const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfterMs: 0, retryAfterMs: 0, delayMs: 0 })
 
 interface Waiting {
   readonly request: Decide

@@ -12,24 +12,24 @@ export interface Base {
   readonly level: number
   readonly taken: number
   readonly given: number
-  readonly refused: number
+  readonly rejected: number
   /** The reset after which these were counted. */
   readonly epoch: number
   /** Until this cell nothing more is added, since the nodes may bring what is older. */
   readonly heldUntil: number
 }
 
-export const NO_BASE: Base = { ordinal: -1, level: 0, taken: 0, given: 0, refused: 0, epoch: 0, heldUntil: 0 }
+export const NO_BASE: Base = { ordinal: -1, level: 0, taken: 0, given: 0, rejected: 0, epoch: 0, heldUntil: 0 }
 
 export function readBase(text: string): Base | undefined {
   const numbers = readAmounts(text)
   if (numbers?.length !== 7) return undefined
-  const [after, level, taken, given, refused, epoch, heldUntil] = numbers as [number, number, number, number, number, number, number]
-  return { ordinal: after - 1, level, taken, given, refused, epoch, heldUntil }
+  const [after, level, taken, given, rejected, epoch, heldUntil] = numbers as [number, number, number, number, number, number, number]
+  return { ordinal: after - 1, level, taken, given, rejected, epoch, heldUntil }
 }
 
-export function textOfBase({ ordinal, level, taken, given, refused, epoch, heldUntil }: Base): string {
-  return JSON.stringify([ordinal + 1, level, taken, given, refused, epoch, heldUntil])
+export function textOfBase({ ordinal, level, taken, given, rejected, epoch, heldUntil }: Base): string {
+  return JSON.stringify([ordinal + 1, level, taken, given, rejected, epoch, heldUntil])
 }
 
 /** Cells that a full bucket takes to run out. */
@@ -42,7 +42,7 @@ export class Bucket {
   readonly #policy: StorePolicy
   readonly #base: Base
   /** Units by cell, in ascending order. */
-  readonly #cells: readonly { readonly ordinal: number; taken: number; given: number; refused: number }[]
+  readonly #cells: readonly { readonly ordinal: number; taken: number; given: number; rejected: number }[]
   readonly #floors: readonly { readonly ordinal: number; readonly level: number }[]
   readonly running: Ordinal
 
@@ -51,7 +51,7 @@ export class Bucket {
     this.#policy = policy
     this.running = ordinalAt(now, policy.width)
     this.#base = base === undefined || base.epoch < epoch ? { ...NO_BASE, epoch, heldUntil: base?.heldUntil ?? 0 } : base
-    const cells = new Map<number, { ordinal: number; taken: number; given: number; refused: number }>()
+    const cells = new Map<number, { ordinal: number; taken: number; given: number; rejected: number }>()
     const floors: { ordinal: number; level: number }[] = []
     for (const { epoch: known, floor, cells: counted } of nodes) {
       const counts = (ordinal: number): boolean => ordinal > this.#base.ordinal && !(known < epoch && isForgotten(ordinal, epoch, policy))
@@ -59,10 +59,10 @@ export class Bucket {
         if (!counts(at)) continue
         // Cells from the future come from a clock that is ahead.
         const ordinal = Math.min(at, this.running)
-        const sum = cells.get(ordinal) ?? { ordinal, taken: 0, given: 0, refused: 0 }
+        const sum = cells.get(ordinal) ?? { ordinal, taken: 0, given: 0, rejected: 0 }
         sum.taken = sumOf(sum.taken, units.taken)
         sum.given = Math.min(sum.taken, sumOf(sum.given, units.given))
-        sum.refused = sumOf(sum.refused, units.refused)
+        sum.rejected = sumOf(sum.rejected, units.rejected)
         cells.set(ordinal, sum)
       }
       if (floor !== undefined && counts(floor.ordinal) && floor.ordinal <= this.running) floors.push(floor)
@@ -78,13 +78,13 @@ export class Bucket {
 
   /** As answers tell it. */
   get cell(): Cell {
-    let { taken, given, refused } = this.#base
+    let { taken, given, rejected } = this.#base
     for (const cell of this.#cells) {
       taken = sumOf(taken, cell.taken)
       given = sumOf(given, cell.given)
-      refused = sumOf(refused, cell.refused)
+      rejected = sumOf(rejected, cell.rejected)
     }
-    return { ordinal: this.running, taken, given: Math.min(given, taken), level: this.level, ...(refused > 0 && { refused }) }
+    return { ordinal: this.running, taken, given: Math.min(given, taken), level: this.level, ...(rejected > 0 && { rejected }) }
   }
 
   /**
@@ -127,14 +127,14 @@ export class Bucket {
   #baseAt(upTo: number): Base {
     const [oldest] = this.#cells
     if (oldest === undefined || oldest.ordinal > upTo) return this.#base
-    let { taken, given, refused } = this.#base
+    let { taken, given, rejected } = this.#base
     for (const cell of this.#cells) {
       if (cell.ordinal > upTo) break
       taken = sumOf(taken, cell.taken)
       given = Math.min(taken, sumOf(given, cell.given))
-      refused = sumOf(refused, cell.refused)
+      rejected = sumOf(rejected, cell.rejected)
     }
-    return { ...this.#base, ordinal: upTo, level: this.#levelAt(upTo), taken, given, refused }
+    return { ...this.#base, ordinal: upTo, level: this.#levelAt(upTo), taken, given, rejected }
   }
 
   /** The newest cell of which somebody has written. */

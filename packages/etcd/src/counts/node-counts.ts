@@ -4,7 +4,7 @@ import { type Cell, endOf, lastCellOf, type Ordinal, type StorePolicy, type Sync
 export interface Units {
   readonly taken: number
   readonly given: number
-  readonly refused: number
+  readonly rejected: number
 }
 
 /** What one node has counted of a key, as its value in etcd says. */
@@ -29,8 +29,8 @@ export function isForgotten(ordinal: number, epoch: number, { width }: StorePoli
 }
 
 /** Whether a node only asks. */
-export function isEmpty({ taken, given, refused = 0, level = 0 }: Cell, isBucket: boolean): boolean {
-  return taken === 0 && given === 0 && (!isBucket || (refused === 0 && level === 0))
+export function isEmpty({ taken, given, rejected = 0, level = 0 }: Cell, isBucket: boolean): boolean {
+  return taken === 0 && given === 0 && (!isBucket || (rejected === 0 && level === 0))
 }
 
 /**
@@ -50,15 +50,15 @@ export function merged(own: NodeCounts, { policy, cells, epoch = 0 }: SyncEntry,
   let floor = own.floor !== undefined && !forgotten(own.floor.ordinal) ? own.floor : undefined
   let changed = newer && own.cells.size > next.size
   for (const cell of cells) {
-    const { ordinal, taken, given, refused = 0, level = 0 } = cell
+    const { ordinal, taken, given, rejected = 0, level = 0 } = cell
     if (isEmpty(cell, isBucket) || late(ordinal) || ordinal <= folded) continue
     const known = next.get(ordinal)
     const units = {
       taken: Math.max(taken, known?.taken ?? 0),
       given: Math.max(given, known?.given ?? 0),
-      refused: isBucket ? Math.max(refused, known?.refused ?? 0) : 0,
+      rejected: isBucket ? Math.max(rejected, known?.rejected ?? 0) : 0,
     }
-    if (known === undefined || units.taken > known.taken || units.given > known.given || units.refused > known.refused) {
+    if (known === undefined || units.taken > known.taken || units.given > known.given || units.rejected > known.rejected) {
       next.set(ordinal, units)
       changed = true
     }
@@ -99,7 +99,7 @@ function kept(
 
 export function textOf({ epoch, floor, cells }: NodeCounts): string {
   const numbers = [epoch, floor?.ordinal ?? 0, floor?.level ?? 0]
-  for (const [ordinal, { taken, given, refused }] of cells) numbers.push(ordinal, taken, given, refused)
+  for (const [ordinal, { taken, given, rejected }] of cells) numbers.push(ordinal, taken, given, rejected)
   return JSON.stringify(numbers)
 }
 
@@ -110,9 +110,9 @@ export function readCounts(text: string): NodeCounts | undefined {
   const [epoch, ordinal, level, ...rest] = numbers as [number, number, number, ...number[]]
   const cells = new Map<Ordinal, Units>()
   for (let i = 0; i < rest.length; i += NUMBERS) {
-    const [at, taken, given, refused] = rest.slice(i, i + NUMBERS) as [number, number, number, number]
+    const [at, taken, given, rejected] = rest.slice(i, i + NUMBERS) as [number, number, number, number]
     if (!Number.isSafeInteger(at)) return undefined
-    cells.set(at as Ordinal, { taken, given, refused })
+    cells.set(at as Ordinal, { taken, given, rejected })
   }
   if (!Number.isSafeInteger(epoch) || !Number.isSafeInteger(ordinal)) return undefined
   return { epoch, floor: level > 0 ? { ordinal: ordinal as Ordinal, level } : undefined, cells }

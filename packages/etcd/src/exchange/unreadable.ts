@@ -30,7 +30,7 @@ export class Unreadable {
     const rest = this.#told.size === MOST_NAMES ? ' More of them are not named within the hour.' : ''
     this.#warn(
       new WeirError(
-        'WEIR_STORE_VALUE',
+        'WEIR_WARN_STORE_VALUE',
         `etcd held something in ${shown} that Weir can't read. It counts as lost; nodes write theirs anew. Does another program write to these keys?${rest}`,
       ),
     )

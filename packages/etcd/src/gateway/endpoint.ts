@@ -7,7 +7,7 @@ const LONGEST_ANSWER = 64 * 1024 * 1024
 /** Connections to one endpoint at most; requests beyond wait for one. */
 const MOST_CONNECTIONS = 32
 
-/** etcd refuses, and says why. */
+/** etcd rejects, and says why. */
 export class EtcdError extends Error {
   /** As gRPC has them, e.g. 14 for what is not available. */
   readonly code: number
@@ -144,7 +144,7 @@ export class Endpoint {
   }
 }
 
-/** What an answer holds. @throws EtcdError for one that refuses */
+/** What an answer holds. @throws EtcdError for one that rejects */
 function bodyOf(text: string, status: IncomingMessage['statusCode'] & number): unknown {
   let body: unknown
   try {

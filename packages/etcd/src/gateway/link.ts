@@ -5,13 +5,13 @@ import type { CheckedTarget } from './options.ts'
 import { readToken, readTransaction, replyError, type TransactionReply } from './replies.ts'
 import { ServerTime } from './server-time.ts'
 
-/** Part of the deadline within which a server that is being probed must answer. */
+/** Part of the storeTimeout within which a server that is being probed must answer. */
 const PROBE_PATIENCE = 0.5
 /** gRPC: no leader, or too slow. */
 const UNAVAILABLE = 14
 const UNAUTHENTICATED = 16
 
-/** No answer within the deadline. */
+/** No answer within the storeTimeout. */
 class TimedOut extends WeirError {}
 
 /** One node's way to etcd: to one member of the cluster, and when that is away to the next. Nothing is queued, and nothing sent twice unasked. */
@@ -56,7 +56,7 @@ export class Link {
     return reply
   }
 
-  /** @throws EtcdError when etcd refuses; WeirError when it is away or says what can't be read */
+  /** @throws EtcdError when etcd rejects; WeirError when it is away or says what can't be read */
   async call(path: string, body: object): Promise<unknown> {
     const text = JSON.stringify(body)
     for (let tried = 1; ; tried++) {

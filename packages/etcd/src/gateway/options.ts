@@ -31,7 +31,7 @@ export interface EtcdStoreOptions {
   readonly namespace?: string
   /**
    * Milliseconds after which a request to etcd without an answer counts as failed, half as many while it is away; 10 to 60,000. Requests
-   * to your application never wait for it, but with `'central'` and `'leases'`. Default 1000.
+   * to your application never wait for it, but with `'central'` and `'leased'`. Default 1000.
    */
   readonly timeout?: number
 }

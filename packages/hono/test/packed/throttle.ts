@@ -10,7 +10,7 @@ async function main(): Promise<void> {
   const outcomes: string[] = []
   for (let request = 0; request < 3; request++) {
     const { status } = await app.request('/')
-    outcomes.push(status === 200 ? 'allowed' : status === 429 ? 'refused' : String(status))
+    outcomes.push(status === 200 ? 'allowed' : status === 429 ? 'rejected' : String(status))
   }
   console.log(outcomes.join(' '))
 }

@@ -23,8 +23,8 @@ async function main(): Promise<void> {
         .at(-1),
     )
   const outcomes = [
-    ...Array(count('weir_admitted_units_total{')).fill('allowed'),
-    ...Array(count('weir_refused_requests_total{')).fill('refused'),
+    ...Array(count('weir_allowed_units_total{')).fill('allowed'),
+    ...Array(count('weir_rejected_requests_total{')).fill('rejected'),
   ]
   console.log(METRICS.every(({ prometheus }) => text.includes(prometheus)) ? outcomes.join(' ') : 'a metric is missing')
   stop()

@@ -24,7 +24,7 @@ async function main(): Promise<void> {
       outcomes.push((await guard.canActivate(context as unknown as ExecutionContext)) ? 'allowed' : 'gone')
     } catch (error) {
       if (!(error instanceof HttpException) || error.getStatus() !== 429) throw error
-      outcomes.push('refused')
+      outcomes.push('rejected')
     }
   }
   console.log(outcomes.join(' '))

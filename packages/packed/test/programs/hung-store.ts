@@ -9,4 +9,4 @@ export const HUNG: Store = backgroundStore({
   open: () => ({ sync: never, decider: async () => ({ partOf: () => 0, decide: never }), close: async () => {} }),
 })
 /** A policy that asks it, and waits no longer than it has to. */
-export const HELD = { limit: 1, interval: '1h', key: 'all', coordination: 'central', degraded: 'closed', deadline: 300 } as const
+export const HELD = { limit: 1, interval: '1h', key: 'all', coordination: 'central', failMode: 'closed', storeTimeout: 300 } as const

@@ -5,7 +5,7 @@ import type { Settings } from '../settings/settings.ts'
 /** Intervals for which a fault lasts unless it is ended. */
 const LASTS = 2.3
 const WHAT = [
-  ['refuse', 'Kill Redis'],
+  ['reject', 'Kill Redis'],
   ['hang', 'Hang it'],
   ['empty', 'Kill it, back empty'],
   ['cut', 'Cut half of the nodes off'],

@@ -133,9 +133,9 @@ class Picture {
 function Legend() {
   return (
     <ul class="legend">
-      <li style={{ '--mark': 'var(--ok)' }}>admitted here</li>
+      <li style={{ '--mark': 'var(--ok)' }}>allowed here</li>
       <li style={{ '--mark': 'color-mix(in srgb, var(--accent) 35%, transparent)' }}>known of others</li>
-      <li style={{ '--mark': 'var(--no)' }}>refused</li>
+      <li style={{ '--mark': 'var(--no)' }}>rejected</li>
       <li class="dot" style={{ '--mark': 'var(--accent)' }}>
         exchange of counts
       </li>
@@ -152,31 +152,31 @@ function NodeTable({ film, time }: { readonly film: Film; readonly time: number 
     <Scroll label="The nodes at this moment">
       <table>
         <caption>
-          After {duration(time)}: {whole(sum)} admitted of {whole(film.limit)} ({percent(sum / film.limit)}); the store knows of{' '}
+          After {duration(time)}: {whole(sum)} allowed of {whole(film.limit)} ({percent(sum / film.limit)}); the store knows of{' '}
           {whole(film.stored(time))}
         </caption>
         <thead>
           <tr>
             <th scope="col">Node</th>
-            <th scope="col">Admitted here</th>
+            <th scope="col">Allowed here</th>
             <th scope="col">Known of others</th>
-            <th scope="col">Refused</th>
-            <th scope="col">Refuses since</th>
+            <th scope="col">Rejected</th>
+            <th scope="col">Rejects since</th>
           </tr>
         </thead>
         <tbody>
           {Array.from({ length: film.nodes }, (_, node) => {
-            const { admitted, others, refused, provenAt } = film.node(node, time)
+            const { allowed, others, rejected, provenAt } = film.node(node, time)
             return (
               <tr key={node}>
                 <th scope="row">
                   {node + 1}
-                  {film.degraded(node, time) && ', without the store'}
+                  {film.storeDown(node, time) && ', without the store'}
                 </th>
-                <td>{whole(admitted)}</td>
+                <td>{whole(allowed)}</td>
                 <td>{whole(others)}</td>
-                <td>{whole(refused)}</td>
-                <td>{provenAt === undefined ? 'admits' : duration(provenAt)}</td>
+                <td>{whole(rejected)}</td>
+                <td>{provenAt === undefined ? 'allows' : duration(provenAt)}</td>
               </tr>
             )
           })}

@@ -26,7 +26,7 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
       </ul>
       <Played key={length} length={length} step={bar} embedded={embedded}>
         <div class="many">
-          {rows.map(({ name, went, admitted, longestWait }) => (
+          {rows.map(({ name, went, allowed, longestWait }) => (
             <figure key={name}>
               <figcaption>
                 <code>{name}</code>
@@ -36,7 +36,7 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
                   viewBox={`0 0 ${came.length} ${HEIGHT}`}
                   preserveAspectRatio="none"
                   role="img"
-                  aria-label={`${name}: ${whole(admitted)} of ${whole(sum(came))} went on, ${longestWait === 0 ? 'none waited' : `the longest wait was ${duration(longestWait)}`}`}
+                  aria-label={`${name}: ${whole(allowed)} of ${whole(sum(came))} went on, ${longestWait === 0 ? 'none waited' : `the longest wait was ${duration(longestWait)}`}`}
                 >
                   <path d={shapeOf(came, top)} fill="var(--came)" />
                   <path d={shapeOf(went, top)} fill="var(--ok)" />

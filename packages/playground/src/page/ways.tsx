@@ -14,7 +14,7 @@ export function Ways({ outcome }: { readonly outcome: LanesOutcome }) {
       <h2>The same requests, counted in three ways</h2>
       <Figures kind="ways" table={waysTable(outcome)} />
       <Chart
-        title="Admitted in each interval"
+        title="Allowed in each interval"
         unit={`requests; the limit is ${whole(limit)}`}
         x={{ label: 'seconds', values: offered.map((_, index) => ((index + 1) * interval) / 1000) }}
         limit={limit}

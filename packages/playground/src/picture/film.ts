@@ -3,11 +3,11 @@ import { KIND, type Tape } from '../tape/tape.ts'
 
 /** A node at a moment. Units are of the running interval. */
 export interface NodeMoment {
-  readonly admitted: number
-  readonly refused: number
-  /** What it knows the others to have admitted. */
+  readonly allowed: number
+  readonly rejected: number
+  /** What it knows the others to have allowed. */
   readonly others: number
-  /** When it first refused in this interval; undefined before. */
+  /** When it first rejected in this interval; undefined before. */
   readonly provenAt: number | undefined
 }
 
@@ -25,9 +25,9 @@ export class Film {
   readonly length: number
   readonly fault: LanesOutcome['fault']
   readonly messages: Tape['messages']
-  /** When requests came that each node admitted, and that it refused. */
-  readonly admitted: readonly Float64Array[]
-  readonly refused: readonly Float64Array[]
+  /** When requests came that each node allowed, and that it rejected. */
+  readonly allowed: readonly Float64Array[]
+  readonly rejected: readonly Float64Array[]
   readonly #heard: readonly Heard[]
   readonly #stored: { readonly time: number[]; readonly total: number[] } = { time: [], total: [] }
   readonly #states: Tape['states']
@@ -40,36 +40,36 @@ export class Film {
     this.fault = fault
     this.messages = tape.messages
     this.#states = tape.states
-    this.admitted = split(tape, nodes, 1)
-    this.refused = split(tape, nodes, 0)
+    this.allowed = split(tape, nodes, 1)
+    this.rejected = split(tape, nodes, 0)
     this.#heard = Array.from({ length: nodes }, () => ({ time: [], others: [] }))
     this.#listen()
   }
 
   node(node: number, time: number): NodeMoment {
     const begin = this.begin(time)
-    const refused = this.refused[node] as Float64Array
-    const first = upTo(refused, begin)
-    const count = upTo(refused, time) - first
+    const rejected = this.rejected[node] as Float64Array
+    const first = upTo(rejected, begin)
+    const count = upTo(rejected, time) - first
     const heard = this.#heard[node] as Heard
     const last = upTo(heard.time, time) - 1
     return {
-      admitted: this.own(node, time),
-      refused: count,
+      allowed: this.own(node, time),
+      rejected: count,
       others: last >= 0 && (heard.time[last] as number) >= begin ? (heard.others[last] as number) : 0,
-      provenAt: count > 0 ? refused[first] : undefined,
+      provenAt: count > 0 ? rejected[first] : undefined,
     }
   }
 
   /** Whether a node decides without the store. */
-  degraded(node: number, time: number): boolean {
-    return this.#states.findLast((state) => state.node === node && state.time <= time)?.degraded ?? false
+  storeDown(node: number, time: number): boolean {
+    return this.#states.findLast((state) => state.node === node && state.time <= time)?.storeDown ?? false
   }
 
-  /** Units that a node has admitted in the interval that runs at a moment. */
+  /** Units that a node has allowed in the interval that runs at a moment. */
   own(node: number, time: number): number {
-    const admitted = this.admitted[node] as Float64Array
-    return upTo(admitted, time) - upTo(admitted, this.begin(time))
+    const allowed = this.allowed[node] as Float64Array
+    return upTo(allowed, time) - upTo(allowed, this.begin(time))
   }
 
   /** Units that the store knows of. */
@@ -78,7 +78,7 @@ export class Film {
     return last >= 0 && (this.#stored.time[last] as number) >= this.begin(time) ? (this.#stored.total[last] as number) : 0
   }
 
-  /** Units that all nodes have admitted. */
+  /** Units that all nodes have allowed. */
   sum(time: number): number {
     let sum = 0
     for (let node = 0; node < this.nodes; node++) sum += this.own(node, time)
@@ -89,7 +89,7 @@ export class Film {
     return Math.floor(time / this.interval) * this.interval
   }
 
-  /** The next moment at which a message leaves, or a node refuses for the first time of an interval. */
+  /** The next moment at which a message leaves, or a node rejects for the first time of an interval. */
   next(time: number): number {
     const { sent } = this.messages
     const message = sent[upTo(sent, time)] ?? this.length
@@ -127,14 +127,14 @@ export class Film {
   }
 }
 
-/** The times of the requests of each node that were admitted (1), or refused (0). */
-function split({ requests: { time, node, admitted } }: Tape, nodes: number, which: number): Float64Array[] {
+/** The times of the requests of each node that were allowed (1), or rejected (0). */
+function split({ requests: { time, node, allowed } }: Tape, nodes: number, which: number): Float64Array[] {
   const counts = new Uint32Array(nodes)
-  for (let index = 0; index < time.length; index++) if (admitted[index] === which) counts[node[index] as number]!++
+  for (let index = 0; index < time.length; index++) if (allowed[index] === which) counts[node[index] as number]!++
   const lists = Array.from(counts, (count) => new Float64Array(count))
   counts.fill(0)
   for (let index = 0; index < time.length; index++) {
-    if (admitted[index] !== which) continue
+    if (allowed[index] !== which) continue
     const place = node[index] as number
     ;(lists[place] as Float64Array)[counts[place]!++] = time[index] as number
   }

@@ -69,9 +69,9 @@ function placesOf({ width, film }: Frame): Places {
 
 /** What of a moment is seen on the ground: as long as it is the same, the ground need not be drawn anew. */
 export function groundOf({ film, time, width }: Frame): string {
-  let degraded = ''
-  for (let node = 0; node < film.nodes; node++) degraded += film.degraded(node, time) ? 1 : 0
-  return `${width} ${degraded} ${awayAt(film, time)}`
+  let storeDown = ''
+  for (let node = 0; node < film.nodes; node++) storeDown += film.storeDown(node, time) ? 1 : 0
+  return `${width} ${storeDown} ${awayAt(film, time)}`
 }
 
 /** Draws what rests: a lane for each node, the limit, the store. */
@@ -82,9 +82,9 @@ export function paintGround(brush: Brush, frame: Frame): void {
   const height = row * film.nodes
   const tracks: number[] = []
   for (let node = 0; node < film.nodes; node++) {
-    const degraded = film.degraded(node, time)
-    const text = degraded ? `${node + 1} alone` : `node ${node + 1}`
-    brush.text(degraded ? palette.warn : palette.soft, size, 'left', text, 0, node * row + thick / 2 + 1)
+    const storeDown = film.storeDown(node, time)
+    const text = storeDown ? `${node + 1} alone` : `node ${node + 1}`
+    brush.text(storeDown ? palette.warn : palette.soft, size, 'left', text, 0, node * row + thick / 2 + 1)
     tracks.push(bar, node * row + 1, barWidth, thick)
   }
   tracks.push(store, 0, width - store, height)
@@ -108,7 +108,7 @@ export function paint(brush: Brush, frame: Frame): void {
   const moments = Array.from({ length: film.nodes }, (_, node) => film.node(node, time))
   for (const [node, moment] of moments.entries()) {
     const top = node * row + 1
-    const part = Math.min(barWidth, moment.admitted * scale)
+    const part = Math.min(barWidth, moment.allowed * scale)
     if (part > 0) own.push(bar, top, part, thick)
     const known = Math.min(barWidth - part, moment.others * scale)
     if (known > 0) others.push(bar + part, top, known, thick)
@@ -117,8 +117,8 @@ export function paint(brush: Brush, frame: Frame): void {
   }
   if (strip > 0 && !frame.still) {
     for (let node = 0; node < film.nodes; node++) {
-      arrivals(full, film.refused[node], frame, places, node)
-      arrivals(own, film.admitted[node], frame, places, node)
+      arrivals(full, film.rejected[node], frame, places, node)
+      arrivals(own, film.allowed[node], frame, places, node)
     }
   }
   brush.rects(palette.no, full)
@@ -129,14 +129,14 @@ export function paint(brush: Brush, frame: Frame): void {
   if (!frame.still) dots(brush, frame, places)
 }
 
-/** The moment at which a refusal is proven. */
+/** The moment at which a rejection is proven. */
 function proof(brush: Brush, { time, palette }: Frame, places: Places, node: number, { provenAt }: NodeMoment, shines: number): void {
   if (provenAt === undefined) return
   const fresh = 1 - (time - provenAt) / shines
   if (fresh <= 0) return
   const { bar, barWidth, row, thick } = places
   brush.frame(palette.no, 2, bar, node * row + 1, barWidth + 5, thick, Number(fresh.toFixed(2)))
-  if (row >= 14) brush.text(palette.ink, SIZE, 'right', 'proven: refuses', bar + barWidth - 6, node * row + thick / 2 + 1)
+  if (row >= 14) brush.text(palette.ink, SIZE, 'right', 'proven: rejects', bar + barWidth - 6, node * row + thick / 2 + 1)
 }
 
 /** Requests that came lately, the newest beside the lane; those that lie side by side are one mark. */

@@ -1,13 +1,13 @@
 import { type Scenario, type SimulationResult, simulate } from '@weir/testing'
 import { Recorder } from '../tape/recorder.ts'
 
-/** When requests were admitted, milliseconds since the begin, in order; each of them took one unit. */
+/** When requests were allowed, milliseconds since the begin, in order; each of them took one unit. */
 export interface Admissions {
   readonly times: readonly number[]
   readonly result: SimulationResult
 }
 
-/** Runs a scenario, and takes note of what it admits. */
+/** Runs a scenario, and takes note of what it allows. */
 export async function admissions(scenario: Scenario): Promise<Admissions> {
   const recorder = new Recorder(scenario, 0)
   const result = await simulate(recorder.scenario)

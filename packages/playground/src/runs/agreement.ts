@@ -11,7 +11,7 @@ export interface Exceeding {
   /** As a part of the limit. */
   readonly exceeded: Summary & { readonly p50: number }
   /** As a part of all requests. */
-  readonly wronglyRefused: number
+  readonly wronglyRejected: number
 }
 
 const BALANCINGS: Readonly<Record<string, string>> = { even: 'uniform', zipf: 'zipf()', sticky: 'sticky' }
@@ -21,7 +21,7 @@ const IN_WHAT = {
 } as const
 
 /** What one could put into a service agreement. */
-export function agreementOf(settings: Settings, { limit, interval }: Policy, { yardstick, exceeded, wronglyRefused }: Exceeding): string {
+export function agreementOf(settings: Settings, { limit, interval }: Policy, { yardstick, exceeded, wronglyRejected }: Exceeding): string {
   const beyond = (part: number) => `${Math.ceil(part * limit)} (${upwards(part * 100, 2)} %)`
   const among = `With ${numberOf(settings, 'nodes')} nodes, a round trip of ${numberOf(settings, 'rtt')} ms and ${numberOf(settings, 'load')} times the limit asked for`
   const allowed = `${limit} requests per ${lengthOf(interval)}`
@@ -38,14 +38,14 @@ export function agreementOf(settings: Settings, { limit, interval }: Policy, { y
     return `${bucket} ${usually} for 95 % of the time, and by at most ${beyond(exceeded.max)} at any time simulated`
   }
   const wrongly =
-    wronglyRefused === 0
-      ? 'nobody is refused who is within the limit'
-      : `at most ${upwards(wronglyRefused * 100, 3)} % of requests are refused though they are within the limit`
+    wronglyRejected === 0
+      ? 'nobody is rejected who is within the limit'
+      : `at most ${upwards(wronglyRejected * 100, 3)} % of requests are rejected though they are within the limit`
   return `${among}, ${most}; ${wrongly}.`
 }
 
 /** A test of just that, to copy. */
-export function testOf(settings: Settings, { yardstick, exceeded, wronglyRefused }: Exceeding, intervals: number): string {
+export function testOf(settings: Settings, { yardstick, exceeded, wronglyRejected }: Exceeding, intervals: number): string {
   const options = textOf(settings, 'options')
     .trim()
     .replace(/[;,\s]+$/, '')
@@ -53,8 +53,8 @@ export function testOf(settings: Settings, { yardstick, exceeded, wronglyRefused
   const called = [
     ...new Set(options.match(/\b(?:calendar|fixedWindow|growing|leakyBucket|slidingCounter|slidingLog|slidingWindow|tokenBucket)(?=\()/g)),
   ].sort()
-  const wrong = { overshoot: 'falseRequests', worstWindow: 'refusedUnderLimit', debt: 'refusedWithRoom / requests' }[yardstick]
-  const names = [yardstick, ...(yardstick === 'debt' ? ['refusedWithRoom', 'requests'] : [wrong])]
+  const wrong = { overshoot: 'falseRequests', worstWindow: 'rejectedUnderLimit', debt: 'rejectedWithRoom / requests' }[yardstick]
+  const names = [yardstick, ...(yardstick === 'debt' ? ['rejectedWithRoom', 'requests'] : [wrong])]
   return `${called.length > 0 ? `import { ${called.join(', ')} } from '@weir/core'\n` : ''}import { expectSimulation, poisson, ${balancing.replace('()', '')} } from '@weir/testing'
 import { expect, test } from 'vitest'
 
@@ -72,7 +72,7 @@ test('the limit holds in a cluster', async () => {
     ({ ${names.join(', ')} }) => {
       expect(${yardstick}.p95).toBeLessThanOrEqual(${upwards(exceeded.p95, 4)})
       expect(${yardstick}.max).toBeLessThanOrEqual(${upwards(exceeded.max, 4)})
-      expect(${wrong}).toBeLessThanOrEqual(${upwards(wronglyRefused, 6)})
+      expect(${wrong}).toBeLessThanOrEqual(${upwards(wronglyRejected, 6)})
     },
   )
 })

@@ -14,7 +14,7 @@ const POINTS = 25
 /** Milliseconds from a near node to the store, one way. */
 const NEAR = 0.5
 
-/** A flood on nodes far away from the store: what they admit too much, and what becomes of it. */
+/** A flood on nodes far away from the store: what they allow too much, and what becomes of it. */
 export async function runFar(settings: Settings): Promise<CurvesOutcome> {
   const interval = intervalOf(settings)
   const limit = numberOf(settings, 'limit')
@@ -22,8 +22,8 @@ export async function runFar(settings: Settings): Promise<CurvesOutcome> {
   const policies: readonly (readonly [string, Partial<PolicyOptions>])[] = [
     ['fixedWindow()', {}],
     [`tokenBucket({ burst: ${burst} })`, { algorithm: tokenBucket({ burst }) }],
-    [`tokenBucket({ burst: ${burst}, soft: true })`, { algorithm: tokenBucket({ burst, soft: true }) }],
-    ["fixedWindow(), 'leases'", { coordination: 'leases', deadline: '1s' }],
+    [`tokenBucket({ burst: ${burst}, earlyDrop: true })`, { algorithm: tokenBucket({ burst, earlyDrop: true }) }],
+    ["fixedWindow(), 'leases'", { coordination: 'leased', storeTimeout: '1s' }],
   ]
   const nodes = numberOf(settings, 'nodes')
   const found: [string, Admissions][] = []
@@ -36,7 +36,7 @@ export async function runFar(settings: Settings): Promise<CurvesOutcome> {
       load: poisson(numberOf(settings, 'load')),
       network: { latency: NEAR, far: { nodes: Math.min(nodes, numberOf(settings, 'far')), latency: numberOf(settings, 'rtt') / 2 } },
       seed: numberOf(settings, 'seed'),
-      // A soft bucket lets in by chance: that a request was refused says nothing of the next one.
+      // A soft bucket lets in by chance: that a request was rejected says nothing of the next one.
       shortcut: options.algorithm === undefined && options.coordination === undefined,
     }
     found.push([name, await admissions(scenario)])
@@ -44,13 +44,13 @@ export async function runFar(settings: Settings): Promise<CurvesOutcome> {
   const moments = Array.from({ length: INTERVALS * POINTS + 1 }, (_, index) => (index * interval) / POINTS)
   return {
     kind: 'curves',
-    title: "Admitted ahead of the limit's pace",
+    title: "Allowed ahead of the limit's pace",
     unit: 'requests since the begin, less what the limit brings in that time',
     x: { label: 'seconds', values: moments.map((moment) => Number((moment / 1000).toFixed(3))) },
     y: 'whole',
     limit,
     columns: [
-      ['Admitted in the first interval', 'part'],
+      ['Allowed in the first interval', 'part'],
       ['In the long run', 'part'],
       ['Waited', 'part'],
       ['Store operations per interval', 'short'],

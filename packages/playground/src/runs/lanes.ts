@@ -7,14 +7,14 @@ import { faultsOf, intervalOf, intervalsOf, scenarioOf } from './scenario.ts'
 /** One way to count, on the requests of the run. Shares are fractions. */
 export interface Way {
   readonly name: string
-  /** Units admitted in each interval. */
+  /** Units allowed in each interval. */
   readonly perInterval: readonly number[]
-  /** Units admitted, as a part of what the limit allows of these requests. */
-  readonly admittedOfExact: number
+  /** Units allowed, as a part of what the limit allows of these requests. */
+  readonly allowedOfExact: number
   /** Units beyond the limit in the worst interval, as a part of the limit. */
   readonly worst: number
-  /** Refused though the limit had room, as a part of all requests. */
-  readonly falselyRefused: number
+  /** Rejected though the limit had room, as a part of all requests. */
+  readonly falselyRejected: number
   /** Operations of the store for each request. */
   readonly operations: number
   /** Milliseconds that each request waits. */
@@ -74,28 +74,28 @@ function perProcess(scenario: Scenario): Scenario {
   return { ...scenario, policy: { limit, interval, coordination: 'local' } }
 }
 
-function wayOf(name: string, { measured, admittedOfExact, overshoot, falseRequests }: SimulationResult, operations: number): Way {
+function wayOf(name: string, { measured, allowedOfExact, overshoot, falseRequests }: SimulationResult, operations: number): Way {
   return {
     name,
-    perInterval: measured.map(({ admitted }) => admitted),
-    admittedOfExact,
+    perInterval: measured.map(({ allowed }) => allowed),
+    allowedOfExact,
     worst: overshoot.max,
-    falselyRefused: falseRequests,
+    falselyRejected: falseRequests,
     operations: Number.isFinite(operations) ? operations : 0,
     wait: 0,
   }
 }
 
-/** What an exact counter admits; each request asks it, and waits for the answer. */
+/** What an exact counter allows; each request asks it, and waits for the answer. */
 function central({ measured }: SimulationResult, limit: number, roundTrip: number, away: boolean): Way {
   const perInterval = measured.map(({ exact }) => exact)
   return {
     // It could not decide anything while its store is away: what is shown is what it would have to do.
     name: away ? 'A central counter, if its store stayed' : 'A central counter',
     perInterval,
-    admittedOfExact: 1,
+    allowedOfExact: 1,
     worst: Math.max(0, ...perInterval.map((units) => units / limit - 1)),
-    falselyRefused: 0,
+    falselyRejected: 0,
     operations: 1,
     wait: roundTrip,
   }

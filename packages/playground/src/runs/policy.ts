@@ -32,9 +32,9 @@ export interface PolicyOutcome extends Exceeding {
   readonly intervals: number
   readonly requests: number
   readonly operations: number
-  /** As a part of those that were admitted. */
+  /** As a part of those that were allowed. */
   readonly waited: number
-  readonly admittedOfExact: number
+  readonly allowedOfExact: number
   readonly agreement: string
   readonly test: string
   readonly log: LogOutcome | undefined
@@ -49,7 +49,7 @@ export async function runPolicy(settings: Settings): Promise<PolicyOutcome> {
   const figures = {
     yardstick,
     exceeded: { ...result[yardstick], p50: medianOf(result, yardstick) },
-    wronglyRefused: wronglyRefused(result, yardstick),
+    wronglyRejected: wronglyRejected(result, yardstick),
     operations: result.operations,
     waited: result.waited,
   }
@@ -66,7 +66,7 @@ export async function runPolicy(settings: Settings): Promise<PolicyOutcome> {
     intervals: result.intervals,
     requests: result.requests,
     ...figures,
-    admittedOfExact: result.admittedOfExact,
+    allowedOfExact: result.allowedOfExact,
     agreement: agreementOf(settings, policy, figures),
     test: testOf(settings, figures, result.intervals),
     log: await replayLog(options, textOf(settings, 'log')),
@@ -96,7 +96,7 @@ function policyScenario(settings: Settings, options: PolicyOptions, policy: Poli
     balancing: textOf(settings, 'balancing') === 'even' ? uniform : balancingOf(textOf(settings, 'balancing')),
     network: { latency: numberOf(settings, 'rtt') / 2 },
     seed: numberOf(settings, 'seed'),
-    // A soft bucket lets in by chance: that a request was refused says nothing of the next one.
+    // A soft bucket lets in by chance: that a request was rejected says nothing of the next one.
     ...(yardstickOf(policy) === 'debt' && { shortcut: false }),
   }
 }
@@ -119,19 +119,19 @@ function checked(options: PolicyOptions): Policy {
 }
 
 function yardstickOf({ algorithm }: Policy): Yardstick {
-  if ((algorithm.buckets ?? 1) > 1) return 'worstWindow'
+  if ((algorithm.subWindows ?? 1) > 1) return 'worstWindow'
   return algorithm.step?.id === 'bucket' ? 'debt' : 'overshoot'
 }
 
-function wronglyRefused(result: SimulationResult, yardstick: Yardstick): number {
-  if (yardstick === 'worstWindow') return result.refusedUnderLimit
-  return yardstick === 'debt' ? result.refusedWithRoom / Math.max(1, result.requests) : result.falseRequests
+function wronglyRejected(result: SimulationResult, yardstick: Yardstick): number {
+  if (yardstick === 'worstWindow') return result.rejectedUnderLimit
+  return yardstick === 'debt' ? result.rejectedWithRoom / Math.max(1, result.requests) : result.falseRequests
 }
 
 function medianOf({ measured, policy: { limit } }: SimulationResult, yardstick: Yardstick): number {
   const values = measured
     .map((interval) =>
-      yardstick === 'debt' ? interval.debt : Math.max(0, (yardstick === 'overshoot' ? interval.admitted : interval.worstWindow) - limit),
+      yardstick === 'debt' ? interval.debt : Math.max(0, (yardstick === 'overshoot' ? interval.allowed : interval.worstWindow) - limit),
     )
     .sort((one, other) => one - other)
   return (values[Math.ceil(values.length / 2) - 1] ?? 0) / limit

@@ -1,8 +1,8 @@
 import {
   calendar,
   concurrency,
+  escalating,
   fixedWindow,
-  growing,
   leakyBucket,
   type PolicyOptions,
   slidingCounter,
@@ -18,7 +18,7 @@ const FUNCTIONS: ReadonlyMap<string, (...values: never[]) => unknown> = new Map(
     calendar,
     concurrency,
     fixedWindow,
-    growing,
+    escalating,
     leakyBucket,
     slidingCounter,
     slidingLog,
@@ -50,10 +50,10 @@ export function readOptions(given: string): PolicyOptions {
   }
   const rest = text.slice(expression.end).replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '')
   if (expression.type === 'SequenceExpression' || rest.trim() !== '')
-    throw refusal(text, expression.end, 'Only one object of options is read; here something follows it')
+    throw rejection(text, expression.end, 'Only one object of options is read; here something follows it')
   const value = read(text, expression)
   if (typeof value !== 'object' || value === null || Array.isArray(value) || expression.type !== 'ObjectExpression') {
-    throw refusal(text, expression.start, "Options are an object, such as { limit: 100, interval: '1m' }")
+    throw rejection(text, expression.start, "Options are an object, such as { limit: 100, interval: '1m' }")
   }
   return value as PolicyOptions
 }
@@ -77,31 +77,31 @@ function read(text: string, node: Expression | SpreadElement): unknown {
     case 'Identifier':
       if (node.name === 'undefined') return undefined
       if (node.name === 'Infinity') return Number.POSITIVE_INFINITY
-      throw refusal(text, node.start, `What "${node.name}" is can't be known here: write the value itself`)
+      throw rejection(text, node.start, `What "${node.name}" is can't be known here: write the value itself`)
     case 'ArrayExpression':
       return node.elements.map((element) => (element === null ? undefined : read(text, element)))
     case 'ObjectExpression':
       return Object.fromEntries(node.properties.map((property) => entryOf(text, property)))
     case 'CallExpression': {
       const called = node.callee.type === 'Identifier' ? FUNCTIONS.get(node.callee.name) : undefined
-      if (called === undefined) throw refusal(text, node.start, `Only these are called: ${[...FUNCTIONS.keys()].join(', ')}`)
+      if (called === undefined) throw rejection(text, node.start, `Only these are called: ${[...FUNCTIONS.keys()].join(', ')}`)
       return called(...(node.arguments.map((argument) => read(text, argument)) as never[]))
     }
     case 'ArrowFunctionExpression':
     case 'FunctionExpression':
-      throw refusal(text, node.start, 'Functions of yours are not run here: write a value in their place, or leave the option away')
+      throw rejection(text, node.start, 'Functions of yours are not run here: write a value in their place, or leave the option away')
   }
-  throw refusal(text, node.start, 'Only plain values are read')
+  throw rejection(text, node.start, 'Only plain values are read')
 }
 
 function entryOf(text: string, property: Property | SpreadElement): readonly [string, unknown] {
   if (property.type === 'SpreadElement' || property.computed || property.kind !== 'init') {
-    throw refusal(text, property.start, 'Only plain options are read')
+    throw rejection(text, property.start, 'Only plain options are read')
   }
-  if (property.method) throw refusal(text, property.start, 'Functions of yours are not run here')
+  if (property.method) throw rejection(text, property.start, 'Functions of yours are not run here')
   const { key } = property
   const name = key.type === 'Identifier' ? key.name : key.type === 'Literal' ? String(key.value) : undefined
-  if (name === undefined) throw refusal(text, key.start, 'This is no name of an option')
+  if (name === undefined) throw rejection(text, key.start, 'This is no name of an option')
   return [name, read(text, property.value)]
 }
 
@@ -114,9 +114,9 @@ function calculated(text: string, at: number, operator: string, left: unknown, r
     if (operator === '-') return left - right
     if (operator === '**') return left ** right
   }
-  throw refusal(text, at, 'Only numbers are calculated')
+  throw rejection(text, at, 'Only numbers are calculated')
 }
 
-function refusal(text: string, at: number, message: string): OptionsError {
+function rejection(text: string, at: number, message: string): OptionsError {
   return new OptionsError(`${message} (line ${text.slice(0, at).split('\n').length})`)
 }

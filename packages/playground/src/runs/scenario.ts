@@ -16,8 +16,8 @@ export function intervalOf(settings: Settings): number {
 
 export function policyOf(settings: Settings): PolicyOptions {
   const policy = { limit: numberOf(settings, 'limit'), interval: intervalOf(settings) }
-  const degraded = textOf(settings, 'degraded')
-  return degraded === 'open' || degraded === 'closed' ? { ...policy, degraded } : policy
+  const failMode = textOf(settings, 'failMode')
+  return failMode === 'open' || failMode === 'closed' ? { ...policy, failMode } : policy
 }
 
 /** How many intervals are run: the same for all loads that are light enough. */
@@ -66,6 +66,6 @@ export function faultsOf(settings: Settings): readonly Fault[] {
         { kind: 'data-loss', at: until },
       ]
     default:
-      return [{ kind: 'outage', from, until, mode: fault === 'hang' ? 'hang' : 'refuse' }]
+      return [{ kind: 'outage', from, until, mode: fault === 'hang' ? 'hang' : 'reject' }]
   }
 }

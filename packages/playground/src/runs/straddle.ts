@@ -23,11 +23,11 @@ interface Shape {
 
 const SHAPES: readonly Shape[] = [
   { name: 'fixedWindow()', options: {} },
-  { name: 'slidingCounter(), two windows', options: { algorithm: slidingCounter(), coordination: 'spans' } },
+  { name: 'slidingCounter(), two windows', options: { algorithm: slidingCounter(), coordination: 'periodic' } },
   { name: 'slidingWindow()', options: { algorithm: slidingWindow() } },
   { name: 'slidingLog(), at one place', options: { algorithm: slidingLog(), coordination: 'local' }, alone: true },
   { name: 'tokenBucket()', options: { algorithm: tokenBucket() } },
-  { name: "fixedWindow(), 'leases'", options: { coordination: 'leases', deadline: '1s' } },
+  { name: "fixedWindow(), 'leases'", options: { coordination: 'leased', storeTimeout: '1s' } },
 ]
 
 /** A flood that begins before a boundary of the intervals and ends behind it, on each shape of window. */
@@ -56,7 +56,7 @@ export async function runStraddle(settings: Settings): Promise<CurvesOutcome> {
   const moments = Array.from({ length: 3 * POINTS }, (_, index) => (index / POINTS - 1) * interval)
   return {
     kind: 'curves',
-    title: 'Admitted in the interval before each moment',
+    title: 'Allowed in the interval before each moment',
     unit: `requests; the limit is ${limit}`,
     x: { label: 'seconds after the boundary', values: moments.map((moment) => Number((moment / 1000).toFixed(3))) },
     y: 'whole',
@@ -64,7 +64,7 @@ export async function runStraddle(settings: Settings): Promise<CurvesOutcome> {
     columns: [
       ['Most in any interval', 'whole'],
       ['Beyond the limit', 'part'],
-      ['Admitted in all', 'whole'],
+      ['Allowed in all', 'whole'],
       ['Waited', 'part'],
     ],
     rows: found.map(([{ name }, { times, result }]) => {

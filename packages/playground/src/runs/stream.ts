@@ -33,7 +33,7 @@ export interface StreamOutcome {
     readonly name: string
     /** Requests that went on, bar by bar. */
     readonly went: readonly number[]
-    readonly admitted: number
+    readonly allowed: number
     readonly mostInInterval: number
     /** In any twentieth of an interval. */
     readonly mostAtOnce: number
@@ -46,7 +46,7 @@ export interface StreamOutcome {
 interface Way {
   readonly name: string
   readonly algorithm: Algorithm
-  /** Requests wait for their turn, instead of being refused. */
+  /** Requests wait for their turn, instead of being rejected. */
   readonly queued?: true
 }
 
@@ -75,7 +75,7 @@ export async function runStream(settings: Settings): Promise<StreamOutcome> {
     rows.push({
       name: way.name,
       went: bars(went, interval),
-      admitted: went.length,
+      allowed: went.length,
       mostInInterval: mostIn(went, interval),
       mostAtOnce: mostIn(went, interval / BARS),
       longestWait: longest,
@@ -113,13 +113,13 @@ async function pass(
   for (const came of times) {
     await clock.advance(began + came - clock.monotonic())
     if (queued) {
-      const asked = throttler.acquire('key', { timeout: policy.interval, refusal: 'return' })
+      const asked = throttler.tryAcquire('key', { timeout: policy.interval })
       asked.then(
         ({ allowed }) => allowed && goes(came, clock.monotonic() - began),
         () => {},
       )
     } else {
-      const { allowed, delay } = throttler.check('key')
+      const { allowed, delayMs: delay } = throttler.check('key')
       if (allowed) goes(came, came + delay)
     }
   }

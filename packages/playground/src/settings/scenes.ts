@@ -71,7 +71,7 @@ export const SCENES: readonly Scene[] = [
     name: 'limit',
     title: 'One limit, N nodes',
     promise:
-      'Each node decides by itself, at once, and refuses only on proof: what it knows to be admitted everywhere has reached the limit.',
+      'Each node decides by itself, at once, and rejects only on proof: what it knows to be allowed everywhere has reached the limit.',
     tested: 'npx -y pnpm accuracy --case 3',
     controls: [NODES, LOAD, ROUND_TRIP, LIMIT, INTERVAL, BALANCING, SEED],
   },
@@ -91,24 +91,24 @@ export const SCENES: readonly Scene[] = [
         name: 'fault',
         label: 'What happens',
         choices: [
-          ['refuse', 'Redis is killed'],
+          ['reject', 'Redis is killed'],
           ['hang', 'Redis hangs'],
           ['empty', 'killed, and back empty'],
           ['cut', 'half of the nodes are cut off'],
           ['none', 'nothing'],
         ],
-        fallback: 'refuse',
+        fallback: 'reject',
       },
       { kind: 'number', name: 'from', label: 'From interval', least: 0, most: 20, step: 0.01, fallback: 2.3 },
       { kind: 'number', name: 'until', label: 'Until interval', least: 0, most: 20, step: 0.01, fallback: 4.6 },
       {
         kind: 'choice',
-        name: 'degraded',
-        label: 'While the store is away (degraded)',
+        name: 'failMode',
+        label: 'While the store is away (failMode)',
         choices: [
           ['share', "'share': by its share"],
-          ['open', "'open': admit all"],
-          ['closed', "'closed': refuse all"],
+          ['open', "'open': allow all"],
+          ['closed', "'closed': reject all"],
         ],
         fallback: 'share',
       },
@@ -119,7 +119,7 @@ export const SCENES: readonly Scene[] = [
     name: 'straddle',
     title: 'The straddling attack',
     promise:
-      'A sliding window admits no more than the limit in any interval, not only in those of the clock. Whoever floods around a boundary gains nothing.',
+      'A sliding window allows no more than the limit in any interval, not only in those of the clock. Whoever floods around a boundary gains nothing.',
     tested: 'npx -y pnpm accuracy --case S7',
     controls: [
       { ...NODES, fallback: 3 },
@@ -161,7 +161,7 @@ export const SCENES: readonly Scene[] = [
     name: 'far',
     title: 'Far regions',
     promise:
-      'Far from the store nodes admit more before they know. A token bucket remembers it and pays it back: in the long run the limit passes, and no more.',
+      'Far from the store nodes allow more before they know. A token bucket remembers it and pays it back: in the long run the limit passes, and no more.',
     tested: 'npx -y pnpm accuracy --case B12',
     controls: [
       { ...NODES, fallback: 6 },
@@ -178,7 +178,7 @@ export const SCENES: readonly Scene[] = [
     name: 'policy',
     title: 'Your policy',
     promise:
-      'Paste the options of a policy as you would write them: by how much a cluster exceeds the limit, whom it refuses wrongly, and what it costs.',
+      'Paste the options of a policy as you would write them: by how much a cluster exceeds the limit, whom it rejects wrongly, and what it costs.',
     tested: 'packages/playground/test/policy.test.ts',
     controls: [
       {

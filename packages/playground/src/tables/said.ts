@@ -8,7 +8,7 @@ export function saidOf(outcome: Outcome): string {
     case 'lanes': {
       const [weir] = outcome.ways
       if (weir === undefined) return ''
-      return `${whole(outcome.requests)} requests: ${percent(weir.admittedOfExact)} of what the limit allows were admitted, in the worst interval ${percent(weir.worst)} beyond the limit.`
+      return `${whole(outcome.requests)} requests: ${percent(weir.allowedOfExact)} of what the limit allows were allowed, in the worst interval ${percent(weir.worst)} beyond the limit.`
     }
     case 'curves': {
       const [label, unit] = outcome.columns[0] ?? ['', 'whole']
@@ -17,8 +17,8 @@ export function saidOf(outcome: Outcome): string {
     case 'stream':
       return `Went on. ${outcome.rows
         .map(
-          ({ name, admitted, longestWait }) =>
-            `${name}: ${whole(admitted)}${longestWait === 0 ? '' : `, after ${duration(longestWait)} at most`}`,
+          ({ name, allowed, longestWait }) =>
+            `${name}: ${whole(allowed)}${longestWait === 0 ? '' : `, after ${duration(longestWait)} at most`}`,
         )
         .join('. ')}.`
     case 'policy':

@@ -39,17 +39,17 @@ export function waysTable({ ways }: LanesOutcome): Table {
     name: 'Three ways to count',
     columns: [
       'Counted by',
-      'Admitted of what the limit allows',
+      'Allowed of what the limit allows',
       'Worst interval beyond the limit',
-      'Refused wrongly',
+      'Rejected wrongly',
       'Store operations per request',
       'Added latency',
     ],
-    rows: ways.map(({ name, admittedOfExact, worst, falselyRefused, operations, wait }) => [
+    rows: ways.map(({ name, allowedOfExact, worst, falselyRejected, operations, wait }) => [
       name,
-      percent(admittedOfExact),
+      percent(allowedOfExact),
       percent(worst),
-      percent(falselyRefused),
+      percent(falselyRejected),
       short(operations),
       wait === 0 ? 'none' : duration(wait),
     ]),
@@ -70,9 +70,9 @@ export function streamTable({ came, rows }: StreamOutcome): Table {
     name: 'What came out',
     caption: `${whole(sum(came))} requests came. The broken line is the limit's pace.`,
     columns: ['Algorithm', 'Went on', 'Most in any interval', 'Most in a twentieth of it', 'Longest wait'],
-    rows: rows.map(({ name, admitted, mostInInterval, mostAtOnce, longestWait }) => [
+    rows: rows.map(({ name, allowed, mostInInterval, mostAtOnce, longestWait }) => [
       name,
-      whole(admitted),
+      whole(allowed),
       whole(mostInInterval),
       whole(mostAtOnce),
       longestWait === 0 ? 'none' : duration(longestWait),
@@ -98,16 +98,16 @@ export function policyTable(outcome: PolicyOutcome): Table {
       [`${EXCEEDED[yardstick]}: half of the time at most (p50)`, percent(exceeded.p50)],
       ['The same, 95 % of the time at most (p95)', percent(exceeded.p95)],
       ['The same, at most', percent(exceeded.max)],
-      ['Refused wrongly, of all requests', percent(outcome.wronglyRefused)],
-      ['Admitted, of what an exact limiter admits', percent(outcome.admittedOfExact)],
-      ['Waited, of those that were admitted', percent(outcome.waited)],
+      ['Rejected wrongly, of all requests', percent(outcome.wronglyRejected)],
+      ['Allowed, of what an exact limiter allows', percent(outcome.allowedOfExact)],
+      ['Waited, of those that were allowed', percent(outcome.waited)],
       ['Operations at the store for a key and interval, all nodes', short(outcome.operations)],
       ['Numbers that a node keeps for a key, beside the key', `${bytesPerKey} bytes`],
     ],
   }
 }
 
-export function logTable({ lines, requests, refused, clients, worst }: LogOutcome): Table {
+export function logTable({ lines, requests, rejected, clients, worst }: LogOutcome): Table {
   const name = 'Clients of the log'
   if (requests === 0) {
     const caption = `None of ${whole(lines)} lines is a request in the Common or the Combined Log Format.`
@@ -115,9 +115,9 @@ export function logTable({ lines, requests, refused, clients, worst }: LogOutcom
   }
   return {
     name,
-    caption: `${whole(requests)} requests of ${whole(clients)} clients in ${whole(lines)} lines: ${whole(refused)} would be refused (${percent(refused / requests)}), counted by client in one process`,
-    columns: worst.length === 0 ? [] : ['Client', 'Requests', 'Refused'],
-    rows: worst.map((entry) => [entry.client.slice(0, 80), whole(entry.requests), whole(entry.refused)]),
+    caption: `${whole(requests)} requests of ${whole(clients)} clients in ${whole(lines)} lines: ${whole(rejected)} would be rejected (${percent(rejected / requests)}), counted by client in one process`,
+    columns: worst.length === 0 ? [] : ['Client', 'Requests', 'Rejected'],
+    rows: worst.map((entry) => [entry.client.slice(0, 80), whole(entry.requests), whole(entry.rejected)]),
   }
 }
 

@@ -27,10 +27,10 @@ export class Recorder {
   readonly scenario: Scenario
   readonly #times: number[] = []
   readonly #nodes: number[] = []
-  readonly #admitted: number[] = []
+  readonly #allowed: number[] = []
   readonly #went: number[] = []
   readonly #messages: Message[] = []
-  readonly #states: { time: number; node: number; degraded: boolean }[] = []
+  readonly #states: { time: number; node: number; storeDown: boolean }[] = []
   readonly #handled = new WeakMap<object, number>()
   readonly #oneWay: number
   #time: VirtualTime | undefined
@@ -49,7 +49,7 @@ export class Recorder {
             const node = pick(nodes, time, key)
             this.#times.push(time)
             this.#nodes.push(node)
-            this.#admitted.push(0)
+            this.#allowed.push(0)
             return node
           }
         },
@@ -64,7 +64,7 @@ export class Recorder {
     const messages = this.#messages.filter(({ sent }) => sent >= 0 && sent < until).sort((one, other) => one.sent - other.sent)
     const column = (pick: (message: Message) => number) => Float64Array.from(messages, pick)
     return {
-      requests: { time: Float64Array.from(this.#times), node: Uint8Array.from(this.#nodes), admitted: Uint8Array.from(this.#admitted) },
+      requests: { time: Float64Array.from(this.#times), node: Uint8Array.from(this.#nodes), allowed: Uint8Array.from(this.#allowed) },
       messages: {
         sent: column(({ sent }) => sent),
         handled: column(({ handled }) => handled),
@@ -77,7 +77,7 @@ export class Recorder {
     }
   }
 
-  /** When requests were admitted, waits included; milliseconds, in order. */
+  /** When requests were allowed, waits included; milliseconds, in order. */
   get went(): readonly number[] {
     return this.#went
   }
@@ -91,12 +91,12 @@ export class Recorder {
     this.#time = time
     const looked = backgroundStore(this.#looked(store, place))
     const throttler = createThrottler({ ...this.scenario.throttler, policies: [policy], store: looked, clock, random })
-    throttler.on('degraded', () => this.#states.push({ time: time.now, node: place, degraded: true }))
-    throttler.on('recovered', () => this.#states.push({ time: time.now, node: place, degraded: false }))
+    throttler.on('storeDown', () => this.#states.push({ time: time.now, node: place, storeDown: true }))
+    throttler.on('storeUp', () => this.#states.push({ time: time.now, node: place, storeDown: false }))
     throttler.on('warning', () => {})
     const noted = (index: number, decision: NodeDecision): NodeDecision => {
       if (!decision.allowed) return decision
-      this.#admitted[index] = 1
+      this.#allowed[index] = 1
       this.#went.push(time.now)
       return decision
     }

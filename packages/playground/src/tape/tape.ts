@@ -10,8 +10,8 @@ export interface Tape {
   readonly requests: {
     readonly time: Float64Array
     readonly node: Uint8Array
-    /** 1 where it was admitted. */
-    readonly admitted: Uint8Array
+    /** 1 where it was allowed. */
+    readonly allowed: Uint8Array
   }
   /** Exchanges of nodes with the store and back, and announcements of the store, in the order in which they were sent. */
   readonly messages: {
@@ -25,7 +25,7 @@ export interface Tape {
     readonly total: Float64Array
   }
   /** Times at which a node began to decide without the store (1), and to decide with it again (0). */
-  readonly states: readonly { readonly time: number; readonly node: number; readonly degraded: boolean }[]
+  readonly states: readonly { readonly time: number; readonly node: number; readonly storeDown: boolean }[]
 }
 
 /** What of a tape is moved, not copied, from one thread to another. */

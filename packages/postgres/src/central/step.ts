@@ -1,7 +1,7 @@
 import { type Decide, isDone, type Question, type Verdict } from '@weir/core/sync'
 import type { KnownState } from './known-states.ts'
 
-const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 })
+const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfterMs: 0, retryAfterMs: 0, delayMs: 0 })
 
 /** What a request makes of a key: its numbers, and how long they say anything. Nothing to begin the key anew. */
 export interface Change {
@@ -35,7 +35,7 @@ export function outcomeOf(request: Decide, known: readonly KnownState[], clock: 
     )
   ) {
     const look = (one: Question, i: number): Verdict => take([...(known[i] as KnownState).state], { ...one, units: 0 }, request, clock)
-    return { verdicts: questions.map((one, i) => ({ ...look(one, i), allowed: true, retryAfter: 0 })), changes: nothing }
+    return { verdicts: questions.map((one, i) => ({ ...look(one, i), allowed: true, retryAfterMs: 0 })), changes: nothing }
   }
   const states = known.map(({ state }) => [...state])
   const verdicts = questions.map((one, i) => take(states[i] as number[], one, request, clock))

@@ -73,7 +73,7 @@ export class Session {
     const client = this.#ready ? this.#client : undefined
     if (client === undefined) throw this.#away()
     const one = { since: this.#options.clock.monotonic() }
-    this.#refuseWhenSilent(one.since)
+    this.#rejectWhenSilent(one.since)
     this.#pending.push(one)
     const before = this.#last
     let done = (): void => {}
@@ -117,10 +117,10 @@ export class Session {
   }
 
   /**
-   * While one query waits beyond its deadline, no others join it: the server hangs, and they would pile up before it. When it answers
+   * While one query waits beyond its storeTimeout, no others join it: the server hangs, and they would pile up before it. When it answers
    * at last, all goes on; when it never does, there is a new connection in time.
    */
-  #refuseWhenSilent(now: number): void {
+  #rejectWhenSilent(now: number): void {
     const { patience } = this.#options
     const [oldest] = this.#pending
     if (oldest === undefined || now - oldest.since <= patience) return

@@ -34,7 +34,7 @@ export interface Moment {
   readonly middle: number
 }
 
-/** One request on its way: one call, or several one after the other where it is large. What has come back when the deadline passes counts, the rest has failed. */
+/** One request on its way: one call, or several one after the other where it is large. What has come back when the storeTimeout passes counts, the rest has failed. */
 export class Exchange {
   readonly #request: SyncRequest
   readonly #context: ExchangeContext

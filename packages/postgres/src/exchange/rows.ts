@@ -141,7 +141,7 @@ export class Rows {
   /** Of each bucket its cells. */
   get buckets(): number[][][] {
     return this.#buckets.map(({ cells }) =>
-      cells.map(({ ordinal, taken, given, refused = 0, level = 0 }) => [ordinal, taken, given, refused, level]),
+      cells.map(({ ordinal, taken, given, rejected = 0, level = 0 }) => [ordinal, taken, given, rejected, level]),
     )
   }
 }

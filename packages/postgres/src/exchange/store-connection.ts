@@ -11,7 +11,7 @@ import { Exchange, type ExchangeContext } from './exchange.ts'
 import { Losses } from './losses.ts'
 import { PolicyNames } from './policies.ts'
 
-/** Part of the deadline within which a server that is being probed must answer. */
+/** Part of the storeTimeout within which a server that is being probed must answer. */
 const PROBE_PATIENCE = 0.5
 /** One node's connections to PostgreSQL. */
 export class PostgresConnection implements StoreConnection {

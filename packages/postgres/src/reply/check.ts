@@ -74,11 +74,11 @@ export function asCells(value: unknown): Cell[] {
   })
 }
 
-/** [ordinal, taken, given, level] and perhaps refused. */
+/** [ordinal, taken, given, level] and perhaps rejected. */
 export function asBucket(value: unknown): Cell {
-  const [ordinal, taken, given, level, refused] = asArray(value)
+  const [ordinal, taken, given, level, rejected] = asArray(value)
   const cell = { ordinal: asWhole(ordinal) as Ordinal, taken: asUnits(taken), given: asUnits(given), level: asUnits(level) }
-  return refused === undefined ? cell : { ...cell, refused: asUnits(refused) }
+  return rejected === undefined ? cell : { ...cell, rejected: asUnits(rejected) }
 }
 
 /** [granted, free, used, tail, quiet, epoch, now]. */

@@ -28,7 +28,7 @@ BEGIN
 END
 $body$;
 
--- Counts a node's cells of one bucket, each [ordinal, taken, given, refused, level], and says what is in it.
+-- Counts a node's cells of one bucket, each [ordinal, taken, given, rejected, level], and says what is in it.
 CREATE OR REPLACE FUNCTION @.bucket_1(
   me text, t float8, id text, width float8, cells int, "limit" float8, mark float8, ttl float8, drain float8, debt float8, name text, whole text,
   sent jsonb, since float8, OUT cell json, OUT announces boolean
@@ -41,7 +41,7 @@ DECLARE
   fine bigint := greatest(1, span / ${FINE_PARTS});
   asks boolean := NOT EXISTS (SELECT 1 FROM jsonb_array_elements(sent) c WHERE (c->>1)::float8 > 0 OR (c->>2)::float8 > 0 OR (c->>3)::float8 > 0 OR (c->>4)::float8 > 0);
   held float8; after float8; units float8 := 0; excess float8; cut float8; run float8;
-  one record; known jsonb; o bigint; place int; apart boolean; joins boolean; more_taken float8; more_given float8; more_refused float8; silent boolean; holds boolean; before bigint; folded boolean := false;
+  one record; known jsonb; o bigint; place int; apart boolean; joins boolean; more_taken float8; more_given float8; more_rejected float8; silent boolean; holds boolean; before bigint; folded boolean := false;
 BEGIN
   announces := false;
   IF asks THEN
@@ -88,16 +88,16 @@ BEGIN
     b.written_in := greatest(b.written_in, running);
     held := @.level_1(b, running, drain);
 
-    FOR one IN SELECT (c->>0)::bigint AS o, (c->>1)::float8 AS taken, (c->>2)::float8 AS given, (c->>3)::float8 AS refused FROM jsonb_array_elements(sent) c LOOP
-      CONTINUE WHEN one.o <= b.base_ordinal OR one.taken = 0 AND one.given = 0 AND one.refused = 0;
+    FOR one IN SELECT (c->>0)::bigint AS o, (c->>1)::float8 AS taken, (c->>2)::float8 AS given, (c->>3)::float8 AS rejected FROM jsonb_array_elements(sent) c LOOP
+      CONTINUE WHEN one.o <= b.base_ordinal OR one.taken = 0 AND one.given = 0 AND one.rejected = 0;
       known := coalesce(b.nodes->me->(one.o::text), '[0,0,0]');
       more_taken := greatest(0, one.taken - (known->>0)::float8);
       more_given := greatest(0, one.given - (known->>1)::float8);
-      more_refused := greatest(0, one.refused - (known->>2)::float8);
-      CONTINUE WHEN more_taken = 0 AND more_given = 0 AND more_refused = 0;
+      more_rejected := greatest(0, one.rejected - (known->>2)::float8);
+      CONTINUE WHEN more_taken = 0 AND more_given = 0 AND more_rejected = 0;
       b.nodes := b.nodes || jsonb_build_object(me, coalesce(b.nodes->me, '{}') || jsonb_build_object(one.o::text, jsonb_build_array(
-        (known->>0)::float8 + more_taken, (known->>1)::float8 + more_given, (known->>2)::float8 + more_refused)));
-      b.refused := b.refused + more_refused;
+        (known->>0)::float8 + more_taken, (known->>1)::float8 + more_given, (known->>2)::float8 + more_rejected)));
+      b.rejected := b.rejected + more_rejected;
       CONTINUE WHEN more_taken = 0 AND more_given = 0;
       -- The group that the cell is of, made if need be.
       o := least(one.o, running);
@@ -167,12 +167,12 @@ BEGIN
     b.expires := ceil((t + ttl + CASE WHEN drain > 0 THEN after / drain * width ELSE 0 END) / (ttl / 4)) * (ttl / 4);
     UPDATE @.buckets SET base_ordinal = b.base_ordinal, base_level = b.base_level, floor_ordinal = b.floor_ordinal, floor_level = b.floor_level,
       group_ordinals = b.group_ordinals, group_taken = b.group_taken, group_given = b.group_given, nodes = b.nodes, taken = b.taken, given = b.given,
-      refused = b.refused, written_in = b.written_in, held_until = b.held_until, announced_at = b.announced_at, hot = b.hot, epoch = b.epoch, expires = b.expires
+      rejected = b.rejected, written_in = b.written_in, held_until = b.held_until, announced_at = b.announced_at, hot = b.hot, epoch = b.epoch, expires = b.expires
     WHERE policy = id AND key = name;
   ELSE
     after := @.level_1(b, running, drain);
   END IF;
-  cell := CASE WHEN b.refused > 0 THEN json_build_array(running, b.taken, b.given, after, b.refused) ELSE json_build_array(running, b.taken, b.given, after) END;
+  cell := CASE WHEN b.rejected > 0 THEN json_build_array(running, b.taken, b.given, after, b.rejected) ELSE json_build_array(running, b.taken, b.given, after) END;
 END
 $body$;
 `

@@ -86,7 +86,7 @@ ${table} @.windows (
 CREATE INDEX IF NOT EXISTS windows_expires ON @.windows (expires);
 CREATE INDEX IF NOT EXISTS windows_hot ON @.windows (hot_until) WHERE hot_until > 0;
 
--- Buckets: the level at a cell, the units of later ones in groups, and [taken, given, refused] of each node and cell.
+-- Buckets: the level at a cell, the units of later ones in groups, and [taken, given, rejected] of each node and cell.
 ${table} @.buckets (
   ${key}
   label text,
@@ -100,7 +100,7 @@ ${table} @.buckets (
   nodes jsonb NOT NULL DEFAULT '{}',
   taken float8 NOT NULL DEFAULT 0,
   given float8 NOT NULL DEFAULT 0,
-  refused float8 NOT NULL DEFAULT 0,
+  rejected float8 NOT NULL DEFAULT 0,
   written_in bigint,
   held_until bigint,
   announced_at float8 NOT NULL DEFAULT 0,

@@ -27,7 +27,7 @@ async function main(): Promise<void> {
     outcomes.push(second.check('ann'))
     await second.close()
   }
-  console.log(outcomes.map(({ allowed }) => (allowed ? 'allowed' : 'refused')).join(' '))
+  console.log(outcomes.map(({ allowed }) => (allowed ? 'allowed' : 'rejected')).join(' '))
 }
 
 void main()

@@ -19,7 +19,9 @@ interface Known {
   readonly take: Script
 }
 
-const DONE: readonly Verdict[] = Object.freeze([Object.freeze({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 })])
+const DONE: readonly Verdict[] = Object.freeze([
+  Object.freeze({ allowed: true, remaining: 0, resetAfterMs: 0, retryAfterMs: 0, delayMs: 0 }),
+])
 
 /** Asks Redis about requests: one command each. */
 export class RedisDecider implements Decider {
@@ -81,7 +83,7 @@ export class RedisDecider implements Decider {
       const [before, replies] = reply as readonly [unknown, readonly unknown[]]
       return all.map(({ algorithm, question }, i) => {
         if (before !== 1) return algorithm.read(replies[i], question, time)
-        return { ...algorithm.read(replies[i], { ...question, units: 0 }, time), allowed: true, retryAfter: 0 }
+        return { ...algorithm.read(replies[i], { ...question, units: 0 }, time), allowed: true, retryAfterMs: 0 }
       })
     })
   }

@@ -52,11 +52,11 @@ export interface Link {
   close(): void
 }
 
-/** Milliseconds after which a refused subscription is tried again. */
+/** Milliseconds after which a rejected subscription is tried again. */
 const SUBSCRIBE_AGAIN = 5_000
 
 /**
- * Subscribes connections to a channel. A lost connection subscribes again when it is back. A refusal costs accuracy and would go
+ * Subscribes connections to a channel. A lost connection subscribes again when it is back. A rejection costs accuracy and would go
  * unnoticed, so it causes one warning, and is tried again because permissions change.
  */
 export function subscriberOf(channel: string, clock: Clock): (subscribe: () => Promise<unknown>) => void {

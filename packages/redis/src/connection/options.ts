@@ -13,7 +13,7 @@ export interface RedisStoreOptions {
    * Into how many groups (hash tags) keys are divided: a batch is one call for each. All nodes must agree. 1 to 1024.
    * Default 1 for a single server or Sentinel, 16 for a Cluster: about five for each of three primaries.
    */
-  readonly buckets?: number
+  readonly shards?: number
   /** Whether totals and blocks are announced by publish/subscribe. Without, accuracy is lower. Default true. */
   readonly publish?: boolean
 }
@@ -34,7 +34,7 @@ export function checkOptions(options: RedisStoreOptions): CheckedOptions {
     if (KNOWN.includes(name)) continue
     throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" of redisStore is unknown; known are ${KNOWN.join(', ')}.`)
   }
-  const { namespace = 'weir', timeout = 1000, buckets, publish = true } = options
+  const { namespace = 'weir', timeout = 1000, shards: buckets, publish = true } = options
   if (typeof namespace !== 'string' || !/^[\w.:/-]{1,100}$/.test(namespace)) {
     throw invalidOption('namespace', namespace, '1 to 100 letters, digits or any of _ . : / -')
   }

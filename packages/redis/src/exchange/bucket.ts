@@ -62,7 +62,7 @@ export class Bucket {
   async call(script: Script, keys: readonly string[], argumentOf: (common: object) => string, nodesTime?: Moment): Promise<Answer> {
     const { clock, link, nodeId } = this.#options
     const call = { since: clock.monotonic() }
-    this.#refuseWhenSilent(call.since)
+    this.#rejectWhenSilent(call.since)
     this.#pending.push(call)
     try {
       const sequence = this.#sequence.next()
@@ -87,10 +87,10 @@ export class Bucket {
   }
 
   /**
-   * While one call waits beyond its deadline, no others join it: the server hangs, and they would pile up before it.
+   * While one call waits beyond its storeTimeout, no others join it: the server hangs, and they would pile up before it.
    * When it answers at last, all goes on; when it never does, there is a new connection in time.
    */
-  #refuseWhenSilent(now: number): void {
+  #rejectWhenSilent(now: number): void {
     const { timeout, link } = this.#options
     for (const { since } of this.#pending) {
       if (now - since <= timeout) continue

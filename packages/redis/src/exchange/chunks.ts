@@ -123,9 +123,9 @@ export class Chunk {
       this.#rare = { ...this.#rare, [this.#entries.length]: [epoch ?? 0, keys.length, ask ? 1 : 0] }
     }
     this.#entries.push(policyPlace.number, found ? 0 : label, cells.length)
-    for (const { ordinal, taken, given, refused = 0, level = 0 } of cells) {
+    for (const { ordinal, taken, given, rejected = 0, level = 0 } of cells) {
       this.#entries.push(ordinal, units(taken), units(given))
-      if (policy.drain !== undefined) this.#entries.push(units(refused), units(level))
+      if (policy.drain !== undefined) this.#entries.push(units(rejected), units(level))
     }
     if (policy.cells > 1) this.#entryKeys.push(windowKey(this.#keys, policyPlace.name, name))
     else {

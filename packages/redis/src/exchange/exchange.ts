@@ -77,7 +77,7 @@ export interface ExchangeContext {
 
 /**
  * One request on its way. Buckets are called side by side, the chunks of one after each other, so that other clients of
- * the server get their turn; what has come back when the deadline passes counts, the rest has failed.
+ * the server get their turn; what has come back when the storeTimeout passes counts, the rest has failed.
  */
 export class Exchange {
   readonly #request: SyncRequest

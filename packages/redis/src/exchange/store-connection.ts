@@ -9,7 +9,7 @@ import { Exchange, type ExchangeContext } from './exchange.ts'
 import { Unreadable } from './unreadable.ts'
 import { isOwnAnnouncement, parseAnnouncements } from './wire.ts'
 
-/** Part of the deadline within which a server that is being probed must answer. */
+/** Part of the storeTimeout within which a server that is being probed must answer. */
 const PROBE_PATIENCE = 0.5
 
 /** Milliseconds since another part of a Cluster was heard of: heartbeats ask all of them, once a second as a rule. */

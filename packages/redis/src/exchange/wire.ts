@@ -101,7 +101,7 @@ const LAST_TIME = 8.64e15
 
 /**
  * `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back; of a bucket
- * `ordinal,taken,given,level`, and `,refused` where there is any.
+ * `ordinal,taken,given,level`, and `,rejected` where there is any.
  */
 export function parseCells(text: string): Cell[] {
   if (text === '') return []
@@ -115,9 +115,9 @@ export function parseCells(text: string): Cell[] {
   }
   const numbers = text.split(',', 3 * MOST_CELLS + 1)
   if (numbers.length === 4 || numbers.length === 5) {
-    const [ordinal, taken, given, level, refused] = numbers
+    const [ordinal, taken, given, level, rejected] = numbers
     const cell = { ordinal: parseWhole(ordinal) as Ordinal, taken: parseUnits(taken), given: parseUnits(given), level: parseUnits(level) }
-    return [refused === undefined ? cell : { ...cell, refused: parseUnits(refused) }]
+    return [rejected === undefined ? cell : { ...cell, rejected: parseUnits(rejected) }]
   }
   if (numbers.length % 3 !== 0) throw replyError('a cell')
   const cells: Cell[] = []

@@ -6,7 +6,7 @@ import { clusterSockets, type Sockets, serverSockets } from './sockets.ts'
 import type { Client, ClusterClient, Template } from './template.ts'
 
 /**
- * After so much silence, as a part of the deadline, an attempt to connect is given up: a server that answers again is used
+ * After so much silence, as a part of the storeTimeout, an attempt to connect is given up: a server that answers again is used
  * within a second, whatever was lost before.
  */
 const PATIENCE = 0.5
@@ -114,7 +114,7 @@ export class IoredisLink implements Link {
 }
 
 /**
- * ioredis connects to a primary at its first command, and refuses the next ones until that is done. One that hangs is waited for no longer
+ * ioredis connects to a primary at its first command, and rejects the next ones until that is done. One that hangs is waited for no longer
  * than an exchange: its keys alone have to do without it.
  */
 async function connectPrimaries(cluster: ClusterClient, clock: Clock, patience: number): Promise<void> {

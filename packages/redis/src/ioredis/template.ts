@@ -185,7 +185,7 @@ function connectionSettings(timeout: number): Record<string, unknown> {
     reconnectOnError: (error: Error) => /^(READONLY|LOADING|MASTERDOWN)/.test(error.message),
     connectTimeout: timeout,
     disconnectTimeout: 50,
-    // Our own deadline decides, by the injected clock.
+    // Our own storeTimeout decides, by the injected clock.
     commandTimeout: undefined,
     socketTimeout: undefined,
     enableReadyCheck: true,

@@ -33,8 +33,8 @@ end
   return { unpackList(text) }
 end
 `,
-  // Adds cells to a list of ordinal, taken, given, refused, …, ascending: packed as 0, ordinal, taken, …, or with a 1 before and what was
-  // refunded of each, or a 2 and what was refused too. Raises an error for anything else.
+  // Adds cells to a list of ordinal, taken, given, rejected, …, ascending: packed as 0, ordinal, taken, …, or with a 1 before and what was
+  // refunded of each, or a 2 and what was rejected too. Raises an error for anything else.
   `local function readCells(list, text, from)
   local flat = unpacked(text)
   local kind, size, at = flat[1], #flat, #list
@@ -42,16 +42,16 @@ end
   if size > 0 and (size - 1) % step ~= 0 then error() end
   local ordinal = from
   for i = 2, size, step do
-    local since, taken, given, refused = flat[i], flat[i + 1], 0, 0
+    local since, taken, given, rejected = flat[i], flat[i + 1], 0, 0
     if step > 2 then given = flat[i + 2] end
-    if step > 3 then refused = flat[i + 3] end
+    if step > 3 then rejected = flat[i + 3] end
     if not (typeOf(since) == 'number' and since % 1 == 0 and since < 1e15 and since > -1e15) then error() end
     if not (typeOf(taken) == 'number' and taken >= 0 and taken <= ${MOST_UNITS}) then error() end
     if not (typeOf(given) == 'number' and given >= 0 and given <= ${MOST_UNITS}) then error() end
-    if not (typeOf(refused) == 'number' and refused >= 0 and refused <= ${MOST_UNITS}) then error() end
+    if not (typeOf(rejected) == 'number' and rejected >= 0 and rejected <= ${MOST_UNITS}) then error() end
     ordinal = ordinal + since
     if at > 0 and ordinal <= list[at - 3] then error() end
-    list[at + 1], list[at + 2], list[at + 3], list[at + 4] = ordinal, taken, given, refused
+    list[at + 1], list[at + 2], list[at + 3], list[at + 4] = ordinal, taken, given, rejected
     at = at + 4
   end
 end
@@ -98,8 +98,8 @@ local function readState(known, width)
   end
   local origin = flat[1]
   local start = origin * width
-  local state = { origin = origin, base = origin + flat[2], written = origin + flat[3], held = origin + flat[4], announced = start + flat[5], hot = flat[6] == 0 and 0 or start + flat[6], level = flat[7], taken = flat[8], given = flat[9], refused = flat[10], floorAt = origin + flat[11], floor = flat[12], groups = {}, fields = 0 }
-  if not (isUnits(state.level) and isUnits(state.taken) and isUnits(state.given) and isUnits(state.refused) and isUnits(state.floor)) then error() end
+  local state = { origin = origin, base = origin + flat[2], written = origin + flat[3], held = origin + flat[4], announced = start + flat[5], hot = flat[6] == 0 and 0 or start + flat[6], level = flat[7], taken = flat[8], given = flat[9], rejected = flat[10], floorAt = origin + flat[11], floor = flat[12], groups = {}, fields = 0 }
+  if not (isUnits(state.level) and isUnits(state.taken) and isUnits(state.given) and isUnits(state.rejected) and isUnits(state.floor)) then error() end
   local groups = state.groups
   for i = 1, #GROUP_FIELDS do
     local text = known[i + 2]
@@ -117,8 +117,8 @@ end
   local start = origin * width
   local hot = state.hot == 0 and 0 or max(1, ceil(state.hot - start))
   local base, written, held, announced = state.base - origin, state.written - origin, state.held - origin, floor(state.announced - start)
-  if state.given == 0 and state.refused == 0 and state.floor == 0 then return pack(origin, base, written, held, announced, hot, state.level, state.taken) end
-  return pack(origin, base, written, held, announced, hot, state.level, state.taken, state.given, state.refused, state.floor > 0 and state.floorAt - origin or 0, state.floor)
+  if state.given == 0 and state.rejected == 0 and state.floor == 0 then return pack(origin, base, written, held, announced, hot, state.level, state.taken) end
+  return pack(origin, base, written, held, announced, hot, state.level, state.taken, state.given, state.rejected, state.floor > 0 and state.floorAt - origin or 0, state.floor)
 end
 `,
   // What a level is at a later cell, by when it has run down and what is known to have been there in between.
@@ -203,12 +203,12 @@ end
   `local function write(state, own, entries, place, final, running, span, drain)
   local units = 0
   for i = place, final, 5 do
-    local ordinal, taken, given, refused = entries[i], entries[i + 1], entries[i + 2], entries[i + 3]
-    if ordinal > state.base and (taken > 0 or given > 0 or refused > 0) then
+    local ordinal, taken, given, rejected = entries[i], entries[i + 1], entries[i + 2], entries[i + 3]
+    if ordinal > state.base and (taken > 0 or given > 0 or rejected > 0) then
       local cell = cellAt(own, ordinal)
       local moreTaken, moreGiven = max(0, taken - own[cell + 1]), max(0, given - own[cell + 2])
-      if refused > own[cell + 3] then
-        state.refused, own[cell + 3] = state.refused + refused - own[cell + 3], refused
+      if rejected > own[cell + 3] then
+        state.rejected, own[cell + 3] = state.rejected + rejected - own[cell + 3], rejected
       end
       if moreTaken > 0 or moreGiven > 0 then
         own[cell + 1], own[cell + 2] = own[cell + 1] + moreTaken, own[cell + 2] + moreGiven
@@ -276,7 +276,7 @@ end
   // The new total may be more than a process had counted, so that by it it could not see that its own part is missing.
   `  if #lost > losses then announceLoss(policy, labelOf(label, policy, hash)) end
   local span = drain > 0 and min(cells, ceil(limit / drain)) or cells
-  state = state or { base = 0, level = 0, written = running, held = running + span, taken = 0, given = 0, refused = 0, floorAt = running, floor = 0, announced = now - 10, hot = 0, origin = running, groups = {}, fields = 0 }
+  state = state or { base = 0, level = 0, written = running, held = running + span, taken = 0, given = 0, rejected = 0, floorAt = running, floor = 0, announced = now - 10, hot = 0, origin = running, groups = {}, fields = 0 }
   local news, level = false, nil
   if sends then`,
   // The first number of the groups from which on they differ from what is stored.
@@ -324,7 +324,7 @@ end
     local empty = drain > 0 and level / drain * width or 0
     call('PEXPIRE', hash, string.format('%.0f', min(${FAR}, ceil(ttl + empty))))
   end
-  local text = number(running) .. ',' .. number(state.taken) .. ',' .. number(state.given) .. ',' .. number(level or levelAt(state, running, drain)) .. (state.refused > 0 and ',' .. number(state.refused) or '')
+  local text = number(running) .. ',' .. number(state.taken) .. ',' .. number(state.given) .. ',' .. number(level or levelAt(state, running, drain)) .. (state.rejected > 0 and ',' .. number(state.rejected) or '')
   if news then announceTotal(policy, labelOf(label, policy, hash), text) end
   return text
 end

@@ -14,7 +14,7 @@ import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
  * false), policies [id, width, cells, limit, hot, ttl, and of a bucket: drain, maxDebt or false], blocks [policy, label, kind, remaining, the key's last reset or 0, 1 when
  * set by hand or 0, and of one that may grow: factor, max, memory; of a reset: how many keys are of it], plain entries as one flat list of groups: policy, ordinal, how many, and for each the units taken as
  * a text; other entries as one flat list: policy, label (0 when the Redis key holds it), number of cells, and
- * for each ordinal, taken, given and, of a bucket, refused, level; rare: false, or of the entries that need it, by their place in that list: the key's last
+ * for each ordinal, taken, given and, of a bucket, rejected, level; rare: false, or of the entries that need it, by their place in that list: the key's last
  * reset or 0, how many keys are of that, 1 to ask the other nodes or 0.
  *
  * Reply: seconds, microseconds, sequence before, then for each block its remaining time, and for each entry, plain ones first,

@@ -48,7 +48,7 @@ end
 end
 `,
   // Kept, so that a node notices when a write of it that was acknowledged is missing. The first write of the script, so
-  // that a server that is full, or a replica, refuses the whole of it and not a part.
+  // that a server that is full, or a replica, rejects the whole of it and not a part.
   `local before = redis.pcall('GET', KEYS[1])
 if type(before) == 'table' and not string.find(before.err, 'WRONGTYPE', 1, true) then before = call('GET', KEYS[1]) end
 local known = type(before) == 'string' and #before <= 15 and string.find(before, '^%d+$') and tonumber(before) or nil`,

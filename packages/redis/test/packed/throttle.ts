@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   const deadline = Date.now() + 10_000
   while (second.peek('ann').allowed && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20))
   outcomes.push(second.check('ann'))
-  console.log(outcomes.map(({ allowed }) => (allowed ? 'allowed' : 'refused')).join(' '))
+  console.log(outcomes.map(({ allowed }) => (allowed ? 'allowed' : 'rejected')).join(' '))
   await second.close()
 }
 

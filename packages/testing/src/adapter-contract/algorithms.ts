@@ -50,29 +50,29 @@ function left({ throttlers }: AdapterClient): number {
   return throttlers[0]?.peek('all').remaining ?? Number.NaN
 }
 
-/** Sends requests until one is refused; how many were not, and the refusal. */
-async function fill(client: AdapterClient): Promise<{ admitted: number; refused: Answer }> {
-  for (let admitted = 0; admitted < 20; admitted++) {
+/** Sends requests until one is rejected; how many were not, and the rejection. */
+async function fill(client: AdapterClient): Promise<{ allowed: number; rejected: Answer }> {
+  for (let allowed = 0; allowed < 20; allowed++) {
     const answer = await client.send('/')
-    if (answer.status === 429) return { admitted, refused: answer }
+    if (answer.status === 429) return { allowed, rejected: answer }
   }
-  throw new Error('No request was refused.')
+  throw new Error('No request was rejected.')
 }
 
 function casesOf({ name, algorithm, burst, warms }: Row): AdapterCase[] {
   const full = Math.ceil(MOST / (warms === undefined ? 1 : 3))
   return [
     {
-      title: `tells limit, window and burst of ${name}, and admits what it tells`,
+      title: `tells limit, window and burst of ${name}, and allows what it tells`,
       async run(context) {
         const client = await context.start(rule(context, algorithm))
         const { headers } = await client.send('/')
         assert.equal(headers['ratelimit-policy'], `"user";q=6;w=31536000${burst === undefined ? '' : `;weir-burst=${burst}`}`)
         assert.match(String(headers['ratelimit']), warms === undefined ? /^"user";r=5;t=\d+$/ : /^"user";r=[345];t=\d+$/)
-        const { admitted, refused } = await fill(client)
-        assert.ok(warms === undefined ? admitted === MOST - 1 : admitted >= 1 && admitted < MOST - 1, `${admitted} more were admitted`)
-        assert.match(String(refused.headers['ratelimit']), /^"user";r=0;t=\d+$/)
-        assert.deepEqual(JSON.parse(refused.body)['violated-policies'], ['user'])
+        const { allowed, rejected } = await fill(client)
+        assert.ok(warms === undefined ? allowed === MOST - 1 : allowed >= 1 && allowed < MOST - 1, `${allowed} more were allowed`)
+        assert.match(String(rejected.headers['ratelimit']), /^"user";r=0;t=\d+$/)
+        assert.deepEqual(JSON.parse(rejected.body)['violated-policies'], ['user'])
       },
     },
     {
@@ -124,11 +124,11 @@ function casesOf({ name, algorithm, burst, warms }: Row): AdapterCase[] {
       },
     },
     {
-      title: `refuses nobody in a dry run of ${name}, and tells whom it would have refused`,
+      title: `rejects nobody in a dry run of ${name}, and tells whom it would have rejected`,
       async run(context) {
         const throttled: unknown[] = []
-        const onThrottled = (_: unknown, decision: unknown) => throttled.push(decision)
-        const client = await context.start(rule(context, algorithm, { dryRun: true, onThrottled }))
+        const onRejected = (_: unknown, decision: unknown) => throttled.push(decision)
+        const client = await context.start(rule(context, algorithm, { dryRun: true, onRejected }))
         const answers: Answer[] = []
         for (let i = 0; i < MOST + 3; i++) answers.push(await client.send('/'))
         assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
@@ -137,7 +137,7 @@ function casesOf({ name, algorithm, burst, warms }: Row): AdapterCase[] {
       },
     },
     {
-      title: `tells by ${name} in Retry-After the first second in which a request is admitted`,
+      title: `tells by ${name} in Retry-After the first second in which a request is allowed`,
       needs: 'clock',
       async run(context) {
         const client = await context.start({ ...rule(context, algorithm), interval: '100s' })
@@ -149,9 +149,9 @@ function casesOf({ name, algorithm, burst, warms }: Row): AdapterCase[] {
           // Times are told in whole milliseconds, and errors of clocks are rounded up with them.
           const early = Math.max(0, (wait - 1) * 1_000 - 2)
           await context.pass(early)
-          assert.equal(client.throttlers[0]?.peek('all').allowed, false, `admitted more than a second before its time of ${wait} s`)
+          assert.equal(client.throttlers[0]?.peek('all').allowed, false, `allowed more than a second before its time of ${wait} s`)
           await context.pass(wait * 1_000 - early)
-          assert.equal((await client.send('/')).status, 200, `refused after ${wait} s`)
+          assert.equal((await client.send('/')).status, 200, `rejected after ${wait} s`)
           await fill(client)
         }
       },
@@ -163,7 +163,7 @@ function casesOf({ name, algorithm, burst, warms }: Row): AdapterCase[] {
 export const algorithmCases: readonly AdapterCase[] = [
   ...ROWS.flatMap(casesOf),
   {
-    title: 'has levels of all algorithms on one request: what one refuses costs nothing at the others',
+    title: 'has levels of all algorithms on one request: what one rejects costs nothing at the others',
     async run(context) {
       const policies = ROWS.map(({ name, algorithm }) => ({ ...rule(context, algorithm), name }))
       const tight = { ...rule(context, slidingLog()), name: 'tight', limit: 1 }

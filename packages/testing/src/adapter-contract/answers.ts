@@ -65,8 +65,8 @@ export const answerCases: readonly AdapterCase[] = [
     async run(context) {
       for (const [options, told] of [
         [{ headers: false }, true],
-        [{ headers: false, retryAfter: false }, false],
-        [{ retryAfter: false }, false],
+        [{ headers: false, sendRetryAfter: false }, false],
+        [{ sendRetryAfter: false }, false],
       ] as const) {
         const client = await context.start({ ...context.limit(1), ...options })
         await client.send('/')
@@ -78,7 +78,7 @@ export const answerCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'refuses with problem details that name the policy',
+    title: 'rejects with problem details that name the policy',
     async run(context) {
       const client = await context.start({ ...context.limit(1), name: 'mine' })
       await client.send('/')
@@ -96,7 +96,7 @@ export const answerCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'refuses in the form that the client accepts',
+    title: 'rejects in the form that the client accepts',
     async run(context) {
       const client = await context.start(context.limit(1))
       await client.send('/')
@@ -111,18 +111,18 @@ export const answerCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'refuses with the message and status of the options',
+    title: 'rejects with the message and status of the options',
     async run(context) {
-      const refusal = async (options: object) => {
+      const rejection = async (options: object) => {
         const client = await context.start({ ...context.limit(1), ...options })
         await client.send('/')
         const { status, headers, body } = await client.send('/')
         assert.ok(headers['retry-after'])
         return [status, String(headers['content-type']).split(';')[0], body]
       }
-      assert.deepEqual(await refusal({ message: 'Slow down' }), [429, 'text/plain', 'Slow down'])
-      assert.deepEqual(await refusal({ message: { error: 'slow' } }), [429, 'application/json', '{"error":"slow"}'])
-      assert.deepEqual(await refusal({ message: (_: unknown, { limit }: { limit: number }) => `at most ${limit}`, statusCode: 503 }), [
+      assert.deepEqual(await rejection({ message: 'Slow down' }), [429, 'text/plain', 'Slow down'])
+      assert.deepEqual(await rejection({ message: { error: 'slow' } }), [429, 'application/json', '{"error":"slow"}'])
+      assert.deepEqual(await rejection({ message: (_: unknown, { limit }: { limit: number }) => `at most ${limit}`, statusCode: 503 }), [
         503,
         'text/plain',
         'at most 1',
@@ -140,7 +140,7 @@ export const answerCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'refuses by itself when a handler throws',
+    title: 'rejects by itself when a handler throws',
     async run(context) {
       const client = await context.start({
         ...context.limit(1),
@@ -156,9 +156,9 @@ export const answerCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'hands a refusal to the framework as an error, with status and headers',
+    title: 'hands a rejection to the framework as an error, with status and headers',
     async run(context) {
-      const client = await context.start({ ...context.limit(1), onRefused: 'throw' })
+      const client = await context.start({ ...context.limit(1), throwOnReject: true })
       await client.send('/')
       const { status, headers, body } = await client.send('/')
       assert.equal(status, 429)

@@ -26,7 +26,7 @@ interface Callback {
 }
 
 const uncounted = { rightly: [200, 200, 200], fallback: [200, 429, 429], waits: true }
-const refused = { rightly: [200, 429, 429], fallback: [200, 429, 429] }
+const rejected = { rightly: [200, 429, 429], fallback: [200, 429, 429] }
 let keys = 0
 
 const callbacks: readonly Callback[] = [
@@ -45,7 +45,7 @@ const callbacks: readonly Callback[] = [
   },
   {
     option: 'plan',
-    options: (plan) => ({ limit: undefined, limits: { small: 1, large: 3 }, plan }),
+    options: (plan) => ({ limit: undefined, plans: { small: 1, large: 3 }, plan }),
     right: () => 'large',
     nonsense: 'golden',
     ...uncounted,
@@ -73,7 +73,7 @@ const callbacks: readonly Callback[] = [
     nonsense: Symbol('no body'),
     body: true,
     waits: true,
-    ...refused,
+    ...rejected,
   },
   {
     option: 'handler',
@@ -81,9 +81,9 @@ const callbacks: readonly Callback[] = [
     right: (args, { adapter }) => (adapter.answering(TEXT) as (...given: unknown[]) => unknown)(...args),
     body: true,
     waits: true,
-    ...refused,
+    ...rejected,
   },
-  { option: 'onThrottled', options: (onThrottled) => ({ onThrottled }), right: () => undefined, waits: false, ...refused },
+  { option: 'onRejected', options: (onRejected) => ({ onRejected }), right: () => undefined, waits: false, ...rejected },
 ]
 
 /** Ways to answer; those that are stranger still are tried in core. `rightly`: the answer must be heard; otherwise the option's fallback must come with one warning. */
@@ -260,7 +260,7 @@ export const callbackCases: readonly AdapterCase[] = [
                 return ask(...args)
               }),
             )
-            // What makes answers to refused requests is not asked before.
+            // What makes answers to rejected requests is not asked before.
             if (callback.body === true) await client.send('/')
             const request = client.open('/')
             request.on('error', () => {})

@@ -22,7 +22,7 @@ const ALGORITHMS = [
 /** Applications whose nodes share the store, and have heard of it. */
 async function started(context: AdapterContext, options: object, count: number) {
   const clients = []
-  for (let i = 0; i < count; i++) clients.push(await context.start({ deadline: PATIENT, ...options }))
+  for (let i = 0; i < count; i++) clients.push(await context.start({ storeTimeout: PATIENT, ...options }))
   // The first request waits until there is a connection.
   return clients
 }
@@ -40,10 +40,10 @@ export const centralCases: readonly AdapterCase[] = [
         assert.equal(first.status, 200)
         assert.equal(first.headers['ratelimit-policy'], `"user";${tells}`)
         assert.match(String(first.headers['ratelimit']), /^"user";r=[0-3](;t=\d)?$/)
-        let refused: Answer | undefined
-        for (let i = 0; i < 20 && refused?.status !== 429; i++) refused = await client.send('/')
-        assert.equal(refused?.status, 429)
-        const wait = Number(refused?.headers['retry-after'])
+        let rejected: Answer | undefined
+        for (let i = 0; i < 20 && rejected?.status !== 429; i++) rejected = await client.send('/')
+        assert.equal(rejected?.status, 429)
+        const wait = Number(rejected?.headers['retry-after'])
         assert.ok(Number.isInteger(wait) && wait >= 1 && wait <= 12, `Retry-After: ${wait}`)
         await context.pass(wait * 1000)
         assert.equal((await client.send('/')).status, 200)
@@ -61,7 +61,7 @@ export const centralCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'gives back what other levels counted when the store refuses, and asks it nothing when they refuse',
+    title: 'gives back what other levels counted when the store rejects, and asks it nothing when they reject',
     needs: 'store',
     async run(context) {
       const policies = [
@@ -69,7 +69,7 @@ export const centralCases: readonly AdapterCase[] = [
         { name: 'store', key: 'all', ...context.limit(3), coordination: 'central' },
       ]
       const client = await context.start({
-        policies: policies.map((policy) => ({ ...policy, ...(policy.key === 'all' && { deadline: PATIENT }) })),
+        policies: policies.map((policy) => ({ ...policy, ...(policy.key === 'all' && { storeTimeout: PATIENT }) })),
       })
       const as = async (user: string) => (await client.send('/', { headers: { 'x-user': user } })).status
       assert.deepEqual([await as('ann'), await as('ann'), await as('ann')], [200, 200, 429])
@@ -82,7 +82,7 @@ export const centralCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'makes no request wait for a policy that only watches, and counts what the store would have refused',
+    title: 'makes no request wait for a policy that only watches, and counts what the store would have rejected',
     needs: 'store',
     async run(context) {
       const [client] = await started(context, { ...CENTRAL, ...context.limit(2), dryRun: true }, 1)

@@ -31,20 +31,20 @@ function left(client: AdapterClient): (number | undefined)[] {
   return client.throttlers[0]?.peek('all').parts.map(({ remaining }) => remaining) ?? []
 }
 
-/** Requests that are held instead of being refused (`delay`). */
+/** Requests that are held instead of being rejected (`delay`). */
 export const delayingCases: readonly AdapterCase[] = [
   {
     title:
-      'holds a request until there is room, refuses at once one that would wait too long, and tells what is left when the answer goes out',
+      'holds a request until there is room, rejects at once one that would wait too long, and tells what is left when the answer goes out',
     needs: 'clock',
     async run(context) {
       const client = await context.start({ ...WAITING, limit: 2 })
       assert.deepEqual(await client.statuses(['/', '/']), [200, 200])
       const held = await hold(client, 2)
       // The fifth would wait for the window after the next.
-      const refused = await client.send('/')
-      assert.equal(refused.status, 429)
-      assert.ok(Number(refused.headers['retry-after']) >= 1)
+      const rejected = await client.send('/')
+      assert.equal(rejected.status, 429)
+      assert.ok(Number(rejected.headers['retry-after']) >= 1)
       await context.pass(9_000)
       assert.equal(client.throttlers[0]?.waiting, 2)
       await context.pass(1_001)
@@ -70,8 +70,8 @@ export const delayingCases: readonly AdapterCase[] = [
       const client = await context.start({ ...SLOWED, delay })
       assert.deepEqual(await client.statuses(['/']), [200])
       const [first, second] = await hold(client, 2, { 'x-asked': 'yes' })
-      const refused = await client.send('/', { headers: { 'x-asked': 'no' } })
-      assert.equal(refused.status, 429)
+      const rejected = await client.send('/', { headers: { 'x-asked': 'no' } })
+      assert.equal(rejected.status, 429)
       assert.deepEqual(asked, [
         [1, 'yes'],
         [2, 'yes'],
@@ -124,7 +124,7 @@ export const delayingCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'holds as many requests as the queue takes, for a key and in all, and refuses others as ever',
+    title: 'holds as many requests as the queue takes, for a key and in all, and rejects others as ever',
     needs: 'clock',
     async run(context) {
       for (const policy of [WAITING, SLOWED])
@@ -132,9 +132,9 @@ export const delayingCases: readonly AdapterCase[] = [
           const client = await context.start({ ...policy, limit: 1, queue })
           assert.deepEqual(await client.statuses(['/']), [200])
           const [held] = await hold(client, 1)
-          const refused = await client.send('/')
-          assert.equal(refused.status, 429)
-          assert.ok(Number(refused.headers['retry-after']) >= 1)
+          const rejected = await client.send('/')
+          assert.equal(rejected.status, 429)
+          assert.ok(Number(rejected.headers['retry-after']) >= 1)
           await context.pass(10_001)
           assert.equal((await (held as Promise<Answer>)).status, 200)
         }
@@ -182,7 +182,7 @@ export const delayingCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'holds nothing in a dry run, nothing that passes uncounted, and nothing where another level refuses',
+    title: 'holds nothing in a dry run, nothing that passes uncounted, and nothing where another level rejects',
     needs: 'clock',
     async run(context) {
       for (const policy of [WAITING, SLOWED]) {
@@ -202,7 +202,7 @@ export const delayingCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'does not hold requests up that are held instead of being refused when it closes',
+    title: 'does not hold requests up that are held instead of being rejected when it closes',
     needs: 'clock',
     async run(context) {
       for (const policy of [WAITING, SLOWED]) {
@@ -217,7 +217,7 @@ export const delayingCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'refuses a request whose delay function fails, and says so once',
+    title: 'rejects a request whose delay function fails, and says so once',
     needs: 'clock',
     async run(context) {
       const answers: (() => unknown)[] = [
@@ -232,7 +232,7 @@ export const delayingCases: readonly AdapterCase[] = [
       assert.deepEqual(await client.statuses(['/', '/', '/', '/']), [200, 429, 429, 429])
       assert.deepEqual(
         client.warnings.map(({ code }) => code),
-        ['WEIR_REQUEST_FUNCTION'],
+        ['WEIR_WARN_CALLBACK_FAILED'],
       )
     },
   },

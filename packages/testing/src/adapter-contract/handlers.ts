@@ -13,7 +13,7 @@ const FLIGHT = { name: 'flight', key: 'all', limit: LIMIT, algorithm: concurrenc
 const ONE = { ...FLIGHT, limit: 1 }
 
 /** The store may be slow to answer on a busy machine. */
-const OVER_ALL = { coordination: 'leases', degraded: 'closed', deadline: '30s' } as const
+const OVER_ALL = { coordination: 'leased', failMode: 'closed', storeTimeout: '30s' } as const
 
 /** An error that every framework answers without printing it. */
 const failure = () =>
@@ -133,7 +133,7 @@ export const handlerCases: readonly AdapterCase[] = [
     needs: 'handlerEnd, clock',
     async run(context) {
       const { work } = context
-      const client = await context.start({ ...ONE, algorithm: concurrency({ lease: LEASE }) })
+      const client = await context.start({ ...ONE, algorithm: concurrency({ maxDuration: LEASE }) })
       await sendAndLeave(context, client)
       await context.pass(LEASE - 1)
       assert.equal((await client.send('/work')).status, 429)
@@ -142,7 +142,7 @@ export const handlerCases: readonly AdapterCase[] = [
       await eventually(() => work.begun === 2, 'another handler works')
       assert.deepEqual(
         client.warnings.map(({ code }) => code),
-        ['WEIR_SLOT_EXPIRED'],
+        ['WEIR_WARN_SLOT_EXPIRED'],
       )
       work.end(1)
       assert.equal((await client.send('/')).status, 429)

@@ -33,14 +33,14 @@ async function nextGoes(context: AdapterContext, client: AdapterClient, waiting:
 /** Requests that keep a pace (`leakyBucket()`). */
 export const holdingCases: readonly AdapterCase[] = [
   {
-    title: 'holds requests to keep the pace, refuses what is too much, and tells what is left when the answer goes out',
+    title: 'holds requests to keep the pace, rejects what is too much, and tells what is left when the answer goes out',
     needs: 'clock',
     async run(context) {
       const client = await context.start(PACED)
       const answers = await send(client, 4)
-      const refused = await client.send('/')
-      assert.equal(refused.status, 429)
-      assert.equal(refused.headers['retry-after'], '1')
+      const rejected = await client.send('/')
+      assert.equal(rejected.status, 429)
+      assert.equal(rejected.headers['retry-after'], '1')
       for (let left = 2; left >= 0; left--) {
         assert.equal(await came(answers[3 - left] as Promise<Answer>), false)
         await nextGoes(context, client, left)
@@ -75,15 +75,15 @@ export const holdingCases: readonly AdapterCase[] = [
     async run(context) {
       const client = await context.start({ ...PACED, queue: { maxWaiting: 1 } })
       const [, held] = await send(client, 2)
-      const refused = await client.send('/')
-      assert.equal(refused.status, 429)
-      assert.equal(refused.headers['retry-after'], '1')
+      const rejected = await client.send('/')
+      assert.equal(rejected.status, 429)
+      assert.equal(rejected.headers['retry-after'], '1')
       await nextGoes(context, client, 0)
       assert.equal((await (held as Promise<Answer>)).status, 200)
     },
   },
   {
-    title: 'holds nothing in a dry run, and takes nothing of the pace where another level refuses',
+    title: 'holds nothing in a dry run, and takes nothing of the pace where another level rejects',
     needs: 'clock',
     async run(context) {
       const dry = await context.start({ ...PACED, dryRun: true })
@@ -111,7 +111,7 @@ export const holdingCases: readonly AdapterCase[] = [
   },
   {
     title:
-      'holds requests so that several nodes keep the pace together, refuses what is too much, and takes back the place of one that leaves',
+      'holds requests so that several nodes keep the pace together, rejects what is too much, and takes back the place of one that leaves',
     needs: 'store',
     async run(context) {
       const clients = [await context.start(TOGETHER), await context.start(TOGETHER)] as const

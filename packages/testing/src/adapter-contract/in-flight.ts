@@ -12,7 +12,7 @@ const LEASE = 60_000
 const FLIGHT = { name: 'flight', key: 'all', algorithm: concurrency(), coordination: 'local' } as const
 
 /** The store may be slow to answer on a busy machine. */
-const OVER_ALL = { coordination: 'leases', degraded: 'closed', deadline: '30s' } as const
+const OVER_ALL = { coordination: 'leased', failMode: 'closed', storeTimeout: '30s' } as const
 
 /** Slots that nobody holds. */
 function free({ throttlers }: AdapterClient): number {
@@ -124,12 +124,12 @@ export const inFlightCases: readonly AdapterCase[] = [
       const client = await start(context, { limit: 2 })
       const first = await hang(client)
       await hang(client)
-      const refused = await client.send('/', { headers: { accept: 'application/json' } })
-      assert.equal(refused.status, 429)
-      assert.equal(refused.headers['retry-after'], undefined)
-      assert.equal(refused.headers['ratelimit-policy'], '"flight";q=2;qu="concurrent-requests"')
-      assert.equal(refused.headers['ratelimit'], '"flight";r=0')
-      const problem = JSON.parse(refused.body)
+      const rejected = await client.send('/', { headers: { accept: 'application/json' } })
+      assert.equal(rejected.status, 429)
+      assert.equal(rejected.headers['retry-after'], undefined)
+      assert.equal(rejected.headers['ratelimit-policy'], '"flight";q=2;qu="concurrent-requests"')
+      assert.equal(rejected.headers['ratelimit'], '"flight";r=0')
+      const problem = JSON.parse(rejected.body)
       assert.match(problem.detail, /at the same time/)
       assert.deepEqual(problem['violated-policies'], ['flight'])
       first.leave()
@@ -161,11 +161,11 @@ export const inFlightCases: readonly AdapterCase[] = [
       const [one, two] = nodes as [AdapterClient, AdapterClient]
       const held = [await hang(one), await hang(two), await hang(one)]
       for (const node of nodes) {
-        const refused = await node.send('/')
-        assert.equal(refused.status, 429)
-        assert.equal(refused.headers['retry-after'], undefined)
-        assert.equal(refused.headers['ratelimit-policy'], '"flight";q=3;qu="concurrent-requests"')
-        assert.equal(refused.headers['ratelimit'], '"flight";r=0')
+        const rejected = await node.send('/')
+        assert.equal(rejected.status, 429)
+        assert.equal(rejected.headers['retry-after'], undefined)
+        assert.equal(rejected.headers['ratelimit-policy'], '"flight";q=3;qu="concurrent-requests"')
+        assert.equal(rejected.headers['ratelimit'], '"flight";r=0')
       }
       held[0]?.leave()
       await eventually(async () => (await two.send('/')).status === 200, 'a slot comes free at the other node')
@@ -226,7 +226,7 @@ export const inFlightCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'counts a request once in several places, and holds no slot for one that another level refuses',
+    title: 'counts a request once in several places, and holds no slot for one that another level rejects',
     async run(context) {
       const rate = { name: 'rate', key: 'all', ...context.limit(3), coordination: 'local' }
       const client = await context.start({ policies: [{ ...FLIGHT, limit: 5 }, rate] })
@@ -257,13 +257,13 @@ export const inFlightCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'refuses nobody in a dry run of slots',
+    title: 'rejects nobody in a dry run of slots',
     async run(context) {
       const throttled: unknown[] = []
       const client = await start(context, {
         limit: 1,
         dryRun: true,
-        onThrottled: (_: unknown, decision: unknown) => throttled.push(decision),
+        onRejected: (_: unknown, decision: unknown) => throttled.push(decision),
       })
       const { leave } = await hang(client)
       assert.deepEqual(await client.statuses(['/', '/', '/']), [200, 200, 200])
@@ -277,7 +277,7 @@ export const inFlightCases: readonly AdapterCase[] = [
     title: 'frees the slot of a request that is never answered when its lease is over',
     needs: 'clock',
     async run(context) {
-      const client = await start(context, { limit: 1, algorithm: concurrency({ lease: LEASE }) })
+      const client = await start(context, { limit: 1, algorithm: concurrency({ maxDuration: LEASE }) })
       const { leave } = await hang(client)
       await context.pass(LEASE - 1)
       assert.equal((await client.send('/')).status, 429)
@@ -285,7 +285,7 @@ export const inFlightCases: readonly AdapterCase[] = [
       assert.equal((await client.send('/')).status, 200)
       assert.deepEqual(
         client.warnings.map(({ code }) => code),
-        ['WEIR_SLOT_EXPIRED'],
+        ['WEIR_WARN_SLOT_EXPIRED'],
       )
       const other = await hang(client)
       leave()

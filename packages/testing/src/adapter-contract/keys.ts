@@ -26,21 +26,25 @@ export const keyCases: readonly AdapterCase[] = [
       const client = await context.start(context.limit(2))
       assert.equal((await client.send('/', { method: 'HEAD' })).status, 200)
       assert.equal((await client.send('/')).status, 200)
-      const refused = await client.send('/', { method: 'HEAD' })
-      assert.equal(refused.status, 429)
-      assert.equal(refused.body, '')
-      assert.ok(refused.headers['retry-after'])
+      const rejected = await client.send('/', { method: 'HEAD' })
+      assert.equal(rejected.status, 429)
+      assert.equal(rejected.body, '')
+      assert.ok(rejected.headers['retry-after'])
     },
   },
   {
-    title: 'counts OPTIONS, unless told not to',
+    title: 'counts OPTIONS, and lets preflight requests pass uncounted only with skipPreflight',
     async run(context) {
-      const ask = async (options: object) => {
+      const preflight = { origin: 'https://a.example', 'access-control-request-method': 'PUT' }
+      const ask = async (options: object, headers: Record<string, string> = {}) => {
         const client = await context.start({ ...context.limit(1), key: 'all', ...options })
-        return (await client.statuses(['/', '/'], { method: 'OPTIONS' })).map((status) => status === 429)
+        return (await client.statuses(['/', '/'], { method: 'OPTIONS', headers })).map((status) => status === 429)
       }
       assert.deepEqual(await ask({}), [false, true])
-      assert.deepEqual(await ask({ skipOptions: true }), [false, false])
+      assert.deepEqual(await ask({}, preflight), [false, true])
+      assert.deepEqual(await ask({ skipPreflight: true }, preflight), [false, false])
+      assert.deepEqual(await ask({ skipPreflight: true }), [false, true])
+      assert.deepEqual(await ask({ skipPreflight: true }, { origin: 'https://a.example' }), [false, true])
     },
   },
   {
@@ -133,7 +137,7 @@ export const keyCases: readonly AdapterCase[] = [
       assert.equal((await from('192.0.2.2')).status, 429)
       assert.deepEqual(
         client.warnings.map(({ code }) => code),
-        ['WEIR_TRUST_PROXY'],
+        ['WEIR_WARN_TRUST_PROXY'],
       )
       assert.match(client.warnings[0]?.message ?? '', /127\.0\.0\.1 has the header "x-forwarded-for"/)
     },
@@ -148,7 +152,7 @@ export const keyCases: readonly AdapterCase[] = [
         assert.deepEqual([await from('192.0.2.1'), await from('192.0.2.2')], [200, 429])
         assert.deepEqual(
           client.warnings.map(({ code }) => code),
-          ['WEIR_TRUST_PROXY'],
+          ['WEIR_WARN_TRUST_PROXY'],
         )
         assert.match(client.warnings[0]?.message ?? '', /^A request came over a Unix socket.* share the key "unknown"/)
       } finally {

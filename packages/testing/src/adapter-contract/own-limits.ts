@@ -6,19 +6,19 @@ import type { AdapterCase } from './context.ts'
 const COORDINATIONS = [
   { coordination: 'local', algorithm: slidingWindow() },
   { coordination: 'background', algorithm: slidingWindow() },
-  { coordination: 'spans', algorithm: slidingCounter() },
-  { coordination: 'leases', deadline: '30s' },
-  { coordination: 'central', deadline: '30s', algorithm: slidingWindow() },
+  { coordination: 'periodic', algorithm: slidingCounter() },
+  { coordination: 'leased', storeTimeout: '30s' },
+  { coordination: 'central', storeTimeout: '30s', algorithm: slidingWindow() },
 ]
 
 /** Limits of one route in place of those of the application. */
 export const ownLimitCases: readonly AdapterCase[] = [
   ...COORDINATIONS.map(
-    ({ coordination, deadline, algorithm }): AdapterCase => ({
+    ({ coordination, storeTimeout, algorithm }): AdapterCase => ({
       title: `a route has a limit of its own, and all else of the application, with coordination ${coordination}`,
       needs: 'ownLimits',
       async run(context) {
-        const rule = { key: 'all', ...context.limit(300), coordination, ...(deadline !== undefined && { deadline }) }
+        const rule = { key: 'all', ...context.limit(300), coordination, ...(storeTimeout !== undefined && { storeTimeout }) }
         const interval = 180 * 24 * 3600 * 1000
         const owns = [{ limit: 2 }, { limit: 2, interval }, { limit: 2, algorithm }, { policies: [{ ...rule, limit: 2 }] }]
         for (const own of owns) {

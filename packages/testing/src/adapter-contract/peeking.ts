@@ -36,8 +36,8 @@ export const peekCases: readonly AdapterCase[] = [
     title: 'peeks: shows how a request would be decided, and counts nothing',
     async run(context) {
       let rejections = 0
-      const onThrottled = () => void rejections++
-      const client = await context.start({ ...context.limit(3), key: 'all', coordination: 'local', onThrottled })
+      const onRejected = () => void rejections++
+      const client = await context.start({ ...context.limit(3), key: 'all', coordination: 'local', onRejected })
       assert.deepEqual(await peek(client), { ...ALLOWED, remaining: 2 })
       assert.deepEqual(await peek(client), { ...ALLOWED, remaining: 1 })
       assert.deepEqual(await peek(client), REJECTED)
@@ -77,7 +77,7 @@ export const peekCases: readonly AdapterCase[] = [
       const deny = (request: unknown) => asks('x-deny')(request) && (denied || !(denied = true))
       const client = await context.start({ ...one, allow: asks('x-allow'), deny })
       assert.equal(await peek(client, { 'x-allow': 'yes' }), null)
-      assert.deepEqual(await peek(client, { 'x-deny': 'yes' }), { allowed: false, remaining: 0, reason: 'blocked', dryRun: false })
+      assert.deepEqual(await peek(client, { 'x-deny': 'yes' }), { allowed: false, remaining: 0, reason: 'denied', dryRun: false })
       const dry = await context.start({ ...one, dryRun: true })
       assert.deepEqual(await peek(dry), { allowed: true, remaining: 0, reason: 'limit', dryRun: true })
     },
@@ -94,7 +94,7 @@ export const peekCases: readonly AdapterCase[] = [
           return key
         },
         maxKeys: 2,
-        overflow: 'block',
+        overflow: 'reject',
         coordination: 'local',
       })
       assert.deepEqual(await peek(client), { ...ALLOWED, remaining: 2 })
@@ -104,12 +104,12 @@ export const peekCases: readonly AdapterCase[] = [
       assert.ok(status === 200 || status === 429, `${status}`)
     },
   },
-  ...(['central', 'leases'] as const).map(
+  ...(['central', 'leased'] as const).map(
     (coordination): AdapterCase => ({
       title: `peeks without a question to the store, with coordination "${coordination}"`,
       needs: 'store',
       async run(context) {
-        const client = await context.start({ ...context.limit(3), key: 'all', coordination, deadline: '30s' })
+        const client = await context.start({ ...context.limit(3), key: 'all', coordination, storeTimeout: '30s' })
         const before = await peek(client)
         assert.equal(before?.allowed, true)
         const [usage] = (await client.throttlers[0]?.usage('all')) ?? []

@@ -48,7 +48,7 @@ export const robustnessCases: readonly AdapterCase[] = [
       const boom = () => {
         throw new Error('boom')
       }
-      const options = { skip: boom, enabled: boom, allow: boom, deny: boom, cost: boom, match: boom, onThrottled: boom, message: boom }
+      const options = { skip: boom, enabled: boom, allow: boom, deny: boom, cost: boom, match: boom, onRejected: boom, message: boom }
       const client = await context.start({ ...context.limit(2), ...options })
       assert.deepEqual(await client.statuses(['/', '/', '/', '/']), [200, 200, 429, 429])
       assert.equal(client.warnings.length, Object.keys(options).length)
@@ -68,7 +68,7 @@ export const robustnessCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'refuses options that can not be used, before it starts',
+    title: 'rejects options that can not be used, before it starts',
     async run(context) {
       const rejects = (options: object, code: string) => assert.rejects(() => context.start(options), { code })
       await rejects({ limit: 0, interval: '1m' }, 'WEIR_INVALID_OPTION')

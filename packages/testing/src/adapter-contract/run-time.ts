@@ -67,8 +67,8 @@ export const runTimeCases: readonly AdapterCase[] = [
         throttler?.update(round % 2 === 0 ? [user] : rules(10_000 + round))
       }
       const all = await Promise.all(statuses)
-      const admitted = (of: number) => all.filter((status, i) => i % 2 === of && status === 200).length
-      assert.deepEqual([admitted(0), admitted(1)], [40, 0])
+      const allowed = (of: number) => all.filter((status, i) => i % 2 === of && status === 200).length
+      assert.deepEqual([allowed(0), allowed(1)], [40, 0])
       assert.deepEqual(new Set(all), new Set([200, 429]))
       assert.deepEqual([await as('ann'), await as('eve'), await as('bob')], [429, 429, 200])
     },

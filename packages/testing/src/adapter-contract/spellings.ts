@@ -25,7 +25,7 @@ interface SpelledAnswer {
   readonly key: string
 }
 
-/** The policies of an application under test: one for each route, and one by route key. None of them ever refuses. */
+/** The policies of an application under test: one for each route, and one by route key. None of them ever rejects. */
 export function spellingPolicies(routes: readonly SpelledRoute[]): readonly SpelledPolicy[] {
   const policies = routes.map(
     ({ match }): SpelledPolicy => ({ name: encodeURI(match), match: paths(match), key: 'all', limit: 1e12, interval: '365d' }),
@@ -294,7 +294,7 @@ function exchange(socket: Socket, target: string): Promise<{ body: string; over:
       if (Number.isNaN(length) || body.length >= length) settle(body, over)
     }
     socket.on('data', hear).once('close', end)
-    // Node.js refuses some characters that HTTP/2 and other servers let through; see restoreTarget.
+    // Node.js rejects some characters that HTTP/2 and other servers let through; see restoreTarget.
     const sendable = /^[\x21-\x7e]*$/.test(target)
     const field = sendable ? '' : `x-target: ${encodeURIComponent(target)}\r\n`
     socket.write(`GET ${sendable ? target : '/'} HTTP/1.1\r\nHost: h\r\n${field}\r\n`)

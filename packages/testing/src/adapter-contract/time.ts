@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
-import { fixedWindow, growing, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
+import { escalating, fixedWindow, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
 import type { AdapterCase, AdapterClient, Answer } from './context.ts'
 
 /** Short, since with a store real time has to pass. */
 const SHORT = { limit: 3, interval: '2s' } as const
 
-/** Sends requests until one is refused: a few, as an interval may end meanwhile. */
-async function refused(client: AdapterClient): Promise<Answer> {
+/** Sends requests until one is rejected: a few, as an interval may end meanwhile. */
+async function rejected(client: AdapterClient): Promise<Answer> {
   for (let i = 0; i < 20; i++) {
     const answer = await client.send('/')
     if (answer.status === 429) return answer
   }
-  throw new Error('No request was refused.')
+  throw new Error('No request was rejected.')
 }
 
 /** That `Retry-After` is true, and how it comes about. */
@@ -25,8 +25,8 @@ export const timeCases: readonly AdapterCase[] = [
   { name: 'a leaky bucket', options: { algorithm: leakyBucket({ burst: 2, immediate: 2 }), coordination: 'local' } },
   { name: 'a sliding log', options: { algorithm: slidingLog(), coordination: 'local' } },
   { name: 'a cooldown', options: { cooldown: '2s' } },
-  { name: 'a cooldown that grows', options: { cooldown: growing({ base: '1s', factor: 2, max: '8s' }) } },
-  { name: 'counts exchanged at the ends of spans', options: { coordination: 'spans' }, needs: 'store' as const },
+  { name: 'a cooldown that grows', options: { cooldown: escalating({ base: '1s', factor: 2, max: '8s' }) } },
+  { name: 'counts exchanged at the ends of spans', options: { coordination: 'periodic' }, needs: 'store' as const },
 ].map(
   ({ name, options, ...needs }): AdapterCase => ({
     title: `lets in the only client of a key that waits as Retry-After says, with ${name}`,
@@ -37,7 +37,7 @@ export const timeCases: readonly AdapterCase[] = [
       await client.send('/')
       await context.pass(500)
       for (let turn = 0; turn < 2; turn++) {
-        const { headers } = await refused(client)
+        const { headers } = await rejected(client)
         const wait = Number(headers['retry-after'])
         assert.ok(Number.isInteger(wait) && wait >= 1 && wait <= 20, `Retry-After: ${headers['retry-after']}`)
         await context.pass(wait * 1000)

@@ -11,8 +11,8 @@ export const circumstanceCases: readonly AlgorithmCase[] = [
   {
     title: 'a key is forgotten when that changes no decision, and not before',
     async run(run) {
-      // New keys that find no room are refused for that, so that a key which lost its place is seen.
-      const throttler = run.throttler({ maxKeys: 6, overflow: 'block' })
+      // New keys that find no room are rejected for that, so that a key which lost its place is seen.
+      const throttler = run.throttler({ maxKeys: 6, overflow: 'reject' })
       const key = run.key(throttler)
       let crowds = 0
       for (let step = 0; step < STEPS; step++) {
@@ -56,10 +56,10 @@ export const circumstanceCases: readonly AlgorithmCase[] = [
       const { clock, interval, limit } = run
       const began = clock.monotonic()
       const most = run.key(throttler).most()
-      let admitted = 0
+      let allowed = 0
       const check = (cost: number) => {
         const decision = throttler.check('key', cost)
-        if (decision.allowed) admitted += cost
+        if (decision.allowed) allowed += cost
         run.note(`${cost} ${decision.allowed ? '✓' : '✗'}`)
         return decision
       }
@@ -74,14 +74,14 @@ export const circumstanceCases: readonly AlgorithmCase[] = [
           const after = throttler.peek('key', cost)
           assert.deepEqual([after.allowed, after.remaining], [before.allowed, before.remaining])
         }
-        const { allowed, retryAfter } = check(cost)
+        const { allowed, retryAfterMs } = check(cost)
         if (allowed || cost > run.most) continue
-        await run.pass(Math.ceil((retryAfter * (1 + SLEW)) / (1 - SLEW)) + 2)
-        assert.ok(check(cost).allowed, `${cost} units were refused long after a retryAfter of ${retryAfter}`)
+        await run.pass(Math.ceil((retryAfterMs * (1 + SLEW)) / (1 - SLEW)) + 2)
+        assert.ok(check(cost).allowed, `${cost} units were rejected long after a retryAfterMs of ${retryAfterMs}`)
       }
       const intervals = ((clock.monotonic() - began) * (1 + SLEW)) / interval
       const bound = most + (intervals + 1) * limit
-      assert.ok(admitted <= bound, `${admitted} units were admitted, ${bound} might have been at most`)
+      assert.ok(allowed <= bound, `${allowed} units were allowed, ${bound} might have been at most`)
     },
   },
 ]

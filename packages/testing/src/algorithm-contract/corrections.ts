@@ -78,9 +78,9 @@ export const correctionCases: readonly AlgorithmCase[] = [
     },
   },
   {
-    title: 'a request that another policy refuses leaves no trace',
+    title: 'a request that another policy rejects leaves no trace',
     async run(run) {
-      // The policy under test first, where it has counted already when another one refuses; and last.
+      // The policy under test first, where it has counted already when another one rejects; and last.
       const gate = { name: 'gate', limit: Math.max(1, run.limit / 2), interval: run.interval, coordination: 'local' as const }
       const policies = [run.policy({ name: 'first' }), gate, run.policy({ name: 'last', limit: Math.max(1, 0.7 * run.limit) })]
       const several = run.throttler({ policies })
@@ -92,12 +92,12 @@ export const correctionCases: readonly AlgorithmCase[] = [
         run.note(`${cost} ${decision.allowed ? '✓' : '✗'}`)
         for (const [place, throttler] of alone.entries()) {
           const part = decision.parts[2 * place] as Decision
-          // What refuses by itself may remember that.
+          // What rejects by itself may remember that.
           const own = part.reason !== 'ok' || decision.allowed ? throttler.check('key', cost) : throttler.peek('key', cost)
           assert.equal(part.reason, own.reason, `${part.policy?.name} says ${part.reason}, alone ${own.reason}`)
           const near = Math.abs(part.remaining - own.remaining) <= 1e-9 * run.limit
           assert.ok(near, `${part.policy?.name}: ${part.remaining}, alone ${own.remaining}`)
-          assert.equal(part.resetAfter, own.resetAfter, `resetAfter of ${part.policy?.name}`)
+          assert.equal(part.resetAfterMs, own.resetAfterMs, `resetAfterMs of ${part.policy?.name}`)
         }
       }
     },
@@ -127,10 +127,10 @@ function told({
   allowed,
   reason,
   remaining,
-  resetAfter,
-  retryAfter,
-  delay,
+  resetAfterMs,
+  retryAfterMs,
+  delayMs: delay,
   cost,
 }: Decision): Omit<Decision, 'policy' | 'key' | 'limit' | 'dryRun' | 'parts'> {
-  return { allowed, reason, remaining, resetAfter, retryAfter, delay, cost }
+  return { allowed, reason, remaining, resetAfterMs, retryAfterMs, delayMs: delay, cost }
 }

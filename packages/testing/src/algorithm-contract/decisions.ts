@@ -3,13 +3,13 @@ import type { Decision } from '@weir/core'
 import { type AlgorithmCase, STEPS } from './case.ts'
 import type { KeyUnderTest } from './run.ts'
 
-/** `retryAfter` is whole milliseconds, rounded up. Where times are fractions that rounding errors touch, it may be one more. */
+/** `retryAfterMs` is whole milliseconds, rounded up. Where times are fractions that rounding errors touch, it may be one more. */
 const NEARLY = 2
 
-/** What is admitted, and what is told of it. */
+/** What is allowed, and what is told of it. */
 export const decisionCases: readonly AlgorithmCase[] = [
   {
-    title: 'it admits what its definition admits, for each key by itself',
+    title: 'it allows what its definition allows, for each key by itself',
     async run(run) {
       const throttler = run.throttler()
       const keys = ['a', 'b', 'c'].map((name) => run.key(throttler, name))
@@ -22,7 +22,7 @@ export const decisionCases: readonly AlgorithmCase[] = [
     },
   },
   {
-    title: 'a refused request is admitted after exactly retryAfter, if no other comes before it',
+    title: 'a rejected request is allowed after exactly retryAfterMs, if no other comes before it',
     async run(run) {
       const key = run.key(run.throttler())
       for (let step = 0; step < STEPS; step++) {
@@ -34,16 +34,20 @@ export const decisionCases: readonly AlgorithmCase[] = [
     },
   },
   {
-    title: 'retryAfter is infinite for what costs more than the limit, and for nothing else',
+    title: 'retryAfterMs is infinite for what costs more than the limit, and for nothing else',
     async run(run) {
       const key = run.key(run.throttler())
       for (let step = 0; step < STEPS; step++) {
         await run.gap()
         const cost = run.cost()
         const decision = key.check(cost)
-        if (decision.allowed) assert.equal(decision.retryAfter, 0)
-        else if (cost > run.most) assert.equal(decision.retryAfter, Number.POSITIVE_INFINITY)
-        else assert.ok(decision.retryAfter > 0 && decision.retryAfter < Number.POSITIVE_INFINITY, `retryAfter is ${decision.retryAfter}`)
+        if (decision.allowed) assert.equal(decision.retryAfterMs, 0)
+        else if (cost > run.most) assert.equal(decision.retryAfterMs, Number.POSITIVE_INFINITY)
+        else
+          assert.ok(
+            decision.retryAfterMs > 0 && decision.retryAfterMs < Number.POSITIVE_INFINITY,
+            `retryAfterMs is ${decision.retryAfterMs}`,
+          )
         if (decision.allowed && run.chance(0.1)) key.charge(decision, run.oneOf([1, run.most, 10 * run.most, 1e300]))
       }
     },
@@ -63,25 +67,25 @@ export const decisionCases: readonly AlgorithmCase[] = [
     },
   },
   {
-    title: 'all units are back after exactly resetAfter, allowed or not, if no other request comes',
+    title: 'all units are back after exactly resetAfterMs, allowed or not, if no other request comes',
     async run(run) {
       const key = run.key(run.throttler())
       for (let step = 0; step < STEPS; step++) {
         await run.gap()
-        const { resetAfter } = key.check(run.cost())
-        assert.ok(resetAfter >= 0 && resetAfter < Number.POSITIVE_INFINITY, `resetAfter is ${resetAfter}`)
+        const { resetAfterMs } = key.check(run.cost())
+        assert.ok(resetAfterMs >= 0 && resetAfterMs < Number.POSITIVE_INFINITY, `resetAfterMs is ${resetAfterMs}`)
         if (run.chance(0.6)) continue
         const used = key.most() < run.most
-        const before = Math.max(0, resetAfter - NEARLY)
+        const before = Math.max(0, resetAfterMs - NEARLY)
         await run.pass(before)
-        if (key.exact && used && before > 0) assert.ok(key.most() < run.most, `all is back after ${before} of ${resetAfter} ms`)
-        await run.pass(resetAfter - before)
-        assert.ok(key.throttler.peek(key.key, run.most).allowed, `${key.free()} of ${run.most} are free after ${resetAfter} ms`)
+        if (key.exact && used && before > 0) assert.ok(key.most() < run.most, `all is back after ${before} of ${resetAfterMs} ms`)
+        await run.pass(resetAfterMs - before)
+        assert.ok(key.throttler.peek(key.key, run.most).allowed, `${key.free()} of ${run.most} are free after ${resetAfterMs} ms`)
       }
     },
   },
   {
-    title: 'a cooldown holds, and is over after exactly retryAfter',
+    title: 'a cooldown holds, and is over after exactly retryAfterMs',
     async run(run) {
       const cooldown = 1 + run.random.below(2 * run.interval)
       const key = run.key(run.throttler({ policies: [run.policy({ cooldown })] }))
@@ -94,24 +98,24 @@ export const decisionCases: readonly AlgorithmCase[] = [
         await run.pass(run.random.below(cooldown))
         const held = key.throttler.check(key.key, cost)
         assert.equal(held.reason, 'cooldown', `${cost} units before the cooldown is over`)
-        // The request may cost more than what is free when the cooldown is over: then retryAfter is later.
-        const early = Math.max(0, held.retryAfter - NEARLY)
+        // The request may cost more than what is free when the cooldown is over: then retryAfterMs is later.
+        const early = Math.max(0, held.retryAfterMs - NEARLY)
         await run.pass(early)
-        if (early > 0) assert.ok(!key.throttler.peek(key.key, cost).allowed, `${cost} units fit after ${early} of ${held.retryAfter} ms`)
-        await run.pass(held.retryAfter - early)
-        assert.ok(key.throttler.check(key.key, cost).allowed, `${cost} units were refused after the cooldown`)
+        if (early > 0) assert.ok(!key.throttler.peek(key.key, cost).allowed, `${cost} units fit after ${early} of ${held.retryAfterMs} ms`)
+        await run.pass(held.retryAfterMs - early)
+        assert.ok(key.throttler.check(key.key, cost).allowed, `${cost} units were rejected after the cooldown`)
       }
     },
   },
 ]
 
-/** Waits for as long as a refused request was told, and asks again. */
-export async function comesBack(key: KeyUnderTest, { retryAfter }: Decision, cost: number): Promise<void> {
-  const before = Math.max(0, retryAfter - 1)
+/** Waits for as long as a rejected request was told, and asks again. */
+export async function comesBack(key: KeyUnderTest, { retryAfterMs }: Decision, cost: number): Promise<void> {
+  const before = Math.max(0, retryAfterMs - 1)
   await key.run.pass(before)
   if (key.exact) {
-    assert.ok(key.most() < cost + key.slack, `retryAfter is ${retryAfter}, and the definition has room after ${before} ms`)
+    assert.ok(key.most() < cost + key.slack, `retryAfterMs is ${retryAfterMs}, and the definition has room after ${before} ms`)
   }
-  await key.run.pass(retryAfter - before)
-  assert.ok(key.check(cost).allowed, `${cost} units were refused after a retryAfter of ${retryAfter}`)
+  await key.run.pass(retryAfterMs - before)
+  assert.ok(key.check(cost).allowed, `${cost} units were rejected after a retryAfterMs of ${retryAfterMs}`)
 }

@@ -76,7 +76,7 @@ export const hostileCases: readonly AlgorithmCase[] = [
         await run.sleep((run.interval * Math.max(1, run.most / run.limit) + 20_000) * run.oneOf([20, 1000, 1e6]))
         assert.ok(Math.abs(key.free() - run.most) <= key.slack, `${key.free()} of ${run.most} are free`)
         const decision = key.check(run.most)
-        assert.ok(decision.allowed, 'what a new key may take is refused')
+        assert.ok(decision.allowed, 'what a new key may take is rejected')
         // The model says what is left then.
         for (let more = 0; more < 3; more++) key.check(Math.max(1, run.most / 2))
       }
@@ -84,14 +84,17 @@ export const hostileCases: readonly AlgorithmCase[] = [
   },
 ]
 
-function isPossible({ allowed, reason, limit, remaining, resetAfter, retryAfter, delay, cost, policy }: Decision, run: AlgorithmRun): void {
+function isPossible(
+  { allowed, reason, limit, remaining, resetAfterMs, retryAfterMs, delayMs: delay, cost, policy }: Decision,
+  run: AlgorithmRun,
+): void {
   const most = policy?.algorithm.most?.(limit) ?? limit
-  const told = `remaining ${remaining} of ${most}, resetAfter ${resetAfter}, retryAfter ${retryAfter}, delay ${delay}`
+  const told = `remaining ${remaining} of ${most}, resetAfterMs ${resetAfterMs}, retryAfterMs ${retryAfterMs}, delay ${delay}`
   assert.ok(remaining >= 0 && remaining <= most, told)
-  assert.ok(resetAfter >= 0 && resetAfter < Number.POSITIVE_INFINITY, told)
+  assert.ok(resetAfterMs >= 0 && resetAfterMs < Number.POSITIVE_INFINITY, told)
   assert.ok(delay >= 0 && delay < Number.POSITIVE_INFINITY, told)
   assert.ok(cost >= 0 && cost < Number.POSITIVE_INFINITY, told)
-  if (allowed) assert.equal(retryAfter, 0)
-  else assert.ok(retryAfter >= 1 && (retryAfter < Number.POSITIVE_INFINITY || reason !== 'blocked'), told)
+  if (allowed) assert.equal(retryAfterMs, 0)
+  else assert.ok(retryAfterMs >= 1 && (retryAfterMs < Number.POSITIVE_INFINITY || reason !== 'blocked'), told)
   assert.equal(limit === run.limit || LIMITS.includes(limit), true, `the limit is ${limit}`)
 }

@@ -7,12 +7,12 @@ import type { Algorithm } from '@weir/core'
 export interface AlgorithmModel {
   /** The most units that a request may take now; of a key without a history it is what such a key may take at once. */
   most(at: number, limit: number): number
-  /** Units that a request certainly gets, where the algorithm may refuse what its definition would admit. Default: `most`. */
+  /** Units that a request certainly gets, where the algorithm may reject what its definition would allow. Default: `most`. */
   least?(at: number, limit: number): number
-  /** Units are counted: a request was admitted, or a charge came. */
+  /** Units are counted: a request was allowed, or a charge came. */
   take(at: number, units: number): void
-  /** A request was refused. Only for algorithms that remember it. */
-  refused?(at: number): void
+  /** A request was rejected. Only for algorithms that remember it. */
+  rejected?(at: number): void
   /** Units are given back that a request took at `takenAt`. */
   refund(at: number, units: number, takenAt: number): void
 }

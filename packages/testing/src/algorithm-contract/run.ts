@@ -160,9 +160,9 @@ export class KeyUnderTest {
     if (this.tellsLimit) this.note(`limit ${limit}`)
     this.note(`${this.key} ${cost} ${decision.allowed ? '✓' : `✗ ${decision.reason}`}`)
     if (decision.allowed) {
-      assert.ok(cost <= most + this.slack, `${cost} units were admitted, and the definition has room for ${most}`)
+      assert.ok(cost <= most + this.slack, `${cost} units were allowed, and the definition has room for ${most}`)
     } else {
-      assert.ok(cost > least - this.slack, `${cost} units were refused, and the definition has room for ${least}`)
+      assert.ok(cost > least - this.slack, `${cost} units were rejected, and the definition has room for ${least}`)
     }
     this.count(decision, cost)
     return decision
@@ -174,7 +174,7 @@ export class KeyUnderTest {
     if (decision.allowed) {
       this.#taken += cost
       this.model.take(at, cost)
-    } else this.model.refused?.(at)
+    } else this.model.rejected?.(at)
   }
 
   charge(decision: Decision, units: number): void {

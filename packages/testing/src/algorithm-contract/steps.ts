@@ -109,7 +109,8 @@ class KeyOfBoth {
     assert.ok(known !== undefined && unknown !== undefined)
     assert.equal(known.allowed, unknown.allowed)
     assert.ok(Math.abs(known.remaining - unknown.remaining) <= this.#slack, `${known.remaining} remain, ${unknown.remaining} of a new key`)
-    for (const told of ['resetAfter', 'delay'] as const) assert.ok(Math.abs(known[told] - unknown[told]) <= NEARLY, `${told} of a new key`)
+    for (const told of ['resetAfterMs', 'delayMs'] as const)
+      assert.ok(Math.abs(known[told] - unknown[told]) <= NEARLY, `${told} of a new key`)
   }
 
   get #slack(): number {
@@ -117,13 +118,17 @@ class KeyOfBoth {
   }
 
   #agree(decision: Decision, verdict: Verdict): void {
-    assert.equal(verdict.allowed, decision.allowed, `the step ${verdict.allowed ? 'admits' : 'refuses'}`)
-    const { remaining, retryAfter, delay } = decision
+    assert.equal(verdict.allowed, decision.allowed, `the step ${verdict.allowed ? 'allows' : 'rejects'}`)
+    const { remaining, retryAfterMs, delayMs: delay } = decision
     assert.ok(Math.abs(remaining - verdict.remaining) <= this.#slack, `${remaining} remain, and ${verdict.remaining} by the step`)
-    if (retryAfter === Number.POSITIVE_INFINITY) assert.equal(verdict.retryAfter, retryAfter)
-    else assert.ok(Math.abs(retryAfter - verdict.retryAfter) <= NEARLY, `retryAfter ${retryAfter}, by the step ${verdict.retryAfter}`)
-    assert.ok(Math.abs(delay - verdict.delay) <= 1e-6 * this.run.interval, `delay ${delay}, by the step ${verdict.delay}`)
-    const { resetAfter } = decision
-    assert.ok(Math.abs(resetAfter - verdict.resetAfter) <= NEARLY, `resetAfter ${resetAfter}, by the step ${verdict.resetAfter}`)
+    if (retryAfterMs === Number.POSITIVE_INFINITY) assert.equal(verdict.retryAfterMs, retryAfterMs)
+    else
+      assert.ok(
+        Math.abs(retryAfterMs - verdict.retryAfterMs) <= NEARLY,
+        `retryAfterMs ${retryAfterMs}, by the step ${verdict.retryAfterMs}`,
+      )
+    assert.ok(Math.abs(delay - verdict.delayMs) <= 1e-6 * this.run.interval, `delay ${delay}, by the step ${verdict.delayMs}`)
+    const { resetAfterMs } = decision
+    assert.ok(Math.abs(resetAfterMs - verdict.resetAfterMs) <= NEARLY, `resetAfterMs ${resetAfterMs}, by the step ${verdict.resetAfterMs}`)
   }
 }

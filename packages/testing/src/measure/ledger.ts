@@ -10,31 +10,31 @@ export interface IntervalMeasure {
   requests: number
   /** Units that they asked for. */
   offered: number
-  /** Units that the cluster admitted. */
-  admitted: number
-  /** Units that an exact limiter would have admitted. */
+  /** Units that the cluster allowed. */
+  allowed: number
+  /** Units that an exact limiter would have allowed. */
   exact: number
-  /** Requests that were refused. */
-  refused: number
-  /** Requests that were admitted after a wait. */
+  /** Requests that were rejected. */
+  rejected: number
+  /** Requests that were allowed after a wait. */
   waited: number
-  /** Requests that were refused though an exact limiter, offered the same requests, would have admitted them. */
-  falselyRefused: number
-  /** Requests that were refused while the units really admitted left room for them. */
-  refusedWithRoom: number
-  /** Requests that were refused though, themselves included, no more than the limit was offered in the interval's length before; sliding windows only. */
-  refusedUnderLimit: number
-  /** The most units admitted in any stretch of an interval's length that ends in this interval. */
+  /** Requests that were rejected though an exact limiter, offered the same requests, would have allowed them. */
+  falselyRejected: number
+  /** Requests that were rejected while the units really allowed left room for them. */
+  rejectedWithRoom: number
+  /** Requests that were rejected though, themselves included, no more than the limit was offered in the interval's length before; sliding windows only. */
+  rejectedUnderLimit: number
+  /** The most units allowed in any stretch of an interval's length that ends in this interval. */
   worstWindow: number
   /** The most units that were in the bucket beyond what it may hold; buckets only. */
   debt: number
-  /** Units by which the store's level was above that of what was really admitted, at most; buckets only. */
+  /** Units by which the store's level was above that of what was really allowed, at most; buckets only. */
   toldTooMuch: number
   /** Entries of syncs and changes of blocks that nodes sent for the key. */
   operations: number
   /** Whether the store was away at some time of the interval. */
   outage: boolean
-  /** Mean over nodes: milliseconds from the first request beyond the limit to where the node refuses; undefined if there was none. */
+  /** Mean over nodes: milliseconds from the first request beyond the limit to where the node rejects; undefined if there was none. */
   blockMean: number | undefined
   /** The same for the slowest node. */
   blockSlowest: number | undefined
@@ -61,7 +61,7 @@ export interface LedgerOptions {
   readonly most: number
   readonly reference: Reference
   readonly room: Room
-  /** Whether to measure `refusedUnderLimit`: it takes a log of all that is offered. */
+  /** Whether to measure `rejectedUnderLimit`: it takes a log of all that is offered. */
   readonly logDemand: boolean
   /** Number of the interval that has index 0. */
   readonly first: number
@@ -112,10 +112,10 @@ export class Ledger {
     if (time >= this.#end) this.#roll(time)
     const interval = this.#current
     const { limit, reference, room } = this.#options
-    if (this.exceededAt === undefined && interval.admitted + cost > limit) this.exceededAt = time
+    if (this.exceededAt === undefined && interval.allowed + cost > limit) this.exceededAt = time
     interval.requests++
     interval.offered += cost
-    const exact = reference.admits(time, cost)
+    const exact = reference.allows(time, cost)
     if (exact) interval.exact += cost
     let underLimit = false
     if (this.#demand !== undefined) {
@@ -136,7 +136,7 @@ export class Ledger {
     const interval = at === undefined ? offer.interval : this.at(at)
     if (allowed) {
       if (at !== undefined && at > offer.time) interval.waited++
-      interval.admitted += cost
+      interval.allowed += cost
       this.#options.room.took(time, cost, offer.node)
       this.#taken.add(time, cost)
       const window = this.#taken.usedAt(time)
@@ -145,11 +145,11 @@ export class Ledger {
       if (debt > interval.debt) interval.debt = debt
       return
     }
-    interval.refused++
-    this.#options.room.refused?.(offer.node)
-    if (offer.exact) interval.falselyRefused++
-    if (offer.room) interval.refusedWithRoom++
-    if (offer.underLimit) interval.refusedUnderLimit++
+    interval.rejected++
+    this.#options.room.rejected?.(offer.node)
+    if (offer.exact) interval.falselyRejected++
+    if (offer.room) interval.rejectedWithRoom++
+    if (offer.underLimit) interval.rejectedUnderLimit++
   }
 
   /** The store says so many units are in the bucket. */
@@ -172,13 +172,13 @@ function emptyInterval(key: string, index: number): IntervalMeasure {
     index,
     requests: 0,
     offered: 0,
-    admitted: 0,
+    allowed: 0,
     exact: 0,
-    refused: 0,
+    rejected: 0,
     waited: 0,
-    falselyRefused: 0,
-    refusedWithRoom: 0,
-    refusedUnderLimit: 0,
+    falselyRejected: 0,
+    rejectedWithRoom: 0,
+    rejectedUnderLimit: 0,
     worstWindow: 0,
     debt: 0,
     toldTooMuch: 0,

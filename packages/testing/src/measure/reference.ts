@@ -1,7 +1,7 @@
 /** An exact limiter: one counter that sees every request in order. What a cluster decides is held against it. */
 export interface Reference {
-  /** Whether an exact limiter that was offered the same requests admits this one; if so, it counts it. */
-  admits(time: number, cost: number): boolean
+  /** Whether an exact limiter that was offered the same requests allows this one; if so, it counts it. */
+  allows(time: number, cost: number): boolean
 }
 
 /** Intervals aligned to the epoch, exactly. */
@@ -19,7 +19,7 @@ export class FixedReference implements Reference {
     this.#cooldown = cooldown
   }
 
-  admits(time: number, cost: number): boolean {
+  allows(time: number, cost: number): boolean {
     if (time >= this.#end) {
       this.#end = (Math.floor(time / this.#interval) + 1) * this.#interval
       this.#used = 0
@@ -29,13 +29,13 @@ export class FixedReference implements Reference {
       this.#used += cost
       return true
     }
-    // A request too expensive for what is left is refused alone; only when 1 would not fit either does a cooldown start.
+    // A request too expensive for what is left is rejected alone; only when 1 would not fit either does a cooldown start.
     if (this.#cooldown > 0 && this.#used + Math.min(1, cost) > this.#limit) this.#blockedUntil = Math.max(this.#end, time + this.#cooldown)
     return false
   }
 }
 
-/** No more than the limit in any stretch of an interval's length: a log of what was admitted. */
+/** No more than the limit in any stretch of an interval's length: a log of what was allowed. */
 export class SlidingReference implements Reference {
   readonly #log: SlidingLog
   readonly #limit: number
@@ -48,7 +48,7 @@ export class SlidingReference implements Reference {
     this.#cooldown = cooldown
   }
 
-  admits(time: number, cost: number): boolean {
+  allows(time: number, cost: number): boolean {
     const used = this.#log.usedAt(time)
     if (time < this.#blockedUntil) return false
     if (used + cost <= this.#limit) {
@@ -74,7 +74,7 @@ export class LeakyReference implements Reference {
     this.#cooldown = cooldown
   }
 
-  admits(time: number, cost: number): boolean {
+  allows(time: number, cost: number): boolean {
     const level = this.#level.at(time)
     if (time < this.#blockedUntil) return false
     if (level + cost <= this.#most * (1 + 1e-10)) {

@@ -1,25 +1,25 @@
 import { LeakyLevel } from './reference.ts'
 
 /**
- * Whether there was room for a unit, by the true counts and the window's own definition. A limiter that refuses
- * only what is known to exceed the limit never refuses while there is room.
+ * Whether there was room for a unit, by the true counts and the window's own definition. A limiter that rejects
+ * only what is known to exceed the limit never rejects while there is room.
  */
 export interface Room {
   /**
-   * Whether a request of this cost fits; to be asked for each request, before `took` or `refused`. Times don't go back.
+   * Whether a request of this cost fits; to be asked for each request, before `took` or `rejected`. Times don't go back.
    *
    * @param node - the place of the node that it came to
    */
   fits(time: number, cost: number, node: number): boolean
-  /** Units were really admitted. */
+  /** Units were really allowed. */
   took(time: number, units: number, node: number): void
-  /** A request was refused. */
-  refused?(node: number): void
+  /** A request was rejected. */
+  rejected?(node: number): void
   /** Units in a bucket. */
   level?(time: number): number
 }
 
-/** An interval aligned to the epoch has room while less than the limit was admitted in it. */
+/** An interval aligned to the epoch has room while less than the limit was allowed in it. */
 export class FixedRoom implements Room {
   readonly #limit: number
   readonly #interval: number
@@ -51,38 +51,38 @@ export class FixedRoom implements Room {
 /** How a sliding window is cut and reopened. */
 export interface BucketShape {
   /** Buckets per interval. */
-  readonly buckets: number
+  readonly subWindows: number
   /** A key that was closed opens again when so large a part of the limit is free. */
-  readonly reopen: number
+  readonly reopenAt: number
 }
 
 /** What a node has done to a window. */
 interface NodeInWindow {
-  /** Units that it admitted in each bucket of the window, and how many of them leave with the whole bucket, at most and at least. */
+  /** Units that it allowed in each bucket of the window, and how many of them leave with the whole bucket, at most and at least. */
   readonly own: Float64Array
   readonly whole: Float64Array
   readonly surely: Float64Array
-  /** Units that it admitted in the window. */
+  /** Units that it allowed in the window. */
   sum: number
   newest: number
   closed: boolean
-  refused: number
+  rejected: number
 }
 
 /**
- * A sliding window of buckets, each of several parts, as nodes share it. Units leave with their part; of large limits what is usual for
+ * A sliding window of subWindows, each of several parts, as nodes share it. Units leave with their part; of large limits what is usual for
  * a bucket leaves with the whole of it. What leaves counts in full but for a small early release. Once there is no room, a node stays
- * closed until a part of the limit is free again; one that has refused many goes by whole buckets then.
+ * closed until a part of the limit is free again; one that has rejected many goes by whole subWindows then.
  */
 export class BucketRoom implements Room {
   readonly #limit: number
   readonly #nodes: () => number
   readonly #width: number
-  readonly #buckets: number
+  readonly #subWindows: number
   readonly #parts: number
   readonly #byBucket: boolean
   readonly #opensAt: number
-  /** Units of each part of the buckets; those that leave with the bucket are in its first one. */
+  /** Units of each part of the subWindows; those that leave with the bucket are in its first one. */
   readonly #counts: Float64Array
   /** Those of each bucket that surely leave with the whole of it. */
   readonly #surely: Float64Array
@@ -102,15 +102,15 @@ export class BucketRoom implements Room {
   constructor(limit: number, interval: number, shape: BucketShape, nodes: () => number) {
     this.#limit = limit
     this.#nodes = nodes
-    this.#buckets = shape.buckets
-    this.#width = interval / shape.buckets
+    this.#subWindows = shape.subWindows
+    this.#width = interval / shape.subWindows
     this.#parts = 1
-    while (2 * this.#parts <= 32 && 2 * this.#parts * shape.buckets <= 960 && this.#width / (2 * this.#parts) >= 25) this.#parts *= 2
+    while (2 * this.#parts <= 32 && 2 * this.#parts * shape.subWindows <= 960 && this.#width / (2 * this.#parts) >= 25) this.#parts *= 2
     this.#byBucket = this.#parts > 1 && limit > 200
-    this.#opensAt = limit - Math.max(1, shape.reopen * limit)
-    this.#counts = new Float64Array((shape.buckets + 1) * this.#parts)
-    this.#totals = new Float64Array(shape.buckets + 1)
-    this.#surely = new Float64Array(shape.buckets + 1)
+    this.#opensAt = limit - Math.max(1, shape.reopenAt * limit)
+    this.#counts = new Float64Array((shape.subWindows + 1) * this.#parts)
+    this.#totals = new Float64Array(shape.subWindows + 1)
+    this.#surely = new Float64Array(shape.subWindows + 1)
   }
 
   fits(time: number, cost: number, place: number): boolean {
@@ -120,7 +120,7 @@ export class BucketRoom implements Room {
     this.#fewest = Math.min(this.#fewest, nodes)
     this.#most = Math.max(this.#most, nodes)
     const used = this.#used(time)
-    this.#reopen(node, time, used)
+    this.#reopenAt(node, time, used)
     if (used + cost > this.#limit) {
       // As with a cooldown: a request that is too expensive closes nothing for those that fit.
       if (used + Math.min(1, cost) > this.#limit) node.closed = true
@@ -148,13 +148,13 @@ export class BucketRoom implements Room {
     this.#add(bucket, Math.max(0, Math.min(this.#parts - 1, part)), units - whole)
   }
 
-  refused(place: number): void {
-    this.#node(place).refused++
+  rejected(place: number): void {
+    this.#node(place).rejected++
   }
 
   /** How many units of a node are usual for a bucket, if it knows of so many nodes. */
   #usual({ sum }: NodeInWindow, nodes: number): number {
-    return Math.floor((USUAL * Math.max(sum, this.#limit / nodes)) / this.#buckets)
+    return Math.floor((USUAL * Math.max(sum, this.#limit / nodes)) / this.#subWindows)
   }
 
   /** How many of them are so when a part of the bucket begins: each part brings some. */
@@ -176,7 +176,7 @@ export class BucketRoom implements Room {
     let node = this.#perNode.get(place)
     if (node === undefined) {
       const [own, whole, surely] = [new Float64Array(size), new Float64Array(size), new Float64Array(size)]
-      node = { own, whole, surely, sum: 0, newest: this.#newest, closed: false, refused: 0 }
+      node = { own, whole, surely, sum: 0, newest: this.#newest, closed: false, rejected: 0 }
       this.#perNode.set(place, node)
     }
     node.newest = Math.max(node.newest, this.#newest - size)
@@ -191,12 +191,12 @@ export class BucketRoom implements Room {
     return node
   }
 
-  /** A node goes by whole buckets if it has refused many. */
-  #reopen(node: NodeInWindow, time: number, used: number): void {
+  /** A node goes by whole subWindows if it has rejected many. */
+  #reopenAt(node: NodeInWindow, time: number, used: number): void {
     const few = Math.max(2, (0.2 * this.#limit) / this.#most)
-    if ((node.closed && node.refused > few ? this.#usedWhole(time) : used) > this.#opensAt) return
+    if ((node.closed && node.rejected > few ? this.#usedWhole(time) : used) > this.#opensAt) return
     node.closed = false
-    node.refused = 0
+    node.rejected = 0
   }
 
   /** Empties what has left, and opens the nodes whose key had room when a bucket had left. Returns the running bucket. */
@@ -215,7 +215,7 @@ export class BucketRoom implements Room {
       this.#left = 0
       const begin = this.#newest * this.#width
       const used = this.#used(begin)
-      for (const node of this.#perNode.values()) if (node.closed) this.#reopen(node, begin, used)
+      for (const node of this.#perNode.values()) if (node.closed) this.#reopenAt(node, begin, used)
     }
     return bucket
   }
@@ -227,10 +227,10 @@ export class BucketRoom implements Room {
 
   /** The place of the bucket that leaves. */
   #oldest(): number {
-    return (this.#newest - this.#buckets) % this.#totals.length
+    return (this.#newest - this.#subWindows) % this.#totals.length
   }
 
-  /** Units in the window if buckets leave as a whole. */
+  /** Units in the window if subWindows leave as a whole. */
   #usedWhole(time: number): number {
     return this.#sum - Math.min(EARLY_RELEASE * this.#limit, (this.#totals[this.#oldest()] as number) * this.#over(time))
   }

@@ -53,7 +53,7 @@ class TcpFaultProxy implements FaultProxy {
 
   constructor({ port, host = '127.0.0.1' }: FaultProxyOptions) {
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-      if (this.faults.refuse) {
+      if (this.faults.reject) {
         client.on('error', () => {})
         client.resetAndDestroy()
         return

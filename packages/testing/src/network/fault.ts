@@ -1,7 +1,7 @@
 import type { SeededRandom } from '../random/random.ts'
 
 /** How a store is away: it refuses connections, takes requests and answers when it is back, or loses whatever is sent to it. */
-export type OutageMode = 'refuse' | 'hang' | 'lose'
+export type OutageMode = 'reject' | 'hang' | 'lose'
 
 /** What happens to the cluster besides requests. Moments are positions in intervals since the begin of the first one. */
 export type Fault =
@@ -80,7 +80,7 @@ export function outages(outage: {
   readonly mode?: OutageMode
   readonly first?: number
 }): FaultPlan {
-  const { length, pause, mode = 'refuse', first = pause } = outage
+  const { length, pause, mode = 'reject', first = pause } = outage
   return {
     name: `store away for ${length} intervals (${mode}), with pauses of ${pause}`,
     plan: ({ intervals }) => {

@@ -89,13 +89,13 @@ export class ProxiedConnection {
 
   #deliver(piece: Buffer): void {
     if (this.#ended) return
-    const { resetAfter } = this.#proxy.faults
-    if (resetAfter === undefined) {
+    const { resetAfterBytes: resetAfterMs } = this.#proxy.faults
+    if (resetAfterMs === undefined) {
       this.#repliedBytes = 0
       this.#client.write(piece)
       return
     }
-    const left = Math.max(0, resetAfter - this.#repliedBytes)
+    const left = Math.max(0, resetAfterMs - this.#repliedBytes)
     this.#repliedBytes += piece.length
     if (piece.length <= left) {
       this.#client.write(piece)

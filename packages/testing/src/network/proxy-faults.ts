@@ -8,7 +8,7 @@ export interface ProxyFaults {
    * Bytes of the next reply after which a connection is reset (RST), in the middle of the reply as a rule; `undefined` for
    * never. Each connection is reset, those that are made later too, so take it away for the server to be of use again.
    */
-  readonly resetAfter: number | undefined
+  readonly resetAfterBytes: number | undefined
   /** Both directions are silent, and no end of a connection is passed on: as when a machine in between loses power. */
   readonly halfOpen: boolean
   /**
@@ -17,14 +17,14 @@ export interface ProxyFaults {
    */
   readonly duplicate: number | undefined
   /** New connections are closed at once. */
-  readonly refuse: boolean
+  readonly reject: boolean
 }
 
 export const NO_FAULTS: ProxyFaults = {
   latency: 0,
   loseReplies: false,
-  resetAfter: undefined,
+  resetAfterBytes: undefined,
   halfOpen: false,
   duplicate: undefined,
-  refuse: false,
+  reject: false,
 }

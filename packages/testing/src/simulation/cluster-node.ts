@@ -5,9 +5,9 @@ import type { NodeDecision, SimulatedNode } from './scenario.ts'
 const AUDIT = 64
 
 /**
- * A node of the simulated cluster, and the shortcut for keys that it refuses: what a node answers changes with an
- * event (a timer, a reply, an announcement, a step of its clock), an admitted request, or time. Between events, and
- * well before the time that it told to wait is over, a refused key stays refused.
+ * A node of the simulated cluster, and the shortcut for keys that it rejects: what a node answers changes with an
+ * event (a timer, a reply, an announcement, a step of its clock), an allowed request, or time. Between events, and
+ * well before the time that it told to wait is over, a rejected key stays rejected.
  */
 export class ClusterNode {
   readonly place: number
@@ -27,7 +27,7 @@ export class ClusterNode {
   }
 
   /** Whether the answer is known to be no without asking. */
-  refuses(key: string, cost: number, now: number): boolean {
+  rejects(key: string, cost: number, now: number): boolean {
     if (!this.#shortcut) return false
     if (this.clock.events !== this.#events) {
       this.#events = this.clock.events
@@ -40,20 +40,20 @@ export class ClusterNode {
   }
 
   /** Takes note of an answer to a request. */
-  answered(key: string, cost: number, now: number, { allowed, reason, retryAfter }: NodeDecision): void {
+  answered(key: string, cost: number, now: number, { allowed, reason, retryAfterMs }: NodeDecision): void {
     if (!this.#shortcut) return
-    // Only what would refuse the least request says something about others. And what a node does while the store is
+    // Only what would reject the least request says something about others. And what a node does while the store is
     // away rests on estimates, as does the time that it tells to wait.
-    if (!allowed && cost <= 1 && reason !== 'degraded') {
+    if (!allowed && cost <= 1 && reason !== 'storeDown') {
       // A throttler tells whole milliseconds, rounded up.
-      this.#closed.set(key, now + (retryAfter - 1) / 2)
+      this.#closed.set(key, now + (retryAfterMs - 1) / 2)
       return
     }
     if (allowed && cost >= 1 && this.#closed.size > 0) {
       const until = this.#closed.get(key)
       if (until !== undefined && now < until && this.clock.events === this.#events) {
         throw new Error(
-          `Node ${this.place} admitted "${key}" at ${now}, though it had refused it until ${until} and nothing happened since.`,
+          `Node ${this.place} allowed "${key}" at ${now}, though it had rejected it until ${until} and nothing happened since.`,
         )
       }
     }

@@ -159,7 +159,7 @@ function throttlerOf(context: NodeContext, scenario: Scenario): SimulatedNode {
   const { policy, store, clock, random } = context
   const throttler = createThrottler({ ...scenario.throttler, policies: [policy], store, clock, random })
   // A simulated outage is meant: somebody listens, so that no process warning tells of it.
-  throttler.on('degraded', () => {})
+  throttler.on('storeDown', () => {})
   // And so are few units for many nodes.
   throttler.on('warning', () => {})
   return throttler

@@ -12,8 +12,8 @@ import type { VirtualTime } from '../time/virtual-time.ts'
 export interface NodeDecision {
   readonly allowed: boolean
   readonly reason: string
-  /** Milliseconds after which a refused request would be let in if no other came before it. */
-  readonly retryAfter: number
+  /** Milliseconds after which a rejected request would be let in if no other came before it. */
+  readonly retryAfterMs: number
 }
 
 /** What the simulator needs of a node. Throttlers have it, and so may any other limiter that is to be compared. */
@@ -63,7 +63,7 @@ export interface Scenario {
   readonly measured?: (index: number) => boolean
   readonly network?: NetworkOptions
   /** Milliseconds after which nodes give up an exchange. Default 1000. */
-  readonly deadline?: number
+  readonly storeTimeout?: number
   /** Whose time the store's replies carry; see `SimulatedStoreOptions`. Default `'store'`. */
   readonly storeClock?: 'store' | 'caller'
   /** Each node's clock. Default: a right one that shows whole milliseconds. */
@@ -83,9 +83,9 @@ export interface Scenario {
   /** Milliseconds before the first interval in which the nodes start, at random moments of the first half. Default 2000. */
   readonly boot?: number
   /**
-   * Don't ask a node again and again for a key that it has refused, as long as nothing but time has happened to it and
+   * Don't ask a node again and again for a key that it has rejected, as long as nothing but time has happened to it and
    * less than half of the time has passed that it told to wait, unless the store is away. Every 64th such request is asked nevertheless, and the
-   * run fails if it is admitted. Changes no figure, and makes floods affordable. Default true, but false where requests may wait: units come back, and the store may be asked.
+   * run fails if it is allowed. Changes no figure, and makes floods affordable. Default true, but false where requests may wait: units come back, and the store may be asked.
    */
   readonly shortcut?: boolean
   /**
@@ -98,7 +98,7 @@ export interface Scenario {
 
 /** Whether requests of a policy may wait for the store. */
 export function mayWait({ coordination }: Pick<PolicyOptions, 'coordination'>): boolean {
-  return coordination === 'leases' || coordination === 'central'
+  return coordination === 'leased' || coordination === 'central'
 }
 
 /** A scenario in one line, for messages: with it and the seed a run can be repeated. */

@@ -76,7 +76,7 @@ class Simulation {
       time: this.#time,
       random: this.#random.stream('network'),
       ...(scenario.network && { network: scenario.network }),
-      ...(scenario.deadline !== undefined && { deadline: scenario.deadline }),
+      ...(scenario.storeTimeout !== undefined && { storeTimeout: scenario.storeTimeout }),
       ...(scenario.storeClock && { clock: scenario.storeClock }),
     })
     this.#cluster = new Cluster({
@@ -172,14 +172,14 @@ class Simulation {
     const ledger = this.#ledgerOf(key)
     const offer = ledger?.offer(this.#store.serverClock.now(), cost, node.place)
     // No closures here, but for policies whose requests wait: this runs for every request of a flood.
-    if (node.refuses(key, cost, now)) this.#settle(node, key, cost, now, ledger, offer, undefined)
+    if (node.rejects(key, cost, now)) this.#settle(node, key, cost, now, ledger, offer, undefined)
     else if (this.#waits && node.limiter.checkAsync !== undefined) {
       node.limiter.checkAsync(key, cost).then((decision) => this.#settle(node, key, cost, now, ledger, offer, decision))
       this.#time.touch()
     } else this.#settle(node, key, cost, now, ledger, offer, node.limiter.check(key, cost))
   }
 
-  /** Takes note of a decision; `undefined` for a refusal that was known without asking. */
+  /** Takes note of a decision; `undefined` for a rejection that was known without asking. */
   #settle(
     node: ClusterNode,
     key: string,
@@ -202,9 +202,10 @@ class Simulation {
     const watch = this.#blockWatches.get(ledger)
     if (ledger.exceededAt !== undefined && watch !== undefined) {
       watch.begin(ledger, this.#cluster.nodes, this.#time.now + ledger.end - this.#store.serverClock.now())
-      if (decision?.allowed === true) watch.admitted(node)
+      if (decision?.allowed === true) watch.allowed(node)
     }
-    if (this.#timeBlocks && this.#policy.cooldown > 0 && decision?.allowed === false) this.#unblock.refused(ledger.key, decision.retryAfter)
+    if (this.#timeBlocks && this.#policy.cooldown > 0 && decision?.allowed === false)
+      this.#unblock.rejected(ledger.key, decision.retryAfterMs)
   }
 
   #ledgerOf(key: string): Ledger | undefined {
@@ -226,7 +227,7 @@ class Simulation {
     return ledger
   }
 
-  /** Holds what the store says of buckets against what was really admitted. */
+  /** Holds what the store says of buckets against what was really allowed. */
   #compare({ entries }: SyncRequest, { results }: SyncReply): void {
     const now = this.#store.serverClock.now()
     entries.forEach(({ policy, key }, place) => {
@@ -272,7 +273,7 @@ class Simulation {
 }
 
 function isSliding({ algorithm }: Policy): boolean {
-  return (algorithm.buckets ?? 1) > 1
+  return (algorithm.subWindows ?? 1) > 1
 }
 
 function isLeaky({ algorithm }: Policy): boolean {

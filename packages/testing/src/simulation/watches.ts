@@ -3,7 +3,7 @@ import type { VirtualTime } from '../time/virtual-time.ts'
 import type { ClusterNode } from './cluster-node.ts'
 
 /**
- * Times how long after the first request beyond the limit each node begins to refuse: asks, without counting, every
+ * Times how long after the first request beyond the limit each node begins to reject: asks, without counting, every
  * node to which something has happened.
  */
 export class BlockWatch {
@@ -36,7 +36,7 @@ export class BlockWatch {
     this.look()
   }
 
-  /** Asks the nodes that still admitted and to which something has happened since. */
+  /** Asks the nodes that still allowed and to which something has happened since. */
   look(): void {
     if (this.#open.length === 0) return
     if (this.#time.now >= this.#until) {
@@ -46,13 +46,13 @@ export class BlockWatch {
     this.#open = this.#open.filter((entry) => {
       if (entry.node.clock.events === entry.events) return true
       entry.events = entry.node.clock.events
-      return !this.#refused(entry.node)
+      return !this.#rejected(entry.node)
     })
     if (this.#open.length === 0) this.#record()
   }
 
-  /** A node has just admitted a request: that may have closed the key for it. */
-  admitted(node: ClusterNode): void {
+  /** A node has just allowed a request: that may have closed the key for it. */
+  allowed(node: ClusterNode): void {
     for (const entry of this.#open) if (entry.node === node) entry.events = -1
     this.look()
   }
@@ -63,7 +63,7 @@ export class BlockWatch {
     this.#delays = []
   }
 
-  /** The interval is over: nodes that never refused count with all the time there was. */
+  /** The interval is over: nodes that never rejected count with all the time there was. */
   #end(): void {
     if (this.#open.length === 0) return
     for (const _ of this.#open) this.#delays.push(this.#until - this.#since)
@@ -71,7 +71,7 @@ export class BlockWatch {
     this.#record()
   }
 
-  #refused(node: ClusterNode): boolean {
+  #rejected(node: ClusterNode): boolean {
     const decision = node.limiter.peek?.(this.#key)
     if (decision === undefined || decision.allowed) return false
     this.#delays.push(this.#time.now - this.#since)
@@ -102,11 +102,11 @@ export class UnblockWatch {
     this.#nodes = nodes
   }
 
-  /** A key was refused, to be let in again after so many milliseconds. */
-  refused(key: string, retryAfter: number): void {
+  /** A key was rejected, to be let in again after so many milliseconds. */
+  rejected(key: string, retryAfterMs: number): void {
     if (this.#watched.has(key)) return
     this.#watched.add(key)
-    this.#time.at(this.#time.now + Math.max(0, retryAfter - GUARD), () => this.#look(key, new Map()), false)
+    this.#time.at(this.#time.now + Math.max(0, retryAfterMs - GUARD), () => this.#look(key, new Map()), false)
   }
 
   #look(key: string, opened: Map<ClusterNode, number>): void {
@@ -118,7 +118,7 @@ export class UnblockWatch {
       const decision = node.limiter.peek?.(key)
       if (decision === undefined) return
       if (decision.allowed) opened.set(node, now)
-      else later = Math.max(later, decision.retryAfter)
+      else later = Math.max(later, decision.retryAfterMs)
     }
     if (nodes.every((node) => opened.has(node))) {
       const moments = nodes.map((node) => opened.get(node) as number)

@@ -87,8 +87,8 @@ export const bucketCases: readonly ContractCase[] = [
       await a.count(policy, 'k', [cell(now, 50)])
       const epoch = Math.floor(context.clock.now())
       await b.reset(policy, 'k', epoch)
-      const refused = await a.count(policy, 'k', [cell(now, 55)])
-      assert.deepEqual([refused.epoch, levelOf(refused)], [epoch, 0])
+      const rejected = await a.count(policy, 'k', [cell(now, 55)])
+      assert.deepEqual([rejected.epoch, levelOf(rejected)], [epoch, 0])
       assert.equal(levelOf(await b.countSince(policy, 'k', 3, epoch)), 3)
     },
   },
@@ -107,14 +107,14 @@ export const bucketCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'units that were refused are told, count once, and are in no bucket',
+    title: 'units that were rejected are told, count once, and are in no bucket',
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
       const now = context.ordinal(policy)
-      await a.count(policy, 'k', [{ ...cell(now, 5), refused: 8 }])
-      await a.count(policy, 'k', [{ ...cell(now, 5), refused: 8 }])
-      const { cells } = await b.count(policy, 'k', [{ ...cell(now, 0), refused: 30 }])
-      assert.deepEqual(cells, [{ ordinal: now, taken: 5, given: 0, level: 5, refused: 38 }])
+      await a.count(policy, 'k', [{ ...cell(now, 5), rejected: 8 }])
+      await a.count(policy, 'k', [{ ...cell(now, 5), rejected: 8 }])
+      const { cells } = await b.count(policy, 'k', [{ ...cell(now, 0), rejected: 30 }])
+      assert.deepEqual(cells, [{ ordinal: now, taken: 5, given: 0, level: 5, rejected: 38 }])
     },
   },
   {
@@ -133,7 +133,7 @@ export const bucketCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'after a silence a bucket takes up what nodes admitted in it, each in its turn',
+    title: 'after a silence a bucket takes up what nodes allowed in it, each in its turn',
     async run(context) {
       const [a, b, c] = (await context.nodes(3)) as [ContractNode, ContractNode, ContractNode]
       const now = context.ordinal(told)

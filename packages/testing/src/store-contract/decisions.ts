@@ -87,18 +87,18 @@ async function each(
 /** Stores that decide about single requests. */
 export const decisionCases: readonly ContractCase[] = [
   {
-    title: 'decides about requests of all nodes by one count, exactly, and refusals take nothing',
+    title: 'decides about requests of all nodes by one count, exactly, and rejections take nothing',
     needs: ['decisions'],
     async run(context) {
       await each(context, async (policy, a, b, name) => {
         const ask = (one: Asking, lane: number) => one.send(one.request([one.question(policy, 'k', 1)], { lane }))
         const verdicts = await Promise.all(Array.from({ length: 15 }, (_, i) => ask(i % 2 === 0 ? a : b, i)))
         const warm = verdicts.filter(([verdict]) => verdict?.allowed === true).length
-        assert.ok(name === 'tokenBucket()' ? warm >= 1 && warm <= LIMIT : warm === LIMIT, `${name} admits ${warm}`)
-        const refused = await b.take(policy, 'k', LIMIT)
-        assert.equal(refused.allowed, false)
-        assert.ok(refused.retryAfter > 0 && refused.retryAfter <= 40 * INTERVAL, `${name}: retry after ${refused.retryAfter}`)
-        assert.equal((await a.take(policy, 'k', LIMIT + 1)).retryAfter, Number.POSITIVE_INFINITY)
+        assert.ok(name === 'tokenBucket()' ? warm >= 1 && warm <= LIMIT : warm === LIMIT, `${name} allows ${warm}`)
+        const rejected = await b.take(policy, 'k', LIMIT)
+        assert.equal(rejected.allowed, false)
+        assert.ok(rejected.retryAfterMs > 0 && rejected.retryAfterMs <= 40 * INTERVAL, `${name}: retry after ${rejected.retryAfterMs}`)
+        assert.equal((await a.take(policy, 'k', LIMIT + 1)).retryAfterMs, Number.POSITIVE_INFINITY)
         assert.equal((await a.take(policy, 'another', 1)).allowed, true)
       })
     },
@@ -260,17 +260,17 @@ export const decisionCases: readonly ContractCase[] = [
           const { allowed } = await b.take(usual, 'k', 1, limit)
           // What a leaky bucket holds is its burst, whatever the limit is.
           assert.ok(allowed || limit < Number.POSITIVE_INFINITY, `${name}: a limit of ${limit}`)
-          const refused = await a.take(policy, 'k', 1)
-          assert.equal(refused.allowed, false, `${name}: after one with a limit of ${limit}`)
+          const rejected = await a.take(policy, 'k', 1)
+          assert.equal(rejected.allowed, false, `${name}: after one with a limit of ${limit}`)
         }
         // Requests that all bring one find the bucket run out by it.
         for (let i = 0; i < 2; i++) await b.take(usual, 'own', LIMIT, 2 * LIMIT)
-        const refused = await a.take(usual, 'own', LIMIT, 2 * LIMIT)
+        const rejected = await a.take(usual, 'own', LIMIT, 2 * LIMIT)
         // A cold key's first units cost 8/3 as much, so that the second ones did not fit.
         const lacking = policy.parameters.length === 4 ? (8 / 3) * LIMIT - LIMIT : LIMIT
         assert.ok(
-          !refused.allowed && Math.abs((refused.retryAfter * 2 * LIMIT) / INTERVAL - lacking) < 0.5,
-          `${name}: ${refused.retryAfter}`,
+          !rejected.allowed && Math.abs((rejected.retryAfterMs * 2 * LIMIT) / INTERVAL - lacking) < 0.5,
+          `${name}: ${rejected.retryAfterMs}`,
         )
       })
     },
@@ -309,14 +309,14 @@ export const decisionCases: readonly ContractCase[] = [
         const request = a.request([asked])
         const [first] = await a.send(request)
         // 24 of 10 per interval, less what has run out meanwhile.
-        const level = ((first?.resetAfter ?? 0) * LIMIT) / INTERVAL
+        const level = ((first?.resetAfterMs ?? 0) * LIMIT) / INTERVAL
         assert.ok(first?.allowed === true && level > 23.8 && level <= 24, `${name}: ${level}`)
         await a.send({ ...request, again: true })
         const late = await b.take(of(30), 'k', 7)
         assert.equal(late.allowed, false)
-        assert.ok(Math.abs((late.resetAfter * LIMIT) / INTERVAL - level) < 0.2, name)
-        const refused = await b.take(policy, 'k', 1)
-        assert.ok(!refused.allowed && Math.abs((refused.retryAfter * LIMIT) / INTERVAL - (level - LIMIT + 1)) < 0.2, name)
+        assert.ok(Math.abs((late.resetAfterMs * LIMIT) / INTERVAL - level) < 0.2, name)
+        const rejected = await b.take(policy, 'k', 1)
+        assert.ok(!rejected.allowed && Math.abs((rejected.retryAfterMs * LIMIT) / INTERVAL - (level - LIMIT + 1)) < 0.2, name)
         await a.send(a.request([{ ...asked, units: 15, kind: 'give-back' }]))
         assert.ok(Math.abs((await b.take(policy, 'k', 0)).remaining - (LIMIT - level + 15)) < 0.2, name)
       })

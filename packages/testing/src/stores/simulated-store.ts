@@ -25,7 +25,7 @@ export interface SimulatedStoreOptions {
   readonly random?: SeededRandom
   readonly network?: NetworkOptions
   /** Milliseconds after which a node gives up an exchange. Default 1000. */
-  readonly deadline?: number
+  readonly storeTimeout?: number
   /**
    * Whose time replies carry: the store's, or, as from a store that has no clock, the caller's own wall clock.
    * Default `'store'`.
@@ -116,7 +116,7 @@ export class SimulatedStore implements Store {
   }
 
   /** The store goes away. */
-  fail(mode: OutageMode = 'refuse'): void {
+  fail(mode: OutageMode = 'reject'): void {
     this.#outage = mode
   }
 
@@ -226,7 +226,7 @@ export class SimulatedStore implements Store {
       const settle = (run: () => void): void => {
         if (!open) return
         open = false
-        this.#time.cancel(deadline)
+        this.#time.cancel(storeTimeout)
         run()
       }
       const fail = (code: 'WEIR_STORE_TIMEOUT' | 'WEIR_STORE_UNAVAILABLE', message: string): void => {
@@ -235,8 +235,8 @@ export class SimulatedStore implements Store {
           reject(new WeirError(code, message))
         })
       }
-      const patience = this.#options.deadline ?? 1000
-      const deadline = this.#time.at(this.#time.now + patience, () =>
+      const patience = this.#options.storeTimeout ?? 1000
+      const storeTimeout = this.#time.at(this.#time.now + patience, () =>
         connection.dispatch(() => fail('WEIR_STORE_TIMEOUT', `No answer within ${patience} ms.`)),
       )
       const arrive = (): void => {
@@ -245,7 +245,7 @@ export class SimulatedStore implements Store {
           this.#held.push(arrive)
           return
         }
-        if (this.#outage === 'refuse') {
+        if (this.#outage === 'reject') {
           down.send(() => connection.dispatch(() => fail('WEIR_STORE_UNAVAILABLE', 'The store refused the connection.')), 0, true)
           return
         }

@@ -15,7 +15,7 @@ export interface BoundOf {
 const SPACING = 3
 
 /**
- * Within this time what one node admits is told to the others, in milliseconds: the exchange under way returns, the next one
+ * Within this time what one node allows is told to the others, in milliseconds: the exchange under way returns, the next one
  * arrives at the store, and the announcement at the nodes.
  *
  * @param roundTrip to the store and back, milliseconds
@@ -26,11 +26,11 @@ export function reactionTime(roundTrip: number, announcement: number = roundTrip
 }
 
 /**
- * Units that all nodes together admit at most, in an interval (of a sliding window: in any stretch of its length), whatever
+ * Units that all nodes together allow at most, in an interval (of a sliding window: in any stretch of its length), whatever
  * comes when and where: the formula of docs/guides/accuracy.md. It holds while the store answers within its usual round trip,
  * announcements arrive, and the nodes stay the same.
  */
-export function mostAdmitted({ window, limit, nodes, largest, peak }: BoundOf): number {
+export function mostAllowed({ window, limit, nodes, largest, peak }: BoundOf): number {
   const { released, part } = window === 'fixed' ? { released: 0, part: 1 / 2 } : { released: 0.02, part: 2 / 3 }
   const own = (1 + released) * limit
   // What nodes hold back: their parts of what is left, or a request each.

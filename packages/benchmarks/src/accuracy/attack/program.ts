@@ -26,14 +26,14 @@ export async function attackFor(minutes: number, seed: number): Promise<boolean>
       if (before === undefined || reached(attempt) > reached(before)) best.set(name, attempt)
       if (!beats(attempt)) return
       beaten++
-      console.log(`BEATEN: ${attempt.admitted} admitted, at most ${attempt.most}: ${JSON.stringify(attempt)}`)
+      console.log(`BEATEN: ${attempt.allowed} allowed, at most ${attempt.most}: ${JSON.stringify(attempt)}`)
     },
   )
-  console.log(row(['', 'nodes', 'round trip', 'admitted', 'bound', 'part of the excess']))
+  console.log(row(['', 'nodes', 'round trip', 'allowed', 'bound', 'part of the excess']))
   for (const [name, attempt] of [...best].sort()) {
-    const { target, admitted, most } = attempt
+    const { target, allowed, most } = attempt
     const part = `${Math.round(1_000 * reached(attempt)) / 10} %`
-    console.log(row([name, String(target.nodes), `${target.roundTrip} ms`, String(admitted), most.toFixed(0), part]))
+    console.log(row([name, String(target.nodes), `${target.roundTrip} ms`, String(allowed), most.toFixed(0), part]))
   }
   console.log(`\n${attempts} attacks with seed ${seed}, ${beaten} of which beat the bound.`)
   return beaten > 0

@@ -1,5 +1,5 @@
 import { SeededRandom, simulate } from '@weir/testing'
-import { mostAdmitted } from './bound.ts'
+import { mostAllowed } from './bound.ts'
 import { changed, type Pace, randomSchedule, type Schedule, scenarioOf, type Target } from './schedule.ts'
 
 /** How far an attack got. */
@@ -7,27 +7,27 @@ export interface Attempt {
   readonly target: Target
   readonly pace: Pace
   readonly schedule: Schedule
-  /** Units admitted in the worst interval or stretch. */
-  readonly admitted: number
+  /** Units allowed in the worst interval or stretch. */
+  readonly allowed: number
   /** What the documentation says that it is at most. */
   readonly most: number
 }
 
 /** Units beyond the limit, as a part of those that the bound allows; more than 1 beats it. */
-export function reached({ target, admitted, most }: Attempt): number {
-  return most > target.limit ? (admitted - target.limit) / (most - target.limit) : admitted > most ? Number.POSITIVE_INFINITY : 0
+export function reached({ target, allowed, most }: Attempt): number {
+  return most > target.limit ? (allowed - target.limit) / (most - target.limit) : allowed > most ? Number.POSITIVE_INFINITY : 0
 }
 
-export function beats({ admitted, most }: Attempt): boolean {
+export function beats({ allowed, most }: Attempt): boolean {
   // Sums of fractions differ by less.
-  return admitted > most * (1 + 1e-9)
+  return allowed > most * (1 + 1e-9)
 }
 
 export async function attempt(target: Target, pace: Pace, schedule: Schedule): Promise<Attempt> {
   const { scenario, bound } = scenarioOf(schedule, target)
   const { measured } = await simulate(scenario)
-  const admitted = Math.max(...measured.map((one) => (target.window === 'fixed' ? one.admitted : one.worstWindow)))
-  return { target, pace, schedule, admitted, most: mostAdmitted(bound) }
+  const allowed = Math.max(...measured.map((one) => (target.window === 'fixed' ? one.allowed : one.worstWindow)))
+  return { target, pace, schedule, allowed, most: mostAllowed(bound) }
 }
 
 /** Everything that is attacked, in turn. */
@@ -43,7 +43,7 @@ const CLIMB = 25
 const SCATTER = 17
 
 /**
- * Looks for attacks that admit more than the bound: from random schedules it goes on to neighbours that get further. One climb
+ * Looks for attacks that allow more than the bound: from random schedules it goes on to neighbours that get further. One climb
  * follows from its number and the seed alone.
  *
  * @param climbs numbers of the climbs

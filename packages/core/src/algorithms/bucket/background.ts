@@ -3,7 +3,7 @@ import { sumOf } from '../../keys/units.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, PROOF, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
-import type { Refusal } from '../meter.ts'
+import type { Rejection } from '../meter.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
 import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
 import type { ScanOptions, SharedSite, StoreExchange } from '../shared/site.ts'
@@ -25,8 +25,8 @@ const KEPT = 2
 const ROUNDED = 1e-6
 
 /**
- * A bucket that all nodes fill. Each knows a level that is never above that of what was really admitted, its own units included,
- * and refuses by it; so nobody is refused by an estimate. What is admitted too much since others were not heard of yet stays in
+ * A bucket that all nodes fill. Each knows a level that is never above that of what was really allowed, its own units included,
+ * and rejects by it; so nobody is rejected by an estimate. What is allowed too much since others were not heard of yet stays in
  * the bucket, and is paid back.
  *
  * What a node knows is the greater of two levels, each a lower bound: what it knew before with its own units since; and
@@ -44,7 +44,7 @@ export class BackgroundBucket extends GatedMeter {
   readonly #alone: Alone
   /** Absent where a debt may be forgotten: then places would be given twice. */
   readonly booking: Bookings | undefined
-  readonly #soft: boolean
+  readonly #earlyDrop: boolean
   readonly #random: () => number
   readonly #store: StoreExchange
   // Read on the request path; see `LocalBucket`.
@@ -53,18 +53,18 @@ export class BackgroundBucket extends GatedMeter {
   /** What a bucket holds; less than 0 while some key has a limit of its own. */
   protected capacity: number
 
-  constructor(site: SharedSite, exchange: StoreExchange, { maxDebt, soft = false }: BetweenNodes) {
+  constructor(site: SharedSite, exchange: StoreExchange, { maxDebt, earlyDrop = false }: BetweenNodes) {
     const { interval, limit } = site.policy
     const policies = new StorePolicies(site, maxDebt)
     super(site, exchange, policies.of(limit))
     this.#policies = policies
     this.#paces = new Paces(site)
     this.#levels = new Levels(site, this.#paces, interval, maxDebt)
-    this.#alone = new Alone(site, exchange, this.#levels, this.#paces, this.time)
-    this.#records = new BucketRecords(this, this.#levels, this.#paces, policies, this.#alone, soft)
+    this.#alone = new Alone(site, exchange, this.#levels, this.#paces)
+    this.#records = new BucketRecords(this, this.#levels, this.#paces, policies, this.#alone, earlyDrop)
     this.#telling = new Telling(this, this.#records, policies)
     this.booking = maxDebt === undefined ? new Bookings(this, this.#records, policies) : undefined
-    this.#soft = soft
+    this.#earlyDrop = earlyDrop
     this.#random = exchange.random
     this.#store = exchange
     this.interval = interval
@@ -104,7 +104,7 @@ export class BackgroundBucket extends GatedMeter {
     fields[base] = counted
     fields[base + 3] = level
     fields[base + 4] = now
-    this.admitted += cost
+    this.allowed += cost
     return this.remaining(slot, now)
   }
 
@@ -119,12 +119,12 @@ export class BackgroundBucket extends GatedMeter {
     )
   }
 
-  override admits(slot: number, cost: number, now: number, count = true): boolean {
+  override allows(slot: number, cost: number, now: number, count = true): boolean {
     if (this.booking?.serving === true && this.blockOf(slot, now) === undefined) {
       const goes = this.booking.mayGo(slot, cost, now)
       if (goes !== undefined) return goes
     }
-    return this.fits(slot, cost, now) || this.admitsSlowly(slot, cost, now, count)
+    return this.fits(slot, cost, now) || this.allowsSlowly(slot, cost, now, count)
   }
 
   /** Buckets open at any time, not only at the ends of cells. */
@@ -135,7 +135,7 @@ export class BackgroundBucket extends GatedMeter {
   override add(slot: number, cost: number, now: number = 0): void {
     const { fields } = this.table
     if (this.booking?.serving === true && this.booking.take(slot, cost)) {
-      this.admitted += cost
+      this.allowed += cost
       return
     }
     const base = baseOf(slot)
@@ -144,7 +144,7 @@ export class BackgroundBucket extends GatedMeter {
     this.#levels.set(slot, level + units, now)
     fields[base + KNOWN] = sumOf(fields[base + KNOWN] as number, units)
     this.#paces.asked(slot, level)
-    this.admitted += cost
+    this.allowed += cost
   }
 
   override mark(slot: number): number {
@@ -157,7 +157,7 @@ export class BackgroundBucket extends GatedMeter {
     this.#levels.restore(slot)
   }
 
-  protected override admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
+  protected override allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
     const key = this.#records.refresh(slot, now)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
@@ -166,10 +166,10 @@ export class BackgroundBucket extends GatedMeter {
     const away = this.storeAway || key.away
     if (away) {
       if (count) key.awayAt = now
-      if (!this.exchange.degraded && count) this.wantExchange(slot, now, RESEND)
-      if (this.policy.degraded === 'open') return true
+      if (!this.exchange.storeDown && count) this.wantExchange(slot, now, RESEND)
+      if (this.policy.failMode === 'open') return true
       if (key.closed(limit, now)) return false
-      return level + cost <= most + most * ROUNDING && this.#alone.admits(key, slot, cost, now)
+      return level + cost <= most + most * ROUNDING && this.#alone.allows(key, slot, cost, now)
     }
     if (key.closed(limit, now)) return false
     const idle = this.#telling.free(slot, key, now)
@@ -180,16 +180,16 @@ export class BackgroundBucket extends GatedMeter {
     if (key.guess !== undefined) {
       if (this.#alone.guess(key, slot, now) <= level) key.guess = undefined
       else {
-        // Others may not have told yet what they admitted meanwhile.
-        if (count) this.wantExchange(slot, Math.max(now, this.exchange.recoveredAt + SETTLE), RESEND)
-        return this.#alone.admits(key, slot, cost, now)
+        // Others may not have told yet what they allowed meanwhile.
+        if (count) this.wantExchange(slot, Math.max(now, this.exchange.storeUpAt + SETTLE), RESEND)
+        return this.#alone.allows(key, slot, cost, now)
       }
     }
     if (!count) return true
-    if (key.soft !== undefined && this.#isSoft(slot, key, level, now)) {
-      const admitted = key.soft.admits(this.#expected(slot, key, level, now), this.#records.shape(slot), this.#random())
-      if (admitted) this.#telling.softly(slot, key, key.cells.unsent() + cost, now)
-      return admitted
+    if (key.earlyDrop !== undefined && this.#isSoft(slot, key, level, now)) {
+      const allowed = key.earlyDrop.allows(this.#expected(slot, key, level, now), this.#records.shape(slot), this.#random())
+      if (allowed) this.#telling.softly(slot, key, key.cells.unsent() + cost, now)
+      return allowed
     }
     // Whoever waits looks for its place.
     if (key.places === undefined) this.table.fields[baseOf(slot) + GATE] = Number.POSITIVE_INFINITY
@@ -203,17 +203,17 @@ export class BackgroundBucket extends GatedMeter {
   #isSoft(slot: number, key: BucketKey, level: number, now: number): boolean {
     const shape = this.#records.shape(slot)
     if (shape.most < 4 * this.exchange.nodes || !(shape.drain < Number.POSITIVE_INFINITY)) return false
-    return key.soft?.active(this.#expected(slot, key, level, now), shape, now) === true
+    return key.earlyDrop?.active(this.#expected(slot, key, level, now), shape, now) === true
   }
 
-  /** The level with what others are likely to have admitted since it was known. */
+  /** The level with what others are likely to have allowed since it was known. */
   #expected(slot: number, key: BucketKey, level: number, now: number): number {
     const { drain } = this.#records.shape(slot)
     return Math.max(level, key.forecast.bare(now, drain) + key.forecast.others(now, drain))
   }
 
-  override refuse(slot: number, cost: number, now: number): Refusal {
-    const key = this.#soft ? this.#records.refresh(slot, now) : this.#records.at(slot)
+  override reject(slot: number, cost: number, now: number): Rejection {
+    const key = this.#earlyDrop ? this.#records.refresh(slot, now) : this.#records.at(slot)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     const level = this.#levels.at(slot, now)
@@ -229,14 +229,14 @@ export class BackgroundBucket extends GatedMeter {
         this.blocks.startCooldown(slot, now, key.closedUntil)
       }
     }
-    if (key.soft !== undefined) {
-      key.cells.refuse(this.ordinal, cost, level, this.#policies.spans(this.#paces.of(slot)))
-      if (key.soft.armed(now)) this.#telling.softly(slot, key, key.cells.unsent(), now)
+    if (key.earlyDrop !== undefined) {
+      key.cells.reject(this.ordinal, cost, level, this.#policies.spans(this.#paces.of(slot)))
+      if (key.earlyDrop.armed(now)) this.#telling.softly(slot, key, key.cells.unsent(), now)
     }
     return this.explain(slot, cost, now)
   }
 
-  /** Refused until a tenth of the bucket is free: else each request at the limit would have to be told to all. */
+  /** Rejected until a tenth of the bucket is free: else each request at the limit would have to be told to all. */
   #close(key: BucketKey, slot: number, level: number, now: number): void {
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
@@ -244,28 +244,29 @@ export class BackgroundBucket extends GatedMeter {
     key.closedUntil = now + drainTime(level - most + freeAt(most, limit), this.#paces.of(slot), this.interval) - ROUNDED
     key.closedFor = limit
     key.forecast.close(key.closedUntil)
-    key.soft?.arm(key.closedUntil, this.interval)
+    key.earlyDrop?.arm(key.closedUntil, this.interval)
   }
 
-  override explain(slot: number, cost: number, now: number): Refusal {
+  override explain(slot: number, cost: number, now: number): Rejection {
     const key = this.#records.at(slot)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     const pace = this.#paces.of(slot)
     const units = Math.min(cost, most)
     const block = this.blockOf(slot, now)
-    if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
+    if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const place = this.booking?.serving === true ? this.booking.opensIn(slot, units, now) : undefined
-    if (place !== undefined && block === undefined) return { reason: 'limit', retryAfter: place }
+    if (place !== undefined && block === undefined) return { reason: 'limit', retryAfterMs: place }
     const byLevel = drainTime(this.#levels.at(slot, now) + units - most - (most * ROUNDING) / 2, pace, this.interval)
     if (this.storeAway || key.away || key.guess !== undefined)
-      return { reason: 'degraded', retryAfter: Math.max(byLevel, this.#alone.opensIn(key, slot, units, now)) }
-    let retryAfter = key.closed(limit, now) ? Math.max(byLevel, key.closedUntil - now) : byLevel
+      return { reason: 'storeDown', retryAfterMs: Math.max(byLevel, this.#alone.opensIn(key, slot, units, now)) }
+    let retryAfterMs = key.closed(limit, now) ? Math.max(byLevel, key.closedUntil - now) : byLevel
     // Let in by chance: so long this node's part of the limit takes to bring as much.
-    if (retryAfter <= 0 && key.soft?.armed(now)) retryAfter = drainTime(units * spreadOver(key.share, this.nodes), pace, this.interval)
+    if (retryAfterMs <= 0 && key.earlyDrop?.armed(now))
+      retryAfterMs = drainTime(units * spreadOver(key.share, this.nodes), pace, this.interval)
     return block === undefined
-      ? { reason: 'limit', retryAfter }
-      : { reason: 'cooldown', retryAfter: Math.max(block.until - now, retryAfter) }
+      ? { reason: 'limit', retryAfterMs }
+      : { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, retryAfterMs) }
   }
 
   override remaining(slot: number, now: number): number {
@@ -274,7 +275,7 @@ export class BackgroundBucket extends GatedMeter {
     return Math.max(0, this.#records.most(slot) - this.#levels.at(slot, now))
   }
 
-  override resetAfter(slot: number, now: number): number {
+  override resetAfterMs(slot: number, now: number): number {
     return drainTime(this.#levels.at(slot, now), this.#paces.of(slot), this.interval)
   }
 
@@ -302,7 +303,7 @@ export class BackgroundBucket extends GatedMeter {
     this.#levels.set(slot, Math.max(0, this.#levels.at(slot, now) - back), now)
     key.forecast.add(-back)
     this.#reopen(key, slot, now)
-    if (wasFull && this.exchange.connected && !this.exchange.degraded) this.wantExchange(slot, now, REFUND)
+    if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
   }
 
   /** The level has fallen otherwise than by time: the key opens sooner. */
@@ -343,7 +344,7 @@ export class BackgroundBucket extends GatedMeter {
       key.away = false
       key.awayAt = now
     }
-    if (key.sentAt >= this.exchange.recoveredAt + SETTLE) key.guess = undefined
+    if (key.sentAt >= this.exchange.storeUpAt + SETTLE) key.guess = undefined
     if (key.tellsLevel) key.toldAt = sent
     key.tellsLevel = false
     const own = key.cells.acknowledge(entry.cells)
@@ -354,7 +355,7 @@ export class BackgroundBucket extends GatedMeter {
       if (!key.resent && this.#records.isLost(key, cell)) this.#resend(slot, key, now)
       if (this.#records.learn(slot, key, cell, now, { announced: false, exact: !key.announcedInFlight })) this.#reopen(key, slot, now)
       key.forecast.answered(cell.taken, own, sent)
-      key.soft?.answered(cell.taken + (cell.refused ?? 0), sent, this.#records.shape(slot), now)
+      key.earlyDrop?.answered(cell.taken + (cell.rejected ?? 0), sent, this.#records.shape(slot), now)
     }
     key.syncedAt = now
     key.answered(now - sent)
@@ -378,9 +379,9 @@ export class BackgroundBucket extends GatedMeter {
 
   override overdue(ticket: Ticket): void {
     if (typeof ticket !== 'number') return
-    // It may be lost, and is known to be only at its deadline. The next request asks again: what is sent twice counts once.
+    // It may be lost, and is known to be only at its storeTimeout. The next request asks again: what is sent twice counts once.
     this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
-    if (this.policy.degraded !== 'share') return
+    if (this.policy.failMode !== 'share') return
     this.#records.at(ticket).away = true
     this.recheck(ticket)
     // The answer may still bring the places that were asked for. Whoever waits goes on by the share until then.
@@ -429,7 +430,7 @@ export class BackgroundBucket extends GatedMeter {
   override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
     const { table } = this
     const end = Math.min(table.end, from + SCAN_STEP)
-    const connected = this.exchange.connected && !this.exchange.degraded
+    const connected = this.exchange.connected && !this.exchange.storeDown
     for (let slot = from; slot < end; slot++) {
       if (batch.full) return slot
       if (table.keys[slot] === undefined) continue
@@ -437,7 +438,7 @@ export class BackgroundBucket extends GatedMeter {
       if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
       if ((flags & IN_FLIGHT) !== 0) continue
       const key = this.#records.refresh(slot, now)
-      // Where it was noticed before the heartbeat told of it, to tell the level once more would hide what others have admitted since.
+      // Where it was noticed before the heartbeat told of it, to tell the level once more would hide what others have allowed since.
       if (resend && now >= key.toldAt + this.#store.lifetime) this.lost(slot)
       const unsent = key.cells.unsent()
       const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
@@ -449,7 +450,7 @@ export class BackgroundBucket extends GatedMeter {
         this.#send(slot, key, now, batch)
         continue
       }
-      const keep = !connected || key.away || key.guess !== undefined || now < this.exchange.recoveredAt + this.policy.interval
+      const keep = !connected || key.away || key.guess !== undefined || now < this.exchange.storeUpAt + this.policy.interval
       const over = (this.ordinal - this.#policies.spans(this.#paces.of(slot)).span) as Ordinal
       key.cells.trim(over, keep && this.exchange.connected)
       // For so long a store keeps what has run out. Later nobody needs units of a key that is empty here, or an outage would keep all keys.
@@ -484,7 +485,7 @@ export class BackgroundBucket extends GatedMeter {
 
   override unsyncedSince(slot: number, now: number): number {
     const key = this.#records.find(slot)
-    if (key === undefined || (!this.exchange.degraded && this.#telling.quiet(slot, key, this.unsyncedOf(slot), now))) return now
+    if (key === undefined || (!this.exchange.storeDown && this.#telling.quiet(slot, key, this.unsyncedOf(slot), now))) return now
     return Math.min(now, Math.max(now - this.policy.interval, key.syncedAt))
   }
 

@@ -19,7 +19,7 @@ interface BookedMeter extends GatedMeter {
 }
 
 /**
- * Places of requests that wait. Their units are counted ahead, as if they had been admitted when they were asked for: the level that the store
+ * Places of requests that wait. Their units are counted ahead, as if they had been allowed when they were asked for: the level that the store
  * answers with tells when the last of them has run in. Whoever asks later finds them in the bucket, at whatever node; so no two
  * nodes get the same place, and to ask twice changes nothing. An ask whose answer is lost is given back, and made anew.
  */

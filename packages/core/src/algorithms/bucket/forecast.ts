@@ -5,20 +5,20 @@ const LEAST = Number.NEGATIVE_INFINITY
 
 /**
  * What is likely to be in a key's bucket, from what the store said last and the pace of the others until then. It times exchanges,
- * and never refuses. Times are of the monotonic clock, rates are units per millisecond.
+ * and never rejects. Times are of the monotonic clock, rates are units per millisecond.
  */
 export class Forecast {
-  /** What others admit. */
+  /** What others allow. */
   #rate = 0
   /** What was known at `#at`, own units since included. */
   #level = 0
   #at: number = LEAST
-  /** Others' rate counts from here on: nobody admits while the key is closed. */
+  /** Others' rate counts from here on: nobody allows while the key is closed. */
   #from: number = LEAST
   #total = 0
   #sentAt: number = LEAST
 
-  /** This node has admitted units. */
+  /** This node has allowed units. */
   add(units: number): void {
     this.#level += units
   }
@@ -30,7 +30,7 @@ export class Forecast {
     this.#from = Math.max(this.#from, now)
   }
 
-  /** Nobody admits until then, as far as known. */
+  /** Nobody allows until then, as far as known. */
   close(until: number): void {
     this.#from = Math.max(this.#from, until)
   }
@@ -50,7 +50,7 @@ export class Forecast {
   }
 
   /**
-   * Units that others are expected to have admitted since the level was known.
+   * Units that others are expected to have allowed since the level was known.
    *
    * @param most - their rate at most
    */

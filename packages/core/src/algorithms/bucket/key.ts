@@ -1,9 +1,9 @@
 import type { Ordinal } from '../../time/intervals.ts'
 import { Share } from '../shared/estimate.ts'
+import type { EarlyDrop } from './early-drop.ts'
 import { Forecast } from './forecast.ts'
 import { OwnCells } from './own-cells.ts'
 import type { Places } from './places.ts'
-import type { SoftDrop } from './soft-drop.ts'
 
 /** An answer is late after so many usual round trips and milliseconds. */
 const LATE_ROUND_TRIPS = 3
@@ -14,9 +14,9 @@ export class BucketKey {
   readonly cells: OwnCells = new OwnCells()
   readonly share: Share = new Share()
   readonly forecast: Forecast = new Forecast()
-  /** With `soft` only. */
-  readonly soft: SoftDrop | undefined
-  /** What was full is refused until this, while its limit is at most that which it has reached. */
+  /** With `earlyDrop` only. */
+  readonly earlyDrop: EarlyDrop | undefined
+  /** What was full is rejected until this, while its limit is at most that which it has reached. */
   closedUntil: number = Number.NEGATIVE_INFINITY
   closedFor: number = Number.NEGATIVE_INFINITY
   /** Of requests that wait; undefined while none do. */
@@ -40,19 +40,16 @@ export class BucketKey {
   /** When it was asked last that has an answer and was told so. */
   toldAt: number = Number.NEGATIVE_INFINITY
   announcedInFlight = false
-  /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
+  /** The part of the store that holds this key is away, though others answer: decided by `failMode` until it is back. */
   away = false
-  /** When units were last admitted without the store. */
+  /** When units were last allowed without the store. */
   awayAt: number = Number.NEGATIVE_INFINITY
   /**
-   * `degraded: 'share'`: what would be in the bucket if the others admitted as much as they usually do, at `guessAt`. Undefined
+   * `failMode: 'share'`: what would be in the bucket if the others allowed as much as they usually do, at `guessAt`. Undefined
    * while the store tells.
    */
   guess: number | undefined
   guessAt = 0
-  /** `degraded: 'published'`: own units taken since the running span began, and when it ends. */
-  spanTaken = 0
-  spanEnd = 0
 
   /** Whether the answer that is waited for has most likely been lost, and nothing hangs on it but what the store knows. */
   isLate(now: number): boolean {
@@ -60,7 +57,7 @@ export class BucketKey {
     return now >= this.sentAt + LATE_ROUND_TRIPS * this.#roundTrip + LATE_TIME
   }
 
-  /** Whether it is refused though a request may fit. A higher limit that the key gets counts at once. */
+  /** Whether it is rejected though a request may fit. A higher limit that the key gets counts at once. */
   closed(limit: number, now: number): boolean {
     return now < this.closedUntil && limit <= this.closedFor
   }
@@ -70,7 +67,7 @@ export class BucketKey {
     this.#roundTrip = Number.isNaN(this.#roundTrip) ? took : this.#roundTrip + (took - this.#roundTrip) / 8
   }
 
-  constructor(soft: SoftDrop | undefined) {
-    this.soft = soft
+  constructor(earlyDrop: EarlyDrop | undefined) {
+    this.earlyDrop = earlyDrop
   }
 }

@@ -76,7 +76,7 @@ export class LocalBucket extends LocalMeter {
     if (!(level <= capacity) || ((flags[slot] as number) & 4) !== 0) return -1
     fields[base] = level
     fields[base + 1] = now
-    this.admitted += cost
+    this.allowed += cost
     if (now >= this.toldUntil) this.tell(now)
     return capacity - level
   }
@@ -89,7 +89,7 @@ export class LocalBucket extends LocalMeter {
     return level <= 0 ? this.capacity : level < this.capacity ? this.capacity - level : 0
   }
 
-  override resetAfter(slot: number, now: number): number {
+  override resetAfterMs(slot: number, now: number): number {
     const { fields } = this.site.table
     const base = slot * 2
     // Mostly `take` has just been called. Of a limit of 0 the capacity is 0.
@@ -97,13 +97,13 @@ export class LocalBucket extends LocalMeter {
     return ((fields[base] as number) * this.interval) / this.rate
   }
 
-  /** As `resetAfter`, of any key at any time. */
+  /** As `resetAfterMs`, of any key at any time. */
   #emptyAfter(slot: number, now: number): number {
     const pace = this.#paces.of(slot)
     return drainTime(this.#level(slot, pace, now), pace, this.interval)
   }
 
-  protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
+  protected override hasCapacity(slot: number, cost: number, limit: number, now: number): boolean {
     const capacity = this.site.most(limit)
     return cost <= capacity - this.#level(slot, this.#paces.of(slot), now) + capacity * ROUNDING && limit > 0
   }

@@ -12,12 +12,12 @@ interface OwnCell {
   taken: number
   given: number
   /** Units that were asked for in vain. They are told, and nothing depends on it that they are. */
-  refused: number
+  rejected: number
   /** What the store has acknowledged. */
   takenSent: number
   givenSent: number
-  refusedSent: number
-  refusedTold: number
+  rejectedSent: number
+  rejectedTold: number
   /** What was ever sent: the store may have it. */
   takenTold: number
   givenTold: number
@@ -26,7 +26,7 @@ interface OwnCell {
 /** Of more cells than this that the store knows nothing of some become one. */
 const MANY = 12
 
-/** What a node has admitted of one key lately, oldest first. Usually one to three cells. */
+/** What a node has allowed of one key lately, oldest first. Usually one to three cells. */
 export class OwnCells {
   readonly #list: OwnCell[] = []
   /** Later units are of cells after this one. */
@@ -48,10 +48,10 @@ export class OwnCells {
     this.#cut = last
   }
 
-  /** As `add`, of units that were not admitted. */
-  refuse(ordinal: Ordinal, units: number, level: number, spans: Spans): void {
+  /** As `add`, of units that were not allowed. */
+  reject(ordinal: Ordinal, units: number, level: number, spans: Spans): void {
     const cell = this.#cellOf(ordinal, level, spans)
-    cell.refused = sumOf(cell.refused, units)
+    cell.rejected = sumOf(cell.rejected, units)
   }
 
   #cellOf(running: Ordinal, level: number, { group, fine, drain }: Spans): OwnCell {
@@ -68,11 +68,11 @@ export class OwnCells {
         level,
         taken: 0,
         given: 0,
-        refused: 0,
+        rejected: 0,
         takenSent: 0,
         givenSent: 0,
-        refusedSent: 0,
-        refusedTold: 0,
+        rejectedSent: 0,
+        rejectedTold: 0,
         takenTold: 0,
         givenTold: 0,
       }
@@ -108,7 +108,7 @@ export class OwnCells {
     const [before, cell] = [list[place - 1] as OwnCell, list[place] as OwnCell]
     before.taken = sumOf(before.taken, cell.taken)
     before.given = sumOf(before.given, cell.given)
-    before.refused = sumOf(before.refused, cell.refused)
+    before.rejected = sumOf(before.rejected, cell.rejected)
     list.splice(place, 1)
   }
 
@@ -190,12 +190,12 @@ export class OwnCells {
   toSend(again: boolean): Cell[] {
     const cells: Cell[] = []
     for (const cell of this.#list) {
-      const { ordinal, taken, given, refused, takenSent, givenSent, refusedSent } = cell
-      if (taken === takenSent && given === givenSent && refused === refusedSent && !again) continue
+      const { ordinal, taken, given, rejected, takenSent, givenSent, rejectedSent } = cell
+      if (taken === takenSent && given === givenSent && rejected === rejectedSent && !again) continue
       cell.takenTold = taken
       cell.givenTold = given
-      cell.refusedTold = refused
-      cells.push({ ordinal, taken, given, ...(refused > 0 && { refused }) })
+      cell.rejectedTold = rejected
+      cells.push({ ordinal, taken, given, ...(rejected > 0 && { rejected }) })
     }
     return cells
   }
@@ -203,13 +203,13 @@ export class OwnCells {
   /** The store has these. Returns the units that are new to it. */
   acknowledge(cells: readonly Cell[]): number {
     let units = 0
-    for (const { ordinal, taken, given, refused = 0 } of cells) {
+    for (const { ordinal, taken, given, rejected = 0 } of cells) {
       const cell = this.#list.find((one) => one.ordinal === ordinal)
       if (cell === undefined) continue
       units += Math.max(0, taken - cell.takenSent)
       cell.takenSent = Math.max(cell.takenSent, taken)
       cell.givenSent = Math.max(cell.givenSent, given)
-      cell.refusedSent = Math.max(cell.refusedSent, refused)
+      cell.rejectedSent = Math.max(cell.rejectedSent, rejected)
     }
     return units
   }
@@ -219,10 +219,10 @@ export class OwnCells {
     for (const cell of this.#list) {
       cell.takenSent = 0
       cell.givenSent = 0
-      cell.refusedSent = 0
+      cell.rejectedSent = 0
       cell.takenTold = 0
       cell.givenTold = 0
-      cell.refusedTold = 0
+      cell.rejectedTold = 0
     }
   }
 
@@ -248,16 +248,16 @@ export class OwnCells {
     if (ahead < 0) return
     const moved = list.splice(ahead)
     this.#cut = Math.min(this.#cut, running) as Ordinal
-    for (const { taken, given, refused } of moved) {
+    for (const { taken, given, rejected } of moved) {
       this.add(running, taken, 0, { span: 1, group: 1, fine: 1, drain: 0 })
       const cell = list.at(-1) as OwnCell
       cell.given = sumOf(cell.given, given)
-      cell.refused = sumOf(cell.refused, refused)
+      cell.rejected = sumOf(cell.rejected, rejected)
     }
   }
 }
 
 /** Whether the store may know of units under this cell's ordinal: they must stay there. */
-function isTold({ takenTold, refusedTold }: OwnCell): boolean {
-  return takenTold > 0 || refusedTold > 0
+function isTold({ takenTold, rejectedTold }: OwnCell): boolean {
+  return takenTold > 0 || rejectedTold > 0
 }

@@ -1,5 +1,5 @@
 import type { Share } from '../shared/estimate.ts'
-import type { Shape } from './soft-drop.ts'
+import type { Shape } from './early-drop.ts'
 
 /** A node tells of this part of a bucket, divided by the nodes, even where there is room for much more. */
 export const LEAST_PART = 0.05
@@ -15,7 +15,7 @@ export interface Holding {
   readonly level: number
   /** The same without a floor; others' units since then left out. */
   readonly bare: number
-  /** What others are expected to have admitted since then. */
+  /** What others are expected to have allowed since then. */
   readonly others: number
   /** Own units that the store lacks. */
   readonly unsent: number
@@ -47,9 +47,9 @@ export function spreadOver(share: Share, live: number): number {
 const FEW = 20
 
 /**
- * A key that was full is refused until so many units are free: else each request at the limit would have to be told to all. It costs
+ * A key that was full is rejected until so many units are free: else each request at the limit would have to be told to all. It costs
  * no throughput, as a bucket runs out all the time. Where the bucket is small beside the limit it opens no more often than twenty times per
- * interval; but not one of few units, in which nearly each unit is told anyway: there it would refuse those who keep to the pace.
+ * interval; but not one of few units, in which nearly each unit is told anyway: there it would reject those who keep to the pace.
  */
 export function freeAt(most: number, limit: number): number {
   const part = 0.1 * most

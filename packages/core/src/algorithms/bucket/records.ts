@@ -6,10 +6,10 @@ import { type Ordinal, startOf } from '../../time/intervals.ts'
 import { EARLY } from '../roll.ts'
 import type { GatedMeter } from '../shared/gated-meter.ts'
 import type { Alone } from './alone.ts'
+import { EarlyDrop, type Shape } from './early-drop.ts'
 import { BucketKey } from './key.ts'
 import type { Levels } from './levels.ts'
 import type { Paces } from './paces.ts'
-import { type Shape, SoftDrop } from './soft-drop.ts'
 import { drained } from './step.ts'
 import type { StorePolicies } from './store-policies.ts'
 
@@ -26,18 +26,18 @@ export class BucketRecords {
   readonly #table: KeyTable
   readonly #policies: StorePolicies
   readonly #alone: Alone
-  readonly #soft: boolean
+  readonly #earlyDrop: boolean
   readonly #keys = new SlotMap<BucketKey>()
 
-  /** @param soft whether requests are let in by chance where a bucket is nearly full */
-  constructor(meter: GatedMeter, levels: Levels, paces: Paces, policies: StorePolicies, alone: Alone, soft: boolean) {
+  /** @param earlyDrop whether requests are let in by chance where a bucket is nearly full */
+  constructor(meter: GatedMeter, levels: Levels, paces: Paces, policies: StorePolicies, alone: Alone, earlyDrop: boolean) {
     this.#meter = meter
     this.#table = meter.table
     this.levels = levels
     this.paces = paces
     this.#policies = policies
     this.#alone = alone
-    this.#soft = soft
+    this.#earlyDrop = earlyDrop
   }
 
   find(slot: number): BucketKey | undefined {
@@ -46,7 +46,7 @@ export class BucketRecords {
 
   at(slot: number): BucketKey {
     let key = this.#keys.get(slot)
-    if (key === undefined) this.#keys.set(slot, (key = new BucketKey(this.#soft ? new SoftDrop() : undefined)))
+    if (key === undefined) this.#keys.set(slot, (key = new BucketKey(this.#earlyDrop ? new EarlyDrop() : undefined)))
     return key
   }
 
@@ -71,7 +71,7 @@ export class BucketRecords {
     return this.#policies.of(this.paces.of(slot))
   }
 
-  /** Units that this node has admitted, as far as they are not over. */
+  /** Units that this node has allowed, as far as they are not over. */
   own(slot: number): number {
     return (this.#keys.get(slot)?.cells.own() ?? 0) + (this.#table.fields[baseOf(slot)] as number)
   }
@@ -99,7 +99,6 @@ export class BucketRecords {
     if (counted > 0) {
       fields[base + KNOWN] = 0
       key.cells.add(ordinal, counted, Math.max(0, this.levels.at(slot, now) - counted), this.#policies.spans(this.paces.of(slot)))
-      key.spanTaken += counted
       key.forecast.add(counted)
       this.#alone.add(key, slot, counted, now)
     }
@@ -123,7 +122,7 @@ export class BucketRecords {
       key.cells.cut((level >= drain ? ordinal : ordinal - 1) as Ordinal)
       if (level > 0) cells.push({ ordinal, taken: 0, given: 0, level: level + Math.max(0, since) * drain })
     }
-    // There is nothing to send, but something to learn: what the others admitted during an outage.
+    // There is nothing to send, but something to learn: what the others allowed during an outage.
     if (cells.length === 0 && key.guess !== undefined) cells.push({ ordinal, taken: 0, given: 0 })
     return cells
   }
@@ -162,7 +161,7 @@ export class BucketRecords {
     if (more || (exact && given > key.givenHeard)) this.levels.set(slot, learned, now)
     key.givenHeard = Math.max(key.givenHeard, given)
     key.forecast.learn(this.levels.at(slot, now), now)
-    if (announced && level + 1 > this.most(slot)) key.soft?.arm(now, policy.interval)
+    if (announced && level + 1 > this.most(slot)) key.earlyDrop?.arm(now, policy.interval)
     return learned < known
   }
 }

@@ -146,14 +146,14 @@ function note(state: number[], level: number, limit: number, usual: number): voi
   else state[2] = own
 }
 
-function verdict(allowed: boolean, level: number, retryAfter: number, limit: number, parameters: readonly number[]): Verdict {
+function verdict(allowed: boolean, level: number, retryAfterMs: number, limit: number, parameters: readonly number[]): Verdict {
   const [interval = 0, size = DEFAULT, atOnce = DEFAULT, usual = limit] = parameters
   const pace = isPace(limit) ? limit : usual
   return {
     allowed,
     remaining: Math.max(0, capacityOf(size, limit) - level),
-    resetAfter: drainTime(level, pace, interval),
-    retryAfter,
-    delay: allowed && atOnce !== DEFAULT ? drainTime(level - atOnce, pace, interval) : 0,
+    resetAfterMs: drainTime(level, pace, interval),
+    retryAfterMs,
+    delayMs: allowed && atOnce !== DEFAULT ? drainTime(level - atOnce, pace, interval) : 0,
   }
 }

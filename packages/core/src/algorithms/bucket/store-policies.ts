@@ -14,7 +14,7 @@ export interface BetweenNodes {
   /** Units beyond what it holds that its level remembers at most. Default: all. */
   readonly maxDebt?: number | undefined
   /** Requests are let in by chance while too many come. */
-  readonly soft?: boolean
+  readonly earlyDrop?: boolean
 }
 
 /** Of a bucket, in cells; see `BUCKET_PARTS`. */

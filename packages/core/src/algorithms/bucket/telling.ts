@@ -31,13 +31,13 @@ export class Telling {
     return ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
   }
 
-  /** A request is admitted while an exchange is under way: looks again before much more is. */
+  /** A request is allowed while an exchange is under way: looks again before much more is. */
   lookSoon(slot: number): void {
     if (((this.#meter.table.flags[slot] as number) & DUE) !== 0) return
     this.#meter.table.fields[baseOf(slot) + GATE] = Math.max(1, (LEAST_PART * this.#records.most(slot)) / this.#meter.nodes)
   }
 
-  /** A request is admitted: asks for an exchange, or lets so many units pass without a look as need none. */
+  /** A request is allowed: asks for an exchange, or lets so many units pass without a look as need none. */
   countDown(slot: number, key: BucketKey, level: number, cost: number, now: number): void {
     const unsent = key.cells.unsent()
     const due = this.#dueAt(slot, key, level, unsent, now)
@@ -58,14 +58,14 @@ export class Telling {
   lookAtNews(slot: number, key: BucketKey, now: number): void {
     const meter = this.#meter
     const unsent = key.cells.unsent()
-    if (unsent === 0 || meter.exchange.degraded || !this.free(slot, key, now)) return
+    if (unsent === 0 || meter.exchange.storeDown || !this.free(slot, key, now)) return
     const level = this.#records.levels.at(slot, now)
     if (level + 1 > this.#records.most(slot)) meter.wantExchange(slot, now, PROOF)
     else if (!key.closed(meter.site.limitOf(slot), now) && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent, now))
       meter.wantExchange(slot, now, COUNTDOWN)
   }
 
-  /** While requests are let in by chance, what is asked for has to be told too, though nothing is admitted. */
+  /** While requests are let in by chance, what is asked for has to be told too, though nothing is allowed. */
   softly(slot: number, key: BucketKey, unsent: number, now: number): void {
     const meter = this.#meter
     if (!this.free(slot, key, now) || !meter.exchange.connected) return

@@ -14,7 +14,7 @@ export interface ConcurrencyOptions {
    * A slot that was not released for so long is freed, with a `warning`; from 1 s to 24 days. A thirtieth of it later at the latest, or
    * half a second. Default 10 min.
    */
-  readonly lease?: Duration
+  readonly maxDuration?: Duration
   /**
    * When an adapter releases the slot of a request.
    * - `'handler'`: when the handler has ended and the response has been sent. A client that disconnects doesn't free the slot of a handler
@@ -49,17 +49,17 @@ const leases = later(async (exchange) => {
  * throttle({ key: 'ip', limit: 10, algorithm: concurrency(), coordination: 'local' })
  */
 export function concurrency(options: ConcurrencyOptions = {}): SlotAlgorithm {
-  checkAlgorithmOptions('concurrency', options, ['lease', 'releaseOn'], '{ lease: "1m" }')
-  const { lease, releaseOn } = options
+  checkAlgorithmOptions('concurrency', options, ['maxDuration', 'releaseOn'], '{ maxDuration: "1m" }')
+  const { maxDuration: lease, releaseOn } = options
   const longest = lease === undefined ? USUAL_LEASE : parseDuration(lease, 'lease', SHORTEST_LEASE, LONGEST_TIMER)
   const until = oneOf<Slots['releaseOn']>('releaseOn', releaseOn, ['handler', 'response'])
   return Object.freeze({
     name: 'concurrency()',
     id: 'concurrency',
     fields: 3,
-    settings: () => ({ lease: longest }),
+    settings: () => ({ maxDuration: longest }),
     slots: Object.freeze({
-      lease: longest,
+      maxDuration: longest,
       releaseOn: until,
       unit: 'concurrent-requests',
       busy: 'Too many requests at the same time. Try again when one of them has ended.',
@@ -70,6 +70,6 @@ export function concurrency(options: ConcurrencyOptions = {}): SlotAlgorithm {
       whenEnded,
     }),
     local: (site) => new LocalSlots(site),
-    leases,
+    leased: leases,
   } satisfies SlotAlgorithm)
 }

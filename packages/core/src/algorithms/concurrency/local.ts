@@ -46,24 +46,24 @@ export class LocalSlots extends LocalMeter {
   }
 
   override roll(now: number): void {
-    this.rollAt = now + Math.max(SHORTEST_PART, this.site.policy.lease / PARTS)
+    this.rollAt = now + Math.max(SHORTEST_PART, this.site.policy.maxDuration / PARTS)
     if (this.#running.held > 0 || this.#ordinal === 0) this.#begin(now)
   }
 
-  override admits(slot: number, cost: number, now: number): boolean {
-    return super.admits(slot, cost, now) || (this.expire(slot, now) && super.admits(slot, cost, now))
+  override allows(slot: number, cost: number, now: number): boolean {
+    return super.allows(slot, cost, now) || (this.expire(slot, now) && super.allows(slot, cost, now))
   }
 
-  protected override allows(slot: number, cost: number, limit: number): boolean {
+  protected override hasCapacity(slot: number, cost: number, limit: number): boolean {
     const held = this.fields[slot * 3] as number
     return held + cost <= limit + limit * ROUNDING && limit > 0
   }
 
   /** As `take`, for a request whose limit need not be that of its key now. */
   takeWithin(slot: number, cost: number, limit: number): boolean {
-    if (((this.site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.allows(slot, cost, limit)) return false
+    if (((this.site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.hasCapacity(slot, cost, limit)) return false
     this.count(slot, cost)
-    this.admitted += cost
+    this.allowed += cost
     return true
   }
 
@@ -82,7 +82,7 @@ export class LocalSlots extends LocalMeter {
 
   override untake(slot: number, _mark: number, cost: number): void {
     this.#release(slot, this.#ordinal, cost)
-    this.admitted -= cost
+    this.allowed -= cost
   }
 
   protected override left(slot: number, limit: number): number {
@@ -94,7 +94,7 @@ export class LocalSlots extends LocalMeter {
     return 0
   }
 
-  override resetAfter(): number {
+  override resetAfterMs(): number {
     return 0
   }
 
@@ -165,7 +165,7 @@ export class LocalSlots extends LocalMeter {
   }
 
   #isOver({ ended }: Part, now: number): boolean {
-    return now - ended >= this.site.policy.lease
+    return now - ended >= this.site.policy.maxDuration
   }
 
   /** The key's newest part is to be the running one. */

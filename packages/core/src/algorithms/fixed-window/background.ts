@@ -1,7 +1,6 @@
 import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, STRIDE, TOLD } from '../../keys/key-table.ts'
 import { ANNOUNCED, COUNTDOWN, GLOBAL, HELLO, LOCAL, RESEND, type SourceIndex } from '../../report/stats.ts'
 import type { Cell, TotalAnnouncement } from '../../store/contract.ts'
-import { spanEnd } from '../../time/intervals.ts'
 import { type Active, nodesOf } from '../shared/active-key.ts'
 import { divisorFor, heldBack, smooth, threshold } from '../shared/estimate.ts'
 import { SETTLE } from '../shared/gated-meter.ts'
@@ -10,8 +9,8 @@ import type { WindowRecords } from '../shared/window-records.ts'
 import type { WindowRule } from '../shared/window-rule.ts'
 
 /**
- * Fixed windows with `coordination: 'background'`: a request is refused only when the units that are known to have been taken
- * leave no room for it, so nobody is refused by an estimate. Estimates only decide when counts are exchanged early.
+ * Fixed windows with `coordination: 'background'`: a request is rejected only when the units that are known to have been taken
+ * leave no room for it, so nobody is rejected by an estimate. Estimates only decide when counts are exchanged early.
  *
  * GATE is the number of known units at which a request is not counted at once: an exchange falls due, or the limit is reached.
  */
@@ -29,7 +28,7 @@ export class BackgroundFixedWindow implements WindowRule {
     return this.#meter.site.limitOf(slot)
   }
 
-  admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
+  allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
     const meter = this.#meter
     const { exchange, policy } = meter
     const { fields, flags } = meter.table
@@ -42,7 +41,7 @@ export class BackgroundFixedWindow implements WindowRule {
     const known = fields[base + KNOWN] as number
     const active = this.#records.activeOf(slot)
     if (meter.decidesAlone(slot)) {
-      const most = this.#mostWhileDegraded(slot, base, now)
+      const most = this.#mostWhileDown(slot, base)
       fields[base + GATE] = Math.min(most, limit)
       // The next try was dropped if the whole store went away meanwhile.
       if (!meter.storeAway && count) meter.wantExchange(slot, now, COUNTDOWN)
@@ -61,7 +60,7 @@ export class BackgroundFixedWindow implements WindowRule {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return active?.capped !== true || this.#records.own(base) + cost <= active.cap
     }
-    if (active?.capped === true) return this.#admitsCapped(slot, base, cost, now)
+    if (active?.capped === true) return this.#allowsCapped(slot, base, cost, now)
     if (exchange.connected && ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0) {
       this.#countDown(slot, base, cost, now)
     }
@@ -69,12 +68,12 @@ export class BackgroundFixedWindow implements WindowRule {
   }
 
   /**
-   * After an outage the first nodes to be back can't know yet what the others admitted meanwhile. So each keeps to its share of
+   * After an outage the first nodes to be back can't know yet what the others allowed meanwhile. So each keeps to its share of
    * the outage until an exchange before which all nodes had time to send their counts.
    */
-  #admitsCapped(slot: number, base: number, cost: number, now: number): boolean {
+  #allowsCapped(slot: number, base: number, cost: number, now: number): boolean {
     this.#meter.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
-    this.#meter.wantExchange(slot, Math.max(now, this.#meter.exchange.recoveredAt + SETTLE), RESEND)
+    this.#meter.wantExchange(slot, Math.max(now, this.#meter.exchange.storeUpAt + SETTLE), RESEND)
     return this.#records.own(base) + cost <= this.#records.activate(slot).cap
   }
 
@@ -117,7 +116,7 @@ export class BackgroundFixedWindow implements WindowRule {
   /**
    * Whether a unit can be held back, though of a small limit each is due. When a key becomes hot all nodes are told, and send
    * what they have. Until then they hold back one unit each at most: as long as there is room for that besides what makes a
-   * key hot, nobody admits more because of it.
+   * key hot, nobody allows more because of it.
    */
   #mayHoldOne(told: number, nodes: number): boolean {
     const { limit, hot } = this.#meter.storePolicy
@@ -131,33 +130,24 @@ export class BackgroundFixedWindow implements WindowRule {
     return unsent > 0 && unsent <= 1 && this.#mayHoldOne(this.#told(base, active), nodesOf(active, this.#meter.exchange.nodes))
   }
 
-  /** Known units up to which requests are admitted while the store is away. */
-  #mostWhileDegraded(slot: number, base: number, now: number): number {
-    const { spans, interval, degraded } = this.#meter.policy
+  /** Known units up to which requests are allowed while the store is away. */
+  #mostWhileDown(slot: number, base: number): number {
+    const { failMode } = this.#meter.policy
     const limit = this.#meter.site.limitOf(slot)
     const { fields } = this.#meter.table
     const live = this.#meter.exchange.nodes
-    switch (degraded) {
+    switch (failMode) {
       case 'open':
         return Number.POSITIVE_INFINITY
       case 'closed':
         return Number.NEGATIVE_INFINITY
-      case 'published': {
-        const active = this.#records.activate(slot)
-        if (now >= active.spanEnd) {
-          active.spanTaken = this.#records.own(base)
-          const { time } = this.#meter
-          active.spanEnd = time.monotonicAt(spanEnd(time.at(now), interval, spans))
-        }
-        return (fields[base + OTHERS] as number) + active.spanTaken + limit / spans / live
-      }
       default: {
         const active = this.#records.activate(slot)
         const sentNet = (fields[base + SENT] as number) - active.givenSent
         const others = fields[base + OTHERS] as number
         const room = Math.max(0, limit - others - sentNet)
         const share = active.share.alone(live, limit)
-        // A small limit's share may be less than one unit. If nothing were admitted then, an outage of the store would be
+        // A small limit's share may be less than one unit. If nothing were allowed then, an outage of the store would be
         // an outage of the service, so each node lets one unit pass.
         active.cap = Math.max(sentNet + (room - heldBack(sentNet, others + sentNet, room, share)) * share, room > 0 ? 1 : 0)
         active.capped = true
@@ -166,11 +156,11 @@ export class BackgroundFixedWindow implements WindowRule {
     }
   }
 
-  refused(slot: number, cost: number, now: number): void {
+  rejected(slot: number, cost: number, now: number): void {
     const { awayIn, blocks, ordinal, policy, rollAt, site, table } = this.#meter
     if (policy.cooldown === 0 || this.#meter.decidesAlone(slot)) return
     if (ordinal <= Math.max(awayIn, this.#records.activeOf(slot)?.awayIn ?? -1)) return
-    // Not where a request is refused alone, since it costs more than what is left.
+    // Not where a request is rejected alone, since it costs more than what is left.
     const closed = cost <= 1 || (table.fields[baseOf(slot) + KNOWN] as number) + 1 > site.limitOf(slot)
     if (closed && this.#meter.blockOf(slot, now) === undefined) blocks.startCooldown(slot, now, rollAt)
   }
@@ -196,7 +186,7 @@ export class BackgroundFixedWindow implements WindowRule {
 
   overdue(slot: number): void {
     const active = this.#records.activeOf(slot)
-    if (active === undefined || this.#meter.policy.degraded !== 'share') return
+    if (active === undefined || this.#meter.policy.failMode !== 'share') return
     active.away = true
     active.awayIn = this.#meter.ordinal
     this.#meter.recheck(slot)
@@ -238,7 +228,7 @@ export class BackgroundFixedWindow implements WindowRule {
     }
     active.givenSent = Math.max(active.givenSent, cell.given)
     active.flight = 0
-    if (active.sentAt >= exchange.recoveredAt + SETTLE) active.capped = false
+    if (active.sentAt >= exchange.storeUpAt + SETTLE) active.capped = false
     const before = fields[base + OTHERS] as number
     if (reply.given > active.givenByAll && !active.announcedInFlight) this.#records.setOthers(base, others)
     else this.#records.raiseOthers(base, others)
@@ -276,7 +266,7 @@ const TOGETHER = 10
 /**
  * A key is quiet while this node, times the live nodes, has taken less than this part of the limit, and is not on its way
  * to reach it: that would need this part of what an even load at the limit takes. What is held back of such a key is lost
- * when the node dies, and the others admit it once more. …
+ * when the node dies, and the others allow it once more. …
  */
 const QUIET_OWN = 1 / 4
 const ON_PACE = 3 / 4

@@ -19,9 +19,9 @@ export const CALENDAR_STEP: AtomicStep = Object.freeze({
     return {
       allowed,
       remaining: Math.max(0, limit - (allowed ? used + cost : used)),
-      resetAfter: left,
-      retryAfter: allowed ? 0 : cost > limit || limit === 0 ? Number.POSITIVE_INFINITY : left,
-      delay: 0,
+      resetAfterMs: left,
+      retryAfterMs: allowed ? 0 : cost > limit || limit === 0 ? Number.POSITIVE_INFINITY : left,
+      delayMs: 0,
     }
   },
 

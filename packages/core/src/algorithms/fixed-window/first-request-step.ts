@@ -27,9 +27,9 @@ export const FIRST_REQUEST_STEP: Step = Object.freeze({
     return {
       allowed,
       remaining: Math.max(0, limit - after),
-      resetAfter: after > 0 ? left : 0,
-      retryAfter: allowed ? 0 : cost > limit || limit === 0 ? Number.POSITIVE_INFINITY : left,
-      delay: 0,
+      resetAfterMs: after > 0 ? left : 0,
+      retryAfterMs: allowed ? 0 : cost > limit || limit === 0 ? Number.POSITIVE_INFINITY : left,
+      delayMs: 0,
     }
   },
 

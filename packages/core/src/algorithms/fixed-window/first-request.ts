@@ -33,12 +33,12 @@ export class LocalFirstRequestWindow extends LocalMeter {
     if (used === 0 || now - (fields[base + 1] as number) >= this.interval || !(cost <= limit - used)) return -1
     if (((flags[slot] as number) & 4) !== 0) return -1
     fields[base] = used + cost
-    this.admitted += cost
+    this.allowed += cost
     if (now >= this.toldUntil) this.tell(now)
     return Math.max(0, limit - (used + cost))
   }
 
-  protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
+  protected override hasCapacity(slot: number, cost: number, limit: number, now: number): boolean {
     return cost <= limit - this.#used(slot, now) && limit > 0
   }
 
@@ -61,7 +61,7 @@ export class LocalFirstRequestWindow extends LocalMeter {
     return this.#used(slot, now) > 0 ? this.interval + ROUNDED - (now - (this.fields[slot * 2 + 1] as number)) : this.interval
   }
 
-  override resetAfter(slot: number, now: number): number {
+  override resetAfterMs(slot: number, now: number): number {
     return this.#used(slot, now) > 0 ? this.wait(slot, 0, 0, now) : 0
   }
 

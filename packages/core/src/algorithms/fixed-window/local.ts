@@ -27,7 +27,7 @@ export class LocalFixedWindow extends LocalMeter {
   protected readonly table: KeyTable
   protected ordinal = 0 as Ordinal
   protected cools = false
-  /** The limit, if all that happens to a key that has reached it is that it is refused; else no number. */
+  /** The limit, if all that happens to a key that has reached it is that it is rejected; else no number. */
   protected closed: number = Number.NaN
 
   /** @param time the clock whose epoch the intervals are of */
@@ -65,7 +65,7 @@ export class LocalFixedWindow extends LocalMeter {
     if (fields[base + 1] !== this.ordinal) return -1
     if (used > limit) return before === this.closed && cost <= limit ? -2 : -1
     fields[base] = used
-    this.admitted += cost
+    this.allowed += cost
     return limit - used
   }
 
@@ -75,7 +75,7 @@ export class LocalFixedWindow extends LocalMeter {
     return (fields[base] as number) + cost <= this.limit && fields[base + 1] === this.ordinal
   }
 
-  /** A key without room is refused until the interval ends, where that starts no cooldown. */
+  /** A key without room is rejected until the interval ends, where that starts no cooldown. */
   override fullBy(slot: number, cost: number): SourceIndex | -1 {
     const { fields } = this.table
     const base = slot * 2
@@ -91,7 +91,7 @@ export class LocalFixedWindow extends LocalMeter {
     return left >= 0 && fields[base + 1] === this.ordinal ? left : this.leftOf(slot)
   }
 
-  override resetAfter(_slot: number, now: number): number {
+  override resetAfterMs(_slot: number, now: number): number {
     return this.rollAt - now
   }
 
@@ -101,7 +101,7 @@ export class LocalFixedWindow extends LocalMeter {
 
   override untake(slot: number, mark: number, cost: number): void {
     this.table.fields[slot * 2] = mark
-    this.admitted -= cost
+    this.allowed -= cost
   }
 
   override recheck(slot: number): void {
@@ -117,7 +117,7 @@ export class LocalFixedWindow extends LocalMeter {
     this.closed = this.cools || dryRun ? Number.NaN : this.limit
   }
 
-  protected override allows(slot: number, cost: number, limit: number): boolean {
+  protected override hasCapacity(slot: number, cost: number, limit: number): boolean {
     return this.#used(slot) + cost <= limit
   }
 

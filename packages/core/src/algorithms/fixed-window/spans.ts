@@ -7,7 +7,7 @@ import type { WindowRecords } from '../shared/window-records.ts'
 import type { PastCount, WindowRule } from '../shared/window-rule.ts'
 
 /**
- * Fixed windows with `coordination: 'spans'`: the basic algorithm as it was published. Counts are exchanged at the end of each span
+ * Fixed windows with `coordination: 'periodic'`: the basic algorithm as it was published. Counts are exchanged at the end of each span
  * only; a returned total above the limit blocks the key at this node for the cooldown (until the interval's end where
  * the cooldown is 0); `nodes` is estimated per key from the previous interval; `own count · nodes > limit` blocks at
  * once; while the store is away `span count · nodes > limit/spans` does. Blocks are this node's own.
@@ -22,16 +22,16 @@ export class PublishedFixedWindow implements WindowRule {
     this.#records = meter.records
   }
 
-  admitsSlowly(slot: number, cost: number, now: number): boolean {
+  allowsSlowly(slot: number, cost: number, now: number): boolean {
     const meter = this.#meter
     const { exchange, policy } = meter
     const { fields } = meter.table
     const base = baseOf(slot)
-    if (this.#blocked(slot, now) || (exchange.degraded && policy.degraded === 'closed')) {
+    if (this.#blocked(slot, now) || (exchange.storeDown && policy.failMode === 'closed')) {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return false
     }
-    const most = exchange.degraded && policy.degraded === 'open' ? Number.POSITIVE_INFINITY : this.most(slot)
+    const most = exchange.storeDown && policy.failMode === 'open' ? Number.POSITIVE_INFINITY : this.most(slot)
     const limit = meter.site.limitOf(slot)
     fields[base + GATE] = Math.min(most, limit)
     return (fields[base + KNOWN] as number) + cost <= most && cost <= limit
@@ -42,11 +42,11 @@ export class PublishedFixedWindow implements WindowRule {
     return this.#meter.site.limitOf(slot) / (this.#records.activeOf(slot)?.nodes ?? 1)
   }
 
-  refused(slot: number, cost: number, now: number): void {
+  rejected(slot: number, cost: number, now: number): void {
     const { awayIn, exchange, ordinal, table } = this.#meter
     const own = table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || own + 1 > this.most(slot)
-    const forgiven = exchange.degraded || ordinal <= awayIn
+    const forgiven = exchange.storeDown || ordinal <= awayIn
     if (closed && !forgiven && !this.#blocked(slot, now)) this.#blockHere(slot, ordinal, now, LOCAL)
   }
 
@@ -129,7 +129,7 @@ export class PublishedFixedWindow implements WindowRule {
     const taken = this.#records.taken(slot, base)
     const count = taken - active.spanTaken
     active.spanTaken = taken
-    if (this.#meter.policy.degraded === 'open' || this.#blocked(slot, now)) return
+    if (this.#meter.policy.failMode === 'open' || this.#blocked(slot, now)) return
     if (count * active.nodes > this.#meter.site.limitOf(slot) / this.#meter.policy.spans)
       this.#blockHere(slot, this.#meter.ordinalOf(base), now, LOCAL)
   }

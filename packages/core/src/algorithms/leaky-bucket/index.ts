@@ -9,18 +9,18 @@ import type { MeterPolicy } from '../meter.ts'
 
 /** How many requests may wait, and how many need not. */
 export interface LeakyBucketOptions {
-  /** Units above the pace that are let in; at least 0. What comes beyond them is refused. Default: the policy's limit less 1. */
+  /** Units above the pace that are let in; at least 0. What comes beyond them is rejected. Default: the policy's limit less 1. */
   readonly burst?: number
   /** Units of `burst` that pass at once, from 0 to `burst`. The others wait to keep the pace. Default 0. */
   readonly immediate?: number
 }
 
 /**
- * What is let in leaves at the pace of `limit / interval`, evenly: a request that comes too early is told by `decision.delay` how
- * long it must wait, and one for which there is no room is refused. As nginx' `limit_req`, whose `burst` and `delay` are
+ * What is let in leaves at the pace of `limit / interval`, evenly: a request that comes too early is told by `decision.delayMs` how
+ * long it must wait, and one for which there is no room is rejected. As nginx' `limit_req`, whose `burst` and `delay` are
  * `burst` and `immediate`; its `nodelay` is `immediate: burst`.
  *
- * Middleware holds requests that wait; your own code waits by `throttler.hold(decision)`, or with `acquire`. With coordination
+ * Middleware holds requests that wait; your own code waits by `throttler.waitFor(decision)`, or with `acquire`. With coordination
  * `'background'` all nodes keep the pace together: who waits gets a place from the store, and `checkAsync` waits for it. A request
  * may cost no more then than passes at once, `immediate` and 1.
  *

@@ -21,20 +21,19 @@ export class Active {
   announcedInFlight = false
   /** Announced as hot before this node took part: the first request is exchanged at once. */
   hello = false
-  /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
+  /** The part of the store that holds this key is away, though others answer: decided by `failMode` until it is back. */
   away = false
   /** The last interval in which that was so: exceeding the limit in it starts no cooldown. */
   awayIn = -1
   readonly share: IntervalShare = new IntervalShare()
-  /** `degraded: 'share'`: own net units that may be admitted in this interval, and whether that still holds. */
+  /** `failMode: 'share'`: own net units that may be allowed in this interval, and whether that still holds. */
   cap = 0
   capped = false
-  /** `degraded: 'published'`: own units taken when the running span began, and when it ends. */
-  spanTaken = 0
-  spanEnd = 0
-  /** `coordination: 'spans'`: the estimate of nodes, and what the running interval's writes returned last. */
+  /** `coordination: 'periodic'`: the estimate of nodes, and what the running interval's writes returned last. */
   nodes = 1
   lastTotal = 0
+  /** … own units taken when the running span began. */
+  spanTaken = 0
   /** … and the limit that the key was blocked for exceeding: a higher one that it gets counts at once. */
   blockedFor: number = Number.POSITIVE_INFINITY
   /** `slidingCounter()`: the cluster's total of the interval before the running one. */
@@ -75,9 +74,8 @@ export class Active {
     this.announcedInFlight = false
     this.hello = false
     this.capped = false
-    this.spanEnd = 0
-    this.spanTaken = 0
     this.lastTotal = 0
+    this.spanTaken = 0
     // Others began the interval when this node did, give or take a round trip.
     this.syncedAt = Math.max(this.syncedAt, begun)
   }

@@ -13,14 +13,14 @@ import {
 } from '../../store/contract.ts'
 import { epochTimeOf } from '../../time/calendar.ts'
 import { type EpochTime, endOf, type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
-import type { MeterPolicy, Refusal, Syncing } from '../meter.ts'
+import type { MeterPolicy, Rejection, Syncing } from '../meter.ts'
 import { nextRoll, runningAt } from '../roll.ts'
 import { RoomSearch } from '../room-search.ts'
 import { Batch, type Ticket } from './batch.ts'
 import type { Exchange, Exchanging, ScanOptions, SharedSite } from './site.ts'
 
 /**
- * The gate of a key without room for one unit more, and without a block: a request is refused by one comparison. It tells whose
+ * The gate of a key without room for one unit more, and without a block: a request is rejected by one comparison. It tells whose
  * knowledge that rests on: `FULL - source`. No other gate but -Infinity is negative. Whoever makes room writes another gate or tag.
  */
 const FULL = -1
@@ -74,10 +74,10 @@ export abstract class GatedMeter implements Exchanging {
   /** `ordinal` and the version of the state that gates were computed for. */
   tag: number = 0
   rollAt: number = Number.NEGATIVE_INFINITY
-  admitted: number = 0
+  allowed: number = 0
   /** When the last walk at a span's end began that could send, on the monotonic clock. */
   walkedAt: number = Number.NEGATIVE_INFINITY
-  /** Units of this ordinal and earlier ones may have been admitted while the store was away: they start no cooldown. */
+  /** Units of this ordinal and earlier ones may have been allowed while the store was away: they start no cooldown. */
   awayIn = -1
   readonly #versions: number
   /** Cells that one ordinal of the meter runs for: it is that of the first of them. */
@@ -135,7 +135,7 @@ export abstract class GatedMeter implements Exchanging {
     const known = (fields[base] as number) + cost
     if (!(known < (fields[base + 1] as number) && fields[base + 2] === this.tag)) return -1
     fields[base] = known
-    this.admitted += cost
+    this.allowed += cost
     return this.remaining(slot, now)
   }
 
@@ -145,8 +145,8 @@ export abstract class GatedMeter implements Exchanging {
     return (fields[base] as number) + cost < (fields[base + 1] as number) && fields[base + 2] === this.tag
   }
 
-  admits(slot: number, cost: number, now: number, count = true): boolean {
-    return this.fits(slot, cost) || (this.fullBy(slot, cost) < 0 && this.admitsSlowly(slot, cost, now, count))
+  allows(slot: number, cost: number, now: number, count = true): boolean {
+    return this.fits(slot, cost) || (this.fullBy(slot, cost) < 0 && this.allowsSlowly(slot, cost, now, count))
   }
 
   fullBy(slot: number, cost: number): SourceIndex | -1 {
@@ -163,7 +163,7 @@ export abstract class GatedMeter implements Exchanging {
     const { fields } = this.table
     const index = slot * 5
     fields[index] = sumOf(fields[index] as number, cost)
-    this.admitted += cost
+    this.allowed += cost
   }
 
   mark(slot: number): number {
@@ -172,14 +172,14 @@ export abstract class GatedMeter implements Exchanging {
 
   untake(slot: number, mark: number, cost: number): void {
     this.table.fields[slot * 5] = mark
-    this.admitted -= cost
+    this.allowed -= cost
   }
 
   remaining(slot: number, _now: number): number {
     return Math.max(0, this.site.limitOf(slot) - (this.table.fields[slot * 5] as number))
   }
 
-  resetAfter(_slot: number, now: number): number {
+  resetAfterMs(_slot: number, now: number): number {
     return this.rollAt - now
   }
 
@@ -204,9 +204,9 @@ export abstract class GatedMeter implements Exchanging {
     this.tag = this.#tagOf(ordinal, this.#version)
   }
 
-  /** Whether decisions are made without the store. With `degraded: 'share'`, also while the store is silent: that costs little. */
+  /** Whether decisions are made without the store. With `failMode: 'share'`, also while the store is silent: that costs little. */
   get storeAway(): boolean {
-    return this.exchange.degraded || (this.exchange.silent && this.policy.degraded === 'share')
+    return this.exchange.storeDown || (this.exchange.silent && this.policy.failMode === 'share')
   }
 
   /**
@@ -326,7 +326,7 @@ export abstract class GatedMeter implements Exchanging {
 
   tellAll(id: string, now: number): void {
     const slot = this.site.findId(id)
-    if (slot >= 0 && this.exchange.connected && !this.exchange.degraded) this.wantExchange(slot, now, ASKED)
+    if (slot >= 0 && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, ASKED)
   }
 
   askedCells(): Cell[] {
@@ -444,8 +444,8 @@ export abstract class GatedMeter implements Exchanging {
     return Math.max(0, this.usedOf(slot, now) - this.site.most(this.site.limitOf(slot)))
   }
 
-  /** The slow part of `admits`: rolls the record over, computes its gate and, if the request is to count, asks for exchanges. */
-  protected abstract admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
+  /** The slow part of `allows`: rolls the record over, computes its gate and, if the request is to count, asks for exchanges. */
+  protected abstract allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
   /** When the key was sent last, on the monotonic clock; -Infinity if it never was. */
   protected abstract sentAt(slot: number): number
   /** Adds a due key's counts to a batch, unless there is nothing to send. */
@@ -460,8 +460,8 @@ export abstract class GatedMeter implements Exchanging {
   protected abstract lost(slot: number): void
 
   abstract forgotten(slot: number): void
-  abstract refuse(slot: number, cost: number, now: number): Refusal
-  abstract explain(slot: number, cost: number, now: number): Refusal
+  abstract reject(slot: number, cost: number, now: number): Rejection
+  abstract explain(slot: number, cost: number, now: number): Rejection
   abstract refund(key: string, ordinal: Ordinal, units: number, now: number): void
   abstract settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void
   abstract fail(ticket: Ticket, entry: SyncEntry, now: number, alone?: boolean): void

@@ -58,10 +58,10 @@ export class Leasing<Key extends LeasedKey> {
   }
 
   /** Without the store a node goes on with what it holds, and as its policy says. `used`: units of the key that count here. */
-  admitsAlone(slot: number, { current }: Key, used: number, cost: number): boolean {
-    const { degraded } = this.#meter.policy
-    if (degraded === 'open') return true
-    if (degraded === 'closed') return false
+  allowsAlone(slot: number, { current }: Key, used: number, cost: number): boolean {
+    const { failMode } = this.#meter.policy
+    if (failMode === 'open') return true
+    if (failMode === 'closed') return false
     const limit = this.#meter.site.limitOf(slot)
     const others = Math.min(current.free, limit) / this.#exchange.nodes
     return used + cost <= Math.min(limit, current.granted - current.returned + others)

@@ -21,11 +21,11 @@ export interface Exchange {
   /** False for a throttler without a store. */
   readonly connected: boolean
   /** Whether the store is away. */
-  readonly degraded: boolean
-  /** The store has owed an answer for much longer than usual. Whether it is away, only its deadline will tell. */
+  readonly storeDown: boolean
+  /** The store has owed an answer for much longer than usual. Whether it is away, only its storeTimeout will tell. */
   readonly silent: boolean
   /** When the store came back last, on the monotonic clock; -Infinity when it never was away. */
-  readonly recoveredAt: number
+  readonly storeUpAt: number
   /** When the exchange that found it was sent; other nodes probe at the same moment. */
   readonly foundAt: number
   /** Calls a function soon, in another turn of the event loop. */
@@ -159,8 +159,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   askedCells(): Cell[]
   /** The ask to know a key's units by, where quota is taken ahead. */
   askedLease?(id: string): LeaseAsk
-  /** Asks the store for a key's units in a way of its own; undefined when it does not answer within `deadline` milliseconds. */
-  inquire?(id: string, deadline: number): Promise<SyncResult | undefined>
+  /** Asks the store for a key's units in a way of its own; undefined when it does not answer within `storeTimeout` milliseconds. */
+  inquire?(id: string, storeTimeout: number): Promise<SyncResult | undefined>
   /** The store, or another node through it, tells of a reset of a key. */
   hearReset(id: string, epoch: number, now: number): void
   /** The key's last reset where it concerns this cell; undefined for none. */

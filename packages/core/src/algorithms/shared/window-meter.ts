@@ -3,7 +3,7 @@ import { sumOf } from '../../keys/units.ts'
 import { CLOSE, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
-import type { Refusal } from '../meter.ts'
+import type { Rejection } from '../meter.ts'
 import type { Batch, Ticket } from './batch.ts'
 import { GatedMeter } from './gated-meter.ts'
 import type { Exchange, ScanOptions, SharedSite } from './site.ts'
@@ -13,7 +13,7 @@ import type { WindowRule } from './window-rule.ts'
 /** Slots that one step of a scan looks at, so that a step takes about a millisecond. */
 const SCAN_STEP = 20_000
 
-/** Counts per interval of the epoch, and their exchange with the store. What is admitted by them is up to its rule. */
+/** Counts per interval of the epoch, and their exchange with the store. What is allowed by them is up to its rule. */
 export class WindowMeter extends GatedMeter {
   override readonly jitter: boolean
   readonly records: WindowRecords
@@ -41,14 +41,14 @@ export class WindowMeter extends GatedMeter {
     return left
   }
 
-  override resetAfter(slot: number, now: number): number {
+  override resetAfterMs(slot: number, now: number): number {
     const end = this.rollAt - now
     return this.rule.emptyAfter?.(slot, end) ?? end
   }
 
-  protected override admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
+  protected override allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
     if (this.table.fields[baseOf(slot) + TAG] !== this.tag) this.refresh(slot, now)
-    return this.rule.admitsSlowly(slot, cost, now, count)
+    return this.rule.allowsSlowly(slot, cost, now, count)
   }
 
   /** Brings a record to the running interval. */
@@ -71,8 +71,8 @@ export class WindowMeter extends GatedMeter {
         this.records.give(slot, back)
         fields[base + KNOWN] = (fields[base + KNOWN] as number) - back
         if ((fields[base + GATE] as number) < 0) fields[base + GATE] = Number.NEGATIVE_INFINITY
-        // Others refuse this key because of units that are free again: tell them soon.
-        if (wasFull && this.exchange.connected && !this.exchange.degraded) this.wantExchange(slot, now, REFUND)
+        // Others reject this key because of units that are free again: tell them soon.
+        if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
         return
       }
     }
@@ -188,7 +188,7 @@ export class WindowMeter extends GatedMeter {
       }
       // An entry in flight carries all units of its key, so it also restores those that the store has lost.
       if (!exchange.connected || (flags & IN_FLIGHT) !== 0) continue
-      if (exchange.degraded) {
+      if (exchange.storeDown) {
         rule.spanUnsent(slot, base, now)
         continue
       }
@@ -208,7 +208,7 @@ export class WindowMeter extends GatedMeter {
   #scanLate(batch: Batch, now: number): boolean {
     const { late } = this.records
     late.prune(this.records.oldestLate)
-    if (this.exchange.degraded) return true
+    if (this.exchange.storeDown) return true
     this.walkedAt = now
     while (!batch.full) {
       const next = late.take()
@@ -242,20 +242,20 @@ export class WindowMeter extends GatedMeter {
     return Math.max(0, this.rollAt - now)
   }
 
-  override refuse(slot: number, cost: number, now: number): Refusal {
-    this.rule.refused(slot, cost, now)
+  override reject(slot: number, cost: number, now: number): Rejection {
+    this.rule.rejected(slot, cost, now)
     return this.explain(slot, cost, now)
   }
 
-  override explain(slot: number, cost: number, now: number): Refusal {
+  override explain(slot: number, cost: number, now: number): Rejection {
     const block = this.blockOf(slot, now)
-    if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
+    if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const alone = this.decidesAlone(slot)
-    const opensIn = alone && this.policy.degraded === 'closed' ? this.tillEnd(now) : this.rule.opensIn(slot, cost, now)
-    if (block === undefined) return { reason: alone ? 'degraded' : 'limit', retryAfter: opensIn }
+    const opensIn = alone && this.policy.failMode === 'closed' ? this.tillEnd(now) : this.rule.opensIn(slot, cost, now)
+    if (block === undefined) return { reason: alone ? 'storeDown' : 'limit', retryAfterMs: opensIn }
     // A cooldown may end while the interval still leaves no room.
     const full = !alone && this.knownOf(slot) + cost > this.rule.most(slot, now)
-    return { reason: 'cooldown', retryAfter: Math.max(block.until - now, full ? opensIn : 0) }
+    return { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, full ? opensIn : 0) }
   }
 
   override announced(announcement: TotalAnnouncement, now: number): void {
@@ -348,7 +348,7 @@ export class WindowMeter extends GatedMeter {
 
   override unsyncedSince(slot: number, now: number): number {
     const base = baseOf(slot)
-    if (!this.exchange.degraded && this.rule.quiet(slot, base, this.unsyncedOf(slot))) return now
+    if (!this.exchange.storeDown && this.rule.quiet(slot, base, this.unsyncedOf(slot))) return now
     const { begunAt } = this
     const synced = this.records.activeOf(slot)?.syncedAt ?? (this.wasExchanged(slot) ? this.walkedAt : begunAt)
     return Math.min(now, Math.max(begunAt, synced))

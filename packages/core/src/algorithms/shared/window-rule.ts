@@ -7,19 +7,19 @@ import type { LateCount } from './late-counts.ts'
 export type PastCount = Pick<LateCount, 'key' | 'ordinal' | 'taken' | 'given'>
 
 /**
- * What a node admits by the counts of a `WindowMeter`, and what it makes of what the others say: that in which the algorithms
+ * What a node allows by the counts of a `WindowMeter`, and what it makes of what the others say: that in which the algorithms
  * and coordinations that count per interval differ. `base` is where the slot's record begins.
  */
 export interface WindowRule {
   /** How many intervals before the running one decisions still look at. */
   readonly remembers: number
-  /** Decides where the gate alone does not, and sets the gate; as `Meter.admits`. */
-  admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
+  /** Decides where the gate alone does not, and sets the gate; as `Meter.allows`. */
+  allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
   /** Units that this node may count in the running interval. */
   most(slot: number, now: number): number
-  /** Starts a block if the refusal is due one. */
-  refused(slot: number, cost: number, now: number): void
-  /** Milliseconds until a request that was refused by the limit fits. */
+  /** Starts a block if the rejection is due one. */
+  rejected(slot: number, cost: number, now: number): void
+  /** Milliseconds until a request that was rejected by the limit fits. */
   opensIn(slot: number, cost: number, now: number): number
   /** The source of the knowledge that there is no room for `cost`, for a key of its own. */
   knownBy(slot: number, cost: number): SourceIndex

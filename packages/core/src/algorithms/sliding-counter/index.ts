@@ -9,7 +9,7 @@ const SLIDING_COUNTER: Algorithm = Object.freeze({
   id: 'sliding-counter',
   fields: 3,
   local: (site, { localTime }) => new LocalSlidingCounter(site, localTime),
-  spans: later(async () => (await import('./shared.ts')).publishedSlidingCounter)(),
+  periodic: later(async () => (await import('./shared.ts')).publishedSlidingCounter)(),
   step: SLIDING_COUNTER_STEP,
 } satisfies Algorithm)
 

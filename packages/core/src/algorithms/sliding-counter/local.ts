@@ -34,7 +34,7 @@ export class LocalSlidingCounter extends LocalMeter {
       return super.take(slot, cost, now)
     }
     fields[base + 1] = units
-    this.admitted += cost
+    this.allowed += cost
     return fields[base] === 0 ? this.limit - units : super.remaining(slot, now)
   }
 
@@ -57,7 +57,7 @@ export class LocalSlidingCounter extends LocalMeter {
     this.rollAt = nextRoll(this.#time, this.ordinal, interval, now, ordinal > before ? undefined : this.rollAt)
   }
 
-  protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
+  protected override hasCapacity(slot: number, cost: number, limit: number, now: number): boolean {
     return this.#used(slot, now) + cost <= limit + slackOf(limit)
   }
 
@@ -84,7 +84,7 @@ export class LocalSlidingCounter extends LocalMeter {
   }
 
   /** The previous interval's units are back when the running one ends, and those of the running one an interval later. */
-  override resetAfter(slot: number, now: number): number {
+  override resetAfterMs(slot: number, now: number): number {
     const till = this.rollAt - now
     if (this.#current(slot) > 0) return till + this.site.policy.interval
     return this.#previous(slot) > 0 ? till : 0

@@ -10,7 +10,7 @@ import { slackOf } from '../whole-wait.ts'
 /**
  * `slidingCounter()`: the weighted counter of two fixed windows that is well known from
  * single stores (Cloudflare 2017, "How we built rate limiting capable of scaling to millions of domains"): a request is
- * refused when
+ * rejected when
  *
  *     previous · (1 − elapsed) + current + cost > limit
  *
@@ -29,12 +29,12 @@ export class PublishedSlidingCounter implements WindowRule {
     this.#records = meter.records
   }
 
-  admitsSlowly(slot: number, cost: number, now: number): boolean {
+  allowsSlowly(slot: number, cost: number, now: number): boolean {
     const meter = this.#meter
     const { exchange, policy } = meter
     const { fields } = meter.table
     const base = baseOf(slot)
-    const away = exchange.degraded ? policy.degraded : undefined
+    const away = exchange.storeDown ? policy.failMode : undefined
     if (meter.blockOf(slot, now) !== undefined || away === 'closed') {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return false
@@ -76,11 +76,11 @@ export class PublishedSlidingCounter implements WindowRule {
     return Math.min(1, Math.max(0, 1 - this.#meter.tillEnd(now) / this.#meter.policy.interval))
   }
 
-  refused(slot: number, cost: number, now: number): void {
+  rejected(slot: number, cost: number, now: number): void {
     const { awayIn, blocks, exchange, ordinal, policy, table } = this.#meter
     const known = table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || known + 1 > this.most(slot, now)
-    const forgiven = exchange.degraded || ordinal <= awayIn
+    const forgiven = exchange.storeDown || ordinal <= awayIn
     if (policy.cooldown > 0 && closed && !forgiven && this.#meter.blockOf(slot, now) === undefined) blocks.startCooldown(slot, now, now)
   }
 

@@ -29,9 +29,9 @@ export const SLIDING_COUNTER_STEP: Step = Object.freeze({
     return {
       allowed,
       remaining: Math.max(0, limit - (allowed ? used + cost : used)),
-      resetAfter: counted > 0 ? end + interval - now : previous > 0 ? Math.max(0, end - now) : 0,
-      retryAfter: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(previous, current, room, end, now, interval),
-      delay: 0,
+      resetAfterMs: counted > 0 ? end + interval - now : previous > 0 ? Math.max(0, end - now) : 0,
+      retryAfterMs: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(previous, current, room, end, now, interval),
+      delayMs: 0,
     }
   },
 

@@ -60,12 +60,12 @@ export class LocalSlidingLog extends LocalMeter {
     fields[base + 1] = size + 1
     this.lastSlot = slot
     this.lastAt = now
-    this.admitted++
+    this.allowed++
     if (now >= this.toldUntil) this.tell(now)
     return this.limit - size - 1
   }
 
-  override resetAfter(slot: number, now: number): number {
+  override resetAfterMs(slot: number, now: number): number {
     return slot === this.lastSlot && now === this.lastAt ? this.interval : this.#newestLeaves(slot, now)
   }
 
@@ -75,7 +75,7 @@ export class LocalSlidingLog extends LocalMeter {
     return (this.#weightedAt(slot)?.newest ?? this.#timeAt(slot, used - 1)) + this.interval - now
   }
 
-  protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
+  protected override hasCapacity(slot: number, cost: number, limit: number, now: number): boolean {
     return cost <= limit - this.#used(slot, now) + limit * ROUNDING && limit > 0
   }
 

@@ -36,9 +36,9 @@ export const SLIDING_LOG_STEP: Step = Object.freeze({
     return {
       allowed,
       remaining: Math.max(0, limit - (allowed ? used + cost : used)),
-      resetAfter: untilEmpty(log, now, interval),
-      retryAfter: allowed ? 0 : waitOf(log, now, used + cost - limit - (limit * ROUNDING) / 2, interval),
-      delay: 0,
+      resetAfterMs: untilEmpty(log, now, interval),
+      retryAfterMs: allowed ? 0 : waitOf(log, now, used + cost - limit - (limit * ROUNDING) / 2, interval),
+      delayMs: 0,
     }
   },
 

@@ -1,7 +1,7 @@
 import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN } from '../../keys/key-table.ts'
 import { COUNTDOWN, HELLO, PROOF, RESEND } from '../../report/stats.ts'
-import { type Ordinal, spanEnd } from '../../time/intervals.ts'
-import type { Refusal } from '../meter.ts'
+import type { Ordinal } from '../../time/intervals.ts'
+import type { Rejection } from '../meter.ts'
 import { EARLY } from '../roll.ts'
 import { threshold } from '../shared/estimate.ts'
 import { SETTLE } from '../shared/gated-meter.ts'
@@ -12,17 +12,17 @@ import type { SlidingRecords } from './records.ts'
 import type { SlidingRule } from './rule.ts'
 import { mostAlone, opensAlone, opensIn, reopensBelow, type WindowAt } from './wait.ts'
 
-/** Requests that all nodes together refuse of a burst that is hardly too large, as a part of the limit. */
+/** Requests that all nodes together reject of a burst that is hardly too large, as a part of the limit. */
 const FEW = 0.2
 
 /**
- * `slidingWindow()`: no more than the limit in any stretch of `interval` length. The interval is cut into `buckets` of
- * the store's clock; with b the running one, w their width and c_j what was admitted in bucket j,
+ * `slidingWindow()`: no more than the limit in any stretch of `interval` length. The interval is cut into `subWindows` of
+ * the store's clock; with b the running one, w their width and c_j what was allowed in bucket j,
  *
  *     W(t) = c_{b−B} + … + c_b − min(0.02·MAX, c_{b−B}·(t/w − b))
  *
- * and a request is refused when W as far as known, own units included, leaves no room for it. Nobody is refused by an
- * estimate, since what is known is never more than the truth. A key that reached the limit is closed until `reopen`·MAX units are free.
+ * and a request is rejected when W as far as known, own units included, leaves no room for it. Nobody is rejected by an
+ * estimate, since what is known is never more than the truth. A key that reached the limit is closed until `reopenAt`·MAX units are free.
  */
 export class BackgroundSlidingWindow implements SlidingRule {
   readonly #meter: SlidingWindowMeter
@@ -33,7 +33,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     this.#records = meter.records
   }
 
-  admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
+  allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
     const meter = this.#meter
     const { exchange } = meter
     const key = meter.refresh(slot, now)
@@ -44,7 +44,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     fields[base + GATE] = Number.NEGATIVE_INFINITY
     if (meter.blockOf(slot, now) !== undefined) return false
     if (meter.storeAway || key.away) {
-      const most = this.#mostWhileDegraded(key, known, now)
+      const most = this.#mostWhileDown(key, known)
       fields[base + GATE] = Math.min(most, limit) + key.early
       // The next try was dropped if the whole store went away meanwhile.
       if (!meter.storeAway && count) meter.wantExchange(slot, now, RESEND)
@@ -55,18 +55,18 @@ export class BackgroundSlidingWindow implements SlidingRule {
       if ((byPart ? known : this.#records.whole(key, now)) > reopensBelow(limit, this.#records.shape, byPart && key.burst)) return false
       this.#open(key, now)
     }
-    if (known <= reopensBelow(limit, this.#records.shape)) key.refused = 0
+    if (known <= reopensBelow(limit, this.#records.shape)) key.rejected = 0
     const idle = ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
     if (known + cost > limit) {
       // That the window is full is worth telling: others may not know it yet.
       if (count && exchange.connected && idle && key.cells.unsent() > 0) meter.wantExchange(slot, now, PROOF)
       return false
     }
-    // What the others admitted while the store was away has left the window.
-    if (key.capped && now > exchange.recoveredAt + meter.policy.interval) key.capped = false
+    // What the others allowed while the store was away has left the window.
+    if (key.capped && now > exchange.storeUpAt + meter.policy.interval) key.capped = false
     if (key.capped) {
-      // As for a fixed window: see `admitsCapped` there.
-      if (count) meter.wantExchange(slot, Math.max(now, exchange.recoveredAt + SETTLE), RESEND)
+      // As for a fixed window: see `allowsCapped` there.
+      if (count) meter.wantExchange(slot, Math.max(now, exchange.storeUpAt + SETTLE), RESEND)
       return key.ownTaken + cost <= key.cap
     }
     if (!count) return true
@@ -77,9 +77,9 @@ export class BackgroundSlidingWindow implements SlidingRule {
     return true
   }
 
-  /** Whether a closed key opens as its parts leave: in an honest burst few are refused. A flood has it open by whole buckets, which costs less. */
-  #byPart({ refused, limit }: SlidingKey): boolean {
-    return refused <= Math.max(2, (FEW * limit) / this.#meter.exchange.nodes)
+  /** Whether a closed key opens as its parts leave: in an honest burst few are rejected. A flood has it open by whole subWindows, which costs less. */
+  #byPart({ rejected, limit }: SlidingKey): boolean {
+    return rejected <= Math.max(2, (FEW * limit) / this.#meter.exchange.nodes)
   }
 
   #countDown(slot: number, base: number, key: SlidingKey, cost: number, now: number): void {
@@ -108,32 +108,25 @@ export class BackgroundSlidingWindow implements SlidingRule {
     })
   }
 
-  #mostWhileDegraded(key: SlidingKey, known: number, now: number): number {
-    const { spans, interval, degraded } = this.#meter.policy
+  #mostWhileDown(key: SlidingKey, known: number): number {
+    const { failMode } = this.#meter.policy
     const { limit } = key
     const live = this.#meter.exchange.nodes
-    if (degraded === 'open') return Number.POSITIVE_INFINITY
-    if (degraded === 'closed') return Number.NEGATIVE_INFINITY
+    if (failMode === 'open') return Number.POSITIVE_INFINITY
+    if (failMode === 'closed') return Number.NEGATIVE_INFINITY
     const unsent = key.cells.unsent()
-    if (degraded === 'published') {
-      if (now >= key.spanEnd) {
-        key.spanTaken = key.ownTaken
-        key.spanEnd = this.#meter.time.monotonicAt(spanEnd(this.#meter.time.at(now), interval, spans))
-      }
-      return known + limit / spans / live - (key.ownTaken - key.spanTaken)
-    }
     const most = mostAlone({ limit, sum: known, own: key.cells.own(), unsent }, key.share.alone(live, limit))
     key.cap = key.ownTaken - unsent + most
     key.capped = true
     return known - unsent + most
   }
 
-  refused(slot: number, cost: number, now: number): void {
+  rejected(slot: number, cost: number, now: number): void {
     const key = this.#records.at(slot)
     const known = this.#records.known(slot, key)
     const { cooldown } = this.#meter.policy
     const limit = this.#meter.site.limitOf(slot)
-    key.refused++
+    key.rejected++
     if (!this.#meter.storeAway && !key.away && (cost <= 1 || known + 1 > limit) && this.#meter.blockOf(slot, now) === undefined) {
       const first = !key.closed
       if (known + 1 > limit) this.#close(key)
@@ -142,7 +135,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     }
   }
 
-  /** Units that were admitted while the store was away start no cooldown as long as they are in the window. */
+  /** Units that were allowed while the store was away start no cooldown as long as they are in the window. */
   #amnestyEnd({ awayIn }: SlidingKey): number {
     const last = Math.max(this.#meter.awayIn, awayIn)
     return last < 0 ? Number.NEGATIVE_INFINITY : this.#records.leaves(last as Ordinal)
@@ -153,19 +146,22 @@ export class BackgroundSlidingWindow implements SlidingRule {
     if (key !== undefined && this.#meter.usedOf(slot, now) + 1 > this.#meter.site.limitOf(slot)) this.#closeIfBlocked(slot, key)
   }
 
-  explain(slot: number, cost: number, now: number): Refusal {
+  explain(slot: number, cost: number, now: number): Rejection {
     const block = this.#meter.blockOf(slot, now)
     if (block !== undefined) {
-      const retryAfter = Math.max(block.until - now, block.manual ? 0 : this.#opensIn(slot, cost, now))
-      return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter }
+      const retryAfterMs = Math.max(block.until - now, block.manual ? 0 : this.#opensIn(slot, cost, now))
+      return { reason: block.manual ? 'blocked' : 'cooldown', retryAfterMs }
     }
     const key = this.#records.at(slot)
     if (this.#meter.storeAway || key.away) {
       // Own units leave when the bucket does by this node's time: no allowance for the store's.
       const window = this.#windowAt(this.#meter.time.at(now))
-      return { reason: 'degraded', retryAfter: opensAlone(key, cost, key.share.alone(this.#meter.exchange.nodes, key.limit), now, window) }
+      return {
+        reason: 'storeDown',
+        retryAfterMs: opensAlone(key, cost, key.share.alone(this.#meter.exchange.nodes, key.limit), window),
+      }
     }
-    return { reason: 'limit', retryAfter: this.#opensIn(slot, cost, now) }
+    return { reason: 'limit', retryAfterMs: this.#opensIn(slot, cost, now) }
   }
 
   #opensIn(slot: number, cost: number, now: number): number {
@@ -191,10 +187,10 @@ export class BackgroundSlidingWindow implements SlidingRule {
    */
   reopen(key: SlidingKey, now: number): void {
     const most = reopensBelow(key.limit, this.#records.shape)
-    const { parts, buckets } = this.#records.shape
+    const { parts, subWindows } = this.#records.shape
     const running = this.#records.bucket()
     for (let bucket = key.lookedAt + 1; bucket <= running; bucket++) {
-      const oldest = ((bucket - buckets) * parts) as Ordinal
+      const oldest = ((bucket - subWindows) * parts) as Ordinal
       if (this.#records.whole(key, now, oldest, bucket * parts) <= most) {
         this.#open(key, now)
         return
@@ -207,7 +203,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
   #open(key: SlidingKey, now: number): void {
     key.open()
     if (!this.#byPart(key)) key.openedIn = this.#records.opens(now)
-    key.refused = 0
+    key.rejected = 0
   }
 
   #close(key: SlidingKey): void {
@@ -226,7 +222,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.#meter.wantExchange(slot, now, COUNTDOWN)
   }
 
-  /** Another node began a cooldown: what this one refuses afterwards by the same units must not begin another. */
+  /** Another node began a cooldown: what this one rejects afterwards by the same units must not begin another. */
   #closeIfBlocked(slot: number, key: SlidingKey): void {
     if (((this.#meter.table.flags[slot] as number) & BLOCKED) !== 0) this.#close(key)
   }

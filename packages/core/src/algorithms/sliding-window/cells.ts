@@ -92,7 +92,7 @@ export class SlidingCells {
     return found?.ordinal === ordinal ? found : undefined
   }
 
-  /** Own units are admitted. */
+  /** Own units are allowed. */
   take(ordinal: Ordinal, units: number): void {
     const cell = this.at(ordinal)
     cell.taken = sumOf(cell.taken, units)

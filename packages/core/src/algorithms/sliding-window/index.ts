@@ -8,20 +8,20 @@ import { slidingWindowStep } from './step.ts'
 /** How a sliding window is kept. */
 export interface SlidingWindowOptions {
   /** Parts of the interval that counts are kept in. Whole number, 6 to 120; one is at least 5 ms. Default 30. */
-  readonly buckets?: number
+  readonly subWindows?: number
   /**
-   * A key that reached its limit is open again when this part of the limit is free; more than 0, at most 1. Smaller admits
+   * A key that reached its limit is open again when this part of the limit is free; more than 0, at most 1. Smaller allows
    * more under constant overload and costs more exchanges. With coordination `'local'`, which has none, a key is open as
    * soon as a request fits. Default 0.1.
    */
-  readonly reopen?: number
+  readonly reopenAt?: number
 }
 
 const BACKGROUND = later(async () => (await import('./shared.ts')).backgroundSlidingWindow)
 
 /** What `slidingWindow` makes. */
 export interface SlidingWindow extends Algorithm, Readonly<Required<SlidingWindowOptions>> {
-  readonly buckets: number
+  readonly subWindows: number
 }
 
 /**
@@ -30,24 +30,24 @@ export interface SlidingWindow extends Algorithm, Readonly<Required<SlidingWindo
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
 export function slidingWindow(options: SlidingWindowOptions = {}): SlidingWindow {
-  checkAlgorithmOptions('slidingWindow', options, ['buckets', 'reopen'], '{ buckets: 60 }')
-  const { buckets = 30, reopen = 0.1 } = options
-  if (!Number.isInteger(buckets) || buckets < 6 || buckets > 120) {
-    throw invalidOption('buckets', buckets, 'a whole number from 6 to 120')
+  checkAlgorithmOptions('slidingWindow', options, ['subWindows', 'reopenAt'], '{ subWindows: 60 }')
+  const { subWindows = 30, reopenAt = 0.1 } = options
+  if (!Number.isInteger(subWindows) || subWindows < 6 || subWindows > 120) {
+    throw invalidOption('subWindows', subWindows, 'a whole number from 6 to 120')
   }
-  if (typeof reopen !== 'number' || !(reopen > 0 && reopen <= 1)) {
-    throw invalidOption('reopen', reopen, 'a number greater than 0 and at most 1')
+  if (typeof reopenAt !== 'number' || !(reopenAt > 0 && reopenAt <= 1)) {
+    throw invalidOption('reopenAt', reopenAt, 'a number greater than 0 and at most 1')
   }
-  const shape = { buckets, reopen }
+  const shape = { subWindows, reopenAt }
   return Object.freeze({
     name: 'slidingWindow()',
-    id: `sliding-window${buckets}`,
-    buckets,
-    reopen,
-    settings: () => ({ reopen }),
-    fields: LocalSlidingWindow.fieldsFor(buckets),
-    local: (site, { localTime }) => new LocalSlidingWindow(site, localTime, buckets),
+    id: `sliding-window${subWindows}`,
+    subWindows,
+    reopenAt,
+    settings: () => ({ reopenAt }),
+    fields: LocalSlidingWindow.fieldsFor(subWindows),
+    local: (site, { localTime }) => new LocalSlidingWindow(site, localTime, subWindows),
     background: BACKGROUND(shape),
-    step: slidingWindowStep(buckets),
+    step: slidingWindowStep(subWindows),
   } satisfies SlidingWindow)
 }

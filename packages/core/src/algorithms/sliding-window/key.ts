@@ -17,8 +17,8 @@ export class SlidingKey {
   burst = false
   /** The first part of the bucket in which it opened last because others had left as a whole: in a flood. */
   openedIn: number = Number.NEGATIVE_INFINITY
-  /** Requests refused here since it was last far from full. */
-  refused = 0
+  /** Requests rejected here since it was last far from full. */
+  rejected = 0
   sentAt: number = Number.NEGATIVE_INFINITY
   syncedAt: number = Number.NEGATIVE_INFINITY
   /** Whether an exchange has returned yet. */
@@ -37,17 +37,15 @@ export class SlidingKey {
   resend = false
   resent = false
   announcedInFlight = false
-  /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
+  /** The part of the store that holds this key is away, though others answer: decided by `failMode` until it is back. */
   away = false
   /** The last part in which that was so: exceeding the limit in it starts no cooldown. */
   awayIn = -1
-  /** `degraded: 'share'`: own units that may have been taken since the start, and whether that still holds. */
+  /** `failMode: 'share'`: own units that may have been taken since the start, and whether that still holds. */
   cap = 0
   capped = false
-  spanTaken = 0
-  spanEnd = 0
 
-  /** Reached its limit: refused until enough of it is free again. A higher limit that it gets counts at once. */
+  /** Reached its limit: rejected until enough of it is free again. A higher limit that it gets counts at once. */
   get closed(): boolean {
     return this.limit <= this.#closedFor
   }

@@ -7,22 +7,22 @@ import { EARLY, nextRoll, runningAt } from '../roll.ts'
 import { slackOf, wholeWait } from '../whole-wait.ts'
 import { EARLY_RELEASE } from './cells.ts'
 
-/** Fields before a key's buckets. */
+/** Fields before a key's subWindows. */
 const HEAD = 2
 
 /**
  * Sliding windows of this process alone: as `BackgroundSlidingWindow`, but a key is open as soon as there is room, since nobody
- * must be told. Of each key, with B the policy's buckets and n = B + 3:
+ * must be told. Of each key, with B the policy's subWindows and n = B + 3:
  *
  *     fields[slot * n]      the ordinal of the last bucket that was looked at
- *     fields[slot * n + 1]  units in the B + 1 buckets up to it
+ *     fields[slot * n + 1]  units in the B + 1 subWindows up to it
  *     fields[slot * n + 2 + o % (B + 1)]  units in the bucket `o`
  */
 export class LocalSlidingWindow extends LocalMeter {
   readonly #time: StoreTime
   // Not `#`: of a private name more bytecode is made, and these are read on the request path.
   protected readonly stride: number
-  protected readonly buckets: number
+  protected readonly subWindows: number
   protected readonly width: number
   protected ordinal = 0 as Ordinal
   /** Where the units of the running bucket, and of the one that is leaving, stand among a key's numbers. */
@@ -32,19 +32,19 @@ export class LocalSlidingWindow extends LocalMeter {
   protected ends = 0
 
   /**
-   * @param time the clock whose epoch the buckets are of
-   * @param buckets parts of the interval
+   * @param time the clock whose epoch the subWindows are of
+   * @param subWindows parts of the interval
    */
-  constructor(site: MeterSite, time: StoreTime, buckets: number) {
+  constructor(site: MeterSite, time: StoreTime, subWindows: number) {
     super(site)
     this.#time = time
     this.stride = site.table.stride
-    this.buckets = buckets
-    this.width = site.policy.interval / buckets
+    this.subWindows = subWindows
+    this.width = site.policy.interval / subWindows
   }
 
-  static fieldsFor(buckets: number): number {
-    return HEAD + buckets + 1
+  static fieldsFor(subWindows: number): number {
+    return HEAD + subWindows + 1
   }
 
   override roll(now: number): void {
@@ -54,7 +54,7 @@ export class LocalSlidingWindow extends LocalMeter {
     if (ordinal > before) {
       this.ordinal = ordinal
       this.running = this.#indexOf(0, ordinal)
-      this.leaving = this.#indexOf(0, ordinal - this.buckets)
+      this.leaving = this.#indexOf(0, ordinal - this.subWindows)
       this.site.movedTo(ordinal)
     }
     this.rollAt = nextRoll(this.#time, this.ordinal, this.width, now, ordinal > before ? undefined : this.rollAt)
@@ -72,7 +72,7 @@ export class LocalSlidingWindow extends LocalMeter {
     const at = base + this.running
     fields[at] = (fields[at] as number) + cost
     fields[base + 1] = units + cost
-    this.admitted += cost
+    this.allowed += cost
     return fields[base + this.leaving] === 0 ? this.limit - (units + cost) : super.remaining(slot, now)
   }
 
@@ -83,7 +83,7 @@ export class LocalSlidingWindow extends LocalMeter {
     return Math.max(0, this.limit - (fields[base + 1] as number))
   }
 
-  protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
+  protected override hasCapacity(slot: number, cost: number, limit: number, now: number): boolean {
     return this.#used(slot, limit, now) + cost <= limit + slackOf(limit)
   }
 
@@ -94,7 +94,7 @@ export class LocalSlidingWindow extends LocalMeter {
   protected override countIfAllowed(slot: number, cost: number, limit: number, now: number): boolean {
     const base = this.#advance(slot)
     // Most requests fit even where nothing is released.
-    if ((this.fields[base + 1] as number) + cost > limit && !this.allows(slot, cost, limit, now)) return false
+    if ((this.fields[base + 1] as number) + cost > limit && !this.hasCapacity(slot, cost, limit, now)) return false
     this.#count(base, cost)
     return true
   }
@@ -108,37 +108,37 @@ export class LocalSlidingWindow extends LocalMeter {
     return Math.max(0, limit - this.#used(slot, limit, now))
   }
 
-  /** The buckets leave one after the other, the oldest one's first units as it does. */
+  /** The subWindows leave one after the other, the oldest one's first units as it does. */
   protected override wait(slot: number, cost: number, limit: number, now: number): number {
     const base = this.#advance(slot)
     const room = limit - cost + slackOf(limit) / 2
     let units = this.fields[base + 1] as number
-    for (let oldest = this.ordinal - this.buckets; oldest <= this.ordinal; oldest++) {
+    for (let oldest = this.ordinal - this.subWindows; oldest <= this.ordinal; oldest++) {
       const leaving = this.fields[this.#indexOf(base, oldest)] as number
       const excess = units - room
       if (excess <= Math.min(EARLY_RELEASE * limit, leaving)) {
-        const begins = (oldest + this.buckets) as Ordinal
+        const begins = (oldest + this.subWindows) as Ordinal
         const part = excess > 0 ? excess / leaving : 0
         return this.#until(begins, part, now)
       }
       units -= leaving
     }
-    return this.#until((this.ordinal + this.buckets + 1) as Ordinal, 0, now)
+    return this.#until((this.ordinal + this.subWindows + 1) as Ordinal, 0, now)
   }
 
-  override resetAfter(slot: number, now: number): number {
+  override resetAfterMs(slot: number, now: number): number {
     const { fields } = this.site.table
     const base = slot * this.stride
     if (fields[base] !== this.ordinal) this.#advance(slot)
     if (fields[base + 1] === 0) return 0
-    let whole = this.buckets
+    let whole = this.subWindows
     // Mostly `take` has just counted in the running bucket.
-    if (fields[base + this.running] === 0) while (fields[this.#indexOf(base, this.ordinal + whole - this.buckets)] === 0) whole--
+    if (fields[base + this.running] === 0) while (fields[this.#indexOf(base, this.ordinal + whole - this.subWindows)] === 0) whole--
     return this.ends - now + whole * this.width
   }
 
   protected override idle(slot: number): boolean {
-    return this.ordinal - (this.fields[slot * this.stride] as number) > this.buckets
+    return this.ordinal - (this.fields[slot * this.stride] as number) > this.subWindows
   }
 
   protected override unused(slot: number): boolean {
@@ -149,7 +149,7 @@ export class LocalSlidingWindow extends LocalMeter {
     const base = this.#advance(slot)
     // Taken by a clock that was ahead, they count in the running bucket.
     const ordinal = Math.min(takenIn, this.ordinal)
-    if (ordinal < this.ordinal - this.buckets) return
+    if (ordinal < this.ordinal - this.subWindows) return
     const index = this.#indexOf(base, ordinal)
     this.fields[index] = Math.max(0, (this.fields[index] as number) - units)
     this.#sum(base)
@@ -164,22 +164,22 @@ export class LocalSlidingWindow extends LocalMeter {
     })
   }
 
-  /** What counts at a moment: all buckets, less what is released of the oldest one while it leaves. */
+  /** What counts at a moment: all subWindows, less what is released of the oldest one while it leaves. */
   #used(slot: number, limit: number, now: number): number {
     const base = this.#advance(slot)
-    const leaving = this.fields[this.#indexOf(base, this.ordinal - this.buckets)] as number
+    const leaving = this.fields[this.#indexOf(base, this.ordinal - this.subWindows)] as number
     const units = this.fields[base + 1] as number
     if (leaving === 0) return units
     const over = (this.#time.at(now) - startOf(this.ordinal, this.width)) / this.width
     return units - Math.min(EARLY_RELEASE * limit, leaving * Math.min(1, Math.max(0, over)))
   }
 
-  /** Empties the buckets that the window has left. Returns where the key's numbers begin. */
+  /** Empties the subWindows that the window has left. Returns where the key's numbers begin. */
   #advance(slot: number): number {
     const base = slot * this.stride
     const last = this.fields[base] as number
     if (last === this.ordinal) return base
-    for (let ordinal = Math.max(last, this.ordinal - this.buckets - 1) + 1; ordinal <= this.ordinal; ordinal++) {
+    for (let ordinal = Math.max(last, this.ordinal - this.subWindows - 1) + 1; ordinal <= this.ordinal; ordinal++) {
       this.fields[this.#indexOf(base, ordinal)] = 0
     }
     this.fields[base] = this.ordinal
@@ -194,18 +194,18 @@ export class LocalSlidingWindow extends LocalMeter {
     fields[base + 1] = sumOf(fields[base + 1] as number, units)
   }
 
-  /** Adds the buckets up. Not by differences: of fractions they would leave a little behind. */
+  /** Adds the subWindows up. Not by differences: of fractions they would leave a little behind. */
   #sum(base: number): void {
     const { fields } = this
     let sum = 0
-    for (let ordinal: number = this.ordinal; ordinal >= this.ordinal - this.buckets; ordinal--) {
+    for (let ordinal: number = this.ordinal; ordinal >= this.ordinal - this.subWindows; ordinal--) {
       sum = sumOf(sum, fields[this.#indexOf(base, ordinal)] as number)
     }
     fields[base + 1] = sum
   }
 
   #indexOf(base: number, ordinal: number): number {
-    const most = this.buckets + 1
+    const most = this.subWindows + 1
     // Buckets of before the epoch have numbers below 0.
     return base + HEAD + (((ordinal % most) + most) % most)
   }

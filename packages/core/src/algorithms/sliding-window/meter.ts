@@ -3,7 +3,7 @@ import { sumOf } from '../../keys/units.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
-import type { Refusal } from '../meter.ts'
+import type { Rejection } from '../meter.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
 import { mostOthers } from '../shared/estimate.ts'
 import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
@@ -18,7 +18,7 @@ const SCAN_STEP = 5_000
 /** Sums of fractions differ by less than this part. */
 const ROUNDING = 1e-9
 
-/** Counts in the buckets of a sliding window, and their exchange with the store. What is admitted by them is up to its rule. */
+/** Counts in the subWindows of a sliding window, and their exchange with the store. What is allowed by them is up to its rule. */
 export class SlidingWindowMeter extends GatedMeter {
   override readonly surveyed: number = 5_000
   override readonly jitter: boolean = true
@@ -29,8 +29,8 @@ export class SlidingWindowMeter extends GatedMeter {
     const { id, interval, limit } = site.policy
     const storePolicy: StorePolicy = Object.freeze({
       id,
-      width: interval / shape.buckets / shape.parts,
-      cells: (shape.buckets + 1) * shape.parts,
+      width: interval / shape.subWindows / shape.parts,
+      cells: (shape.subWindows + 1) * shape.parts,
       limit,
       hot: limit / 4,
       ttl: 2 * interval,
@@ -40,8 +40,8 @@ export class SlidingWindowMeter extends GatedMeter {
     this.#rule = rule(this)
   }
 
-  protected override admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
-    return this.#rule.admitsSlowly(slot, cost, now, count)
+  protected override allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
+    return this.#rule.allowsSlowly(slot, cost, now, count)
   }
 
   /** Brings a key to this moment: books what was counted, opens it if it has room again, and computes W. */
@@ -60,12 +60,12 @@ export class SlidingWindowMeter extends GatedMeter {
     return key.closed ? 0 : Math.max(0, this.site.limitOf(slot) - this.records.known(slot, key))
   }
 
-  override refuse(slot: number, cost: number, now: number): Refusal {
-    this.#rule.refused(slot, cost, now)
+  override reject(slot: number, cost: number, now: number): Rejection {
+    this.#rule.rejected(slot, cost, now)
     return this.explain(slot, cost, now)
   }
 
-  override explain(slot: number, cost: number, now: number): Refusal {
+  override explain(slot: number, cost: number, now: number): Rejection {
     return this.#rule.explain(slot, cost, now)
   }
 
@@ -74,7 +74,7 @@ export class SlidingWindowMeter extends GatedMeter {
     if (remaining > 0) this.#rule.blockedRemotely(slot, now)
   }
 
-  override resetAfter(slot: number, now: number): number {
+  override resetAfterMs(slot: number, now: number): number {
     const empty = this.records.emptyAt(slot)
     return empty === undefined ? 0 : Math.max(0, empty - this.time.at(now))
   }
@@ -95,7 +95,7 @@ export class SlidingWindowMeter extends GatedMeter {
     this.refresh(slot, now)
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
     if (wasFull) key.open()
-    if (wasFull && this.exchange.connected && !this.exchange.degraded) this.wantExchange(slot, now, REFUND)
+    if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
   }
 
   protected override sendDue(slot: number, now: number, batch: Batch): void {
@@ -109,7 +109,7 @@ export class SlidingWindowMeter extends GatedMeter {
     key.resend = false
     if (cells.length === 0) {
       if (!key.capped) return
-      // There is nothing to send, but something to learn: what the others admitted during an outage.
+      // There is nothing to send, but something to learn: what the others allowed during an outage.
       cells.push({ ordinal: this.ordinal, taken: 0, given: 0 })
     }
     key.sentAt = now
@@ -134,7 +134,7 @@ export class SlidingWindowMeter extends GatedMeter {
       key.awayIn = this.ordinal
     }
     key.cells.landed()
-    if (key.sentAt >= this.exchange.recoveredAt + SETTLE) key.capped = false
+    if (key.sentAt >= this.exchange.storeUpAt + SETTLE) key.capped = false
     const before = key.cells.others()
     for (const { ordinal, taken, given } of entry.cells) {
       const bucket = key.cells.find(ordinal)
@@ -199,7 +199,7 @@ export class SlidingWindowMeter extends GatedMeter {
   }
 
   override overdue(ticket: Ticket): void {
-    if (typeof ticket !== 'number' || this.policy.degraded !== 'share') return
+    if (typeof ticket !== 'number' || this.policy.failMode !== 'share') return
     const key = this.records.at(ticket)
     key.away = true
     key.awayIn = this.ordinal
@@ -232,7 +232,7 @@ export class SlidingWindowMeter extends GatedMeter {
       key.syncedAt = now
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
-    if (!this.exchange.degraded && !key.away) this.#rule.lookAtNews(slot, key, now)
+    if (!this.exchange.storeDown && !key.away) this.#rule.lookAtNews(slot, key, now)
     this.recheck(slot)
   }
 
@@ -254,7 +254,7 @@ export class SlidingWindowMeter extends GatedMeter {
       } else if ((flags & IN_FLIGHT) !== 0) {
         // The exchange in flight carries only new units; the next one must carry all.
         if (resend) this.records.at(slot).resend = true
-      } else if (this.exchange.connected && !this.exchange.degraded) {
+      } else if (this.exchange.connected && !this.exchange.storeDown) {
         const key = this.records.at(slot)
         this.records.absorb(slot, key, now)
         if (resend) this.lost(slot)
@@ -293,7 +293,7 @@ export class SlidingWindowMeter extends GatedMeter {
 
   override unsyncedSince(slot: number, now: number): number {
     const key = this.records.find(slot)
-    if (key === undefined || (!this.exchange.degraded && this.#quiet(key, this.unsyncedOf(slot)))) return now
+    if (key === undefined || (!this.exchange.storeDown && this.#quiet(key, this.unsyncedOf(slot)))) return now
     return Math.min(now, Math.max(now - this.policy.interval, key.syncedAt))
   }
 

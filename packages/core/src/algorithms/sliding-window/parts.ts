@@ -14,15 +14,15 @@ const SHORTEST = 5
 const FEW_UNITS = 200
 
 /**
- * In how many parts a bucket is divided, and how many of them are a group: powers of two, so that buckets and groups begin with a part
+ * In how many parts a bucket is divided, and how many of them are a group: powers of two, so that subWindows and groups begin with a part
  * whatever is rounded.
  */
-export function partsOf({ interval, cooldown }: MeterPolicy, buckets: number): { readonly parts: number; readonly group: number } {
-  // After a cooldown all nodes open at the same moment, which whole buckets tell them best.
+export function partsOf({ interval, cooldown }: MeterPolicy, subWindows: number): { readonly parts: number; readonly group: number } {
+  // After a cooldown all nodes open at the same moment, which whole subWindows tell them best.
   if (cooldown > 0) return { parts: 1, group: 1 }
-  const bucket = interval / buckets
+  const bucket = interval / subWindows
   let groups = 1
-  while (2 * groups <= MOST_GROUPS && 2 * groups * buckets <= MOST_IN_ALL && bucket / (2 * groups) >= SHORTEST_GROUP) groups *= 2
+  while (2 * groups <= MOST_GROUPS && 2 * groups * subWindows <= MOST_IN_ALL && bucket / (2 * groups) >= SHORTEST_GROUP) groups *= 2
   let group = 1
   // Of a short bucket there is nothing to count more finely.
   while (groups > 1 && 2 * group <= MOST_OF_GROUP && bucket / groups / (2 * group) >= SHORTEST) group *= 2

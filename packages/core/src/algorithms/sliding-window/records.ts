@@ -26,7 +26,7 @@ const MOST_MARGIN = 0.1
 /**
  * What a node knows of each key's sliding window.
  *
- * Of the record KNOWN is the buckets' sum when it was last looked at plus what was counted since, OTHERS is KNOWN without the
+ * Of the record KNOWN is the subWindows' sum when it was last looked at plus what was counted since, OTHERS is KNOWN without the
  * latter; W is KNOWN less what is released early. Apart, since a fraction would spoil the difference.
  */
 export class SlidingRecords {
@@ -64,7 +64,7 @@ export class SlidingRecords {
 
   /** The first part of the oldest bucket of the window that ends now. */
   oldest(): Ordinal {
-    return ((this.bucket() - this.shape.buckets) * this.shape.parts) as Ordinal
+    return ((this.bucket() - this.shape.subWindows) * this.shape.parts) as Ordinal
   }
 
   /** The first part of the bucket that holds a part. */
@@ -92,11 +92,11 @@ export class SlidingRecords {
 
   /** When all units of a key have left the window, in milliseconds since the epoch of the policy's clock; undefined without any. */
   emptyAt(slot: number): number | undefined {
-    const { buckets, parts, group } = this.shape
+    const { subWindows, parts, group } = this.shape
     const newest = this.uncounted(slot) > 0 ? this.#meter.ordinalOf(baseOf(slot)) : this.#keys.get(slot)?.cells.newest
     if (newest === undefined) return undefined
     const end = this.byBucket ? this.firstOf(newest) + parts : this.#groupOf(newest) + group
-    return startOf((end + buckets * parts) as Ordinal, this.#meter.storePolicy.width)
+    return startOf((end + subWindows * parts) as Ordinal, this.#meter.storePolicy.width)
   }
 
   /** Computes W of a key whose counts have been booked. */
@@ -139,7 +139,7 @@ export class SlidingRecords {
 
   /** Units that are usual for a bucket of this node. */
   #mean({ cells }: SlidingKey): number {
-    return Math.max(cells.own(), this.#meter.policy.limit / this.#meter.exchange.nodes) / this.shape.buckets
+    return Math.max(cells.own(), this.#meter.policy.limit / this.#meter.exchange.nodes) / this.shape.subWindows
   }
 
   /** Whether much of the limit came within the time of a bucket. After a cooldown all nodes open together, however it came. */
@@ -213,20 +213,20 @@ export class SlidingRecords {
 
   /** The first part of the bucket that is leaving. */
   #leaving(now: number): Ordinal {
-    const { parts, buckets } = this.shape
+    const { parts, subWindows } = this.shape
     const bucket = Math.max(this.bucket(), Math.floor(this.edge(now) / (this.#meter.storePolicy.width * parts)))
-    return ((bucket - buckets) * parts) as Ordinal
+    return ((bucket - subWindows) * parts) as Ordinal
   }
 
   /** The first part of the bucket that begins, as late as that may be. */
   opens(now: number): number {
-    return this.#leaving(now) + this.shape.buckets * this.shape.parts
+    return this.#leaving(now) + this.shape.subWindows * this.shape.parts
   }
 
   /** The part that is leaving: those of its bucket before it have left. */
   #edge(now: number): Ordinal {
     const part = Math.max(this.#meter.ordinal, ordinalAt(this.edge(now), this.#meter.storePolicy.width))
-    return (part - this.shape.buckets * this.shape.parts) as Ordinal
+    return (part - this.shape.subWindows * this.shape.parts) as Ordinal
   }
 
   /**
@@ -251,8 +251,8 @@ export class SlidingRecords {
 
   /** What is released of units that begin to leave with the part `ordinal` and have left when `span` parts have. */
   #released(units: number, most: number, ordinal: Ordinal, span: number, now: number): number {
-    const { parts, buckets } = this.shape
-    const over = (this.edge(now) / this.#meter.storePolicy.width - ordinal - buckets * parts) / span
+    const { parts, subWindows } = this.shape
+    const over = (this.edge(now) / this.#meter.storePolicy.width - ordinal - subWindows * parts) / span
     return Math.max(0, Math.min(most, units * Math.min(1, over)))
   }
 

@@ -10,7 +10,7 @@ export function backgroundSlidingWindow(shape: Omit<WindowShape, 'parts' | 'grou
     new SlidingWindowMeter(
       site,
       exchange,
-      { ...shape, ...partsOf(site.policy, shape.buckets) },
+      { ...shape, ...partsOf(site.policy, shape.subWindows) },
       (meter) => new BackgroundSlidingWindow(meter),
     )
 }

@@ -11,21 +11,21 @@ import { EARLY_RELEASE } from './cells.ts'
  * left.
  *
  *     state       [the running bucket's ordinal, units in it, in the one before, … in the B-th before]
- *     parameters  [interval, B: buckets of an interval]
+ *     parameters  [interval, B: subWindows of an interval]
  *
- * @param buckets of an interval
+ * @param subWindows of an interval
  */
-export function slidingWindowStep(buckets: number): Step {
+export function slidingWindowStep(subWindows: number): Step {
   return Object.freeze({
     id: 'sliding-window',
 
-    parameters: ({ interval }: MeterPolicy) => [interval, buckets],
+    parameters: ({ interval }: MeterPolicy) => [interval, subWindows],
 
-    width: ([interval = 0]: readonly number[]) => interval / buckets,
+    width: ([interval = 0]: readonly number[]) => interval / subWindows,
 
     take(state: number[], now: number, cost: number, limit: number, [interval = 0]: readonly number[]): Verdict {
-      const width = interval / buckets
-      const cells = cellsAt(state, now, width, buckets)
+      const width = interval / subWindows
+      const cells = cellsAt(state, now, width, subWindows)
       const units = sumIn(cells)
       const used = units - releasedOf(cells, now, limit, width)
       const allowed = used + cost <= limit + slackOf(limit) && limit > 0
@@ -37,34 +37,34 @@ export function slidingWindowStep(buckets: number): Step {
       return {
         allowed,
         remaining: Math.max(0, limit - (allowed ? used + cost : used)),
-        resetAfter: resetOf(cells, now, width, buckets),
-        retryAfter: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(cells, units, cost, limit, now, width),
-        delay: 0,
+        resetAfterMs: resetOf(cells, now, width, subWindows),
+        retryAfterMs: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(cells, units, cost, limit, now, width),
+        delayMs: 0,
       }
     },
 
     add(state: number[], now: number, units: number, _limit: number, [interval = 0]: readonly number[]): void {
-      const cells = cellsAt(state, now, interval / buckets, buckets)
+      const cells = cellsAt(state, now, interval / subWindows, subWindows)
       cells[1] = sumOf(cells[1] as number, units)
       write(state, cells)
     },
 
     giveBack(state: number[], at: number, units: number, now: number, _limit: number, [interval = 0]: readonly number[]): void {
-      const width = interval / buckets
-      const cells = cellsAt(state, now, width, buckets)
+      const width = interval / subWindows
+      const cells = cellsAt(state, now, width, subWindows)
       const [ordinal] = cells as [number]
       // Taken by a clock that was ahead, they count in the running bucket.
       const place = 1 + Math.max(0, ordinal - bucketAt(at, width))
-      if (place > buckets + 1) return
+      if (place > subWindows + 1) return
       cells[place] = Math.max(0, (cells[place] as number) - units)
       write(state, cells)
     },
 
     lifetime(state: readonly number[], now: number, _limit: number, [interval = 0]: readonly number[]): number {
-      const width = interval / buckets
-      const cells = cellsAt(state, now, width, buckets)
+      const width = interval / subWindows
+      const cells = cellsAt(state, now, width, subWindows)
       const newest = cells.findIndex((units, place) => place > 0 && units > 0)
-      return newest < 0 ? 0 : Math.max(0, ((cells[0] as number) - (newest - 1) + buckets + 1) * width - now)
+      return newest < 0 ? 0 : Math.max(0, ((cells[0] as number) - (newest - 1) + subWindows + 1) * width - now)
     },
   })
 }
@@ -75,13 +75,13 @@ function bucketAt(time: number, width: number): Ordinal {
 }
 
 /** The state at `now`, as a copy. A node whose clock is a little behind counts in the bucket that others are in already. */
-function cellsAt(state: readonly number[], now: number, width: number, buckets: number): number[] {
+function cellsAt(state: readonly number[], now: number, width: number, subWindows: number): number[] {
   const here = bucketAt(now, width)
   const last = state[0] ?? here
-  const ordinal = last > here && last - here <= buckets ? last : here
+  const ordinal = last > here && last - here <= subWindows ? last : here
   const cells: number[] = [ordinal]
   const gone = ordinal - last
-  for (let place = 1; place <= buckets + 1; place++) cells.push(gone >= 0 && place > gone ? (state[place - gone] ?? 0) : 0)
+  for (let place = 1; place <= subWindows + 1; place++) cells.push(gone >= 0 && place > gone ? (state[place - gone] ?? 0) : 0)
   return cells
 }
 
@@ -103,12 +103,12 @@ function releasedOf(cells: readonly number[], now: number, limit: number, width:
 }
 
 /** Until all units are back: the newest bucket with units has left. */
-function resetOf(cells: readonly number[], now: number, width: number, buckets: number): number {
+function resetOf(cells: readonly number[], now: number, width: number, subWindows: number): number {
   const newest = cells.findIndex((units, place) => place > 0 && units > 0)
-  return newest < 0 ? 0 : Math.max(0, ((cells[0] as number) - (newest - 1) + buckets + 1) * width - now)
+  return newest < 0 ? 0 : Math.max(0, ((cells[0] as number) - (newest - 1) + subWindows + 1) * width - now)
 }
 
-/** The buckets leave one after the other, the oldest one's first units as it does. */
+/** The subWindows leave one after the other, the oldest one's first units as it does. */
 function waitOf(cells: readonly number[], all: number, cost: number, limit: number, now: number, width: number): number {
   const [ordinal] = cells as [number]
   const room = limit - cost + slackOf(limit) / 2

@@ -6,13 +6,13 @@ import type { SlidingKey } from './key.ts'
 /** How a sliding window is kept. */
 export interface WindowShape {
   /** Parts of the interval that a full key opens by. */
-  readonly buckets: number
+  readonly subWindows: number
   /** Parts of a bucket: what comes in a burst is counted by them. */
   readonly parts: number
   /** Parts of a group: the rest is counted by these. */
   readonly group: number
   /** The part of the limit that must be free before a full key opens again. */
-  readonly reopen: number
+  readonly reopenAt: number
 }
 
 /** A sliding window at a moment. */
@@ -31,12 +31,12 @@ export interface WindowAt {
   readonly at: number
 }
 
-/** The part of the limit that must be free before a key opens again that a burst has filled, few of which were refused. */
+/** The part of the limit that must be free before a key opens again that a burst has filled, few of which were rejected. */
 const REOPEN_BURST = 0.01
 
 /** A key that is closed opens when no more than so many units are in the window. */
-export function reopensBelow(limit: number, { reopen }: WindowShape, burst = false): number {
-  return limit - Math.max(1, (burst ? Math.min(REOPEN_BURST, reopen) : reopen) * limit)
+export function reopensBelow(limit: number, { reopenAt }: WindowShape, burst = false): number {
+  return limit - Math.max(1, (burst ? Math.min(REOPEN_BURST, reopenAt) : reopenAt) * limit)
 }
 
 /** Milliseconds until enough of the window has left for a request of `cost`, as far as known. */
@@ -56,9 +56,9 @@ interface Together {
 /** When no more than `most` units are left, as one part leaves after the other. */
 function fitsAt({ cells, limit }: SlidingKey, most: number, window: WindowAt): number {
   const { width, byBucket, bucket, at } = window
-  const { buckets, parts, group } = window.shape
-  const span = buckets * parts
-  let beyond = cells.total(((bucket - buckets) * parts) as Ordinal) - most
+  const { subWindows, parts, group } = window.shape
+  const span = subWindows * parts
+  let beyond = cells.total(((bucket - subWindows) * parts) as Ordinal) - most
   let since = at
   if (!(beyond > 0)) return at
   const inGroup: Together = { units: 0, parts: group, end: 0 }
@@ -104,14 +104,14 @@ function fitsAt({ cells, limit }: SlidingKey, most: number, window: WindowAt): n
   return leaveBefore(Number.POSITIVE_INFINITY) ?? since
 }
 
-/** When a closed key opens, whole buckets leaving one after the other. What the running one holds does not keep it closed. */
+/** When a closed key opens, whole subWindows leaving one after the other. What the running one holds does not keep it closed. */
 function reopensAt(key: SlidingKey, window: WindowAt): number {
   const { limit, cells } = key
   const { policy, shape, width, bucket, at } = window
-  const { buckets, parts } = shape
+  const { subWindows, parts } = shape
   const soon = window.byPart ? fitsAt(key, reopensBelow(limit, shape, key.burst), window) : Number.POSITIVE_INFINITY
-  for (let ahead = 0; ahead <= buckets + 1; ahead++) {
-    const oldest = ((bucket - buckets + ahead) * parts) as Ordinal
+  for (let ahead = 0; ahead <= subWindows + 1; ahead++) {
+    const oldest = ((bucket - subWindows + ahead) * parts) as Ordinal
     const end = Math.max(bucket + ahead, key.lookedAt + 1) * parts
     const beyond = cells.total(oldest, end) - reopensBelow(limit, shape)
     const units = cells.total(oldest, oldest + parts)
@@ -127,21 +127,13 @@ function reopensAt(key: SlidingKey, window: WindowAt): number {
  * Milliseconds until a node lets a request of `cost` in without the store.
  *
  * @param share which part of the key's traffic is its own
- * @param now on the monotonic clock
  */
-export function opensAlone(
-  key: SlidingKey,
-  cost: number,
-  share: number,
-  now: number,
-  { policy, shape, width, bucket, at }: WindowAt,
-): number {
-  const { degraded, interval } = policy
+export function opensAlone(key: SlidingKey, cost: number, share: number, { policy, shape, width, bucket, at }: WindowAt): number {
+  const { failMode, interval } = policy
   const { limit } = key
-  if (degraded === 'published') return Math.max(0, key.spanEnd - now)
-  if (degraded === 'closed') return (bucket + 1) * shape.parts * width - at
-  for (let ahead = 0; ahead <= shape.buckets + 1; ahead++) {
-    const { sum, own, unsent } = key.cells.since(((bucket - shape.buckets + ahead) * shape.parts) as Ordinal)
+  if (failMode === 'closed') return (bucket + 1) * shape.parts * width - at
+  for (let ahead = 0; ahead <= shape.subWindows + 1; ahead++) {
+    const { sum, own, unsent } = key.cells.since(((bucket - shape.subWindows + ahead) * shape.parts) as Ordinal)
     if (unsent + cost <= mostAlone({ limit, sum, own, unsent }, share)) return Math.max(0, (bucket + ahead) * shape.parts * width - at)
   }
   return interval

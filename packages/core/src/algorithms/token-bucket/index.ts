@@ -21,16 +21,16 @@ export interface TokenBucketOptions {
   readonly warmUp?: Duration | WarmUp
   /**
    * With coordination `'background'`: units beyond `burst` that a key pays back at most, at least 0. What a cluster with far-away nodes
-   * admits too much in a flood closes the key until it has run out; with this not for longer than these and the burst take. But what is
-   * forgotten is admitted: below the burst the limit may not hold in the long run. Default: all of it is paid back.
+   * allows too much in a flood closes the key until it has run out; with this not for longer than these and the burst take. But what is
+   * forgotten is allowed: below the burst the limit may not hold in the long run. Default: all of it is paid back.
    */
   readonly maxDebt?: number
   /**
    * With coordination `'background'`: while more is asked for than the limit's pace, requests to a key that is nearly full are let in by
-   * chance, as many as keep it four fifths full. Then it does not close, and nothing is admitted too much, however far the nodes are
-   * from the store. It is an estimate: of bursts that just fit a few requests may be refused. Default `false`.
+   * chance, as many as keep it four fifths full. Then it does not close, and nothing is allowed too much, however far the nodes are
+   * from the store. It is an estimate: of bursts that just fit a few requests may be rejected. Default `false`.
    */
-  readonly soft?: boolean
+  readonly earlyDrop?: boolean
 }
 
 /** How a token bucket warms up. */
@@ -46,7 +46,7 @@ export interface WarmUp {
  * where a window lets everything pass at its beginning. What `charge` counts beyond the tokens that are left is a debt.
  *
  * Of a bucket that warms up (as Guava's `SmoothWarmingUp`) a unit takes more than one token while the key is cold, and the next
- * request pays for that. `burst: 1` admits exactly what Guava's `tryAcquire` does.
+ * request pays for that. `burst: 1` allows exactly what Guava's `tryAcquire` does.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
@@ -54,24 +54,28 @@ export interface WarmUp {
  * const algorithm = tokenBucket({ burst: 20 }) // with limit: 100, interval: '1s': 20 at once, then one each 10 ms
  */
 export function tokenBucket(options: TokenBucketOptions = {}): Algorithm {
-  checkAlgorithmOptions('tokenBucket', options, ['burst', 'warmUp', 'maxDebt', 'soft'], '{ burst: 20 }')
-  const { burst, warmUp, maxDebt, soft = false } = options
+  checkAlgorithmOptions('tokenBucket', options, ['burst', 'warmUp', 'maxDebt', 'earlyDrop'], '{ burst: 20 }')
+  const { burst, warmUp, maxDebt, earlyDrop = false } = options
   if (burst !== undefined && !(typeof burst === 'number' && burst >= 1 && burst <= MOST_UNITS)) {
     throw invalidOption('burst', burst, `a number from 1 to ${MOST_UNITS}`)
   }
   if (maxDebt !== undefined && !(typeof maxDebt === 'number' && maxDebt >= 0))
     throw invalidOption('maxDebt', maxDebt, 'a number of at least 0')
-  if (typeof soft !== 'boolean') throw invalidOption('soft', soft, 'true or false')
+  if (typeof earlyDrop !== 'boolean') throw invalidOption('earlyDrop', earlyDrop, 'true or false')
   for (const [name, value] of [
     ['maxDebt', maxDebt],
-    ['soft', soft || undefined],
+    ['earlyDrop', earlyDrop || undefined],
   ] as const) {
     if (value === undefined || warmUp === undefined) continue
     throw invalidOption(name, value, 'left out beside "warmUp", which does not count in the background')
   }
   const size = burst ?? DEFAULT
   const most = (limit: number) => capacityOf(size, limit)
-  const settings = (limit: number) => ({ burst: most(limit), ...(maxDebt !== undefined && { maxDebt }), ...(soft && { soft: 1 }) })
+  const settings = (limit: number) => ({
+    burst: most(limit),
+    ...(maxDebt !== undefined && { maxDebt }),
+    ...(earlyDrop && { earlyDrop: 1 }),
+  })
   const shape = { name: 'tokenBucket()', most, burst: most, settings }
   if (warmUp === undefined) {
     return Object.freeze({
@@ -79,14 +83,14 @@ export function tokenBucket(options: TokenBucketOptions = {}): Algorithm {
       id: 'token-bucket',
       fields: 2,
       local: (site, exchange) => new LocalBucket(site, exchange),
-      background: BACKGROUND_BUCKET({ maxDebt, soft }),
+      background: BACKGROUND_BUCKET({ maxDebt, earlyDrop }),
       step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, DEFAULT] }),
     } satisfies Algorithm)
   }
   const { duration, coldFactor } = parseWarmUp(warmUp)
   return Object.freeze({
     ...shape,
-    // A key's warmth depends on these numbers. Earlier versions kept times instead of units, under the name `warm-up`.
+    // A key's warmth depends on these numbers..
     id: `token-bucket-warming-up-${String(duration).replace('.', '-')}-${String(coldFactor).replace('.', '-')}`,
     fields: 3,
     local: (site, exchange) => new LocalWarmUp(site, exchange, duration, coldFactor),

@@ -102,7 +102,7 @@ export class LocalWarmUp extends LocalMeter {
     fields[base] = level
     fields[base + 1] = now
     fields[base + 2] = Math.min(1, warmth + cost / saved)
-    this.admitted += cost
+    this.allowed += cost
     if (now >= this.toldUntil) this.tell(now)
     return Math.max(0, capacity - level)
   }
@@ -111,7 +111,7 @@ export class LocalWarmUp extends LocalMeter {
     return this.left(slot, this.site.limitOf(slot), now)
   }
 
-  protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
+  protected override hasCapacity(slot: number, cost: number, limit: number, now: number): boolean {
     const capacity = this.site.most(limit)
     return cost <= capacity - this.#level(slot, this.#paces.of(slot), now) + capacity * ROUNDING && limit > 0
   }
@@ -146,7 +146,7 @@ export class LocalWarmUp extends LocalMeter {
     return limit > 0 ? drainTime(cost - room - (capacity * ROUNDING) / 2, pace, this.interval) : 0
   }
 
-  override resetAfter(slot: number, now: number): number {
+  override resetAfterMs(slot: number, now: number): number {
     const pace = this.#paces.of(slot)
     return drainTime(this.#level(slot, pace, now), pace, this.interval)
   }

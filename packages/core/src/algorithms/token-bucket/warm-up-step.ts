@@ -137,12 +137,12 @@ export const WARM_UP_STEP: Omit<Step, 'parameters'> = Object.freeze({
         write(state, key, now)
         note(state, before, limit, usual)
       }
-      return { allowed: true, ...told(key.level, limit, usual, interval, capacity), retryAfter: 0, delay: 0 }
+      return { allowed: true, ...told(key.level, limit, usual, interval, capacity), retryAfterMs: 0, delayMs: 0 }
     }
     if (cost > 0 && (state[1] ?? now) > now) write(state, key, now)
     const never = cost > capacity + capacity * ROUNDING || limit === 0
     const wait = never ? Number.POSITIVE_INFINITY : drainTime(cost - room - (capacity * ROUNDING) / 2, pace, interval)
-    return { allowed: false, ...told(key.level, limit, usual, interval, capacity), retryAfter: wait, delay: 0 }
+    return { allowed: false, ...told(key.level, limit, usual, interval, capacity), retryAfterMs: wait, delayMs: 0 }
   },
 
   add(state: number[], now: number, units: number, limit: number, parameters: readonly number[]): void {
@@ -203,6 +203,12 @@ function note(state: number[], before: number, limit: number, usual: number): vo
   else state[3] = own
 }
 
-function told(level: number, limit: number, usual: number, interval: number, capacity: number): Pick<Verdict, 'remaining' | 'resetAfter'> {
-  return { remaining: Math.max(0, capacity - level), resetAfter: drainTime(level, isPace(limit) ? limit : usual, interval) }
+function told(
+  level: number,
+  limit: number,
+  usual: number,
+  interval: number,
+  capacity: number,
+): Pick<Verdict, 'remaining' | 'resetAfterMs'> {
+  return { remaining: Math.max(0, capacity - level), resetAfterMs: drainTime(level, isPace(limit) ? limit : usual, interval) }
 }

@@ -15,7 +15,7 @@ interface Liking {
  * equally liked types the one that is named more exactly, then earlier in the field, then in the list. Undefined when none will do.
  *
  * Of a longer field only the whole ranges among the first 256 characters count: a client that sends more than that has said
- * enough, and must not choose what a refusal costs. One pass, without exceptions; what can't be read matches nothing.
+ * enough, and must not choose what a rejection costs. One pass, without exceptions; what can't be read matches nothing.
  *
  * @param types in lower case, without parameters
  */

@@ -7,12 +7,12 @@ import type { Report } from '../reports.ts'
 import type { RequestReader } from '../request/reader.ts'
 import { type HeaderWriter, retryAfterSeconds } from './headers.ts'
 import { type Body, type Form, preferredForm, standardBody } from './problem-details.ts'
-import type { Refusal } from './refusal.ts'
+import type { Rejection } from './rejection.ts'
 
 type MessageFunction<Req, Name extends string> = (request: Req, decision: Decision<Name>) => unknown
 
-/** What a refused client was told, and what that followed from. */
-interface ToldRefusal {
+/** What a rejected client was told, and what that followed from. */
+interface ToldRejection {
   readonly policy: Policy | undefined
   readonly reason: DecisionReason
   readonly remaining: number
@@ -23,13 +23,13 @@ interface ToldRefusal {
   readonly body: Body
 }
 
-/** Makes the answers to refused requests, by the options of an adapter. */
+/** Makes the answers to rejected requests, by the options of an adapter. */
 export class Answers<Req, Name extends string> {
   readonly #options: AdapterOptions<Req, never, Name>
   readonly #reader: RequestReader<Req>
   readonly #patience: Patience
   readonly #report: Report
-  #last: ToldRefusal | undefined
+  #last: ToldRejection | undefined
 
   constructor(options: AdapterOptions<Req, never, Name>, reader: RequestReader<Req>, patience: Patience, report: Report) {
     this.#options = options
@@ -42,7 +42,7 @@ export class Answers<Req, Name extends string> {
    * The answer to one request. Its body suits the client, or is the `message` of the options; a promise, which is never
    * rejected, only when that is a function that answers later.
    */
-  make(request: Req, decision: Decision<Name>, fields: HeaderWriter): Refusal<Name> | Promise<Refusal<Name>> {
+  make(request: Req, decision: Decision<Name>, fields: HeaderWriter): Rejection<Name> | Promise<Rejection<Name>> {
     const wait = retryAfterSeconds(decision)
     const form = preferredForm(this.#reader.header(request, 'accept'))
     const { message } = this.#options
@@ -52,7 +52,7 @@ export class Answers<Req, Name extends string> {
       const body = this.#bodyOf(value)
       return body === undefined
         ? this.#standard(decision, fields, wait, form)
-        : refusalOf(decision, this.#compose(decision, fields, wait, form, body))
+        : rejectionOf(decision, this.#compose(decision, fields, wait, form, body))
     }
     // An object that is no function's answer is the body itself, whatever it has.
     return typeof message === 'function' && isThenable(answer)
@@ -60,25 +60,25 @@ export class Answers<Req, Name extends string> {
       : make(answer)
   }
 
-  #standard(decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form): Refusal<Name> {
+  #standard(decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form): Rejection<Name> {
     let told = this.#last
     if (told === undefined || !repeats(told, decision, wait, form)) {
       told = this.#compose(decision, fields, wait, form)
-      // Under an attack most refusals by one policy say the same. Of several policies each decision has its own parts.
+      // Under an attack most rejections by one policy say the same. Of several policies each decision has its own parts.
       this.#last = decision instanceof PolicyDecision && fields.timeless ? told : undefined
     }
-    return refusalOf(decision, told)
+    return rejectionOf(decision, told)
   }
 
-  #compose(decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form, body?: Body): ToldRefusal {
+  #compose(decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form, body?: Body): ToldRejection {
     const { policy, reason, remaining } = decision
     const status = policy === undefined ? 403 : (this.#options.statusCode ?? 429)
     const headers: Record<string, string> = {}
     if (policy !== undefined) {
       fields.write(decision, headers, setProperty)
-      if (wait && this.#options.retryAfter !== false) headers['Retry-After'] = String(wait)
+      if (wait && this.#options.sendRetryAfter !== false) headers['Retry-After'] = String(wait)
     }
-    // A cached refusal would outlive the limit, and reach other clients.
+    // A cached rejection would outlive the limit, and reach other clients.
     headers['Cache-Control'] = 'no-store'
     return { policy, reason, remaining, wait, form, status, headers, body: body ?? standardBody(form, decision, status, wait) }
   }
@@ -101,7 +101,7 @@ export class Answers<Req, Name extends string> {
   }
 }
 
-function refusalOf<Name extends string>(decision: Decision<Name>, { status, headers, body }: ToldRefusal): Refusal<Name> {
+function rejectionOf<Name extends string>(decision: Decision<Name>, { status, headers, body }: ToldRejection): Rejection<Name> {
   return { decision, status, headers: { ...headers }, type: body.type, body: body.text }
 }
 
@@ -109,7 +109,7 @@ function setProperty(target: Record<string, string>, name: string, value: string
   target[name] = value
 }
 
-function repeats(told: ToldRefusal, decision: Decision, wait: number | undefined, form: Form): boolean {
+function repeats(told: ToldRejection, decision: Decision, wait: number | undefined, form: Form): boolean {
   return (
     told.policy === decision.policy &&
     told.reason === decision.reason &&

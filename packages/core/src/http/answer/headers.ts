@@ -265,12 +265,12 @@ function limitItem(fields: PolicyFields, remaining: number, wait: number): strin
 }
 
 /** Milliseconds until all units are back. For a rejected request never later than its `Retry-After`, as the draft asks. */
-function waitOf({ allowed, resetAfter, retryAfter }: Decision): number {
+function waitOf({ allowed, resetAfterMs, retryAfterMs }: Decision): number {
   // A request that never fits has no time to come again.
-  return allowed || retryAfter === Number.POSITIVE_INFINITY ? resetAfter - CLOCK_NOISE : retryAfter
+  return allowed || retryAfterMs === Number.POSITIVE_INFINITY ? resetAfterMs - CLOCK_NOISE : retryAfterMs
 }
 
-/** Milliseconds that `resetAfter` may be too long: a clock's fractions, rounded up, would make 3601 s of an hour. */
+/** Milliseconds that `resetAfterMs` may be too long: a clock's fractions, rounded up, would make 3601 s of an hour. */
 const CLOCK_NOISE = 1
 
 /** Seconds of a wait, rounded up. */
@@ -279,15 +279,15 @@ function seconds(wait: number): number {
 }
 
 /**
- * The value of `Retry-After`: whole seconds, rounded up, at least 1; of the policies that refused, the longest wait. Undefined for a
+ * The value of `Retry-After`: whole seconds, rounded up, at least 1; of the policies that rejected, the longest wait. Undefined for a
  * request that never fits; 0 where nobody knows, since requests in flight have to end.
  */
 export function retryAfterSeconds(decision: Decision): number | undefined {
-  let wait = decision.retryAfter
+  let wait = decision.retryAfterMs
   const { parts } = decision
   for (let i = 0; i < parts.length; i++) {
     const one = parts[i] as Decision
-    if (!one.allowed && one.retryAfter > wait) wait = one.retryAfter
+    if (!one.allowed && one.retryAfterMs > wait) wait = one.retryAfterMs
   }
   return wait === Number.POSITIVE_INFINITY ? undefined : whole(Math.ceil(wait / 1000))
 }

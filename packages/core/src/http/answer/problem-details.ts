@@ -3,7 +3,7 @@ import { Recent } from '../../keys/recent.ts'
 import type { DecisionReason } from '../../report/stats.ts'
 import { preferredType } from './accept.ts'
 
-/** The problem types of a refusal (draft-ietf-httpapi-ratelimit-headers-11, section 5). */
+/** The problem types of a rejection (draft-ietf-httpapi-ratelimit-headers-11, section 5). */
 export const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
 const REDUCED_CAPACITY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity'
 const ABNORMAL_USAGE = 'https://iana.org/assignments/http-problem-types#abnormal-usage-detected'
@@ -13,7 +13,7 @@ const DENIED = 'Forbidden'
 /** The problem of each reason: its type and title. */
 function problemOf(reason: DecisionReason): readonly [type: string, title: string] {
   if (reason === 'blocked') return [ABNORMAL_USAGE, 'Request not satisfied due to detection of abnormal request pattern']
-  if (reason === 'degraded' || reason === 'overflow')
+  if (reason === 'storeDown' || reason === 'overflow')
     return [REDUCED_CAPACITY, 'Request cannot be satisfied due to temporary server capacity constraints']
   return [QUOTA_EXCEEDED, 'Request cannot be satisfied as assigned quota has been exceeded']
 }
@@ -27,18 +27,18 @@ export interface Body {
   readonly text: string
 }
 
-/** The problem details of a refused request (RFC 9457), as they stand in the JSON body. */
+/** The problem details of a rejected request (RFC 9457), as they stand in the JSON body. */
 export interface ProblemDetails {
   /** One of the draft's three types; `about:blank` for a request on the deny list. */
   readonly type: string
   readonly title: string
   readonly status: number
   readonly detail?: string
-  /** The names of the policies that refused. */
+  /** The names of the policies that rejected. */
   readonly 'violated-policies'?: readonly string[]
 }
 
-/** The names of the policies that refused. */
+/** The names of the policies that rejected. */
 export function violatedPolicies(decision: Decision): string[] {
   const names: string[] = []
   for (const one of decision.parts) if (!one.allowed && one.policy !== undefined) names.push(one.policy.name)
@@ -46,35 +46,35 @@ export function violatedPolicies(decision: Decision): string[] {
 }
 
 /**
- * The problem details of a refused request, as JSON. `retryAfter` in seconds; undefined when the request never fits, 0 where
+ * The problem details of a rejected request, as JSON. `wait` in seconds; undefined when the request never fits, 0 where
  * nobody knows.
  *
- * Put together from its parts, since a refusal must not cost more than an answer. Only the names need escaping.
+ * Put together from its parts, since a rejection must not cost more than an answer. Only the names need escaping.
  */
-export function problemDetails(decision: Decision, status: number, retryAfter: number | undefined): string {
+export function problemDetails(decision: Decision, status: number, wait: number | undefined): string {
   if (decision.policy === undefined) return `{"type":"about:blank","title":"${DENIED}","status":${status}}`
   const names = JSON.stringify(violatedPolicies(decision))
   const [type, title] = problemOf(decision.reason)
-  return `{"type":"${type}","title":"${title}","status":${status},"detail":"${detail(decision, retryAfter)}","violated-policies":${names}}`
+  return `{"type":"${type}","title":"${title}","status":${status},"detail":"${detail(decision, wait)}","violated-policies":${names}}`
 }
 
 /** What a client is told that is given no time to come again: when requests in flight end nobody knows. */
-export function noTime({ parts }: Decision, retryAfter: number | undefined): string {
+export function noTime({ parts }: Decision, wait: number | undefined): string {
   const busy = parts.find(({ allowed }) => !allowed)?.policy?.algorithm.slots?.busy
-  return retryAfter === 0 ? (busy ?? '') : NEVER
+  return wait === 0 ? (busy ?? '') : NEVER
 }
 
-function detail(decision: Decision, retryAfter: number | undefined): string {
-  if (!retryAfter) return noTime(decision, retryAfter)
-  return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
+function detail(decision: Decision, wait: number | undefined): string {
+  if (!wait) return noTime(decision, wait)
+  return `Too many requests. Try again in ${wait} ${wait === 1 ? 'second' : 'seconds'}.`
 }
 
-/** The standard body of a refusal: problem details in JSON, a page, or plain text for all others. */
-export function standardBody(form: Form, decision: Decision, status: number, retryAfter: number | undefined): Body {
-  const text = decision.policy === undefined ? `${DENIED}.` : detail(decision, retryAfter)
+/** The standard body of a rejection: problem details in JSON, a page, or plain text for all others. */
+export function standardBody(form: Form, decision: Decision, status: number, wait: number | undefined): Body {
+  const text = decision.policy === undefined ? `${DENIED}.` : detail(decision, wait)
   switch (form) {
     case 'json':
-      return { type: 'application/problem+json', text: problemDetails(decision, status, retryAfter) }
+      return { type: 'application/problem+json', text: problemDetails(decision, status, wait) }
     case 'html':
       return { type: 'text/html; charset=utf-8', text: page(text) }
     case 'text':
@@ -83,10 +83,10 @@ export function standardBody(form: Form, decision: Decision, status: number, ret
 }
 
 function page(text: string): string {
-  return `<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Request refused</title>\n<p>${text}</p>\n</html>\n`
+  return `<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Request rejected</title>\n<p>${text}</p>\n</html>\n`
 }
 
-/** The forms of a refusal's body. */
+/** The forms of a rejection's body. */
 export type Form = 'json' | 'html' | 'text'
 
 // In the order that decides between types which a client likes equally well.

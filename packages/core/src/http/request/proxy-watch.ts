@@ -102,6 +102,6 @@ export class ProxyWatch<Req> {
   }
 
   #warn(cause: string, message: string): void {
-    this.#report(new WeirError('WEIR_TRUST_PROXY', message), cause)
+    this.#report(new WeirError('WEIR_WARN_TRUST_PROXY', message), cause)
   }
 }

@@ -76,7 +76,7 @@ export class RuleAnswers<Req> {
       rule.matchReported = true
       const problem = problemOf(answer, 'It must return true or false')
       this.#warn(
-        'WEIR_REQUEST_FUNCTION',
+        'WEIR_WARN_CALLBACK_FAILED',
         `The match function of policy ${show(rule.name)} ${problem}. The policy applies to such requests.`,
         rule.name,
       )
@@ -91,7 +91,7 @@ export class RuleAnswers<Req> {
       state.reported = true
       const problem = answer instanceof NoAnswer ? answer.problem : unknownPlan(group, answer)
       const message = `The plan function of policy ${show(group.policy)} ${problem}. Such requests have the plan ${show(group.smallest)}.`
-      this.#warn('WEIR_REQUEST_FUNCTION', message, group.policy)
+      this.#warn('WEIR_WARN_CALLBACK_FAILED', message, group.policy)
     }
     return group.smallest
   }
@@ -101,7 +101,7 @@ export class RuleAnswers<Req> {
     if (!rule.costReported) {
       rule.costReported = true
       const problem = problemOf(answer, 'It must return a finite number > 0')
-      this.#warn('WEIR_INVALID_COST', `The cost function of policy ${show(rule.name)} ${problem}. Such requests cost 1.`, rule.name)
+      this.#warn('WEIR_WARN_INVALID_COST', `The cost function of policy ${show(rule.name)} ${problem}. Such requests cost 1.`, rule.name)
     }
     return 1
   }
@@ -112,7 +112,11 @@ export class RuleAnswers<Req> {
     if (!rule.limitReported) {
       rule.limitReported = true
       const problem = problemOf(answer, 'It must return 0, Infinity or a number of at least 1')
-      this.#warn('WEIR_INVALID_LIMIT', `The limit function of policy ${show(rule.name)} ${problem}. "fallbackLimit" holds then.`, rule.name)
+      this.#warn(
+        'WEIR_WARN_INVALID_LIMIT',
+        `The limit function of policy ${show(rule.name)} ${problem}. "fallbackLimit" holds then.`,
+        rule.name,
+      )
     }
     return undefined
   }
@@ -123,7 +127,7 @@ export class RuleAnswers<Req> {
       ? 'Use key: "ip", and have your framework trust your proxy'
       : `Use key: address(header(${show(header)}))`
     this.#warn(
-      'WEIR_RAW_KEY',
+      'WEIR_WARN_UNBOUNDED_KEY',
       `Policy ${show(rule.name)} counts by the text of the header ${show(header)}, so each spelling of an address and each address of an IPv6 client has a limit of its own. ${instead}.`,
       rule.name,
     )
@@ -134,13 +138,13 @@ export class RuleAnswers<Req> {
     if (isIP(answer) !== 6) return
     rule.colonsWatched = 0
     const message = `The key function of policy ${show(rule.name)} returned an IPv6 address. One client has 2^64 of them, each with a limit of its own. Use key: address(yourFunction), with address imported beside throttle.`
-    this.#warn('WEIR_RAW_KEY', message, rule.name)
+    this.#warn('WEIR_WARN_UNBOUNDED_KEY', message, rule.name)
   }
 
   #warnRaw(rule: Rule<Req>): void {
     rule.rawReported = true
     const message = `The key function of policy ${show(rule.name)} returned what a client can vary at will: a URL with its query, or more than ${LONGEST_KEY} characters. Each spelling has a limit of its own. Use "route", or return what names the client.`
-    this.#warn('WEIR_RAW_KEY', message, rule.name)
+    this.#warn('WEIR_WARN_UNBOUNDED_KEY', message, rule.name)
   }
 
   #warn(code: WeirErrorCode, message: string, subject: string): void {

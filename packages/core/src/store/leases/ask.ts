@@ -21,7 +21,7 @@ export interface LeaseAsk {
   readonly granted: number
   /** Of these, what it has given back and will not use. */
   readonly returned: number
-  /** Units admitted, and units of these that were refunded. */
+  /** Units allowed, and units of these that were refunded. */
   readonly taken: number
   readonly given: number
   /** Its use when it heard of the key's last reset, and that reset; 0 for none. */

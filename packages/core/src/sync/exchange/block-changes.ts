@@ -114,19 +114,19 @@ export class BlockChanges {
    * The store has answered to what was taken.
    *
    * @param remaining for each of `taken` how long its key stays blocked; undefined where the store did not take it
-   * @param retryAfter after so many milliseconds those are tried again
+   * @param retryAfterMs after so many milliseconds those are tried again
    */
   answered(
     taken: readonly PendingBlock[],
     remaining: readonly (number | undefined)[],
     sent: number,
     now: number,
-    retryAfter: number,
+    retryAfterMs: number,
   ): void {
     taken.forEach((pending, i) => {
       const left = remaining[i]
       if (left === undefined) {
-        this.#notBefore = now + retryAfter
+        this.#notBefore = now + retryAfterMs
         this.#sendAgain(pending, now)
       } else if (this.#finish(pending) && !ENDING.has(pending.change.kind) && left > 0) {
         // The end that the first node set holds for all, so this node's own may have to move.

@@ -26,7 +26,7 @@ const GIVE_UP = 61_000
 
 /**
  * Exchanges that are under way, and whether the store has fallen silent meanwhile. A store that hangs is known to be away
- * only at its deadline, which has to be long. Until then each node would admit what is left for all of them. So nodes decide
+ * only at its deadline, which has to be long. Until then each node would allow what is left for all of them. So nodes decide
  * by share as soon as an answer is overdue. Times are of the monotonic clock.
  */
 export class Flights {
@@ -100,9 +100,9 @@ export class Flights {
   }
 
   /** An exchange was answered. Whether the store was silent until then. */
-  succeeded(flight: Flight, now: number, degraded: boolean): boolean {
+  succeeded(flight: Flight, now: number, storeDown: boolean): boolean {
     if (flight.sent >= this.#backAt || now >= this.#backAt + LATE) this.#roundTrips.add(now - flight.sent)
-    if (degraded || this.#silent) this.#backAt = now
+    if (storeDown || this.#silent) this.#backAt = now
     this.#answered = true
     return this.#heard(flight, now)
   }
@@ -120,8 +120,8 @@ export class Flights {
   }
 
   /** Looks whether an answer is overdue. True: only a later turn of the event loop can tell. */
-  listen(now: number, degraded: boolean): boolean {
-    if (degraded || now < this.overdueAt) {
+  listen(now: number, storeDown: boolean): boolean {
+    if (storeDown || now < this.overdueAt) {
       this.#suspected = false
       return false
     }

@@ -61,7 +61,7 @@ const MOST_IN_FLIGHT = 4
  * came back before an interval from the interval's begin on.
  */
 const PROBE = 200
-/** Probes wait for no answer: a lost one would keep the process away until its deadline. Beyond so many under way they become rarer. */
+/** Probes wait for no answer: a lost one would keep the process away until its timeout. Beyond so many under way they become rarer. */
 const USUAL_PROBES = 5
 /** Probes are at least so far apart, in milliseconds. */
 const LEAST_DISTANCE = 20
@@ -105,7 +105,7 @@ export class SyncLoop {
   #distance = FIRST_DISTANCE
   #cursor: string | undefined
   #idle: (() => void)[] = []
-  degraded = false
+  storeDown = false
 
   constructor(options: SyncLoopOptions) {
     this.#clock = options.clock
@@ -158,7 +158,7 @@ export class SyncLoop {
   /** Asks the store about a key by an entry that counts nothing; undefined: it did not answer. */
   inquire(entry: SyncEntry): Promise<SyncResult | undefined> {
     const answer = this.#inquiries.add(entry)
-    if (!this.#running || this.degraded) this.#inquiries.drop()
+    if (!this.#running || this.storeDown) this.#inquiries.drop()
     else this.#soon()
     return answer
   }
@@ -191,17 +191,17 @@ export class SyncLoop {
     this.#cursor = undefined
   }
 
-  /** Sends all that is left; resolves when it is done, or after `deadline` milliseconds. */
-  async flush(deadline: number): Promise<void> {
-    const end = this.#clock.monotonic() + deadline
+  /** Sends all that is left; resolves when it is done, or after `storeTimeout` milliseconds. */
+  async flush(timeout: number): Promise<void> {
+    const end = this.#clock.monotonic() + timeout
     // A store that is away may be back just now, and one that answers may have lost its data since the last heartbeat.
     this.#heartbeatAt = Number.NEGATIVE_INFINITY
     this.#soon()
     // A key whose exchange is under way is passed over, so look again until there was nothing to send.
-    for (let seen = -1; (seen !== this.#left || this.degraded) && this.#connection !== undefined; ) {
+    for (let seen = -1; (seen !== this.#left || this.storeDown) && this.#connection !== undefined; ) {
       const left = end - this.#clock.monotonic()
       if (left <= 0) return
-      if (this.degraded) {
+      if (this.storeDown) {
         seen = -1
         await this.#pause(Math.min(LOOK_AGAIN, left))
         continue
@@ -226,8 +226,8 @@ export class SyncLoop {
     })
   }
 
-  /** Ends all that runs, and waits at most `deadline` milliseconds for the connection to close: what closes it may hang. */
-  async stop(deadline: number): Promise<void> {
+  /** Ends all that runs, and waits at most `storeTimeout` milliseconds for the connection to close: what closes it may hang. */
+  async stop(timeout: number): Promise<void> {
     this.#running = false
     this.#inquiries.drop()
     this.#alarm.stop()
@@ -235,7 +235,7 @@ export class SyncLoop {
     this.#connection = undefined
     if (connection === undefined) return
     await new Promise<void>((resolve) => {
-      const timer = this.#clock.setTimeout(resolve, deadline)
+      const timer = this.#clock.setTimeout(resolve, timeout)
       const closed = (): void => {
         this.#clock.clearTimeout(timer)
         resolve()
@@ -271,7 +271,7 @@ export class SyncLoop {
 
   #listen(now: number): void {
     const was = this.silent
-    if (this.#flights.listen(now, this.degraded)) this.#soon()
+    if (this.#flights.listen(now, this.storeDown)) this.#soon()
     if (!this.silent || was) return
     this.#observer.silence(true, now)
     // An answer to this one would end the silence.
@@ -280,7 +280,7 @@ export class SyncLoop {
 
   /** Whether the store is away, or seems to be. */
   get #probing(): boolean {
-    return this.degraded || this.silent
+    return this.storeDown || this.silent
   }
 
   get #mayBeat(): boolean {
@@ -289,7 +289,7 @@ export class SyncLoop {
 
   #exchange(now: number): void {
     const beat = now >= this.#heartbeatAt && this.#mayBeat
-    if (this.degraded) {
+    if (this.storeDown) {
       // Nothing but probes until the store answers; spans still end, and keys still fall idle.
       this.#dueKeys.drop()
       this.#inquiries.drop()
@@ -352,7 +352,7 @@ export class SyncLoop {
     const now = this.#clock.monotonic()
     const { batch, blocks, beat, sent } = flight
     const wasProbing = this.#probing
-    const wasSilent = this.#flights.succeeded(flight, now, this.degraded)
+    const wasSilent = this.#flights.succeeded(flight, now, this.storeDown)
     // The store has answered a later exchange, so it has lost these: their deadlines would only say that it is away again.
     const lost = wasProbing ? this.#flights.before(sent) : []
     for (const one of lost) this.#giveUp(one, now)
@@ -385,7 +385,7 @@ export class SyncLoop {
     const now = this.#clock.monotonic()
     const { batch, sent } = flight
     this.#giveUp(flight, now)
-    // Spaced by the moment of sending: a store that refuses at once and one that hangs are probed alike.
+    // Spaced by the moment of sending: a store that rejects at once and one that hangs are probed alike.
     this.#heartbeatAt = Math.max(this.#probeAfter(Math.max(sent, this.#beatenAt)), now)
     this.#observer.failed(error, batch.entries.length, sent, now)
     this.#checkIdle()
@@ -418,18 +418,18 @@ export class SyncLoop {
 
   #checkIdle(): void {
     if (this.#idle.length === 0 || this.#flights.size > 0) return
-    if (!this.degraded && (this.#walks.waiting || this.#blocks.waiting)) return
+    if (!this.storeDown && (this.#walks.waiting || this.#blocks.waiting)) return
     for (const resolve of this.#idle.splice(0)) resolve()
   }
 
   #schedule(now: number): void {
-    const maySend = this.#flights.size < MOST_IN_FLIGHT && (this.#flights.answered || this.degraded || this.#connection === undefined)
+    const maySend = this.#flights.size < MOST_IN_FLIGHT && (this.#flights.answered || this.storeDown || this.#connection === undefined)
     if (this.#walks.waiting && maySend) this.#soon()
-    let at = this.degraded || this.#flights.suspected ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
+    let at = this.storeDown || this.#flights.suspected ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
     at = Math.min(at, this.#flights.lostAt)
     for (const meter of this.#meters()) at = Math.min(at, this.#walks.endOf(meter) ?? at, meter.wakeAt)
     if (this.#connection !== undefined && this.#mayBeat) at = Math.min(at, this.#heartbeatAt)
-    if (this.#blocks.waiting && !this.degraded && maySend) at = Math.min(at, this.#blocks.notBefore)
+    if (this.#blocks.waiting && !this.storeDown && maySend) at = Math.min(at, this.#blocks.notBefore)
     if (maySend) at = Math.min(at, this.#dueKeys.next)
     this.#wake(Math.max(at, now))
   }

@@ -33,12 +33,12 @@ export function tellDifferences(own: readonly ToldRule[], report: RulesReport, {
       const differences = differencesOf(ours, theirs, 1, RULE)
       if (differences.length > 0) {
         const message = `The node ${node} counts at the same store by another rule named ${show(name)}: ${differences.join('; ')}. Give one of the two rules another "name", or both the same rule.`
-        warn(new WeirError('WEIR_RULES_DIFFER', message), name)
+        warn(new WeirError('WEIR_WARN_RULES_DIFFER', message), name)
         continue
       }
       const changes = [...differencesOf(ours, theirs, 1 + RULE.length, ROLLING), ...furtherDifferences(ours[9], theirs[9])]
-      if (changes.length === 0 || !emitter.has('rule-changed') || !said.first(`${name} ${changes.join()}`)) continue
-      emitter.emit('rule-changed', { policy: name, node, changes: changes.join('; ') })
+      if (changes.length === 0 || !emitter.has('peerRuleDiffers') || !said.first(`${name} ${changes.join()}`)) continue
+      emitter.emit('peerRuleDiffers', { policy: name, node, changes: changes.join('; ') })
     }
   }
 }

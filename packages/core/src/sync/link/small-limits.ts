@@ -16,8 +16,8 @@ export function noticeSmallLimits(throttlers: readonly Coordinated[], nodes: num
       const most = Math.floor(limit) * nodes
       throttler.warn(
         new WeirError(
-          'WEIR_SMALL_LIMIT',
-          `The limit of the policy ${show(name)} is ${limit}, less than 2 for each of ${nodes} nodes: a client that sends many requests at the same moment may get up to ${most} through. Where that matters, give the policy coordination: "leases", or send each client to one node; see @weir/core/docs/guides/small-limits.md.`,
+          'WEIR_WARN_SMALL_LIMIT',
+          `The limit of the policy ${show(name)} is ${limit}, less than 2 for each of ${nodes} nodes: a client that sends many requests at the same moment may get up to ${most} through. Where that matters, give the policy coordination: "leased", or send each client to one node; see @weir/core/docs/guides/small-limits.md.`,
         ),
         name,
       )

@@ -40,9 +40,9 @@ export class StoreState {
   /** Live nodes. */
   nodes = 1
   /** When the store went away last, on the monotonic clock. */
-  degradedAt = 0
+  storeDownAt = 0
   /** When it answered again, and when that exchange was sent. */
-  recoveredAt: number = Number.NEGATIVE_INFINITY
+  storeUpAt: number = Number.NEGATIVE_INFINITY
   foundAt: number = Number.NEGATIVE_INFINITY
   #generation: string | undefined
   /** The last heartbeat said that the store's clock was stepped, and the one that was answered before. */
@@ -102,7 +102,7 @@ export class StoreState {
 
   #warnOfLoss(policy: string): void {
     const message = `The store has lost quota that nodes hold of the policy ${show(policy)}: for a while more than the limit may pass.`
-    this.#host.warn(new WeirError('WEIR_QUOTA_LOST', message), policy)
+    this.#host.warn(new WeirError('WEIR_WARN_QUOTA_LOST', message), policy)
   }
 
   /** The time that this node goes by, for a request that is to tell it. */
@@ -124,43 +124,43 @@ export class StoreState {
       else meter.roll(received)
     }
     this.sync.succeed(entries, received - sent, received)
-    if (this.#host.emitter.has('sync')) this.#host.emitter.emit('sync', { entries, duration: received - sent })
+    if (this.#host.emitter.has('sync')) this.#host.emitter.emit('sync', { entries, durationMs: received - sent })
     if (this.state === 'connecting') this.state = 'synced'
-    if (this.#host.loop.degraded) this.#recovered(sent, received)
+    if (this.#host.loop.storeDown) this.#recovered(sent, received)
   }
 
   /** Makes every gate be computed anew. No event tells of it: most likely the silence is over in a moment. */
   silence(silent: boolean, now: number): void {
-    if (!silent) this.recoveredAt = now
+    if (!silent) this.storeUpAt = now
     this.#invalidate(now, true)
   }
 
   #recovered(sent: number, now: number): void {
-    this.#host.loop.degraded = false
+    this.#host.loop.storeDown = false
     this.state = 'synced'
-    this.recoveredAt = now
+    this.storeUpAt = now
     // An exchange that waited through the outage was answered when the store was back, not when it was sent.
     this.foundAt = Math.max(sent, now - 2 * this.#host.loop.usual)
     this.#invalidate(now, true)
     // Sends what was counted meanwhile, and what was under way when the store went away.
     this.#host.loop.scanAll({ all: false, resend: false })
-    if (this.#host.emitter.has('recovered')) this.#host.emitter.emit('recovered', { after: now - this.degradedAt })
+    if (this.#host.emitter.has('storeUp')) this.#host.emitter.emit('storeUp', { durationMs: now - this.storeDownAt })
   }
 
-  /** An exchange has failed: without the store each policy decides by its `degraded`. */
+  /** An exchange has failed: without the store each policy decides by its `failMode`. */
   failed(error: unknown, entries: number, sent: number, received: number): void {
     const cause = this.sync.fail(error)
-    if (this.#host.emitter.has('sync-failed')) this.#host.emitter.emit('sync-failed', { entries, duration: received - sent, cause, error })
-    if (this.#host.loop.degraded || this.state === 'closed') return
-    this.#host.loop.degraded = true
-    this.state = 'degraded'
-    this.degradedAt = received
+    if (this.#host.emitter.has('syncFailed')) this.#host.emitter.emit('syncFailed', { entries, durationMs: received - sent, cause, error })
+    if (this.#host.loop.storeDown || this.state === 'closed') return
+    this.#host.loop.storeDown = true
+    this.state = 'storeDown'
+    this.storeDownAt = received
     this.#invalidate(received, true)
-    if (this.#host.emitter.has('degraded')) this.#host.emitter.emit('degraded', { cause: error })
+    if (this.#host.emitter.has('storeDown')) this.#host.emitter.emit('storeDown', { cause: error })
     else {
       // A mistyped address of the store must not go unnoticed because nobody listens.
       const why = reasonOf(error)
-      const message = `The store does not answer (${why}). Until it does, each policy goes on by its "degraded" choice. Listen to "degraded" to hear of each time.`
+      const message = `The store does not answer (${why}). Until it does, each policy goes on by its "failMode". Listen to "storeDown" to hear of each time.`
       this.#host.warn(new WeirError('WEIR_STORE_UNAVAILABLE', message, { cause: error }))
     }
   }
@@ -171,7 +171,7 @@ export class StoreState {
     if (reply.rules !== undefined) this.rules.heard(reply.rules)
     // A registry that was lost, or ran out during an outage, fills up again within a heartbeat. If it were believed at once,
     // the first nodes to be back would take themselves for the only ones.
-    const filling = received < this.recoveredAt + SETTLE || (this.#generation !== undefined && this.#generation !== reply.generation)
+    const filling = received < this.storeUpAt + SETTLE || (this.#generation !== undefined && this.#generation !== reply.generation)
     const nodes = filling ? Math.max(reply.nodes, this.nodes) : reply.nodes
     if (nodes !== this.nodes && nodes >= 1) {
       const before = this.nodes
@@ -206,13 +206,13 @@ export class StoreState {
       failures: failed,
       failuresByCause: { ...failures },
       entries,
-      lastDuration,
+      lastDurationMs: lastDuration,
       lastError,
-      sinceSuccess: succeededAt === undefined ? undefined : now - succeededAt,
-      clockOffset: this.time.at(now) - this.#host.clock.now(),
-      clockUncertainty: this.time.uncertainty(now),
+      sinceSuccessMs: succeededAt === undefined ? undefined : now - succeededAt,
+      clockOffsetMs: this.time.at(now) - this.#host.clock.now(),
+      clockUncertaintyMs: this.time.uncertainty(now),
     }
-    return { degradedFor: this.state === 'degraded' ? now - this.degradedAt : 0, nodes: this.nodes, sync }
+    return { storeDownMs: this.state === 'storeDown' ? now - this.storeDownAt : 0, nodes: this.nodes, sync }
   }
 
   #invalidate(now: number, away: boolean): void {

@@ -9,7 +9,7 @@ export class SyncStats {
   lastError: string | undefined
   /** On the monotonic clock. */
   succeededAt: number | undefined
-  readonly failures: Record<SyncFailureCause, number> = { timeout: 0, unavailable: 0, reply: 0, refused: 0 }
+  readonly failures: Record<SyncFailureCause, number> = { timeout: 0, unavailable: 0, reply: 0, rejected: 0 }
 
   succeed(entries: number, duration: number, now: number): void {
     this.exchanges++
@@ -26,8 +26,8 @@ export class SyncStats {
   }
 
   get failed(): number {
-    const { timeout, unavailable, reply, refused } = this.failures
-    return timeout + unavailable + reply + refused
+    const { timeout, unavailable, reply, rejected } = this.failures
+    return timeout + unavailable + reply + rejected
   }
 }
 
@@ -36,16 +36,16 @@ export function causeOf(error: unknown): SyncFailureCause {
   try {
     return readCause(error)
   } catch {
-    return 'refused'
+    return 'rejected'
   }
 }
 
 function readCause(error: unknown): SyncFailureCause {
-  if (!(error instanceof Error)) return 'refused'
+  if (!(error instanceof Error)) return 'rejected'
   const code = 'code' in error ? error.code : undefined
   if (code === 'WEIR_STORE_TIMEOUT') return 'timeout'
   if (code === 'WEIR_STORE_REPLY') return 'reply'
   // A server that answered with an error is there, and yet can't be used. Its clients call such errors by this name.
-  if (error.cause instanceof Error && error.cause.name === 'ReplyError') return 'refused'
-  return code === 'WEIR_STORE_UNAVAILABLE' || (typeof code === 'string' && /^E[A-Z]+$/.test(code)) ? 'unavailable' : 'refused'
+  if (error.cause instanceof Error && error.cause.name === 'ReplyError') return 'rejected'
+  return code === 'WEIR_STORE_UNAVAILABLE' || (typeof code === 'string' && /^E[A-Z]+$/.test(code)) ? 'unavailable' : 'rejected'
 }

@@ -29,7 +29,7 @@ import { LONGEST_RULES } from './told-rule.ts'
  *                   of a sliding one: ascending ordinals, no more than a few windows have; those that are too old or far ahead
  *                   are left out by the meter, which knows what is running
  *                   of a bucket: one, with a level
- *         taken     units, 0 to MOST; `level` and `refused` likewise; `given` likewise, never more than was taken
+ *         taken     units, 0 to MOST; `level` and `rejected` likewise; `given` likewise, never more than was taken
  *         blocked   milliseconds, 0 to MOST
  *         lease     where the entry has one: see `lease-reply.ts`
  *       blocks      as long as the request's blocks; of each milliseconds, or undefined
@@ -155,11 +155,11 @@ function readWindow(cells: unknown, policy: StorePolicy): Cell[] | undefined {
 
 function readCell(value: unknown): Cell | undefined {
   if (!isObject(value)) return undefined
-  const { ordinal, taken, given, level, refused } = value
+  const { ordinal, taken, given, level, rejected } = value
   if (!Number.isSafeInteger(ordinal) || !isAmount(taken) || !isAmount(given)) return undefined
-  if (!(level === undefined || isAmount(level)) || !(refused === undefined || isAmount(refused))) return undefined
+  if (!(level === undefined || isAmount(level)) || !(rejected === undefined || isAmount(rejected))) return undefined
   const cell = { ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken) }
-  return { ...cell, ...(level !== undefined && { level }), ...(refused !== undefined && { refused }) }
+  return { ...cell, ...(level !== undefined && { level }), ...(rejected !== undefined && { rejected }) }
 }
 
 function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number, nonsense: Nonsense): HeartbeatReply | undefined {

@@ -6,7 +6,7 @@ import { waiting } from '../../support/waiting.ts'
 test('where there are fewer slots than nodes whose requests wait all the time, each node gets its part of them', async () => {
   const it = scene()
   it.store.roundTrip = 2
-  const policy = { limit: 2, algorithm: concurrency(), coordination: 'leases', degraded: 'closed' } as const
+  const policy = { limit: 2, algorithm: concurrency(), coordination: 'leased', failMode: 'closed' } as const
   const nodes = Array.from({ length: 5 }, () => it.node(policy))
   for (const node of nodes) node.start()
   for (const node of nodes) await waiting(it, node)

@@ -19,11 +19,11 @@ interface Worker {
 }
 
 /** What happens at random on three nodes, one after another: requests come, end, and nodes are killed and begin anew. */
-async function live(seed: number): Promise<{ most: number; limit: number; admitted: number; after: number }> {
+async function live(seed: number): Promise<{ most: number; limit: number; allowed: number; after: number }> {
   const random = seeded(seed)
   const between = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1))
   const limit = between(1, 12)
-  const policy = { name: 'slots', limit, algorithm: concurrency(), coordination: 'leases', degraded: 'closed' } as const
+  const policy = { name: 'slots', limit, algorithm: concurrency(), coordination: 'leased', failMode: 'closed' } as const
   const here = scene({ seed })
   const { world, store } = here
   store.roundTrip = between(0, 20)
@@ -31,21 +31,21 @@ async function live(seed: number): Promise<{ most: number; limit: number; admitt
   const begin = (): Worker => {
     const { node, way } = cuttable(here, policy)
     node.on('warning', () => {})
-    node.on('degraded', () => {})
+    node.on('storeDown', () => {})
     node.start()
     return { node, way, running: new Set() }
   }
   const workers = Array.from({ length: NODES }, begin)
   const killed: Worker[] = []
   let most = 0
-  let admitted = 0
+  let allowed = 0
   const held = (): number => workers.reduce((sum, { running }) => sum + running.size, 0)
   const serve = async (worker: Worker, time: number): Promise<void> => {
     const decision = await worker.node.checkAsync('a').catch(() => undefined)
     if (decision?.allowed !== true) return
     if (worker.way.cut) return
     worker.running.add(decision)
-    admitted++
+    allowed++
     most = Math.max(most, held())
     world.setTimer(() => {
       if (worker.running.delete(decision)) worker.node.release(decision)
@@ -84,16 +84,16 @@ async function live(seed: number): Promise<{ most: number; limit: number; admitt
   }
   for (const { way } of killed) way.cut = false
   await here.close()
-  return { most, limit, admitted, after }
+  return { most, limit, allowed, after }
 }
 
 test('whatever comes, ends and is killed: never more than the limit together, and nothing is lost for long', async () => {
   let full = 0
   for (const seed of seeds(RUNS)) {
-    const { most, limit, admitted, after } = await live(seed)
+    const { most, limit, allowed, after } = await live(seed)
     const what = `FC_SEED=${seed}`
     expect(most, what).toBeLessThanOrEqual(limit)
-    expect(admitted, what).toBeGreaterThan(limit)
+    expect(allowed, what).toBeGreaterThan(limit)
     expect(after, what).toBe(limit)
     if (most === limit) full++
   }

@@ -6,7 +6,7 @@ import { type PolicySnapshot, snapshot } from '../../../src/inspect/index.ts'
 import { cuttable } from '../../support/cuttable.ts'
 import { type Node, scene } from '../../support/nodes.ts'
 
-const SLOTS = { name: 'slots', limit: 10, algorithm: concurrency(), coordination: 'leases', degraded: 'closed' } as const
+const SLOTS = { name: 'slots', limit: 10, algorithm: concurrency(), coordination: 'leased', failMode: 'closed' } as const
 
 /** Nodes that know their store. */
 async function started(count: number, policies: AnyPolicyOptions<never> | readonly AnyPolicyOptions<never>[] = SLOTS) {
@@ -62,7 +62,7 @@ test('at most the limit is in flight at all nodes together, and what ends at one
   const [one, two, three] = here.nodes
   const begun = [...(await here.fill(one, 6)), ...(await here.fill(two, 6)), ...(await here.fill(three, 6))]
   expect(begun).toHaveLength(10)
-  expect(await here.ask(three)).toMatchObject({ allowed: false, reason: 'limit', retryAfter: 0, resetAfter: 0, remaining: 0 })
+  expect(await here.ask(three)).toMatchObject({ allowed: false, reason: 'limit', retryAfterMs: 0, resetAfterMs: 0, remaining: 0 })
   await here.world.run(30_000)
   expect(await here.fill(three, 2)).toHaveLength(0)
   one.release(begun[0] as Decision)
@@ -162,18 +162,18 @@ test.each([
   ['closed', 0],
   ['share', 5],
   ['open', 20],
-] as const)('while the store is away a node goes on with what it holds, then as its policy says: %s', async (degraded, beyond) => {
-  const here = await started(2, { ...SLOTS, degraded })
+] as const)('while the store is away a node goes on with what it holds, then as its policy says: %s', async (failMode, beyond) => {
+  const here = await started(2, { ...SLOTS, failMode })
   const [one] = here.nodes
   await here.ask(one)
-  here.store.health = 'refusing'
+  here.store.health = 'rejecting'
   await here.world.run(500)
   // One that it held idle.
   expect((await here.ask(one)).allowed).toBe(true)
   await here.world.run(6_000)
   const begun = await here.fill(one, 20)
   // Two are in flight already.
-  expect(begun).toHaveLength(degraded === 'share' ? beyond - 2 : beyond)
+  expect(begun).toHaveLength(failMode === 'share' ? beyond - 2 : beyond)
   here.store.health = 'up'
   await here.world.run(2_000)
   const [, two] = here.nodes
@@ -230,7 +230,7 @@ test('requests take what they cost; the store counts whole slots', async () => {
   const halves = [await here.ask(one, 100, 'a', 0.5), await here.ask(one, 100, 'a', 0.5)]
   expect(halves.map(({ allowed }) => allowed)).toEqual([true, true])
   expect(await here.ask(two, 100, 'a', 3)).toMatchObject({ allowed: false })
-  expect(await here.ask(two, 100, 'a', 4)).toMatchObject({ allowed: false, retryAfter: Number.POSITIVE_INFINITY })
+  expect(await here.ask(two, 100, 'a', 4)).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
   const large = await here.ask(two, 100, 'a', 2)
   expect(large.allowed).toBe(true)
   expect((await here.ask(one)).allowed).toBe(false)
@@ -259,10 +259,10 @@ test('usage sums what is in flight at all nodes, and peek tells what is known he
 })
 
 test('a slot that nobody releases is freed for all nodes when its time is over', async () => {
-  const here = await started(2, { ...SLOTS, limit: 1, algorithm: concurrency({ lease: '10s' }) })
+  const here = await started(2, { ...SLOTS, limit: 1, algorithm: concurrency({ maxDuration: '10s' }) })
   const [one, two] = here.nodes
   const expired: unknown[] = []
-  one.on('slot-expired', ({ key, units }) => expired.push([key, units]))
+  one.on('slotExpired', ({ key, units }) => expired.push([key, units]))
   expect((await here.ask(one)).allowed).toBe(true)
   await here.world.run(9_000)
   expect((await here.ask(two)).allowed).toBe(false)
@@ -272,7 +272,7 @@ test('a slot that nobody releases is freed for all nodes when its time is over',
   await here.close()
 })
 
-test('a dry run refuses nobody, and tells whom it would have refused', async () => {
+test('a dry run rejects nobody, and tells whom it would have rejected', async () => {
   const here = await started(2, { ...SLOTS, limit: 2, dryRun: true })
   const [one, two] = here.nodes
   const decisions = [await here.ask(one), await here.ask(one), await here.ask(two), await here.ask(two)]
@@ -281,7 +281,7 @@ test('a dry run refuses nobody, and tells whom it would have refused', async () 
   await here.close()
 })
 
-test('a request that another policy refuses holds no slot', async () => {
+test('a request that another policy rejects holds no slot', async () => {
   const rate = { name: 'rate', limit: 1, interval: '1h', coordination: 'local' } as const
   const here = await started(2, [{ ...SLOTS, limit: 2 }, rate])
   const [one, two] = here.nodes
@@ -376,9 +376,9 @@ test('a snapshot tells what is in flight here and which slots lie idle, and the 
   one.release(begun[0] as Decision)
   await here.world.run(1_500)
   const [first, second] = [one, two].map((node) => snapshot(node).policies[0]) as [PolicySnapshot, PolicySnapshot]
-  expect([first.inFlight, second.inFlight, first.admitted, second.admitted]).toEqual([3, 2, 4, 2])
-  expect(first.held).toBeGreaterThan(0)
-  expect(first.held + second.held).toBeLessThanOrEqual(35)
+  expect([first.inFlight, second.inFlight, first.allowed, second.allowed]).toEqual([3, 2, 4, 2])
+  expect(first.leased).toBeGreaterThan(0)
+  expect(first.leased + second.leased).toBeLessThanOrEqual(35)
   expect([first.overshoot, first.unsynced]).toEqual([0, 0])
   expect(snapshot(one).top).toMatchObject([{ key: 'a', own: 3, limit: 40 }])
   await here.close()

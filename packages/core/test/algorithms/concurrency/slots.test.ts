@@ -35,11 +35,11 @@ describe('requests in flight', () => {
     const throttler = make()
     const [first] = allowed(throttler, 2)
     await clock.advance(60_000)
-    const refused = throttler.check('a')
-    expect(refused).toMatchObject({ allowed: false, reason: 'limit', remaining: 0, resetAfter: 0, retryAfter: 0, cost: 0 })
+    const rejected = throttler.check('a')
+    expect(rejected).toMatchObject({ allowed: false, reason: 'limit', remaining: 0, resetAfterMs: 0, retryAfterMs: 0, cost: 0 })
     expect(throttler.check('b').allowed).toBe(true)
     throttler.release(first as Decision)
-    expect(throttler.check('a')).toMatchObject({ allowed: true, remaining: 0, resetAfter: 0 })
+    expect(throttler.check('a')).toMatchObject({ allowed: true, remaining: 0, resetAfterMs: 0 })
     expect(throttler.check('a').allowed).toBe(false)
   })
 
@@ -51,8 +51,8 @@ describe('requests in flight', () => {
     throttler.release(throttler.check('b'))
     allowed(throttler, 1)
     throttler.release(first as Decision)
-    const refused = throttler.check('a')
-    throttler.release(refused)
+    const rejected = throttler.check('a')
+    throttler.release(rejected)
     expect(throttler.peek('a').remaining).toBe(0)
     throttler.release(second as Decision)
     expect(throttler.peek('a').remaining).toBe(1)
@@ -86,7 +86,7 @@ describe('requests in flight', () => {
     expect(throttler.check('a', 0.1).allowed).toBe(false)
     for (const one of parts.reverse()) throttler.release(one)
     expect(throttler.peek('a').remaining).toBe(1)
-    expect(throttler.check('a', 2)).toMatchObject({ allowed: false, retryAfter: Number.POSITIVE_INFINITY })
+    expect(throttler.check('a', 2)).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
   })
 
   test('a refund gives back units of rates, not the slot; a charge takes none', () => {
@@ -106,7 +106,7 @@ describe('requests in flight', () => {
     expect(throttler.peek('a').parts.map(({ remaining }) => remaining)).toEqual([3, 2])
   })
 
-  test('a request that another level refuses holds no slot', () => {
+  test('a request that another level rejects holds no slot', () => {
     const rate = { name: 'rate', limit: 1, interval: '1h', coordination: 'local' } as const
     for (const policies of [
       [rate, { name: 'slots', ...SLOTS }],
@@ -120,7 +120,7 @@ describe('requests in flight', () => {
     }
   })
 
-  test('refuses nobody in a dry run, and tells whom it would have refused', () => {
+  test('rejects nobody in a dry run, and tells whom it would have rejected', () => {
     const throttler = make({ dryRun: true, limit: 1 })
     const first = throttler.check('a')
     const second = throttler.check('a')
@@ -158,7 +158,7 @@ describe('requests in flight', () => {
   test('a block is a block, and tells how long it lasts', () => {
     const throttler = make()
     throttler.block('a', '1m')
-    expect(throttler.check('a')).toMatchObject({ allowed: false, reason: 'blocked', retryAfter: 60_000 })
+    expect(throttler.check('a')).toMatchObject({ allowed: false, reason: 'blocked', retryAfterMs: 60_000 })
   })
 
   test('keys without one are forgotten', async () => {
@@ -182,11 +182,11 @@ describe('requests in flight', () => {
 
 describe('the lease', () => {
   test('frees a slot that nobody has released, says so once, and what is released later frees nothing', async () => {
-    const throttler = make({ algorithm: concurrency({ lease: '10s' }) })
+    const throttler = make({ algorithm: concurrency({ maxDuration: '10s' }) })
     const warnings: WeirError[] = []
     const expired: unknown[] = []
     throttler.on('warning', ({ error }) => warnings.push(error))
-    throttler.on('slot-expired', (event) => expired.push(event))
+    throttler.on('slotExpired', (event) => expired.push(event))
     const [first] = allowed(throttler, 1)
     await clock.advance(6_000)
     const [second] = allowed(throttler, 1)
@@ -203,7 +203,7 @@ describe('the lease', () => {
     expect(throttler.peek('a').remaining).toBe(2)
     allowed(throttler, 1, 'b')
     await clock.advance(20_000)
-    expect(warnings.map(({ code }) => code)).toEqual(['WEIR_SLOT_EXPIRED'])
+    expect(warnings.map(({ code }) => code)).toEqual(['WEIR_WARN_SLOT_EXPIRED'])
     expect(expired).toHaveLength(2)
   })
 
@@ -217,7 +217,7 @@ describe('the lease', () => {
       clearTimeout: () => {},
       defer: () => {},
     }
-    const throttler = createThrottler({ policies: [{ ...SLOTS, limit: 1, algorithm: concurrency({ lease: '1s' }) }], clock: still })
+    const throttler = createThrottler({ policies: [{ ...SLOTS, limit: 1, algorithm: concurrency({ maxDuration: '1s' }) }], clock: still })
     throttler.on('warning', () => {})
     const first = throttler.check('a')
     for (now = 0; now < 1_000; now += 10) expect(throttler.check('a').allowed).toBe(false)
@@ -293,7 +293,7 @@ describe('requests that wait', () => {
   })
 
   test('go on when a lease is over, a limit is raised or a key reset', async () => {
-    const throttler = make({ limit: 1, algorithm: concurrency({ lease: '1s' }) })
+    const throttler = make({ limit: 1, algorithm: concurrency({ maxDuration: '1s' }) })
     throttler.on('warning', () => {})
     await throttler.acquire('a')
     const second = throttler.acquire('a')
@@ -301,7 +301,7 @@ describe('requests that wait', () => {
     expect((await second).allowed).toBe(true)
     const third = throttler.acquire('a')
     await Promise.resolve()
-    throttler.update([{ ...SLOTS, algorithm: concurrency({ lease: '1s' }) }])
+    throttler.update([{ ...SLOTS, algorithm: concurrency({ maxDuration: '1s' }) }])
     await clock.advance(1)
     expect((await third).allowed).toBe(true)
     const fourth = throttler.acquire('a')
@@ -355,23 +355,23 @@ describe('options', () => {
     [{ spans: 4 }, /Option "spans".*left out/],
     [{ cooldown: '1m' }, /Option "cooldown".*left out/],
     [{ coordination: 'background' }, /Option "coordination".*"local" or "leases" with concurrency\(\)/],
-    [{ coordination: 'spans' }, /Option "coordination".*"local" or "leases" with concurrency\(\)/],
+    [{ coordination: 'periodic' }, /Option "coordination".*"local" or "leases" with concurrency\(\)/],
     [{ coordination: 'central' }, /Option "coordination".*"local" or "leases" with concurrency\(\)/],
-    [{ coordination: 'leases' }, /Option "coordination" is "leases", which needs a "store"; there is none/],
-    [{ deadline: '1s' }, /Option "deadline"/],
+    [{ coordination: 'leased' }, /Option "coordination" is "leases", which needs a "store"; there is none/],
+    [{ storeTimeout: '1s' }, /Option "storeTimeout"/],
     [{ limit: 0 }, /Option "limit"/],
-  ])('%j is refused by name', (more, message) => {
+  ])('%j is rejected by name', (more, message) => {
     expect(() => createThrottler({ policies: [{ limit: 2, algorithm: concurrency(), ...more } as never] })).toThrow(message)
   })
 
   test('where they are counted has to be said where there is a store', () => {
     const policy = { limit: 2, algorithm: concurrency() } as const
     expect(() => createThrottler({ policies: [policy], store: memoryStore() })).toThrow(/"background"; give "local" or "leases"/)
-    const leased = { ...policy, coordination: 'leases', delay: () => 1 } as never
+    const leased = { ...policy, coordination: 'leased', delay: () => 1 } as never
     expect(() => createThrottler({ policies: [leased], store: memoryStore() })).toThrow(/Option "delay"/)
   })
 
-  test.each([0, '10ms', '30d', -1, 'soon', null, {}])('a lease of %j is refused', (lease) => {
-    expect(() => concurrency({ lease: lease as never })).toThrow(/Option "lease"/)
+  test.each([0, '10ms', '30d', -1, 'soon', null, {}])('a lease of %j is rejected', (lease) => {
+    expect(() => concurrency({ maxDuration: lease as never })).toThrow(/Option "lease"/)
   })
 })

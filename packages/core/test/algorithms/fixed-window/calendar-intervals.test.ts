@@ -40,7 +40,7 @@ async function decide(it: Scene, node: Node, key: string, cost?: number): Promis
   return decision as Decision
 }
 
-const COORDINATIONS: readonly Coordination[] = ['local', 'background', 'spans', 'leases', 'central']
+const COORDINATIONS: readonly Coordination[] = ['local', 'background', 'periodic', 'leased', 'central']
 
 describe.each(COORDINATIONS)('intervals of a calendar, %s', (coordination) => {
   const shared = coordination !== 'local'
@@ -50,27 +50,27 @@ describe.each(COORDINATIONS)('intervals of a calendar, %s', (coordination) => {
     // Five minutes before the day on which clocks are put forward.
     const it = sceneAt('2026-03-28T22:55:00Z')
     // By the basic algorithm a node that writes first does not hear of what others write.
-    const count = coordination === 'spans' || !shared ? 1 : 3
+    const count = coordination === 'periodic' || !shared ? 1 : 3
     const nodes = Array.from({ length: count }, () => it.node(policy, { alone: !shared }))
     await started(it, nodes)
     const [first] = nodes as [Node]
-    let admitted = 0
-    for (let i = 0; i < 120; i++) if ((await decide(it, nodes[i % nodes.length] as Node, 'k')).allowed) admitted++
-    expect(admitted).toBe(60)
+    let allowed = 0
+    for (let i = 0; i < 120; i++) if ((await decide(it, nodes[i % nodes.length] as Node, 'k')).allowed) allowed++
+    expect(allowed).toBe(60)
     for (const node of nodes) {
-      const refused = await decide(it, node, 'k')
-      expect(refused.allowed).toBe(false)
+      const rejected = await decide(it, node, 'k')
+      expect(rejected.allowed).toBe(false)
       const left = 5 * MINUTE - it.world.time
-      expect(refused.retryAfter).toBeGreaterThan(left - 50)
-      expect(refused.retryAfter).toBeLessThan(left + 50)
+      expect(rejected.retryAfterMs).toBeGreaterThan(left - 50)
+      expect(rejected.retryAfterMs).toBeLessThan(left + 50)
       expect(first.peek('k').remaining).toBe(0)
     }
     await it.world.runTo(5 * MINUTE + 200)
     for (const node of nodes) {
       const allowed = await decide(it, node, 'k')
       expect(allowed.allowed).toBe(true)
-      expect(allowed.resetAfter).toBeGreaterThan(23 * HOUR - MINUTE)
-      expect(allowed.resetAfter).toBeLessThanOrEqual(23 * HOUR)
+      expect(allowed.resetAfterMs).toBeGreaterThan(23 * HOUR - MINUTE)
+      expect(allowed.resetAfterMs).toBeLessThanOrEqual(23 * HOUR)
     }
     await it.world.run(2 * MINUTE)
     const total = first.usage('k')
@@ -86,7 +86,7 @@ describe.each(COORDINATIONS)('intervals of a calendar, %s', (coordination) => {
     await started(it, [node])
     const decision = await decide(it, node, 'k')
     expect(new HeaderWriter(node.policies).policyField(decision)).toBe(`"default";q=60;w=${28 * 24 * 3_600}`)
-    expect(snapshot(node).policies[0]?.interval).toBe(28 * 24 * HOUR)
+    expect(snapshot(node).policies[0]?.intervalMs).toBe(28 * 24 * HOUR)
     expect(node.policies[0]?.id).toContain('month@America/New_York')
     await it.close()
   })
@@ -97,7 +97,7 @@ describe.each(COORDINATIONS)('intervals of a calendar, %s', (coordination) => {
     await started(it, [node])
     const some = await decide(it, node, 'k', 20)
     expect(some.allowed).toBe(true)
-    expect(some.resetAfter).toBeGreaterThan(24 * HOUR)
+    expect(some.resetAfterMs).toBeGreaterThan(24 * HOUR)
     node.refund(some, 10)
     node.charge(some, 5)
     await it.world.run(2 * MINUTE)

@@ -119,15 +119,15 @@ test('when the key becomes hot all nodes send what they held back, and from then
   await close()
 })
 
-test('however the requests are spread, no more are admitted than the limit', async () => {
+test('however the requests are spread, no more are allowed than the limit', async () => {
   for (let seed = 0; seed < 20; seed++) {
     const { world, nodes, close } = await sixNodes()
-    let admitted = 0
+    let allowed = 0
     for (let i = 0; i < 60; i++) {
-      admitted += offer(nodes[(i * (seed + 1) + (i >> 2)) % 6] as Node, 'a', 1)
+      allowed += offer(nodes[(i * (seed + 1) + (i >> 2)) % 6] as Node, 'a', 1)
       await world.run(3)
     }
-    expect(admitted).toBe(20)
+    expect(allowed).toBe(20)
     await close()
   }
 })
@@ -156,7 +156,7 @@ test('after an outage all that was held back is told', async () => {
   const [one] = nodes
   one.check('a')
   one.check('b')
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(3_000)
   // A sixth of the limit is this node's share: three units.
   expect(offer(one, 'a', 9)).toBe(2)

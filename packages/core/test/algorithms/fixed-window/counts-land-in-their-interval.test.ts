@@ -4,7 +4,7 @@ import { snapshot } from '../../../src/inspect/index.ts'
 import { offer, scene } from '../../support/nodes.ts'
 import { EPOCH } from '../../support/world.ts'
 
-describe.each(['background', 'spans'] as const)('%s', (coordination) => {
+describe.each(['background', 'periodic'] as const)('%s', (coordination) => {
   test('the counts of each span, the last one included, are booked in the interval in which they were counted', async () => {
     const { world, node, close, store } = scene()
     const throttler = node({ limit: 600, interval: 600, spans: 6, coordination })
@@ -55,7 +55,7 @@ describe.each(['background', 'spans'] as const)('%s', (coordination) => {
     await close()
   })
 
-  test('what was refused counts nowhere', async () => {
+  test('what was rejected counts nowhere', async () => {
     const { world, node, close, store } = scene()
     const throttler = node({ limit: 10, interval: 1_000, coordination })
     const [policy] = throttler.policies as [Policy]
@@ -64,6 +64,6 @@ describe.each(['background', 'spans'] as const)('%s', (coordination) => {
     offer(throttler, 'a', 1_000)
     await close()
     expect(store.total(policy, 'a', EPOCH)).toEqual({ taken: 10, given: 0 })
-    expect(snapshot(throttler).policies[0]).toMatchObject({ admitted: 10, refused: 1_990 })
+    expect(snapshot(throttler).policies[0]).toMatchObject({ allowed: 10, rejected: 1_990 })
   })
 })

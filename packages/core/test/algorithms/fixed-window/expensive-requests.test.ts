@@ -10,7 +10,7 @@ async function twoNodes() {
   return { ...made, nodes }
 }
 
-test('after an expensive request was refused, a cheap one that takes the rest is told at once', async () => {
+test('after an expensive request was rejected, a cheap one that takes the rest is told at once', async () => {
   const { world, nodes, close } = await twoNodes()
   const [a, b] = nodes
   expect(a.check('k', 96).allowed).toBe(true)
@@ -24,9 +24,9 @@ test('after an expensive request was refused, a cheap one that takes the rest is
 
 test('requests that leave no room for another like them are known to all nodes', async () => {
   const { world, nodes, close } = await twoNodes()
-  const admitted = [0, 1, 0, 1, 0, 1].map((place) => nodes[place as 0 | 1])
+  const allowed = [0, 1, 0, 1, 0, 1].map((place) => nodes[place as 0 | 1])
   let units = 0
-  for (const node of admitted) {
+  for (const node of allowed) {
     if (node.check('k', 30).allowed) units += 30
     await world.run(20)
   }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { offer, scene } from '../../support/nodes.ts'
 import { EPOCH } from '../../support/world.ts'
 
-describe.each(['background', 'spans'] as const)('%s', (coordination) => {
+describe.each(['background', 'periodic'] as const)('%s', (coordination) => {
   test('a request exactly at a boundary belongs to the interval that begins', async () => {
     const { world, node, close, store } = scene()
     const throttler = node({ limit: 1, interval: 1_000, coordination })
@@ -11,7 +11,7 @@ describe.each(['background', 'spans'] as const)('%s', (coordination) => {
     world.stall(1)
     expect(throttler.clock.now() % 1_000).toBe(0)
     expect(offer(throttler, 'a', 2)).toBe(1)
-    expect(throttler.check('a').resetAfter).toBe(1_000)
+    expect(throttler.check('a').resetAfterMs).toBe(1_000)
     await close()
     expect(store.total(throttler.policies[0] as never, 'a', EPOCH).taken).toBe(1)
     expect(store.total(throttler.policies[0] as never, 'a', EPOCH + 1_000).taken).toBe(1)
@@ -41,13 +41,13 @@ describe.each(['background', 'spans'] as const)('%s', (coordination) => {
   test('an interval that its spans do not divide evenly', async () => {
     const { world, node, close } = scene()
     const throttler = node({ limit: 4, interval: 100, spans: 7, coordination })
-    let admitted = 0
+    let allowed = 0
     await world.runTo(100)
     for (let i = 0; i < 20; i++) {
-      admitted += offer(throttler, 'a', 10)
+      allowed += offer(throttler, 'a', 10)
       await world.run(50)
     }
-    expect(admitted).toBe(10 * 4)
+    expect(allowed).toBe(10 * 4)
     await close()
   })
 })

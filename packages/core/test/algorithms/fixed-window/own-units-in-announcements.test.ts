@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { scene } from '../../support/nodes.ts'
 
-test('an announced total that holds units of this node that are still under way refuses nobody', async () => {
+test('an announced total that holds units of this node that are still under way rejects nobody', async () => {
   const { world, node, store, close } = scene()
   store.roundTrip = 80
   const one = node({ limit: 20, interval: 300 })

@@ -18,7 +18,7 @@ interface Cluster extends Scene {
 async function cluster(options: Partial<PolicyOptions> = {}): Promise<Cluster> {
   const here = scene()
   const nodes = [0, 1, 2].map(() =>
-    here.node({ ...example, coordination: 'spans', ...options } as PolicyOptions<never>),
+    here.node({ ...example, coordination: 'periodic', ...options } as PolicyOptions<never>),
   ) as unknown as Cluster['nodes']
   await here.world.runTo(MINUTE - 2_000)
   for (const node of nodes) node.start()
@@ -86,7 +86,7 @@ describe('the worked example: a limit of 300, three nodes, spans of 30/25/35, 40
     ])
     expect(nodes.map((node) => node.peek('a').allowed)).toEqual([true, true, false])
     expect(nodes.map((node) => snapshot(node).blocked.length)).toEqual([0, 0, 1])
-    expect(nodes[2].check('a')).toMatchObject({ allowed: false, reason: 'cooldown', retryAfter: 120_000 - 1 })
+    expect(nodes[2].check('a')).toMatchObject({ allowed: false, reason: 'cooldown', retryAfterMs: 120_000 - 1 })
     await here.close()
   })
 
@@ -110,20 +110,20 @@ describe('the worked example: a limit of 300, three nodes, spans of 30/25/35, 40
   test('in the background all three stop at once', async () => {
     const here = await cluster({ coordination: 'background' })
     const { world, nodes } = here
-    let admitted = 0
+    let allowed = 0
     for (const [span, counts] of spansOfExample.entries()) {
       await world.run(1_000)
       // One after the other, a millisecond apart.
       for (let i = 0; i < Math.max(...counts); i++) {
         nodes.forEach((node, n) => {
-          if (i < (counts[n] as number)) admitted += offer(node, 'a', 1)
+          if (i < (counts[n] as number)) allowed += offer(node, 'a', 1)
         })
         await world.run(3)
       }
       if (span < 2) await world.runTo(MINUTE + (span + 1) * 20_000)
     }
-    expect(admitted).toBeGreaterThanOrEqual(300)
-    expect(admitted).toBeLessThanOrEqual(302)
+    expect(allowed).toBeGreaterThanOrEqual(300)
+    expect(allowed).toBeLessThanOrEqual(302)
     expect(nodes.map((node) => node.check('a').allowed)).toEqual([false, false, false])
     await here.close()
   })
@@ -151,7 +151,7 @@ describe('a total above the limit blocks, one equal to it does not (rule 3)', ()
     offer(nodes[0], 'a', 200)
     offer(nodes[1], 'a', 101)
     await world.run(20_001)
-    expect(nodes[1].check('a')).toMatchObject({ allowed: false, retryAfter: 39_999 })
+    expect(nodes[1].check('a')).toMatchObject({ allowed: false, retryAfterMs: 39_999 })
     await world.runTo(2 * MINUTE)
     expect(nodes[1].check('a').allowed).toBe(true)
     await world.runTo(3 * MINUTE - 1_000)
@@ -170,7 +170,7 @@ describe('a write that failed blocks when the span held more than this node’s 
   ])('%d in a span, of 300 in three spans, at one node', async (count, open) => {
     const here = await cluster()
     const { world, nodes, store } = here
-    store.health = 'refusing'
+    store.health = 'rejecting'
     await world.run(1_000)
     expect(offer(nodes[0], 'a', count)).toBe(count)
     await world.run(19_001)
@@ -186,7 +186,7 @@ describe('a write that failed blocks when the span held more than this node’s 
     await world.run(50_000)
     for (const node of nodes) offer(node, 'a', 1)
     await world.runTo(2 * MINUTE + 1)
-    store.health = 'refusing'
+    store.health = 'rejecting'
     await world.run(1_500)
     offer(nodes[2], 'a', 33)
     offer(nodes[2], 'b', 34)
@@ -202,7 +202,7 @@ describe('a write that failed blocks when the span held more than this node’s 
   test('each span counts for itself', async () => {
     const here = await cluster()
     const { world, nodes, store } = here
-    store.health = 'refusing'
+    store.health = 'rejecting'
     for (let span = 1; span <= 3; span++) {
       await world.run(1_000)
       expect(offer(nodes[0], 'a', 90)).toBe(90)
@@ -220,7 +220,7 @@ describe('nodes is one at first, then the total of the interval by the own count
     const { nodes, store } = here
     const before = store.requests.length
     expect(offer(nodes[0], 'a', 400)).toBe(300)
-    expect(nodes[0].check('a')).toMatchObject({ allowed: false, reason: 'cooldown', retryAfter: 120_000 })
+    expect(nodes[0].check('a')).toMatchObject({ allowed: false, reason: 'cooldown', retryAfterMs: 120_000 })
     expect(snapshot(nodes[0]).blocked).toHaveLength(1)
     expect(store.requests).toHaveLength(before)
     await here.close()
@@ -273,7 +273,7 @@ test('counts are written at span ends only, once for each key', async () => {
 
 test('intervals are those of the own clock, whatever the store’s clock says', async () => {
   const here = scene({ storeOffset: 30_000 })
-  const one = here.node({ ...example, coordination: 'spans' })
+  const one = here.node({ ...example, coordination: 'periodic' })
   one.start()
   await here.world.runTo(5_000)
   offer(one, 'a', 10)
@@ -281,10 +281,10 @@ test('intervals are those of the own clock, whatever the store’s clock says', 
   expect(here.store.total(one.policies[0] as never, 'a', EPOCH).taken).toBe(10)
 })
 
-test('exceeding the limit by units that were admitted while the store was away starts no cooldown afterwards', async () => {
-  const here = await cluster({ degraded: 'open' })
+test('exceeding the limit by units that were allowed while the store was away starts no cooldown afterwards', async () => {
+  const here = await cluster({ failMode: 'open' })
   const { world, nodes, store } = here
-  store.health = 'refusing'
+  store.health = 'rejecting'
   await world.run(1_500)
   expect(offer(nodes[0], 'a', 400)).toBe(400)
   store.health = 'up'

@@ -9,8 +9,8 @@ import { offer, scene } from '../../support/nodes.ts'
 const MANY = 12_000
 
 function seen(throttler: Throttler, key: string): object {
-  const { allowed, remaining, retryAfter, resetAfter } = throttler.peek(key, 1)
-  return { allowed, remaining, retryAfter: Math.round(1e6 * retryAfter), resetAfter: Math.round(1e6 * resetAfter) }
+  const { allowed, remaining, retryAfterMs, resetAfterMs } = throttler.peek(key, 1)
+  return { allowed, remaining, retryAfterMs: Math.round(1e6 * retryAfterMs), resetAfterMs: Math.round(1e6 * resetAfterMs) }
 }
 
 test('each slot in use is visited once, some thousands in a turn, and again where it is begun anew', () => {
@@ -83,7 +83,7 @@ test.each([
   ['slots', { algorithm: concurrency() }],
 ] as const)('a raised limit of %s taken ahead counts for each key from its next request, whichever is visited later', async (_, what) => {
   const { world, node, close } = scene()
-  const rule = (limit: number) => [{ name: 'api', coordination: 'leases', limit, ...what } as const]
+  const rule = (limit: number) => [{ name: 'api', coordination: 'leased', limit, ...what } as const]
   const throttler = node(rule(1))
   throttler.start()
   await world.run(1_100)
@@ -110,8 +110,8 @@ test.each([
     'buckets that warm up',
     (limit: number) => ({ limit, interval: '1h', algorithm: tokenBucket({ warmUp: '1m' }), coordination: 'local' }) as const,
   ],
-  ['windows taken ahead', (limit: number) => ({ limit, interval: '1h', coordination: 'leases' }) as const],
-  ['slots taken ahead', (limit: number) => ({ limit, algorithm: concurrency(), coordination: 'leases' }) as const],
+  ['windows taken ahead', (limit: number) => ({ limit, interval: '1h', coordination: 'leased' }) as const],
+  ['slots taken ahead', (limit: number) => ({ limit, algorithm: concurrency(), coordination: 'leased' }) as const],
 ])('update() visits the keys of %s in slices', async (_, rule) => {
   const { world, node, close } = scene()
   const throttler = node([rule(20)])

@@ -7,7 +7,7 @@ const POLICIES = {
   fixedWindow: {},
   slidingWindow: { algorithm: slidingWindow() },
   tokenBucket: { algorithm: tokenBucket() },
-  spans: { coordination: 'spans' },
+  spans: { coordination: 'periodic' },
 } as const
 
 test.each(Object.keys(POLICIES) as (keyof typeof POLICIES)[])(

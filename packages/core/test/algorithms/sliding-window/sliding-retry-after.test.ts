@@ -11,7 +11,7 @@ const requests = fc.array(fc.record({ node: fc.nat(1), count: fc.integer({ min: 
   maxLength: 40,
 })
 
-/** How long a client that was refused is told to wait, and how long it really has to. */
+/** How long a client that was rejected is told to wait, and how long it really has to. */
 async function waits(
   list: typeof requests extends fc.Arbitrary<infer T> ? T : never,
   away: boolean,
@@ -20,28 +20,28 @@ async function waits(
   const nodes = [0, 1].map(() => here.node({ limit: 40, interval: INTERVAL, algorithm: slidingWindow() }))
   for (const node of nodes) {
     // Somebody listens, so that no process warning tells of the outage.
-    node.on('degraded', () => {})
+    node.on('storeDown', () => {})
     node.start()
   }
   await here.world.run(1_500)
   const seen: { told: number; real: number }[] = []
   for (const [index, { node, count, pause }] of list.entries()) {
     if (away && index === 4) {
-      here.store.health = 'refusing'
+      here.store.health = 'rejecting'
       await here.world.run(1_100)
     }
     const one = nodes[node] as (typeof nodes)[0]
     offer(one, 'a', count)
     // Once all nodes have told what they have.
     await here.world.run(away ? 1 : 20)
-    const { allowed, retryAfter } = one.peek('a')
+    const { allowed, retryAfterMs } = one.peek('a')
     if (allowed) {
       await here.world.run(pause)
       continue
     }
     const begin = here.world.time
     while (!one.peek('a').allowed && here.world.time < begin + 2 * INTERVAL) await here.world.run(2)
-    seen.push({ told: retryAfter, real: here.world.time - begin })
+    seen.push({ told: retryAfterMs, real: here.world.time - begin })
   }
   await here.close()
   return seen
@@ -51,11 +51,11 @@ test.each([
   [false, 'the store answers'],
   [true, 'the store is away'],
 ])('a client that waits as told is let in, and waits hardly longer than it must (store away: %s)', async (away) => {
-  let refusals = 0
+  let rejections = 0
   await fc.assert(
     fc.asyncProperty(requests, async (list) => {
       for (const { told, real } of await waits(list, away)) {
-        refusals++
+        rejections++
         // The last step of the search, and a whole millisecond.
         expect(real).toBeLessThanOrEqual(told + 3)
         expect(told).toBeLessThanOrEqual(real + BUCKET + 3)
@@ -63,5 +63,5 @@ test.each([
     }),
     { numRuns: 12 },
   )
-  expect(refusals).toBeGreaterThan(12)
+  expect(rejections).toBeGreaterThan(12)
 })

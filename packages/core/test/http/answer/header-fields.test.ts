@@ -98,7 +98,7 @@ describe('draft-11', () => {
     )
   })
 
-  test('a refused request has nothing left, and is not told to come back before the reset', () => {
+  test('a rejected request has nothing left, and is not told to come back before the reset', () => {
     const throttler = throttlerOf({ limit: 1, interval: '1m' })
     const writer = new HeaderWriter(throttler.policies)
     fieldsOf(writer, throttler, ['k'])
@@ -169,7 +169,7 @@ test('a field of several items takes those of other throttlers, the others hold 
     expect(isListField(name, '1')).toBe(false)
 })
 
-test('the longest wait of the policies that refused is the wait', () => {
+test('the longest wait of the policies that rejected is the wait', () => {
   const throttler = throttlerOf({ name: 'short', limit: 1, interval: '1s' }, { name: 'long', limit: 1, interval: '1h' })
   throttler.decide(['k', 'k'], [1, 1])
   const decision = throttler.decide(['k', 'k'], [1, 1])

@@ -5,7 +5,7 @@ import { preferredForm, standardBody } from '../../../src/http/answer/problem-de
 import { createThrottler } from '../../../src/throttler/throttler.ts'
 import { ManualTime } from '../manual-time.ts'
 
-const refused = () => {
+const rejected = () => {
   const throttler = createThrottler({
     policies: [
       { name: 'a', limit: 1, interval: '1m' },
@@ -17,8 +17,8 @@ const refused = () => {
   return throttler.decide(['k', 'k'], [1, 1])
 }
 
-test('problem details name the policies that refused', () => {
-  const body = standardBody('json', refused(), 429, 12)
+test('problem details name the policies that rejected', () => {
+  const body = standardBody('json', rejected(), 429, 12)
   expect(body.type).toBe('application/problem+json')
   expect(JSON.parse(body.text)).toEqual({
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
@@ -52,7 +52,7 @@ describe('the problem tells why', () => {
   })
 
   test('a table that is full is no fault of the client', () => {
-    const throttler = alone({ maxKeys: 1, overflow: 'block' })
+    const throttler = alone({ maxKeys: 1, overflow: 'reject' })
     throttler.check('k')
     expect(problem(throttler.check('l'))).toMatchObject({
       type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
@@ -62,8 +62,8 @@ describe('the problem tells why', () => {
 
   test('nor is a store that is away', () => {
     const share = alone().check('k')
-    const refused: Decision = { ...summary(share), allowed: false, reason: 'degraded', parts: [] }
-    expect(problem(refused).type).toMatch(/#temporary-reduced-capacity$/)
+    const rejected: Decision = { ...summary(share), allowed: false, reason: 'storeDown', parts: [] }
+    expect(problem(rejected).type).toMatch(/#temporary-reduced-capacity$/)
   })
 })
 

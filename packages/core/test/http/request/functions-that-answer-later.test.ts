@@ -72,7 +72,7 @@ test('a plan that comes later is asked for once for all policies of its group', 
   const { guard } = guardOf({
     interval: '1h',
     key: 'all',
-    limits: { small: 1, middle: 2, large: 3 },
+    plans: { small: 1, middle: 2, large: 3 },
     plan: async (request: FakeRequest) => {
       asked++
       return request.user
@@ -155,7 +155,7 @@ test('functions wait together, and each has its whole time', async () => {
   expect(warnings).toHaveLength(7)
 })
 
-test.each([0, -1, 60_001, 'soon', Number.NaN, null])('a callbackTimeout of %s is refused', (callbackTimeout) => {
+test.each([0, -1, 60_001, 'soon', Number.NaN, null])('a callbackTimeout of %s is rejected', (callbackTimeout) => {
   expect(() => guardOf({ ...one, callbackTimeout })).toThrow(
     expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining('callbackTimeout') }),
   )
@@ -168,8 +168,8 @@ test('a handler that fails leaves the response to the adapter only if nothing ha
   const handled = async (handler: () => unknown, headersSent: boolean) => {
     const { guard, clock } = guardOf({ ...one, handler })
     guard.check({})
-    const refusal = await guard.refuse({}, guard.check({}) as Decision)
-    const became = guard.handle(refusal, [{}], response(headersSent))
+    const rejection = await guard.reject({}, guard.check({}) as Decision)
+    const became = guard.handle(rejection, [{}], response(headersSent))
     await tick()
     clock.advance(1_000)
     return became

@@ -20,32 +20,30 @@ function guardOf(options: object) {
   )
   const warnings: WeirError[] = []
   guard.throttler.on('warning', ({ error }) => warnings.push(error))
-  const admitted = async (user: string, requests: number) => {
+  const allowed = async (user: string, requests: number) => {
     let count = 0
     for (let i = 0; i < requests; i++) if ((await guard.check({ user }))?.allowed === true) count++
     return count
   }
-  return { guard, clock, warnings, admitted }
+  return { guard, clock, warnings, allowed }
 }
 
 describe.each([fixedWindow(), slidingWindow(), slidingLog(), tokenBucket()])('with $name', (algorithm) => {
-  test('each key has the limit that the function says; 0 refuses all, Infinity none', async () => {
-    const { admitted, warnings } = guardOf({ algorithm, coordination: 'local' })
-    expect([await admitted('ann', 5), await admitted('bob', 5), await admitted('none', 5), await admitted('all', 50)]).toEqual([
-      2, 3, 0, 50,
-    ])
+  test('each key has the limit that the function says; 0 rejects all, Infinity none', async () => {
+    const { allowed, warnings } = guardOf({ algorithm, coordination: 'local' })
+    expect([await allowed('ann', 5), await allowed('bob', 5), await allowed('none', 5), await allowed('all', 50)]).toEqual([2, 3, 0, 50])
     expect(warnings.map(({ code }) => code)).toEqual([])
   })
 })
 
 test('a limit that changes holds from the next request on, over what was counted', async () => {
   let limit = 2
-  const { admitted } = guardOf({ limit: () => limit })
-  expect(await admitted('ann', 5)).toBe(2)
+  const { allowed } = guardOf({ limit: () => limit })
+  expect(await allowed('ann', 5)).toBe(2)
   limit = 4
-  expect(await admitted('ann', 5)).toBe(2)
+  expect(await allowed('ann', 5)).toBe(2)
   limit = 1
-  expect(await admitted('ann', 5)).toBe(0)
+  expect(await allowed('ann', 5)).toBe(0)
 })
 
 test('decisions and fields tell the limit of the key, and the others that of their policies', async () => {
@@ -70,10 +68,10 @@ test('decisions and fields tell the limit of the key, and the others that of the
 test('a request of a limit of 0 never fits, and is told no time', async () => {
   const { guard } = guardOf({})
   const decision = await guard.check({ user: 'none' })
-  const refusal = await guard.refuse({ user: 'none' }, decision as never)
-  expect(refusal.status).toBe(429)
-  expect(refusal.headers['Retry-After']).toBeUndefined()
-  expect(refusal.headers['RateLimit-Policy']).toBe('"user";q=0;w=3600')
+  const rejection = await guard.reject({ user: 'none' }, decision as never)
+  expect(rejection.status).toBe(429)
+  expect(rejection.headers['Retry-After']).toBeUndefined()
+  expect(rejection.headers['RateLimit-Policy']).toBe('"user";q=0;w=3600')
 })
 
 describe('a function that answers later', () => {
@@ -116,7 +114,7 @@ describe('a function that answers later', () => {
     clock.advance(1_100)
     await guard.check({ user: 'ann' })
     expect(asked).toBe(2)
-    expect(warnings.map(({ code }) => code)).toEqual(['WEIR_INVALID_LIMIT'])
+    expect(warnings.map(({ code }) => code)).toEqual(['WEIR_WARN_INVALID_LIMIT'])
     expect(warnings[0]?.message).toContain('no database')
   })
 
@@ -133,9 +131,9 @@ describe('a function that answers later', () => {
 test.each([undefined, null, '5', Number.NaN, -1, 0.5, {}, () => 5])(
   'an answer of %s leaves the fallback, with one warning',
   async (answer) => {
-    const { admitted, warnings } = guardOf({ limit: () => answer, fallbackLimit: 2 })
-    expect(await admitted('ann', 4)).toBe(2)
-    expect(warnings.map(({ code }) => code)).toEqual(['WEIR_INVALID_LIMIT'])
+    const { allowed, warnings } = guardOf({ limit: () => answer, fallbackLimit: 2 })
+    expect(await allowed('ann', 4)).toBe(2)
+    expect(warnings.map(({ code }) => code)).toEqual(['WEIR_WARN_INVALID_LIMIT'])
   },
 )
 
@@ -147,10 +145,10 @@ test('without a request the fallback holds, unless a limit is given', () => {
 })
 
 test('nodes share the counts of a key, and each compares them with the limit that it was given', async () => {
-  const shared = { store: memoryStore(), coordination: 'central', deadline: '5s', clock: undefined }
+  const shared = { store: memoryStore(), coordination: 'central', storeTimeout: '5s', clock: undefined }
   const limit = (request: FakeRequest) => Number(request.path?.slice(1))
   const nodes = [guardOf({ ...shared, limit }), guardOf({ ...shared, limit })]
-  const admitted = async (node: number, path: string) => (await nodes[node]?.guard.check({ user: 'ann', path }))?.allowed
+  const allowed = async (node: number, path: string) => (await nodes[node]?.guard.check({ user: 'ann', path }))?.allowed
   const found: unknown[] = []
   for (const [node, path] of [
     [0, '/3'],
@@ -162,13 +160,13 @@ test('nodes share the counts of a key, and each compares them with the limit tha
     [0, '/5'],
     [1, '/5'],
   ] as const) {
-    found.push(await admitted(node, path))
+    found.push(await allowed(node, path))
   }
   expect(found).toEqual([true, true, true, false, true, false, true, false])
   for (const { guard } of nodes) await guard.throttler.close()
 })
 
-describe('options that can not be used are refused when the throttler is made', () => {
+describe('options that can not be used are rejected when the throttler is made', () => {
   const make = (options: object) => () => createThrottler({ policies: [{ ...rule, ...options } as never] })
   test.each([
     [{ fallbackLimit: undefined }, 'WEIR_MISSING_OPTION', /"fallbackLimit" is missing/],

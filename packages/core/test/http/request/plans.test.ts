@@ -9,7 +9,7 @@ const planned: PlannedPolicyOptions<FakeRequest> = {
   name: 'api',
   interval: '1m',
   key: 'ip',
-  limits: { free: 60, pro: 600 },
+  plans: { free: 60, pro: 600 },
   plan: (request) => request.user as string,
 }
 
@@ -63,8 +63,8 @@ describe('the plan of a request', () => {
 
 test.each<[object, string, string]>([
   [{ ...planned, limit: 5 }, 'WEIR_INVALID_OPTION', 'limit'],
-  [{ ...planned, limits: {} }, 'WEIR_INVALID_OPTION', 'limits'],
-  [{ ...planned, limits: 5 }, 'WEIR_INVALID_OPTION', 'limits'],
+  [{ ...planned, plans: {} }, 'WEIR_INVALID_OPTION', 'plans'],
+  [{ ...planned, plans: 5 }, 'WEIR_INVALID_OPTION', 'plans'],
   [{ ...planned, plan: undefined }, 'WEIR_MISSING_OPTION', 'plan'],
   [{ ...planned, plan: 'free' }, 'WEIR_INVALID_OPTION', 'plan'],
 ])('%j is rejected', (policy, code, option) => {
@@ -72,9 +72,9 @@ test.each<[object, string, string]>([
 })
 
 describe('plans with intervals of their own', () => {
-  const mixed = { ...planned, limits: { free: { limit: 1000, interval: '1d' }, pro: 600 } } as const
+  const mixed = { ...planned, plans: { free: { limit: 1000, interval: '1d' }, pro: 600 } } as const
 
-  test('are policies with these intervals; the smallest is the one that admits least in the long run', () => {
+  test('are policies with these intervals; the smallest is the one that allows least in the long run', () => {
     const policies = expandPlans<FakeRequest>([mixed])
     expect(policies.map(({ name, limit, interval }) => [name, limit, interval])).toEqual([
       ['api:free', 1000, '1d'],
@@ -88,14 +88,14 @@ describe('plans with intervals of their own', () => {
   test('need no common one', () => {
     const { interval: _, ...rest } = mixed
     const limits = { free: { limit: 5, interval: '1s' }, pro: { limit: 5, interval: '1h' } } as const
-    expect(expandPlans<FakeRequest>([{ ...rest, limits }]).map(({ interval }) => interval)).toEqual(['1s', '1h'])
+    expect(expandPlans<FakeRequest>([{ ...rest, plans: limits }]).map(({ interval }) => interval)).toEqual(['1s', '1h'])
   })
 
   test.each([
     { limit: 5, burst: 3 },
     { limit: 5, interval: 'soon' },
-  ])('that can not be used are refused: %j', (free) => {
-    expect(() => expandPlans<FakeRequest>([{ ...mixed, limits: { free, pro: 5 } as never }])).toThrow(
+  ])('that can not be used are rejected: %j', (free) => {
+    expect(() => expandPlans<FakeRequest>([{ ...mixed, plans: { free, pro: 5 } as never }])).toThrow(
       expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }),
     )
   })

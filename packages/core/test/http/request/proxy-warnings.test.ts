@@ -22,7 +22,7 @@ function warningsOf(requests: readonly Proxied[], more: Partial<RequestReader<Pr
   const reader: RequestReader<Proxied> = { ...fakeReader, socket: ({ connection }) => connection, ...more }
   const rules = new Rules<Proxied>([{ key: 'ip' }], reader, { report: (error) => reported.push(error) })
   for (const one of requests) rules.evaluate(one)
-  expect(reported.every(({ code }) => code === 'WEIR_TRUST_PROXY')).toBe(true)
+  expect(reported.every(({ code }) => code === 'WEIR_WARN_TRUST_PROXY')).toBe(true)
   return reported.map(({ message }) => message)
 }
 
@@ -150,7 +150,7 @@ test.each(['allow', 'deny'])('the list "%s" is held against the address of a pro
   const warnings: WeirError[] = []
   guard.throttler.on('warning', ({ error }) => warnings.push(error))
   for (let i = 0; i < 2; i++) void guard.check({ ...direct, headers: { 'x-forwarded-for': '192.0.2.1' } })
-  expect(warnings.map(({ code }) => code)).toEqual(['WEIR_TRUST_PROXY'])
+  expect(warnings.map(({ code }) => code)).toEqual(['WEIR_WARN_TRUST_PROXY'])
 })
 
 test('requests over a Unix socket share a key, with a warning', async () => {

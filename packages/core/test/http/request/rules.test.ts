@@ -113,7 +113,7 @@ describe('keys', () => {
   ])('counting by the text of "%s" is reported once, with what to use instead', (name, step) => {
     const { rules, reported } = rulesOf([{ name: 'a', key: ['route', header(name)] }])
     for (let i = 0; i < 2; i++) rules.evaluate({ headers: { [name.toLowerCase()]: '2001:db8::1' } })
-    expect(reported.map(({ code }) => code)).toEqual(['WEIR_RAW_KEY'])
+    expect(reported.map(({ code }) => code)).toEqual(['WEIR_WARN_UNBOUNDED_KEY'])
     expect(reported[0]?.message).toContain(step)
   })
 
@@ -194,14 +194,14 @@ describe('keys', () => {
   test.each(['/search?q=1', 'https://example.org/?a', 'k'.repeat(257)])('a raw key such as %s is used, with one report', (user) => {
     const { rules, reported } = rulesOf([{ name: 'search', key: (request) => request.user as string }])
     for (let i = 0; i < 3; i++) rules.evaluate({ user })
-    expect(reported).toMatchObject([{ code: 'WEIR_RAW_KEY', message: expect.stringContaining('"search"') }])
+    expect(reported).toMatchObject([{ code: 'WEIR_WARN_UNBOUNDED_KEY', message: expect.stringContaining('"search"') }])
   })
 
   test.each(['2001:db8::1', '::ffff:192.0.2.7', 'fe80::1%eth0'])('a function that returns an address such as %s is reported once', (ip) => {
     const { rules, reported } = rulesOf([{ name: 'clients', key: ['route', (request) => request.user as string] }])
     for (let i = 0; i < 3; i++) rules.evaluate({ user: ip })
     expect(reported).toMatchObject([
-      { code: 'WEIR_RAW_KEY', message: expect.stringMatching(/"clients" returned an IPv6 address.* Use key: address\(/) },
+      { code: 'WEIR_WARN_UNBOUNDED_KEY', message: expect.stringMatching(/"clients" returned an IPv6 address.* Use key: address\(/) },
     ])
   })
 
@@ -353,7 +353,7 @@ describe('costs', () => {
     rules.evaluate({ user })
     rules.evaluate({ user })
     expect(rules.costs).toEqual([1])
-    expect(reported).toMatchObject([{ code: 'WEIR_INVALID_COST' }])
+    expect(reported).toMatchObject([{ code: 'WEIR_WARN_INVALID_COST' }])
   })
 })
 

@@ -100,13 +100,13 @@ test('nor when its time is over, but a lift of a block that this node never knew
 })
 
 test('what part of the store did not take waits, and all others with it', () => {
-  const [refused, later] = [block('a').pending, block('b').pending]
-  const changes = queue(refused)
+  const [rejected, later] = [block('a').pending, block('b').pending]
+  const changes = queue(rejected)
   changes.answered(changes.take(0, 9), [undefined], 0, 10, RETRY)
   changes.add(later)
   expect(changes.notBefore).toBe(10 + RETRY)
   expect(changes.take(9 + RETRY, 9)).toEqual([])
-  expect(changes.take(10 + RETRY, 9)).toEqual([refused, later])
+  expect(changes.take(10 + RETRY, 9)).toEqual([rejected, later])
 })
 
 test('what is sent tells what remains of the time', () => {

@@ -134,7 +134,7 @@ export function verdictBy(
   now: number,
 ): Verdict {
   const verdict = step.take(state, now, allowed ? 0 : units, limit, parameters)
-  if (allowed) return verdict.allowed ? verdict : { ...verdict, allowed, retryAfter: 0 }
+  if (allowed) return verdict.allowed ? verdict : { ...verdict, allowed, retryAfterMs: 0 }
   // The server says that it does not fit, by a hair.
-  return verdict.allowed ? { ...verdict, allowed, remaining: verdict.remaining + units, retryAfter: 1 } : verdict
+  return verdict.allowed ? { ...verdict, allowed, remaining: verdict.remaining + units, retryAfterMs: 1 } : verdict
 }

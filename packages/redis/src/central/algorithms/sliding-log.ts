@@ -134,14 +134,14 @@ end`,
   read(reply, { units, limit, policy }): Verdict {
     if (!Array.isArray(reply)) {
       const remaining = Math.max(0, limit - numberOf(reply))
-      return { allowed: true, remaining, resetAfter: units > 0 ? (policy.parameters[0] as number) : 0, retryAfter: 0, delay: 0 }
+      return { allowed: true, remaining, resetAfterMs: units > 0 ? (policy.parameters[0] as number) : 0, retryAfterMs: 0, delayMs: 0 }
     }
     const [allowed, sum = 0, after = 0, wait = 0] = listOf(reply).map(numberOf)
     const remaining = Math.max(0, limit - sum)
-    const resetAfter = Math.max(0, after / MICROSECONDS)
-    if (allowed === 1) return { allowed: true, remaining, resetAfter, retryAfter: 0, delay: 0 }
+    const resetAfterMs = Math.max(0, after / MICROSECONDS)
+    if (allowed === 1) return { allowed: true, remaining, resetAfterMs, retryAfterMs: 0, delayMs: 0 }
     // All units together are not enough.
-    const retryAfter = wait < 0 ? Number.POSITIVE_INFINITY : Math.max(Number.MIN_VALUE, wait / MICROSECONDS)
-    return { allowed: false, remaining, resetAfter, retryAfter, delay: 0 }
+    const retryAfterMs = wait < 0 ? Number.POSITIVE_INFINITY : Math.max(Number.MIN_VALUE, wait / MICROSECONDS)
+    return { allowed: false, remaining, resetAfterMs, retryAfterMs, delayMs: 0 }
   },
 }

@@ -4,7 +4,7 @@ import type { Cell, SyncEntry, SyncResult } from '../../../store/contract.ts'
 import { HELD, type LeaseAsk, type LeaseNotice } from '../../../store/leases/ask.ts'
 import { askFor, hearReply, heldOf, isOver, newLease } from '../../../store/leases/lease.ts'
 import type { Ordinal } from '../../../time/intervals.ts'
-import { type Meter, type Refusal, type Reservation, type Reserving, UNDECIDED } from '../../meter.ts'
+import { type Meter, type Rejection, type Reservation, type Reserving, UNDECIDED } from '../../meter.ts'
 import type { Batch, Ticket } from '../../shared/batch.ts'
 import { GatedMeter } from '../../shared/gated-meter.ts'
 import { type Answered, askedBy, Leasing, newIncarnation } from '../../shared/leasing.ts'
@@ -59,7 +59,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
       if (key !== undefined) this.#mayHaveRoom(slot, key, this.#freedAt)
     })
     this.#local = (before as LocalSlots | undefined) ?? new LocalSlots(site)
-    this.admitted = this.#local.admitted
+    this.allowed = this.#local.allowed
     this.rollAt = this.#local.rollAt
   }
 
@@ -102,14 +102,14 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     return -1
   }
 
-  override admits(slot: number, cost: number, now: number, count = true): boolean {
+  override allows(slot: number, cost: number, now: number, count = true): boolean {
     if (this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
     // Also frees what nobody has released.
-    const here = this.#local.admits(slot, cost, now)
+    const here = this.#local.allows(slot, cost, now)
     this.#ran(slot, key)
     if (here && this.fits(slot, cost, now)) return true
-    if (this.storeAway) return this.#leasing.admitsAlone(slot, key, this.#local.usedOf(slot), cost)
+    if (this.storeAway) return this.#leasing.allowsAlone(slot, key, this.#local.usedOf(slot), cost)
     const { dryRun } = this.policy
     if (dryRun && count) this.#leasing.want(slot, now)
     // A policy that only watches lets nothing wait; and who only looks is told what is known.
@@ -123,7 +123,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   }
 
   #counted(slot: number, key: KeySlots, cost: number, now: number): void {
-    this.admitted += cost
+    this.allowed += cost
     this.#ran(slot, key)
     const { current } = key
     if (key.owes || (!current.tail && heldOf(current) <= key.low && now >= key.emptyUntil)) this.#leasing.want(slot, now)
@@ -139,7 +139,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
 
   override untake(slot: number, mark: number, cost: number): void {
     this.#local.untake(slot, mark, cost)
-    this.admitted -= cost
+    this.allowed -= cost
     const key = this.#keys[slot]
     if (key !== undefined) this.#ran(slot, key)
   }
@@ -151,7 +151,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     const key = this.#keyOf(slot, now)
     if (now < key.emptyUntil || this.fits(slot, cost, now)) return false
     // Those that are in flight here or wait already may take all there is: nobody else needs to wait for it, however many come.
-    const asks = this.#local.admits(slot, key.waiting.units + cost, now)
+    const asks = this.#local.allows(slot, key.waiting.units + cost, now)
     this.#ran(slot, key)
     return asks && !this.fits(slot, cost, now)
   }
@@ -207,13 +207,13 @@ export class LeasedSlots extends GatedMeter implements Reserving {
       key.heardUsed(ask)
       this.#ran(slot, key)
       this.#serve(slot, key, now)
-      this.#refuseUnmet(answered, now)
+      this.#rejectUnmet(answered, now)
     }
     if (key.waiting.first !== undefined || key.report || (key.current.tail && heldOf(key.current) > 0)) this.#leasing.want(slot, now)
   }
 
   /** Requests that asked, and whose slots the store does not have, wait for nothing more. */
-  #refuseUnmet({ slot, key, lease, ask, reply, end }: Answered<KeySlots>, now: number): void {
+  #rejectUnmet({ slot, key, lease, ask, reply, end }: Answered<KeySlots>, now: number): void {
     const { waiting } = key
     const { first } = waiting
     if (end === 0 || first === undefined) return
@@ -320,7 +320,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
       if (this.#local.expire(slot, now)) this.#released(slot, now)
       const known = this.#keys[slot]
       if (this.#mayGo(slot, known, now)) this.site.forget(slot)
-      else if (known !== undefined && !this.exchange.degraded) this.#tell(slot, this.#keyOf(slot, now), now, batch, all, resend)
+      else if (known !== undefined && !this.exchange.storeDown) this.#tell(slot, this.#keyOf(slot, now), now, batch, all, resend)
     }
     return end >= table.end ? -1 : end
   }
@@ -444,19 +444,19 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     return Math.max(0, Math.min(left, key.hold - this.#local.usedOf(slot) + key.current.free))
   }
 
-  override resetAfter(): number {
+  override resetAfterMs(): number {
     return 0
   }
 
-  override refuse(slot: number, cost: number, now: number): Refusal {
+  override reject(slot: number, cost: number, now: number): Rejection {
     return this.explain(slot, cost, now)
   }
 
   /** Nobody knows when a request in flight ends. */
-  override explain(slot: number, _cost: number, now: number): Refusal {
+  override explain(slot: number, _cost: number, now: number): Rejection {
     const block = this.blockOf(slot, now)
-    if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter: block.until - now }
-    return { reason: this.storeAway ? 'degraded' : 'limit', retryAfter: 0 }
+    if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfterMs: block.until - now }
+    return { reason: this.storeAway ? 'storeDown' : 'limit', retryAfterMs: 0 }
   }
 
   override usedOf(slot: number): number {
@@ -501,7 +501,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
 
   override announced(): void {}
   override exceeded(): void {}
-  protected override admitsSlowly(): boolean {
+  protected override allowsSlowly(): boolean {
     return false
   }
   protected override sentAt(): number {

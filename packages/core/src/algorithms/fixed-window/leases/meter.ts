@@ -6,7 +6,7 @@ import { servesLease } from '../../../store/leases/grant.ts'
 import { askFor, hearReply, hearReset, heldOf, type Lease, newLease, surrender, takeLease } from '../../../store/leases/lease.ts'
 import { intervalOf } from '../../../time/calendar.ts'
 import { endOf, type Ordinal, ordinalAt, startOf } from '../../../time/intervals.ts'
-import { type Refusal, type Reservation, type Reserving, UNDECIDED } from '../../meter.ts'
+import { type Rejection, type Reservation, type Reserving, UNDECIDED } from '../../meter.ts'
 import type { Batch, Ticket } from '../../shared/batch.ts'
 import { GatedMeter } from '../../shared/gated-meter.ts'
 import { type Answered, askedBy, Leasing, LOST_TIME, newIncarnation } from '../../shared/leasing.ts'
@@ -28,7 +28,7 @@ const LOW_TIME = 2
 const EARLY = 1.25
 
 /**
- * Fixed windows by quota taken ahead: a request is admitted at once as long as the node holds units of its key, and waits for the
+ * Fixed windows by quota taken ahead: a request is allowed at once as long as the node holds units of its key, and waits for the
  * store where it holds none. The protocol is in `store/leases`; here is when to ask, and for how much.
  */
 export class LeaseMeter extends GatedMeter implements Reserving {
@@ -66,7 +66,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const key = this.#keys[slot]
     if (key === undefined || ((this.table.flags[slot] as number) & BLOCKED) !== 0) return UNDECIDED
     if (!this.#within(slot, key, cost, this.site.limitOf(slot)) || !takeLease(key.current, cost, now)) return UNDECIDED
-    this.admitted += cost
+    this.allowed += cost
     if (heldOf(key.current) <= key.low) this.#runsLow(slot, key, now)
     return this.remaining(slot)
   }
@@ -88,11 +88,11 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return -1
   }
 
-  override admits(slot: number, cost: number, now: number, count = true): boolean {
+  override allows(slot: number, cost: number, now: number, count = true): boolean {
     if (this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
     if (this.fits(slot, cost, now)) return true
-    if (this.storeAway) return this.#leasing.admitsAlone(slot, key, key.current.taken - key.current.given, cost)
+    if (this.storeAway) return this.#leasing.allowsAlone(slot, key, key.current.taken - key.current.given, cost)
     const { dryRun } = this.policy
     if (dryRun && count) this.#leasing.want(slot, now)
     // A policy that only watches lets nothing wait, so it counts beyond what it holds; and a look shows what the store has left.
@@ -102,7 +102,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   override add(slot: number, cost: number, now: number = Number.NaN): void {
     const key = this.#keyOf(slot, Number.isNaN(now) ? this.begunAt : now)
     key.current.taken += cost
-    this.admitted += cost
+    this.allowed += cost
     if (heldOf(key.current) <= key.low) this.#leasing.want(slot, now)
   }
 
@@ -113,7 +113,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   override untake(slot: number, mark: number, cost: number): void {
     const key = this.#keys[slot]
     if (key !== undefined) key.current.taken = mark
-    this.admitted -= cost
+    this.allowed -= cost
   }
 
   // Requests that wait.
@@ -196,7 +196,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     key.heardUsed(ask)
     key.low = Number.isNaN(key.pace) ? 0 : key.pace * (LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME)
     this.#serve(slot, key, now)
-    if (served) this.#refuseUnmet(answered, now)
+    if (served) this.#rejectUnmet(answered, now)
     // The node's clock was behind: the next interval runs. No store's word takes a key further.
     else if (reply.now >= end) {
       const running = calendar?.at(reply.now).ordinal ?? ordinalAt(reply.now, interval)
@@ -208,7 +208,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   }
 
   /** Requests that asked, and whose units the store does not have, wait for nothing more. */
-  #refuseUnmet({ slot, key, ask, reply, end }: Answered<KeyLeases>, now: number): void {
+  #rejectUnmet({ slot, key, ask, reply, end }: Answered<KeyLeases>, now: number): void {
     const { current, waiting } = key
     // What is granted may be of use only in a moment.
     if (end === 0 || now < current.from) return
@@ -238,7 +238,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const { current } = key
     const take = ({ cost, limit }: Reservation) => {
       if (!this.#within(slot, key, cost, limit) || !takeLease(current, cost, now)) return false
-      this.admitted += cost
+      this.allowed += cost
       return true
     }
     this.#leasing.serve(slot, key, now, take, current.ordinal)
@@ -322,7 +322,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
         else if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
         continue
       }
-      if (exchange.degraded || key.current.ordinal !== ordinal) continue
+      if (exchange.storeDown || key.current.ordinal !== ordinal) continue
       const { next } = key
       if (all) {
         surrender(key.current, 0)
@@ -366,14 +366,14 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (!(back > 0)) return
     current.given += back
     key.emptyUntil = Number.NEGATIVE_INFINITY
-    // Others may refuse because of it.
-    if (current.tail && !this.exchange.degraded) this.#leasing.want(slot, now)
+    // Others may reject because of it.
+    if (current.tail && !this.exchange.storeDown) this.#leasing.want(slot, now)
   }
 
   override reset(name: string, slot: number, now: number): void {
     super.reset(name, slot, now)
     const key = slot < 0 ? undefined : this.#keys[slot]
-    if (key !== undefined && !this.exchange.degraded) this.#leasing.want(slot, now)
+    if (key !== undefined && !this.exchange.storeDown) this.#leasing.want(slot, now)
   }
 
   protected override cleared(_name: string, slot: number): void {
@@ -431,7 +431,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return Math.max(0, Math.min(limit, heldOf(key.current) + key.current.free))
   }
 
-  override refuse(slot: number, cost: number, now: number): Refusal {
+  override reject(slot: number, cost: number, now: number): Rejection {
     const key = this.#keys[slot]
     const full = key !== undefined && this.site.limitOf(slot) - key.current.used < 1
     if (this.policy.cooldown > 0 && full && !this.storeAway && this.blockOf(slot, now) === undefined) {
@@ -440,10 +440,10 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return this.explain(slot, cost, now)
   }
 
-  override explain(slot: number, _cost: number, now: number): Refusal {
+  override explain(slot: number, _cost: number, now: number): Rejection {
     const block = this.blockOf(slot, now)
-    if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter: block.until - now }
-    return { reason: this.storeAway ? 'degraded' : 'limit', retryAfter: Math.max(0, this.#endOf(slot) - now) }
+    if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfterMs: block.until - now }
+    return { reason: this.storeAway ? 'storeDown' : 'limit', retryAfterMs: Math.max(0, this.#endOf(slot) - now) }
   }
 
   /** When a key's interval ends here: by the node's clock, but not before the units of its lease do by the store's. */
@@ -501,7 +501,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   override exceeded(slot: number, now: number): void {
     this.#leasing.want(slot, now)
   }
-  protected override admitsSlowly(): boolean {
+  protected override allowsSlowly(): boolean {
     return false
   }
   protected override sentAt(slot: number): number {

@@ -4,7 +4,7 @@ import { checkOptions } from '../options/names.ts'
 import { invalidOption } from '../report/errors.ts'
 
 /** How a cooldown grows with each new block of a key, at all nodes alike. */
-export interface GrowingOptions {
+export interface EscalatingOptions {
   /** The first block. */
   readonly base: Duration
   /** What each further one is longer by: more than 1, at most 100. Default 2. */
@@ -15,8 +15,8 @@ export interface GrowingOptions {
   readonly memory?: Duration
 }
 
-/** A cooldown that grows, made by `growing()`. */
-export interface GrowingCooldown {
+/** A cooldown that grows, made by `escalating()`. */
+export interface EscalatingCooldown {
   /** The first block, in milliseconds. */
   readonly first: number
   readonly growth: Growth
@@ -28,17 +28,17 @@ export interface GrowingCooldown {
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
  * @example
- * throttle({ key: 'ip', limit: 100, interval: '1m', cooldown: growing({ base: '1m', max: '1h' }) })
+ * throttle({ key: 'ip', limit: 100, interval: '1m', cooldown: escalating({ base: '1m', max: '1h' }) })
  */
-export function growing(options: GrowingOptions): GrowingCooldown {
-  checkOptions('growing', options, ['base', 'factor', 'max', 'memory'], 'options such as { base: "1m", max: "1h" }', 'growing.')
+export function escalating(options: EscalatingOptions): EscalatingCooldown {
+  checkOptions('escalating', options, ['base', 'factor', 'max', 'memory'], 'options such as { base: "1m", max: "1h" }', 'escalating.')
   const { factor = 2 } = options
-  const first = parseDuration(options.base, 'growing.base', 1)
+  const first = parseDuration(options.base, 'escalating.base', 1)
   if (typeof factor !== 'number' || !(factor > 1 && factor <= 100)) {
-    throw invalidOption('growing.factor', factor, 'a number greater than 1 and at most 100')
+    throw invalidOption('escalating.factor', factor, 'a number greater than 1 and at most 100')
   }
-  const max = parseDuration(options.max, 'growing.max', first)
-  const memory = options.memory === undefined ? max : parseDuration(options.memory, 'growing.memory', 1)
+  const max = parseDuration(options.max, 'escalating.max', first)
+  const memory = options.memory === undefined ? max : parseDuration(options.memory, 'escalating.memory', 1)
   return Object.freeze({ first, growth: Object.freeze(new RememberedGrowth(factor, max, memory)) })
 }
 

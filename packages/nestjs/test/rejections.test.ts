@@ -16,8 +16,8 @@ class Pages {
 }
 
 describe.each(PLATFORMS)('on $name', ({ adapter }) => {
-  /** The answer to a refused request. */
-  async function refused(
+  /** The answer to a rejected request. */
+  async function rejected(
     options: object,
     filter?: new () => ExceptionFilter,
   ): Promise<{ status: number; type: string; body: string; after: string | null }> {
@@ -38,7 +38,7 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
     return { status, type: String(headers.get('content-type')).split(';')[0] as string, body, after: headers.get('retry-after') }
   }
 
-  test('with onRefused throw a filter of the application gets it, with status and decision', async () => {
+  test('with throwOnReject throw a filter of the application gets it, with status and decision', async () => {
     @Catch()
     class All implements ExceptionFilter {
       catch(exception: unknown, host: ArgumentsHost) {
@@ -48,19 +48,19 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
         response.status(exception.getStatus()).send({ mine: exception.getResponse(), policy: decision.policy?.name })
       }
     }
-    const { status, body, after } = await refused({ onRefused: 'throw' }, All)
+    const { status, body, after } = await rejected({ throwOnReject: true }, All)
     expect([status, after]).toEqual([429, expect.stringMatching(/^3(600|59\d)$/)])
     expect(JSON.parse(body)).toMatchObject({ policy: 'default', mine: { statusCode: 429 } })
   })
 
-  test("onRefused: 'throw' without a filter is answered as any exception", async () => {
-    const { status, type, body, after } = await refused({ onRefused: 'throw' })
+  test('throwOnReject: true without a filter is answered as any exception', async () => {
+    const { status, type, body, after } = await rejected({ throwOnReject: true })
     expect([status, type, after]).toEqual([429, 'application/json', expect.stringMatching(/^3(600|59\d)$/)])
     expect(JSON.parse(body)).toEqual({ statusCode: 429, message: `Too many requests. Try again in ${after} s.` })
   })
 
   test('a handler that answers nothing is followed by the standard answer', async () => {
-    const { status, type } = await refused({ handler: () => {}, callbackTimeout: 10, clock: undefined })
+    const { status, type } = await rejected({ handler: () => {}, callbackTimeout: 10, clock: undefined })
     expect([status, type]).toEqual([429, 'application/problem+json'])
   })
 })

@@ -4,7 +4,7 @@ import { tokenBucket } from '../../src/index.ts'
 import { checkRules, parseRules, RulesError, type YamlLibrary } from '../../src/rules/index.ts'
 import { thrownBy } from '../support/nodes.ts'
 
-function refused(text: string, options: { yaml?: YamlLibrary; store?: boolean } = { yaml }): RulesError {
+function rejected(text: string, options: { yaml?: YamlLibrary; store?: boolean } = { yaml }): RulesError {
   const error = thrownBy(() =>
     checkRules(parseRules(text, options), {
       algorithms: { tokenBucket },
@@ -14,7 +14,7 @@ function refused(text: string, options: { yaml?: YamlLibrary; store?: boolean } 
     } as never),
   )
   expect(error).toBeInstanceOf(RulesError)
-  expect((error as RulesError).code).toBe('WEIR_RULES_REFUSED')
+  expect((error as RulesError).code).toBe('WEIR_RULES_REJECTED')
   return error as RulesError
 }
 
@@ -22,7 +22,7 @@ const GOOD = { name: 'a', limit: 10, interval: '1m' }
 const of = (policy: object, more: object = {}) =>
   JSON.stringify({ version: 7, policies: [GOOD, { ...GOOD, name: 'b', ...policy }], ...more }, undefined, 1)
 
-describe('a document that can not be used is refused with the place and what is allowed', () => {
+describe('a document that can not be used is rejected with the place and what is allowed', () => {
   test.each<[string, string, string, string]>([
     ['a limit of zero', of({ limit: 0 }), 'policies[1].limit', 'a number from 1'],
     [
@@ -51,7 +51,12 @@ describe('a document that can not be used is refused with the place and what is 
     ],
     ['a burst of zero', of({ algorithm: { name: 'tokenBucket', burst: 0 } }), 'policies[1].algorithm.burst', 'a number from 1'],
     ['an algorithm that is a number', of({ algorithm: 5 }), 'policies[1].algorithm', 'the name of an algorithm'],
-    ['a pair that does not go', of({ algorithm: 'tokenBucket', coordination: 'spans' }), 'policies[1].coordination', 'with tokenBucket()'],
+    [
+      'a pair that does not go',
+      of({ algorithm: 'tokenBucket', coordination: 'periodic' }),
+      'policies[1].coordination',
+      'with tokenBucket()',
+    ],
     ['a key that has no function', of({ key: 'tenants' }), 'policies[1].key', 'Did you mean "tenant"?'],
     ['a built-in key with a slip', of({ key: 'rout' }), 'policies[1].key', 'Did you mean "route"?'],
     ['a key that is a number', of({ key: 5 }), 'policies[1].key', 'header("name")'],
@@ -59,8 +64,8 @@ describe('a document that can not be used is refused with the place and what is 
     ['a cooldown that shrinks', of({ cooldown: { base: '1m', max: '1s' } }), 'policies[1].cooldown.max', 'at least 60000 ms'],
     ['a cooldown given as core keeps it', of({ cooldown: { first: 5, growth: {} } }), 'policies[1].cooldown.first', 'Unknown option'],
     ['two policies of one name', of({ name: 'a' }), 'policies[1].name', 'Two policies are named "a"'],
-    ['plans without a function', of({ limit: undefined, limits: { free: 1 }, plan: 'planOf' }), 'policies[1].plan', 'no name in "plans"'],
-    ['a plan without a limit', of({ limit: undefined, limits: { free: { interval: '1s' } }, plan: 'x' }), 'policies[1].plan', '"plans"'],
+    ['plans without a function', of({ limit: undefined, plans: { free: 1 }, plan: 'planOf' }), 'policies[1].plan', 'no name in "plans"'],
+    ['a plan without a limit', of({ limit: undefined, plans: { free: { interval: '1s' } }, plan: 'x' }), 'policies[1].plan', '"plans"'],
     ['a policy that is none', of({}, { policies: [5] }), 'policies[0]', 'an object such as'],
     ['no policies', of({}, { policies: [] }), 'policies', '1 to 100'],
     ['a version that is none', of({}, { version: '7' }), 'version', 'a whole number from 1'],
@@ -86,13 +91,13 @@ describe('a document that can not be used is refused with the place and what is 
       'overrides[1]',
       'two overrides',
     ],
-    ['a policy to come among those that hold', of({ dryRun: 'next' }), 'policies[1].dryRun', 'stand in "next" of the document'],
+    ['a policy to come among those that hold', of({ candidate: true }), 'policies[1].candidate', 'stand in "next" of the document'],
     ['rules to come that are bad', of({}, { next: { policies: [{ ...GOOD, limit: 0 }] } }), 'next.policies[0].limit', 'a number from 1'],
     ['rules to come with a version', of({}, { next: { version: 8, policies: [GOOD] } }), 'next.version', 'Rules to come has'],
     ['an object of another kind', '[]', '', 'an object such as'],
   ])('%s', (_, text, path, message) => {
     for (const form of [text, yaml.stringify(JSON.parse(text))]) {
-      const [problem, ...others] = refused(form).problems
+      const [problem, ...others] = rejected(form).problems
       expect(others).toEqual([])
       expect(problem?.path).toBe(path)
       expect(problem?.message).toContain(message)
@@ -107,13 +112,13 @@ describe('a document that can not be used is refused with the place and what is 
 
   test('all problems are told at once, ten at most', () => {
     const policies = Array.from({ length: 20 }, (_, i) => ({ name: `p${i}`, limit: i < 15 ? 0 : 1, interval: '1m' }))
-    const error = refused(JSON.stringify({ version: 3, policies }))
+    const error = rejected(JSON.stringify({ version: 3, policies }))
     expect(error.problems.map(({ path }) => path)).toEqual(Array.from({ length: 10 }, (_, i) => `policies[${i}].limit`))
-    expect(error.message).toMatch(/^Rules of version 3 are refused: policies\[0\]\.limit \(line 1, column 47\): .* \(and 9 more\)$/)
+    expect(error.message).toMatch(/^Rules of version 3 are rejected: policies\[0\]\.limit \(line 1, column 47\): .* \(and 9 more\)$/)
   })
 
   test('without a store nothing can be shared', () => {
-    expect(refused(of({ coordination: 'central' }), { store: false }).problems[0]).toMatchObject({
+    expect(rejected(of({ coordination: 'central' }), { store: false }).problems[0]).toMatchObject({
       path: 'policies[1].coordination',
       line: 13,
     })
@@ -121,19 +126,21 @@ describe('a document that can not be used is refused with the place and what is 
 
   test('a name that every object has is none', () => {
     for (const name of ['constructor', 'toString', '__proto__'])
-      expect(refused(of({ key: name })).problems[0]?.path, name).toBe('policies[1].key')
+      expect(rejected(of({ key: name })).problems[0]?.path, name).toBe('policies[1].key')
   })
 })
 
-describe('a document of much nonsense is refused without much work', () => {
+describe('a document of much nonsense is rejected without much work', () => {
   const many = (one: (place: number) => string) => Array.from({ length: 20_000 }, (_, place) => one(place)).join()
 
   test.each([
-    ['plans', 'limits', `{ ${many((i) => `"p${i}": 1`)} }`],
+    ['plans', 'plans', `{ ${many((i) => `"p${i}": 1`)} }`],
     ['path patterns', 'match', `[${many(() => '"/a"')}]`],
     ['parts of a key', 'key', `[${many(() => '"ip"')}]`],
   ])('%s', (_, option, value) => {
-    const [problem, ...others] = refused(`{ "version": 1, "policies": [{ "interval": "1m", "limit": 1, "${option}": ${value} }] }`).problems
+    const [problem, ...others] = rejected(
+      `{ "version": 1, "policies": [{ "interval": "1m", "limit": 1, "${option}": ${value} }] }`,
+    ).problems
     expect(problem).toMatchObject({ path: `policies[0].${option}`, message: 'It has 20000 entries; it must have at most 1000.' })
     expect(others).toEqual([])
   })
@@ -143,33 +150,33 @@ describe('a text that is torn', () => {
   const text = of({})
   test('is no JSON wherever it ends, and the end is told', () => {
     for (let end = 0; end < text.length - 1; end++) {
-      const [problem] = refused(text.slice(0, end), {}).problems
+      const [problem] = rejected(text.slice(0, end), {}).problems
       expect(problem?.message).toContain('it is no JSON')
       expect(problem?.line).toBe(text.slice(0, end).split('\n').length)
     }
   })
 
   test('is told with its line in YAML', () => {
-    const [problem] = refused('version: 7\npolicies:\n  - name: [a\n').problems
+    const [problem] = rejected('version: 7\npolicies:\n  - name: [a\n').problems
     expect(problem).toMatchObject({ line: 4 })
     expect(problem?.message).toContain('it is no YAML')
   })
 
-  test('aliases that would become very much are refused', () => {
+  test('aliases that would become very much are rejected', () => {
     const levels = Array.from({ length: 12 }, (_, i) => `l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`)
-    expect(refused(`l0: &l0 x\n${levels.join('\n')}\n`).problems[0]?.message).toContain('stand for more than 100000 values')
+    expect(rejected(`l0: &l0 x\n${levels.join('\n')}\n`).problems[0]?.message).toContain('stand for more than 100000 values')
   })
 
   test('YAML without its library says what to give', () => {
-    expect(refused('version: 1', {}).message).toContain('pass the option "yaml"')
+    expect(rejected('version: 1', {}).message).toContain('pass the option "yaml"')
   })
 
   test('one that is too long is not read', () => {
-    expect(refused(' '.repeat(8_000_001)).message).toContain('at most 8000000')
+    expect(rejected(' '.repeat(8_000_001)).message).toContain('at most 8000000')
   })
 })
 
-test('names that could be taken for something else are refused at construction', () => {
+test('names that could be taken for something else are rejected at construction', () => {
   const check = (named: object) => thrownBy(() => checkRules({ value: { version: 1, policies: [GOOD] } }, named))
   expect(check({ keys: { ip: () => 'x' } })?.message).toContain('keys.ip')
   expect(check({ delays: { '5s': () => 5 } })?.message).toContain('begins with a letter')

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import type { Degraded } from '../../src/algorithms/meter.ts'
+import type { FailMode } from '../../src/algorithms/meter.ts'
 import { type Node, offer, type Scene, scene } from '../support/nodes.ts'
 
 /** Two live nodes that have lost their store at the begin of an interval. */
-async function withoutStore(degraded: Degraded, rest: object = {}): Promise<Scene & { one: Node; two: Node }> {
+async function withoutStore(failMode: FailMode, rest: object = {}): Promise<Scene & { one: Node; two: Node }> {
   const here = scene()
-  const [one, two] = [0, 1].map(() => here.node({ limit: 60, interval: 6_000, degraded, ...rest })) as [Node, Node]
+  const [one, two] = [0, 1].map(() => here.node({ limit: 60, interval: 6_000, failMode, ...rest })) as [Node, Node]
   one.start()
   two.start()
   await here.world.run(1_100)
-  here.store.health = 'refusing'
+  here.store.health = 'rejecting'
   await here.world.runTo(6_001)
-  expect([one.state, two.state]).toEqual(['degraded', 'degraded'])
+  expect([one.state, two.state]).toEqual(['storeDown', 'storeDown'])
   return { ...here, one, two }
 }
 
@@ -25,7 +25,7 @@ test("'open' lets everything pass", async () => {
 test("'closed' lets nothing pass", async () => {
   const { one, close } = await withoutStore('closed')
   expect(offer(one, 'a', 5)).toBe(0)
-  expect(one.check('a')).toMatchObject({ allowed: false, reason: 'degraded', retryAfter: 5_999 })
+  expect(one.check('a')).toMatchObject({ allowed: false, reason: 'storeDown', retryAfterMs: 5_999 })
   await close()
 })
 
@@ -48,7 +48,7 @@ describe("'share', the default", () => {
       offer(one, 'a', 5)
       await here.world.run(350)
     }
-    here.store.health = 'refusing'
+    here.store.health = 'rejecting'
     await here.world.run(3_000)
     await here.world.runTo(24_001)
     expect(offer(one, 'a', 500)).toBeGreaterThan(50)
@@ -68,7 +68,7 @@ describe("'share', the default", () => {
       for (const node of [one, two]) offer(node, 'a', 1)
     }
     await here.world.run(1_500)
-    here.store.health = 'refusing'
+    here.store.health = 'rejecting'
     await here.world.run(1_000)
     // Of the 20 that are left, each node's part is about half, and it may not have heard of the other's last ones.
     const more = [offer(one, 'a', 100), offer(two, 'a', 100)]
@@ -84,25 +84,14 @@ describe("'share', the default", () => {
   })
 })
 
-describe("'published': limit/spans by the number of nodes, in each span", () => {
-  test('the rule', async () => {
-    const { one, world, close } = await withoutStore('published')
-    for (let span = 1; span <= 6; span++) {
-      expect(offer(one, 'a', 50)).toBe(5)
-      await world.runTo(6_000 + span * 1_000 + 1)
-    }
-    await close()
-  })
-})
-
 test('each policy has its own choice', async () => {
   const here = scene()
   const throttler = here.node([
-    { name: 'open', limit: 1, interval: '1m', degraded: 'open' },
-    { name: 'closed', limit: 1, interval: '1m', degraded: 'closed' },
+    { name: 'open', limit: 1, interval: '1m', failMode: 'open' },
+    { name: 'closed', limit: 1, interval: '1m', failMode: 'closed' },
   ])
   throttler.start()
-  here.store.health = 'refusing'
+  here.store.health = 'rejecting'
   await here.world.run(1_100)
   const decision = throttler.check('a')
   expect(decision.allowed).toBe(false)
@@ -111,8 +100,8 @@ test('each policy has its own choice', async () => {
   await here.close()
 })
 
-test.each(['open', 'closed', 'share'] as const)('with coordination by spans too: %s', async (degraded) => {
-  const { one, close } = await withoutStore(degraded, { coordination: 'spans', cooldown: 0 })
-  expect(offer(one, 'a', 100)).toBe({ open: 100, closed: 0, share: 60 }[degraded])
+test.each(['open', 'closed', 'share'] as const)('with coordination by spans too: %s', async (failMode) => {
+  const { one, close } = await withoutStore(failMode, { coordination: 'periodic', cooldown: 0 })
+  expect(offer(one, 'a', 100)).toBe({ open: 100, closed: 0, share: 60 }[failMode])
   await close()
 })

@@ -5,8 +5,8 @@ import { ARRIVED_HEADER } from '../src/processes/messages.ts'
 import { Sender } from '../src/traffic/sender.ts'
 import { Tally } from '../src/traffic/tally.ts'
 
-test('of what was refused it is told what a gateway refused without the store', async () => {
-  const answers = ['ok', 'degraded', 'limit', 'degraded', 'blocked']
+test('of what was rejected it is told what a gateway rejected without the store', async () => {
+  const answers = ['ok', 'storeDown', 'limit', 'storeDown', 'blocked']
   const server = createServer((_request, response) => {
     const reason = answers.shift()
     response.writeHead(reason === 'ok' ? 200 : 429, { [ARRIVED_HEADER]: '1000' }).end(reason)
@@ -18,8 +18,8 @@ test('of what was refused it is told what a gateway refused without the store', 
     sender.send({ client, method: 'GET', path: '/' }, 1_000)
     await sender.drain()
   }
-  expect(tally.total()).toEqual({ admitted: 1, refused: 4, errors: 0 })
-  expect([...tally.degraded]).toEqual([
+  expect(tally.total()).toEqual({ allowed: 1, rejected: 4, errors: 0 })
+  expect([...tally.storeDown]).toEqual([
     ['alice', 1],
     ['bob', 1],
   ])

@@ -24,7 +24,7 @@ export interface Line<T> {
  * Calls a function with each item some time after it was added, unless it was removed before. One timer for all, which is set once in
  * the shortest of the times. What is removed is not held any longer: as a rule that is nearly all, soon.
  */
-export class Deadlines<T extends Awaited> {
+export class Timeouts<T extends Awaited> {
   readonly #clock: Clock
   readonly #expire: (item: T) => void
   readonly #lines = new Map<number, Line<T>>()

@@ -3,12 +3,12 @@ import { expect, test } from 'vitest'
 import type { DiagnosticsMessage, ThrottlerEvents } from '../../src/report/events.ts'
 import { offer, scene } from '../support/nodes.ts'
 
-test('refusals are reported as one sum per policy and second', async () => {
+test('rejections are reported as one sum per policy and second', async () => {
   const { world, node } = scene()
   const throttler = node({ name: 'user', limit: 10, interval: '1m' }, { alone: true })
-  const heard: ThrottlerEvents['throttled'][] = []
+  const heard: ThrottlerEvents['rejections'][] = []
   offer(throttler, 'a', 15)
-  throttler.on('throttled', (event) => heard.push(event))
+  throttler.on('rejections', (event) => heard.push(event))
   await world.run(1)
   offer(throttler, 'a', 400)
   offer(throttler, 'b', 12)
@@ -16,9 +16,9 @@ test('refusals are reported as one sum per policy and second', async () => {
   expect(heard).toEqual([])
   await world.run(600)
   expect(heard).toEqual([
-    { policy: 'user', refused: 402, during: expect.any(Number), reasons: [{ reason: 'limit', source: 'local', count: 402 }] },
+    { policy: 'user', rejected: 402, durationMs: expect.any(Number), reasons: [{ reason: 'limit', source: 'local', count: 402 }] },
   ])
-  expect(heard[0]?.during).toBeGreaterThanOrEqual(1_000)
+  expect(heard[0]?.durationMs).toBeGreaterThanOrEqual(1_000)
   await world.run(5_000)
   expect(heard).toHaveLength(1)
 })
@@ -30,7 +30,7 @@ test('a subscriber of the diagnostics channel hears the same, with the id of the
   const hear = (message: unknown): void => {
     heard.push(message)
   }
-  const throttled = channel('weir:throttled')
+  const throttled = channel('weir:rejections')
   const blocked = channel('weir:blocked')
   throttled.subscribe(hear)
   blocked.subscribe(hear)
@@ -44,15 +44,15 @@ test('a subscriber of the diagnostics channel hears the same, with the id of the
     throttled.unsubscribe(hear)
     blocked.unsubscribe(hear)
   }
-  expect(heard).toContainEqual({ node: throttler.nodeId, policy: 'user', key: 'b', for: 60_000, cause: 'manual' })
-  const sums = heard.filter((message): message is DiagnosticsMessage<'throttled'> => 'refused' in (message as object))
-  expect(sums.map(({ node: id, refused }) => [id, refused])).toEqual([[throttler.nodeId, 2]])
+  expect(heard).toContainEqual({ node: throttler.nodeId, policy: 'user', key: 'b', durationMs: 60_000, cause: 'manual' })
+  const sums = heard.filter((message): message is DiagnosticsMessage<'rejections'> => 'rejected' in (message as object))
+  expect(sums.map(({ node: id, rejected }) => [id, rejected])).toEqual([[throttler.nodeId, 2]])
 })
 
 test('nobody is woken where nobody listens', async () => {
   const { world, node } = scene()
   const throttler = node({ limit: 1, interval: '1h' }, { alone: true })
-  const off = throttler.on('throttled', () => {})
+  const off = throttler.on('rejections', () => {})
   offer(throttler, 'a', 3)
   off()
   await world.run(10)

@@ -1,12 +1,12 @@
 import type { Limiter } from '../decide/limiter.ts'
 import type { Emitter } from '../report/events.ts'
-import { REFUSALS } from '../report/stats.ts'
+import { REJECTIONS } from '../report/stats.ts'
 
-/** Shortest time between two `throttled` events of one policy, in milliseconds. */
+/** Shortest time between two `rejections` events of one policy, in milliseconds. */
 const EVERY = 1_000
 
-/** Makes `throttled` events out of sums that are kept anyway: it does nothing per refusal, and nothing at all without listeners. */
-export class ThrottledReport {
+/** Makes `rejections` events out of sums that are kept anyway: it does nothing per rejection, and nothing at all without listeners. */
+export class RejectionsReport {
   readonly #emitter: Emitter
   /** The sums when they were last looked at; absent while nobody listened. */
   readonly #before = new Map<Limiter, Float64Array>()
@@ -18,14 +18,14 @@ export class ThrottledReport {
 
   /** Emits what is due. Returns when to call it again, on the monotonic clock. */
   tick(limiters: readonly Limiter[], now: number): number {
-    if (!this.#emitter.has('throttled')) {
+    if (!this.#emitter.has('rejections')) {
       this.#at = undefined
       this.#before.clear()
       return Number.POSITIVE_INFINITY
     }
     const at = (this.#at ??= now)
     for (const limiter of limiters) {
-      if (!this.#before.has(limiter)) this.#before.set(limiter, limiter.stats.refusals.slice())
+      if (!this.#before.has(limiter)) this.#before.set(limiter, limiter.stats.rejections.slice())
     }
     if (now - at < EVERY) return at + EVERY
     this.#at = now
@@ -34,19 +34,19 @@ export class ThrottledReport {
     return now + EVERY
   }
 
-  #report(limiter: Limiter, during: number): void {
+  #report(limiter: Limiter, durationMs: number): void {
     const before = this.#before.get(limiter) as Float64Array
-    const sums = limiter.stats.refusals
-    const reasons: { reason: (typeof REFUSALS)[number]['reason']; source: (typeof REFUSALS)[number]['source']; count: number }[] = []
-    let refused = 0
-    for (const [i, kind] of REFUSALS.entries()) {
+    const sums = limiter.stats.rejections
+    const reasons: { reason: (typeof REJECTIONS)[number]['reason']; source: (typeof REJECTIONS)[number]['source']; count: number }[] = []
+    let rejected = 0
+    for (const [i, kind] of REJECTIONS.entries()) {
       const count = (sums[i] as number) - (before[i] as number)
       if (count === 0) continue
-      refused += count
+      rejected += count
       reasons.push({ ...kind, count })
     }
-    if (refused === 0) return
+    if (rejected === 0) return
     before.set(sums)
-    this.#emitter.emit('throttled', { policy: limiter.policy.name, refused, during, reasons })
+    this.#emitter.emit('rejections', { policy: limiter.policy.name, rejected, durationMs, reasons })
   }
 }

@@ -33,11 +33,11 @@ export interface Shape {
 }
 
 /**
- * `soft: true`: once more is asked for than the limit's pace, and known to be, requests are let in by chance, as many as keep the bucket at
+ * `earlyDrop: true`: once more is asked for than the limit's pace, and known to be, requests are let in by chance, as many as keep the bucket at
  * four fifths. So the key neither fills up nor closes, and no debt arises, however far the store is. It is an estimate: bursts that
- * just fit may be refused in part. What a key is asked for comes with the exchanges. Times are of the monotonic clock.
+ * just fit may be rejected in part. What a key is asked for comes with the exchanges. Times are of the monotonic clock.
  */
-export class SoftDrop {
+export class EarlyDrop {
   /** Of an interval's tenth, and of an interval or the time that a full bucket takes to run out. */
   readonly #short = new Mean()
   readonly #long = new Mean()
@@ -50,7 +50,7 @@ export class SoftDrop {
   /**
    * The store has answered.
    *
-   * @param asked - units of all nodes that it has heard of, refused ones included
+   * @param asked - units of all nodes that it has heard of, rejected ones included
    */
   answered(asked: number, sent: number, { most, drain, interval }: Shape, now: number): void {
     const elapsed = sent - this.#sentAt
@@ -89,7 +89,7 @@ export class SoftDrop {
   }
 
   /** Whether a request is let in, while `active`. Chance decides about the next one, and not about the pace. */
-  admits(level: number, { most, drain }: Shape, random: number): boolean {
+  allows(level: number, { most, drain }: Shape, random: number): boolean {
     const pace = Math.max(0, drain * (1 + (TARGET - level / most) / SLOPE))
     this.#credit += Math.min(1, pace / this.#short.value)
     if (this.#credit <= random) return false
