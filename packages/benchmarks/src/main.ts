@@ -26,6 +26,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   update: async () => (await import('./update/bench.ts')).update,
   rules: async () => (await import('./rules/bench.ts')).rules,
   plan: async () => (await import('./plan/bench.ts')).plan,
+  import: async () => (await import('./import/bench.ts')).imports,
   bundle: async () => (await import('./bundle/bench.ts')).bundle,
 }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { errorPages } from '@weir/tooling/error-pages'
@@ -9,7 +9,7 @@ import { RedisServer } from '@weir/tooling/redis-servers'
 import { mustRun, run } from '@weir/tooling/run'
 import { publicPackages, ROOT } from '@weir/tooling/workspace'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { compile, type Flavour, flavours, install, runProgram, snippetOf, writeProject } from './project.ts'
+import { compile, entriesProgram, type Flavour, flavours, install, runProgram, snippetOf, writeProject } from './project.ts'
 
 const names = publicPackages().map(({ manifest }) => manifest.name)
 const scratch = mkdtempSync(join(tmpdir(), 'weir-packed-'))
@@ -52,14 +52,23 @@ const find = (name: string): Packed => {
 }
 
 describe.each(names)('the tarball of %s', (name) => {
-  it('holds the build, the licence, a README and nothing else', async () => {
+  it('holds the build, its sources, the licence, a README and nothing else', async () => {
     const foreign = find(name).files.filter(
       (file) =>
-        !/^(dist\/(esm|cjs)\/.+|docs\/.+\.md|grafana\/.+\.(json|yaml)|rules\.schema\.json|LICENSE|README\.md|package\.json)$/.test(file),
+        !/^(dist\/(esm|cjs)\/.+|src\/.+\.ts|docs\/.+\.md|grafana\/.+\.(json|yaml)|rules\.schema\.json|LICENSE|README\.md|package\.json)$/.test(
+          file,
+        ),
     )
     expect(foreign).toEqual([])
     expect(find(name).files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']))
     expect(await mustRun('tar', ['-xOzf', find(name).tarball, 'package/LICENSE'])).toBe(readFileSync(join(ROOT, 'LICENSE'), 'utf8'))
+  })
+
+  // Node.js takes longer to find and open a file than to compile it.
+  it.each(['esm', 'cjs'])('has few files to import (%s)', (format) => {
+    const modules = find(name).files.filter((file) => file.startsWith(`dist/${format}/`) && file.endsWith('.js'))
+    expect(modules.length).toBeGreaterThan(0)
+    expect(modules.length).toBeLessThanOrEqual(12)
   })
 
   it('holds the same files when npm packs it', () => {
@@ -110,6 +119,41 @@ describe.each(flavours)('in an empty project ($name)', (flavour) => {
   it('has the command weir', async () => {
     const said = await mustRun(join(directory, 'node_modules', '.bin', 'weir'), ['--help'], { cwd: directory })
     expect(said).toContain('Usage: weir')
+  })
+
+  describe('entries', () => {
+    const extension = flavour.module === 'esm' ? 'mjs' : 'cjs'
+    const program = join(directory, `entries.${extension}`)
+    const print = async (...options: string[]) => JSON.parse(await mustRun(process.execPath, [...options, program], { cwd: directory }))
+
+    beforeAll(() => writeFileSync(program, entriesProgram(flavour.module)))
+
+    it('share classes and state', async () => {
+      const { errors } = await print()
+      expect(errors).toEqual([
+        { code: 'WEIR_DUPLICATE_POLICY', ours: true, message: expect.anything(), stack: expect.anything() },
+        { code: 'WEIR_INVALID_OPTION', ours: true, message: expect.anything(), stack: expect.anything() },
+        { code: 'WEIR_INVALID_OPTION', ours: true, message: expect.anything(), stack: expect.anything() },
+      ])
+    })
+
+    it.each([[[]], [['--enable-source-maps']]])('report the lines of the application (node %j)', async (options) => {
+      const { lines, errors } = await print(...options)
+      for (const line of lines) expect(errors[0].message).toContain(`entries.${extension}:${line}:`)
+    })
+
+    it('have stack traces with lines of the sources, which are in the package', async () => {
+      const { errors } = await print('--enable-source-maps')
+      for (const { stack } of errors) {
+        let called = 'WeirError'
+        const frames = [...stack.matchAll(/^ +at (?:new )?(?:\w+\.)?#?(\w+) \((.*@weir[\\/].*):(\d+):\d+\)$/gm)]
+        expect(frames.length).toBeGreaterThan(1)
+        for (const [, name, file, line] of frames) {
+          expect(readFileSync(file, 'utf8').split('\n')[line - 1]).toContain(called)
+          called = name
+        }
+      }
+    })
   })
 
   it('resolves to the build even with the private condition', async () => {

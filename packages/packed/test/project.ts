@@ -113,3 +113,28 @@ export async function runProgram(
   const env = { PATH: process.env['PATH'], ...servers }
   return (await mustRun(process.execPath, [join(folder, `${stem(one)}.js`)], { cwd: directory, env })).trim()
 }
+
+/** Prints the errors that several entries throw about the same class and state, and the lines that the first one is about. */
+export function entriesProgram(module: Flavour['module']): string {
+  const imports = [
+    ['* as core', '@weir/core'],
+    ['{ throttle }', '@weir/express'],
+    ['{ fileRules }', '@weir/core/rules'],
+    ['{ redisStore }', '@weir/redis'],
+  ].map(([names = '', from]) =>
+    module === 'esm' ? `import ${names} from '${from}'` : `const ${names.replace('* as ', '')} = require('${from}')`,
+  )
+  const code = [
+    "const policy = { name: 'api', limit: 1, interval: '1m', key: 'ip' }",
+    'const store = core.memoryStore()',
+    'const errors = []',
+    'const attempt = (call) => { try { call() } catch (error) { errors.push(error) } }',
+    'core.createThrottler({ policies: [policy], store })',
+    'attempt(() => throttle({ ...policy, limit: 2, store }))',
+    'attempt(() => fileRules(1))',
+    'attempt(() => redisStore(1))',
+    'const told = errors.map((error) => ({ code: error.code, ours: error instanceof core.WeirError, message: error.message, stack: error.stack }))',
+    'console.log(JSON.stringify({ lines: [9, 10], errors: told }))',
+  ]
+  return `${[...imports, ...code].join('\n')}\n`
+}

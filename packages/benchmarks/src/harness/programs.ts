@@ -8,7 +8,7 @@ const SOURCES = fileURLToPath(new URL('..', import.meta.url))
 /** Inside the package, so that the programs find its dependencies. */
 const PLACE = fileURLToPath(new URL('../../dist', import.meta.url))
 /** Of this process alone: tests and benches may run side by side. */
-const PROGRAMS = `${PLACE}/${process.pid}`
+export const PROGRAMS = `${PLACE}/${process.pid}`
 
 /** What runs in a process of its own. Each prints one line of JSON. */
 const NAMES = [
@@ -27,6 +27,7 @@ const NAMES = [
   'rules',
   'update',
   'flood',
+  'import',
   'windows',
   'worst',
   'waiting/cost',

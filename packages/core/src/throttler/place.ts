@@ -21,7 +21,8 @@ interface Site {
 
 /** As many frames as are between a user's line and this one, with room for frameworks. */
 const FRAMES = 50
-const OURS = /[\\/]@weir[\\/][\w-]+[\\/]dist[\\/]|^\s*at new |node:internal/
+/** Frames are in `src` where source maps are applied. */
+const OURS = /[\\/]@weir[\\/][\w-]+[\\/](?:dist|src)[\\/]|^\s*at new |node:internal/
 const FOREIGN = /[\\/]node_modules[\\/]|\bnode:/
 
 let running: object | undefined

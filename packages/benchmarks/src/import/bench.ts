@@ -1,0 +1,61 @@
+import { cpSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Bench } from '../harness/bench.ts'
+import { inTurn, PROGRAMS, runProgram } from '../harness/programs.ts'
+import { round } from '../harness/report.ts'
+import { median, spread } from '../harness/statistics.ts'
+import type { ImportInput, ImportResult } from './program.ts'
+
+const PACKAGES = fileURLToPath(new URL('../../..', import.meta.url))
+/** Processes per contender and round: most of the noise is the disk's and other processes'. */
+const PROCESSES = 7
+
+const PAIRS = [
+  { before: ['express'], weir: ['@weir/express'], peers: ['express-rate-limit'], most: 2 },
+  {
+    before: ['express', 'ioredis'],
+    weir: ['@weir/express', '@weir/redis'],
+    peers: ['express-rate-limit', 'rate-limit-redis'],
+    most: 1.5,
+  },
+]
+
+/** What an application waits for when it starts: the time to import Weir, once the framework and the store's client are there. */
+export const imports: Bench = async ({ rounds, quick }) => {
+  const contenders = PAIRS.flatMap(({ before, weir, peers }): ImportInput[] => [
+    { before, modules: weir },
+    { before, modules: peers },
+  ])
+  installPackages()
+  const results = await inTurn(contenders, rounds * (quick ? 1 : PROCESSES), (contender) => runProgram<ImportResult>('import', contender))
+  const times = (modules: readonly string[]) =>
+    contenders.filter((one) => one.modules === modules).flatMap((one) => (results.get(one) ?? []).map(({ wall }) => wall))
+  return [
+    {
+      title: 'Importing, after the framework and the client, ms',
+      rows: contenders.map(({ before, modules }) => {
+        const { median: middle, min, max } = spread(times(modules))
+        return { imported: modules.join(' + '), after: before.join(' + '), ms: round(middle), 'min–max': `${round(min)}–${round(max)}` }
+      }),
+      goals: PAIRS.map(({ weir, peers, most }) => ({
+        what: `${weir.join(' + ')}, times ${peers.join(' + ')}`,
+        value: median(times(weir)) / median(times(peers)),
+        most,
+      })),
+    },
+  ]
+}
+
+/**
+ * Puts the built packages beside the program, as an installer would. In the workspace `@weir/redis` has a client of its own, and
+ * would load it once more.
+ */
+function installPackages(): void {
+  for (const name of ['core', 'express', 'redis']) {
+    const target = join(PROGRAMS, 'node_modules/@weir', name)
+    rmSync(target, { recursive: true, force: true })
+    mkdirSync(target, { recursive: true })
+    for (const part of ['dist', 'package.json']) cpSync(join(PACKAGES, name, part), join(target, part), { recursive: true })
+  }
+}

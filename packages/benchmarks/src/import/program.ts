@@ -1,0 +1,22 @@
+import { input, report } from '../harness/child.ts'
+import { timedAsync } from '../harness/measure.ts'
+
+export interface ImportInput {
+  readonly before: readonly string[]
+  /** These are imported one after the other. */
+  readonly modules: readonly string[]
+}
+
+/** Milliseconds. */
+export interface ImportResult {
+  readonly wall: number
+  readonly cpu: number
+}
+
+const { before, modules } = input<ImportInput>()
+for (const name of before) await import(name)
+const result: ImportResult = await timedAsync(async () => {
+  for (const name of modules) await import(name)
+})
+report(result)
+process.exit(0)

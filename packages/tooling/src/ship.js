@@ -1,0 +1,197 @@
+import { readFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { rolldown } from 'rolldown'
+import { parseAst } from 'rolldown/parseAst'
+import { shortScripts } from './shorten-scripts.js'
+
+/** @typedef {{ get(id: string): { importedIds: string[], dynamicallyImportedIds: string[] } | null, ids: readonly string[] }} Graph */
+
+/** Node.js prints the path of such a module if the peer that it loads is missing, so it stays a file of that name. */
+const INSTALL = /[\\/](npm-install-[\w-]+)\.ts$/
+const LIBRARY = /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
+
+/**
+ * Bundles the package in the current directory to dist/esm and dist/cjs: a file for each entry, and a few that entries share or load
+ * later, because Node.js takes longer to find and open a file than to compile it. Libraries among its devDependencies are put into these files.
+ *
+ * @returns {Promise<void>}
+ */
+export async function bundlePackage() {
+  /** @type {import('./workspace.js').Manifest & { bin?: Record<string, string> }} */
+  const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+  const entries = entriesOf(manifest)
+  const apart = [...Object.keys(manifest.dependencies ?? {}), ...Object.keys(manifest.peerDependencies ?? {})]
+  const scripts = await shortScripts('src/scripts')
+  for (const format of /** @type {const} */ (['esm', 'cjs'])) {
+    const input = format === 'esm' ? { ...entries, ...programsOf(manifest) } : entries
+    /** @type {((id: string) => string | undefined) | undefined} */
+    let chunkOf
+    const bundle = await rolldown({
+      input,
+      platform: 'node',
+      tsconfig: 'tsconfig.esm.json',
+      external: (id) => apart.some((name) => id === name || id.startsWith(`${name}/`)),
+      plugins: [
+        {
+          name: 'weir',
+          load: (id) => scripts.get(relative('.', id)),
+          transform(code, id) {
+            if (INSTALL.test(id)) return { code: bound(code), map: null }
+            if (LIBRARY.test(id)) return /^exports\./m.test(code) ? { code: asModule(code, id), map: null } : undefined
+            return { code: withoutEffects(code), map: null }
+          },
+          buildEnd() {
+            chunkOf = chunks({ get: (id) => this.getModuleInfo(id), ids: [...this.getModuleIds()] }, Object.values(input))
+          },
+        },
+      ],
+      // A part that an entry imports, too, is there already.
+      checks: { ineffectiveDynamicImport: false },
+    })
+    await bundle.write({
+      dir: join('dist', format),
+      format,
+      exports: 'named',
+      entryFileNames: '[name].js',
+      chunkFileNames: '[name].js',
+      dynamicImportInCjs: false,
+      esModule: true,
+      strict: true,
+      // Names, lines and statements stay, for stack traces. Bundlers need the annotations.
+      minify: { compress: format === 'esm', mangle: false, codegen: false },
+      comments: { annotation: true, legal: true, jsdoc: false },
+      banner: ({ moduleIds }) => licences(moduleIds),
+      sourcemap: true,
+      // `src` is in the package.
+      sourcemapExcludeSources: true,
+      sourcemapPathTransform: (path) => path.replace(LIBRARY, 'node_modules/$1'),
+      codeSplitting: {
+        groups: [
+          { name: (id) => INSTALL.exec(id)?.[1], debugName: 'peers', priority: 3 },
+          ...[SHARED, LATER].map((name, at) => ({ name, test: (/** @type {string} */ id) => chunkOf?.(id) === name, priority: 2 - at })),
+        ],
+      },
+    })
+    await bundle.close()
+  }
+}
+
+/**
+ * A module that exports a peer's values, with variables of its own for them: without, the bundler would import the peer everywhere.
+ *
+ * @param {string} code
+ */
+function bound(code) {
+  return code.replace(/^export \{(.*)\} from (.*)$/m, (_, /** @type {string} */ list, peer) => {
+    const names = list.split(',').map((one) => one.trim().split(' as '))
+    const values = names.map(([name, as = name]) => /** @type {const} */ ([`${name} as $${as}`, `${as} = $${as}`]))
+    return `import { ${values.map(([from]) => from)} } from ${peer}\nexport const ${values.map(([, to]) => to)}`
+  })
+}
+
+/**
+ * A library that TypeScript has compiled to CommonJS, as a module, of which bundlers leave out what isn't used.
+ *
+ * @param {string} code
+ * @param {string} id
+ */
+function asModule(code, id) {
+  const module = code
+    .replace(/^Object\.defineProperty\(exports, "__esModule".*$/m, '')
+    .replace(/^exports\..* = void 0;$/m, '')
+    .replace(/^exports\.(\w+) = \1;$/gm, 'export { $1 }')
+  if (/\b(exports|require)\b/.test(module))
+    throw new Error(`${id} is CommonJS of a form that can't be put into a bundle. List it in "dependencies".`)
+  return module
+}
+
+/**
+ * Marks the calls that make the variables of a module as free of effects, as `sideEffects` in the manifest says of whole modules: bundlers
+ * leave out a module that isn't used, but of a file with many modules only statements without effects.
+ *
+ * @param {string} code TypeScript
+ */
+function withoutEffects(code) {
+  /** @type {number[]} */
+  const calls = []
+  for (const { declaration, ...statement } of /** @type {any[]} */ (parseAst(code, { lang: 'ts' }).body))
+    for (const { init } of (declaration ?? statement).declarations ?? []) addCalls(init, calls)
+  return calls.sort((a, b) => b - a).reduce((text, at) => `${text.slice(0, at)}/* @__PURE__ */ ${text.slice(at)}`, code)
+}
+
+/**
+ * @param {any} node
+ * @param {number[]} calls
+ */
+function addCalls(node, calls) {
+  if (typeof node !== 'object' || node === null || /Function|Class/.test(node.type)) return
+  if (node.type === 'CallExpression' || node.type === 'NewExpression') calls.push(node.start)
+  for (const part of Object.values(node)) addCalls(part, calls)
+}
+
+/** Of several entries, or of an entry and a part that is loaded later. */
+const SHARED = 'shared'
+/** Loaded when first needed. */
+const LATER = 'later'
+
+/**
+ * Decides which file a module goes to; undefined for the one of its entry.
+ *
+ * @param {Graph} graph
+ * @param {readonly string[]} inputs
+ * @returns {(id: string) => string | undefined}
+ */
+function chunks({ get, ids }, inputs) {
+  /** @param {string} start */
+  const reach = (start) => {
+    const seen = new Set([start])
+    for (const id of seen) for (const next of get(id)?.importedIds ?? []) seen.add(next)
+    return seen
+  }
+  const entries = new Set(inputs.map((file) => resolve(file)))
+  const fromEntries = [...entries].map(reach)
+  const parts = new Set(ids.flatMap((id) => get(id)?.dynamicallyImportedIds ?? []))
+  const fromParts = [...parts].map(reach)
+  // A part that an entry needs as well. It gets a file of its own, by the bundler.
+  const fromBoth = [...parts].filter((id) => fromEntries.some((reached) => reached.has(id))).map(reach)
+  return (id) => {
+    if (entries.has(id)) return undefined
+    const users = fromEntries.filter((reached) => reached.has(id)).length
+    if (users === 0) return LATER
+    const all = users + fromParts.filter((reached) => reached.has(id)).length
+    if (all === 1 || (users === 1 && fromBoth.some((reached) => reached.has(id)))) return undefined
+    return SHARED
+  }
+}
+
+/**
+ * Sources of the entries, by the file that they become.
+ *
+ * @param {import('./workspace.js').Manifest} manifest
+ */
+function entriesOf({ exports = {} }) {
+  const files = Object.values(/** @type {Record<string, Record<string, any>>} */ (exports)).filter(
+    (one) => one['@weir/source'] !== undefined,
+  )
+  return Object.fromEntries(files.map((one) => [nameOf(one['import'].default), one['@weir/source']]))
+}
+
+/** @param {{ bin?: Record<string, string> }} manifest */
+function programsOf({ bin = {} }) {
+  return Object.fromEntries(Object.values(bin).map((file) => [nameOf(file), `./src/${nameOf(file)}.ts`]))
+}
+
+/** @param {string} file */
+function nameOf(file) {
+  return file.replace(/^\.\/dist\/esm\/(.*)\.js$/, '$1')
+}
+
+/**
+ * The licences of the libraries in a file.
+ *
+ * @param {readonly string[]} ids
+ */
+function licences(ids) {
+  const folders = new Set(ids.flatMap((id) => LIBRARY.exec(id)?.[0] ?? []))
+  return [...folders].map((folder) => `/*!\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n*/`).join('\n')
+}
