@@ -57,8 +57,8 @@ export async function bundlePackage() {
       dynamicImportInCjs: false,
       esModule: true,
       strict: true,
-      // Names, lines and statements stay, for stack traces. Bundlers need the annotations.
-      minify: { compress: format === 'esm', mangle: false, codegen: false },
+      // Lines and the names of functions and classes stay, for stack traces without source maps. Bundlers need the annotations.
+      minify: { compress: format === 'esm', mangle: format === 'esm' && { toplevel: false, keepNames: true }, codegen: false },
       comments: { annotation: true, legal: true, jsdoc: false },
       banner: ({ moduleIds }) => licences(moduleIds),
       sourcemap: true,
