@@ -28,19 +28,27 @@ export const imports: Bench = async ({ rounds, quick }) => {
     { before, modules: peers },
   ])
   installPackages()
-  const results = await inTurn(contenders, rounds * (quick ? 1 : PROCESSES), (contender) => runProgram<ImportResult>('import', contender))
-  const times = (modules: readonly string[]) =>
-    contenders.filter((one) => one.modules === modules).flatMap((one) => (results.get(one) ?? []).map(({ wall }) => wall))
+  const results = await inTurn(contenders, rounds * (quick ? 1 : PROCESSES), (contender) =>
+    runProgram<ImportResult>('import', contender, { execArgv: ['--expose-gc'] }),
+  )
+  const of = (modules: readonly string[]) => contenders.filter((one) => one.modules === modules).flatMap((one) => results.get(one) ?? [])
+  const middle = (modules: readonly string[]) => median(of(modules).map(({ wall }) => wall))
   return [
     {
       title: 'Importing, after the framework and the client, ms',
       rows: contenders.map(({ before, modules }) => {
-        const { median: middle, min, max } = spread(times(modules))
-        return { imported: modules.join(' + '), after: before.join(' + '), ms: round(middle), 'min–max': `${round(min)}–${round(max)}` }
+        const { min, max } = spread(of(modules).map(({ wall }) => wall))
+        return {
+          imported: modules.join(' + '),
+          after: before.join(' + '),
+          ms: round(middle(modules)),
+          'min–max': `${round(min)}–${round(max)}`,
+          CPU: round(median(of(modules).map(({ cpu }) => cpu))),
+        }
       }),
       goals: PAIRS.map(({ weir, peers, most }) => ({
         what: `${weir.join(' + ')}, times ${peers.join(' + ')}`,
-        value: median(times(weir)) / median(times(peers)),
+        value: middle(weir) / middle(peers),
         most,
       })),
     },
