@@ -1,6 +1,7 @@
 import { WeirError } from '@weir/core'
 import { RulesError } from '@weir/core/rules'
 import { Command, CommanderError } from 'commander'
+import { addExplain } from './commands/explain.ts'
 import { addKeys } from './commands/keys.ts'
 import { addPlan } from './commands/plan.ts'
 import { addRules } from './commands/rules.ts'
@@ -31,6 +32,7 @@ export function programOf(out: Output, version: string, end: (code: number) => v
   addRules(program, out, end)
   addTop(program, out)
   addKeys(program, out)
+  addExplain(program, out)
   program.helpCommand('help [command]', 'show the help of a command')
   for (const command of program.commands) {
     command

@@ -121,6 +121,37 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
     expect(await block('--policy', 'client')).not.toContain('No node')
   })
 
+  describe('weir explain', () => {
+    it('shows why a key is allowed or rejected, and which processes count it', async () => {
+      for (let i = 0; i < 40; i++) nodes[i % 4 === 0 ? 0 : 1]?.check('198.51.100.7')
+      const explain = async () => JSON.parse((await weir(['explain', ...of('198.51.100.7', '--json')])).out)
+      const { policies: rows, processes } = await until(
+        explain,
+        (all) => all.processes.length === 4 && all.policies.every(({ used }: { used: number }) => used === 40),
+      )
+      const allowed = { key: '198.51.100.7', algorithm: 'fixed-window', coordination: 'background', next: 'allow', reason: 'ok' }
+      expect(rows).toEqual([
+        { ...allowed, policy: 'client', limit: 100, used: 40, remaining: 60, blocked: false, blockedForMs: 0 },
+        { ...allowed, policy: 'login', limit: 50, used: 40, remaining: 10, blocked: false, blockedForMs: 0 },
+      ])
+      const login = processes.filter(({ policy }: { policy: string }) => policy === 'login').map(({ own }: { own: number }) => own)
+      expect(login.sort()).toEqual([10, 30])
+
+      for (const node of nodes) for (let i = 0; i < 20; i++) node.check('198.51.100.7')
+      const { policies: later } = await until(explain, (all) => all.policies[1].blocked)
+      expect(later[1]).toMatchObject({ remaining: 0, blocked: true, blockedBy: 'cooldown', next: 'reject', reason: 'cooldown' })
+      nodes[0]?.block('198.51.100.7', '1h', { policy: 'client' })
+      await until(explain, (all) => all.policies[0].blockedBy === 'manual')
+      const { code, out } = await weir(['explain', ...of('198.51.100.7', '--policy', 'client')])
+      expect(code).toBe(0)
+      expect(out).toMatch(/│ client +│ 198\.51\.100\.7 │ fixed-window │ background +│.*│ [\d.]+ (min|h), manually │ rejected: blocked │/)
+      expect(await weir(['explain', ...of('192.0.2.250', '--policy', 'login')])).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/│ +0 │ +50 │ +50 │ +│ allowed +│[\s\S]*\nNo process reports the key among its most used ones\.\n$/),
+      })
+    })
+  })
+
   describe('weir usage and reset', () => {
     it('tell what a key has used at all nodes, and begin anew', async () => {
       for (let i = 0; i < 6; i++) nodes[i % 2]?.check('198.51.100.1')
@@ -175,6 +206,7 @@ describe('what can not be done', () => {
     ['top', '--store', 'mysql://user:secret@127.0.0.1/weir'],
     ['top', '--store', 'http://[::1'],
     ['usage', 'x', '--store', 'redis://127.0.0.1:1', '--rules', rules],
+    ['explain', 'x', '--store', 'redis://127.0.0.1:1', '--rules', rules],
     ['block', 'x', '--store', 'redis://127.0.0.1:1', '--rules', rules, '--for', '1m'],
   ])('ends with 2: weir %s', async (...args) => {
     const { code, err, out } = await weir(args)

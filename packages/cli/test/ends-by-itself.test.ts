@@ -17,6 +17,7 @@ const KEYS = ['--rules', document]
 /** Commands that go to a store, and what they write when it answers. */
 const AT_STORE: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['usage', 'ann', ...KEYS], /│ client │ ann │ +0 │ +10 │/],
+  [['explain', 'ann', ...KEYS], /│ client │ ann │ .*│ allowed +│/],
   [['block', 'ann', '--for', '1s', ...KEYS], /^ann is blocked for 1 s\.\n$/],
   [['unblock', 'ann', ...KEYS], /^ann is not blocked any more\.\n$/],
   [['reset', 'ann', ...KEYS], /^The counts of ann begin anew\.\n$/],

@@ -29,6 +29,7 @@ export type { DiagnosticsMessage, EventName, Listener, ThrottlerEvents } from '.
 export type { FieldLogger, Logger, MessageLogger } from './report/logger.ts'
 export type { BlockCause, DecisionReason, ExchangeReason, RejectionReason, RejectionSource, SyncFailureCause } from './report/stats.ts'
 export type { Coordinator, Inspected, Store, ThrottlerState } from './throttler/coordinator.ts'
+export type { Explanation } from './throttler/explain.ts'
 export type { KeyLimit } from './throttler/key-limits.ts'
 export type { PolicyChoice } from './throttler/limiters-of.ts'
 export type { BlockOptions } from './throttler/manual-blocks.ts'

@@ -252,6 +252,6 @@ describe('every function with options rejects options that it does not have, and
     expect(thrownBy(() => (slidingWindow as (...given: unknown[]) => unknown)(10, '10 s')).message).toBe(
       'Option "slidingWindow" is 10; it must be options such as { subWindows: 60 }; "limit" and "interval" are options of the policy.',
     )
-    expect(thrownBy(() => concurrency({ maxConcurrent: 5 } as never)).message).toContain('concurrency() has: lease, releaseOn.')
+    expect(thrownBy(() => concurrency({ maxConcurrent: 5 } as never)).message).toContain('concurrency() has: maxDuration, releaseOn.')
   })
 })

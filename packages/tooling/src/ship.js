@@ -57,8 +57,9 @@ export async function bundlePackage() {
       dynamicImportInCjs: false,
       esModule: true,
       strict: true,
-      // Lines and the names of functions and classes stay, for stack traces without source maps. Bundlers need the annotations.
-      minify: { compress: format === 'esm', mangle: format === 'esm' && { toplevel: false, keepNames: true }, codegen: false },
+      // Lines and the names of functions and classes stay, for stack traces without source maps. Bundlers need the annotations, and ES modules
+      // that import CommonJS its `enumerable: true`, as which Node.js finds names.
+      minify: { compress: format === 'esm', mangle: { toplevel: false, keepNames: true }, codegen: false },
       comments: { annotation: true, legal: true, jsdoc: false },
       banner: ({ moduleIds }) => licences(moduleIds),
       sourcemap: true,

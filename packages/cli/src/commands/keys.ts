@@ -10,14 +10,14 @@ import { UsageError } from '../terminal/usage-error.ts'
 import { durationOption } from './options.ts'
 import { type StoreOptions, withStore } from './store-options.ts'
 
-interface KeyOptions extends StoreOptions {
+export interface KeyOptions extends StoreOptions {
   readonly rules: string
   readonly policy?: string
   readonly json?: true
 }
 
 /** Milliseconds until the store must have answered. */
-const PATIENCE = 5_000
+export const PATIENCE = 5_000
 /** A year. */
 const LONGEST_BLOCK = 31_536_000_000
 
@@ -51,15 +51,14 @@ export function addKeys(program: Command, out: Output): void {
     .action(async (key: string, options: KeyOptions) => {
       let usages: readonly Usage[] = []
       await change(options, out, async (throttler, choice) => {
-        usages = await throttler.usage(key, { ...choice, timeout: PATIENCE })
-        if (usages.some(({ source }) => source === 'node')) throw new UsageError('The store did not answer.')
+        usages = await usageAt(throttler, key, choice)
       })
       if (options.json === true) out.json(usages)
       else showUsage(usages, out)
     })
 }
 
-function ofKey(command: Command): Command {
+export function ofKey(command: Command): Command {
   return withStore(command.argument('<key>', 'as it is counted, such as an address', someText))
     .requiredOption('--rules <file>', 'the rules that the nodes go by, in YAML or JSON')
     .option('--policy <name>', 'of this policy only; default: of all')
@@ -87,12 +86,19 @@ function done(text: string, result: object, { json }: KeyOptions, out: Output): 
 
 type Choice = { readonly policy?: string }
 
+/** @throws UsageError when the store does not answer */
+export async function usageAt(throttler: Throttler, key: string, choice: Choice): Promise<readonly Usage[]> {
+  const usages = await throttler.usage(key, { ...choice, timeout: PATIENCE })
+  if (usages.some(({ source }) => source === 'node')) throw new UsageError('The store did not answer.')
+  return usages
+}
+
 /**
  * Joins the cluster as a node for a moment, since a node is what may change something in it.
  *
  * @throws UsageError or WeirError when the store does not answer
  */
-async function change(
+export async function change(
   { store: address, namespace, rules, policy }: KeyOptions,
   out: Output,
   run: (throttler: Throttler, choice: Choice) => unknown,

@@ -61,7 +61,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** A look at a time when all nodes have told of themselves: they do so only while somebody looks. */
-async function settledView(watch: StoreWatch): Promise<ClusterView> {
+export async function settledView(watch: StoreWatch): Promise<ClusterView> {
   const end = performance.now() + PATIENCE
   for (;;) {
     const view = await watch.look()

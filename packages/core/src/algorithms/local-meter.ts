@@ -77,7 +77,8 @@ export abstract class LocalMeter implements Meter {
   /**
    * Gives units of an allowed request back. Default: nothing comes back.
    *
-   * @param ordinal the interval that they were taken in, where the meter tells its site of intervals (`movedTo`)
+   * @param ordinal the interval that they were taken in, where the meter tells its site of intervals (`movedTo`). `Infinity` means the
+   * running interval
    */
   protected giveBack(_slot: number, _ordinal: Ordinal, _units: number, _limit: number, _now: number): void {}
 
@@ -188,6 +189,12 @@ export abstract class LocalMeter implements Meter {
   refund(key: string, ordinal: Ordinal, units: number, now: number): void {
     const slot = this.site.table.find(key)
     if (slot >= 0) this.giveBack(slot, ordinal, units, this.site.limitOf(slot), now)
+  }
+
+  refundNewest(slot: number, units: number, now: number): number {
+    if (this.giveBack === LocalMeter.prototype.giveBack) return 0
+    this.giveBack(slot, Number.POSITIVE_INFINITY as Ordinal, units, this.site.limitOf(slot), now)
+    return units
   }
 
   reset(_key: string, slot: number, now: number): void {

@@ -141,6 +141,8 @@ export interface Syncing {
   unsyncedSince(slot: number, now: number): number
   /** Whether the key's counts have been exchanged, so that the cluster's total is known. */
   wasExchanged(slot: number): boolean
+  /** The counts of the other processes are at least as new as this moment. -Infinity before the store's first answer about the key. */
+  heardAt(slot: number): number
 }
 
 /** What a meter sees of the limiter whose keys it counts. */
@@ -233,6 +235,13 @@ export interface Meter {
 
   /** Refunds units to the interval or bucket `ordinal`, from which they were taken. */
   refund(key: string, ordinal: Ordinal, units: number, now: number): void
+  /**
+   * As `refund`, whenever the units were taken. Absent: nothing comes back.
+   *
+   * @param units at most those that this process counted and that still count
+   * @returns how many came back
+   */
+  refundNewest?(slot: number, units: number, now: number): number
   /**
    * A key's counts begin anew, as if it had never been counted. What is told of units of before that counts no more.
    *

@@ -70,6 +70,8 @@ export class CentralMeter extends GatedMeter {
   /** When something was allowed without the store last, by its time. */
   #aloneAt = Number.NEGATIVE_INFINITY
   readonly #closed = new Map<number, Closed>()
+  /** By slot, when the store answered last about its key. */
+  readonly #heardAt: (number | undefined)[] = []
   /** Keys of which the store can say nothing. */
   readonly #unreadable = new Unreadable()
   /** Units by key that the store is being asked for, and may be about to count. */
@@ -136,6 +138,7 @@ export class CentralMeter extends GatedMeter {
    */
   follow(slot: number, { key, units: cost, limit, at }: Question, verdict: Verdict, left: number, now: number): void {
     if (this.#unreadable.any) this.#unreadable.read(key)
+    this.#heardAt[slot] = now
     const { allowed, remaining, resetAfterMs, retryAfterMs } = verdict
     if (allowed) this.#closed.delete(slot)
     else {
@@ -457,6 +460,7 @@ export class CentralMeter extends GatedMeter {
 
   override forgotten(slot: number): void {
     this.#closed.delete(slot)
+    this.#heardAt[slot] = undefined
     this.ahead.forget(slot)
     // What it was allowed has run out.
     if (this.#untold.size > 0) this.#untold.delete(this.site.idOf(slot))
@@ -481,6 +485,10 @@ export class CentralMeter extends GatedMeter {
 
   override wasExchanged(): boolean {
     return false
+  }
+
+  override heardAt(slot: number): number {
+    return this.#heardAt[slot] ?? Number.NEGATIVE_INFINITY
   }
 
   override sourceOf(slot: number): SourceIndex {

@@ -1,5 +1,6 @@
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
-import { idOfKey, type Limiter, NO_SLOT } from '../decide/limiter.ts'
+import { idOfKey, type Limiter } from '../decide/limiter.ts'
+import type { Policy } from '../decide/policy.ts'
 import { isCost, MOST_UNITS } from '../keys/units.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { isThenable } from '../report/user-function.ts'
@@ -16,6 +17,8 @@ export interface RefundHost extends LimitersNow {
   /** Brings a limiter to the running interval. */
   roll(limiter: Limiter, now: number): void
   warn(error: WeirError, subject: string): void
+  /** There may be room again for a policy's key. */
+  freed(policy: Policy, key: string): void
 }
 
 /** @throws WeirError `WEIR_INVALID_OPTION` for what is no decision, such as the promise of one */
@@ -50,8 +53,17 @@ export function giveBack(decision: Pick<Decision, 'parts'>, units: number, what:
   }
 }
 
+/** As the throttler's. */
+export function refund(decision: Decision, units: number = Number.POSITIVE_INFINITY, host: RefundHost): undefined {
+  checkDecision(decision)
+  if (typeof units !== 'number' || !(units > 0)) return
+  giveBack(decision, units, 'units', host)
+  for (const { policy, key } of decision.parts) if (policy !== undefined) host.freed(policy, key)
+}
+
 /** Counts more units for an allowed decision, whether or not they fit: as the throttler's. */
 export function charge(decision: Decision, given: number, host: RefundHost): void {
+  checkDecision(decision)
   if (host.closed || given === 0) return
   if (!isCost(given)) {
     const what = `A charge of ${show(given)} counts as nothing; it must be a finite number > 0.`
@@ -64,11 +76,17 @@ export function charge(decision: Decision, given: number, host: RefundHost): voi
   const now = host.now()
   for (const part of decision.parts) {
     const limiter = host.limiters.find(({ policy }) => policy.name === part.policy?.name)
-    const slot = limiter?.locate(part.key) ?? NO_SLOT
     // Who is in flight holds what it holds, whatever it costs.
-    if (limiter === undefined || slot < 0 || part.dryRun || limiter.policy.algorithm.slots !== undefined) continue
-    const fits = limiter.meter.allows(slot, units, now)
-    limiter.meter.add(slot, units, now)
-    if (!fits) limiter.meter.exceeded?.(slot, now)
+    if (limiter === undefined || part.dryRun || limiter.policy.algorithm.slots !== undefined) continue
+    chargeOne(limiter, part.key, units, now)
   }
+}
+
+/** Counts units of a key at one policy, whether or not they fit. */
+export function chargeOne(limiter: Limiter, key: string, units: number, now: number): void {
+  const slot = limiter.locate(key)
+  if (slot < 0) return
+  const fits = limiter.meter.allows(slot, units, now)
+  limiter.meter.add(slot, units, now)
+  if (!fits) limiter.meter.exceeded?.(slot, now)
 }

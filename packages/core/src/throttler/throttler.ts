@@ -4,20 +4,23 @@ import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.t
 import type { CheckOptions, RequestPath } from '../decide/request-path.ts'
 import type { Duration } from '../options/duration.ts'
 import type { AcquireOptions, ScheduleOptions, WrapOptions } from '../queue/options.ts'
-import { invalidOption, WeirError } from '../report/errors.ts'
+import type { WeirError } from '../report/errors.ts'
 import type { EventName, Listener } from '../report/events.ts'
-import { type Clock, keptAlive } from '../time/clock.ts'
-import { Retried } from '../time/retried.ts'
+import type { Clock } from '../time/clock.ts'
 import type { Inspected, ThrottlerState } from './coordinator.ts'
 import type { Holding } from './delays.ts'
 import { Engine } from './engine.ts'
+import { type Explanation, explain } from './explain.ts'
 import type { KeyLimit } from './key-limits.ts'
+import { chargeKey, refundKey } from './key-units.ts'
+import { LaterUsage } from './later-usage.ts'
 import type { PolicyChoice } from './limiters-of.ts'
 import { type BlockOptions, block, unblock } from './manual-blocks.ts'
 import type { Names } from './names.ts'
 import type { ThrottlerOptions } from './options.ts'
-import { charge, checkDecision, giveBack } from './refunds.ts'
+import { charge, checkDecision, giveBack, refund } from './refunds.ts'
 import { reset } from './reset.ts'
+import { scheduled, wrapped } from './scheduled.ts'
 import type { Usage, UsageOptions } from './usage.ts'
 import type { WaitingRoom } from './waiting-room.ts'
 
@@ -36,12 +39,6 @@ export function createThrottler<const Name extends string = string, Req = unknow
   return new Throttler(options)
 }
 
-/** Loaded when somebody asks: few applications do. */
-let usage: typeof import('./usage.ts') | undefined
-
-/** How long `usage` waits for its code at most, in milliseconds. */
-const USAGE_PATIENCE = 1_000
-
 /** One node: decides at once from what it knows, and exchanges counts with the other nodes in the background. */
 export class Throttler<Name extends string = string, Req = unknown> {
   /** Its time and timers, by which adapters wait. */
@@ -49,7 +46,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #engine: Engine
   readonly #path: RequestPath<Name>
   readonly #waitingRoom: WaitingRoom
-  readonly #usage: Retried<typeof import('./usage.ts')>
+  readonly #usage: LaterUsage
 
   constructor(options: ThrottlerOptions<Req, Name>) {
     const engine = new Engine(options as ThrottlerOptions<never>)
@@ -57,7 +54,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#engine = engine
     this.#path = engine.path as RequestPath<Name>
     this.#waitingRoom = engine.waitingRoom
-    this.#usage = new Retried(async () => (usage = await import('./usage.ts')), engine.clock)
+    this.#usage = new LaterUsage(engine, engine.clock)
   }
 
   /** The rules of all throttlers of this process with the same store; undefined without one. For adapters. */
@@ -246,16 +243,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * `WEIR_INVALID_OPTION` for what is no decision
    */
   async waitFor(decision: Decision<Name>, signal?: AbortSignal, client?: string): Promise<Decision<Name>> {
-    checkDecision(decision)
-    if (!(decision.delayMs > 0)) return decision
-    try {
-      return (await this.#waitingRoom.hold(decision, signal, client)) as Decision<Name>
-    } catch (error) {
-      const { requests } = this.#engine
-      requests.allowed--
-      if (signal?.aborted !== true) requests.reasons.queue++
-      throw error
-    }
+    return (await this.#waitingRoom.holdCounted(decision, signal, client)) as Decision<Name>
   }
 
   /**
@@ -263,14 +251,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @throws (rejects) as `acquire`, `WEIR_INVALID_OPTION` for what is no function, and with what the function throws
    */
-  async schedule<T>(key: string, run: () => T | PromiseLike<T>, options?: ScheduleOptions): Promise<T> {
-    if (typeof run !== 'function') throw invalidOption('run', run, 'a function such as () => send(mail)')
-    const decision = await this.acquire(key, options)
-    try {
-      return await run()
-    } finally {
-      this.release(decision)
-    }
+  schedule<T>(key: string, run: () => T | PromiseLike<T>, options?: ScheduleOptions): Promise<T> {
+    return scheduled(this, key, run, options)
   }
 
   /**
@@ -288,17 +270,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     run: (this: This, ...args: Args) => T | PromiseLike<T>,
     options: WrapOptions<Args, This>,
   ): (this: This, ...args: Args) => Promise<T> {
-    if (typeof run !== 'function') throw invalidOption('run', run, 'a function')
-    const { key, ...rest } = options ?? {}
-    if (typeof key !== 'string' && typeof key !== 'function') throw invalidOption('key', key, 'a string, or a function of the arguments')
-    const schedule = this.schedule.bind(this)
-    async function wrapped(this: This, ...args: Args): Promise<T> {
-      const counted = typeof key === 'function' ? key.call(this, ...args) : key
-      return await schedule(counted, () => run.call(this, ...args), rest)
-    }
-    // Frameworks read the number of parameters.
-    const { name, length } = run
-    return Object.defineProperties(wrapped, { name: { value: name, configurable: true }, length: { value: length, configurable: true } })
+    return wrapped(this, run, options)
   }
 
   /**
@@ -317,12 +289,24 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * neither does a throttler that is closed.
    * @throws WeirError `WEIR_INVALID_OPTION` for what is no decision, such as the promise of one
    */
-  refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
-    checkDecision(decision)
-    if (typeof units !== 'number' || !(units > 0)) return
-    giveBack(decision, units, 'units', this.#engine)
-    this.#waitingRoom.queues?.nudge(decision.parts)
+  refund(decision: Decision, units?: number): void
+  /**
+   * Refunds units of a key without a decision: at most those that this process counted and that still count (in the running interval, the
+   * sliding window or the bucket). Not for `concurrency()`, and not with coordination `'central'`, because the store counts.
+   *
+   * @param units a finite number of at least 0
+   * @param options `policy` is needed if there are several
+   * @returns the units that came back; 0 once the throttler is closed
+   * @throws WeirError `WEIR_MISSING_OPTION`, `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_INVALID_KEY`
+   *
+   * @example
+   * throttler.refund(userId, reserved - used, { policy: 'tokens' })
+   */
+  refund(key: string, units: number, options?: PolicyChoice): number
+  refund(given: Decision | string, units?: number, options: PolicyChoice = {}): number | undefined {
+    const back = typeof given === 'string' ? refundKey(given, units, options, this.#engine) : refund(given, units, this.#engine)
     this.#told()
+    return back
   }
 
   /**
@@ -347,9 +331,18 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * throttler is closed.
    * @throws WeirError as `refund`
    */
-  charge(decision: Decision, units: number): void {
-    checkDecision(decision)
-    charge(decision, units, this.#engine)
+  charge(decision: Decision, units: number): void
+  /**
+   * Counts units of a key without a decision, whether or not they fit. Not for `concurrency()`.
+   *
+   * @param units a finite number of at least 0
+   * @param options `policy` is needed if there are several
+   * @throws WeirError as `refund` by key
+   */
+  charge(key: string, units: number, options?: PolicyChoice): void
+  charge(given: Decision | string, units: number, options: PolicyChoice = {}): void {
+    if (typeof given === 'string') chargeKey(given, units, options, this.#engine)
+    else charge(given, units, this.#engine)
     this.#told()
   }
 
@@ -403,14 +396,22 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * const [{ used, limit }] = await throttler.usage(userId, { policy: 'user' })
    */
   usage(key: string, options: UsageOptions = {}): Promise<readonly Usage<Name>[]> {
-    const engine = this.#engine
-    const told =
-      usage?.usage(key, options, engine) ??
-      this.#usage.within(USAGE_PATIENCE).then((loaded) => {
-        if (loaded !== undefined) return loaded.usage(key, options, engine)
-        throw new WeirError('WEIR_NOT_LOADED', 'The code that asks for usage could not be loaded yet. Try again later.')
-      })
-    return keptAlive(this.clock, told as Promise<readonly Usage<Name>[]>)
+    return this.#usage.ask(key, options) as Promise<readonly Usage<Name>[]>
+  }
+
+  /**
+   * Why the next request of a key would be allowed or rejected, for each policy: this process's count, the count of the others and its age,
+   * the block with its end and origin, and the decision. It uses what this process knows. Nothing is counted, and no decision changes.
+   *
+   * @throws WeirError `WEIR_INVALID_KEY`, `WEIR_CLOSED`
+   *
+   * @example
+   * console.table(throttler.explain(userId))
+   */
+  explain(key: string): readonly Explanation<Name>[] {
+    const rows = explain(key, this.#engine)
+    this.#told()
+    return rows as readonly Explanation<Name>[]
   }
 
   /**

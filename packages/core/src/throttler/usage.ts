@@ -1,9 +1,10 @@
 import type { Exchanging } from '../algorithms/shared/site.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { peekOne } from '../decide/peek.ts'
-import { ALL_KEY, type PolicyOptions } from '../decide/policy.ts'
+import type { PolicyOptions } from '../decide/policy.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import type { Coordinator } from './coordinator.ts'
+import { keyAt } from './key-units.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 import type { LimitersNow } from './manual-blocks.ts'
 
@@ -54,8 +55,7 @@ export async function usage(given: string, options: UsageOptions, parts: UsagePa
   parts.now()
   return await Promise.all(
     chosen.map((limiter) => {
-      const key = rules[limiters.indexOf(limiter)]?.key === ALL_KEY ? ALL_KEY : counted
-      return usageOf(limiter, key, timeout, parts)
+      return usageOf(limiter, keyAt(limiters.indexOf(limiter), counted, rules), timeout, parts)
     }),
   )
 }

@@ -16,6 +16,7 @@ import { Coming } from './coming.ts'
 import type { Delays, Holding } from './delays.ts'
 import { countedKey } from './limiters-of.ts'
 import type { AcquireHost } from './open-queues.ts'
+import { checkDecision } from './refunds.ts'
 
 /** What is needed of the throttler. */
 interface WaitingHost extends AcquireHost {
@@ -123,6 +124,20 @@ export class WaitingRoom {
     if (why === undefined) return { ...(summary(decision) as Decision), delayMs: 0, parts: decision.parts }
     this.#host.giveBack(decision)
     throw this.#failure(why, decision.key, signal)
+  }
+
+  /** As the throttler's `hold`: the decision was counted as an allowed one. */
+  async holdCounted(decision: Decision, signal: AbortSignal | undefined, client?: string): Promise<Decision> {
+    checkDecision(decision)
+    if (!(decision.delayMs > 0)) return decision
+    try {
+      return await this.hold(decision, signal, client)
+    } catch (error) {
+      const { requests } = this.#host
+      requests.allowed--
+      if (signal?.aborted !== true) requests.reasons.queue++
+      throw error
+    }
   }
 
   /** As the throttler's `checkAsync`, where policies hold requests. */

@@ -100,7 +100,7 @@ describe('what is to be done about a decision needs a decision', () => {
     const promise = throttler.checkAsync('ann')
     for (const [given, text] of [
       [promise, /^Option "decision" is \[object Promise\]; it must be a decision, but it is a promise, which must be awaited/],
-      ['ann', /^Option "decision" is "ann"; it must be a decision: what check\(\) returned/],
+      [5, /^Option "decision" is 5; it must be a decision: what check\(\) returned/],
       [undefined, /^Option "decision" is undefined/],
       [null, /^Option "decision" is null/],
     ] as const) {

@@ -292,8 +292,14 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   /** Gives units back that were counted last. */
-  lower(slot: number, key: BucketKey, units: number, now: number): void {
-    this.#fall(slot, key, key.cells.giveBackLast(units), now)
+  lower(slot: number, key: BucketKey, units: number, now: number): number {
+    const back = key.cells.giveBackLast(units)
+    this.#fall(slot, key, back, now)
+    return back
+  }
+
+  override refundNewest(slot: number, units: number, now: number): number {
+    return this.lower(slot, this.#records.refresh(slot, now), units, now)
   }
 
   #fall(slot: number, key: BucketKey, back: number, now: number): void {
@@ -476,7 +482,11 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override wasExchanged(slot: number): boolean {
-    return (this.#records.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY) > Number.NEGATIVE_INFINITY
+    return this.heardAt(slot) > Number.NEGATIVE_INFINITY
+  }
+
+  override heardAt(slot: number): number {
+    return this.#records.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY
   }
 
   override unsyncedOf(slot: number): number {

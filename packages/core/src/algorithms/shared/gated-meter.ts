@@ -271,6 +271,11 @@ export abstract class GatedMeter implements Exchanging {
     this.blockRemotely(slot, remaining, now, manual, roundTrip)
   }
 
+  refundNewest(slot: number, units: number, now: number): number {
+    this.refund(this.site.keyOf(slot), Number.POSITIVE_INFINITY as Ordinal, units, now)
+    return units
+  }
+
   reset(key: string, slot: number, _now: number): void {
     this.cleared(key, slot)
     if (slot < 0) return
@@ -472,4 +477,5 @@ export abstract class GatedMeter implements Exchanging {
   abstract unsyncedOf(slot: number): number
   abstract unsyncedSince(slot: number, now: number): number
   abstract wasExchanged(slot: number): boolean
+  abstract heardAt(slot: number): number
 }

@@ -30,6 +30,8 @@ export abstract class LeasedKey {
   roundTrip = 0
   /** Units that other nodes used, as far as the store knew. */
   others = 0
+  /** When the store's last answer came that `others` is by. */
+  heardAt: number = Number.NEGATIVE_INFINITY
   /** What the store has been told of the current lease. */
   protected saidTaken = 0
   protected saidGiven = 0
@@ -52,9 +54,11 @@ export abstract class LeasedKey {
   }
 
   /** The store has answered: what it knew of all nodes without what it was told of this one. While an ask is under way, neither tells alone. */
-  heardUsed({ seq, taken, given, cleared }: LeaseAsk): void {
+  heardUsed({ seq, taken, given, cleared }: LeaseAsk, now: number): void {
     const { heard, used } = this.current
-    if (seq === heard) this.others = Math.max(0, used - (taken - given - cleared))
+    if (seq !== heard) return
+    this.others = Math.max(0, used - (taken - given - cleared))
+    this.heardAt = now
   }
 
   /** The store is told of all. */
@@ -70,6 +74,7 @@ export abstract class LeasedKey {
   protected begin(lease: Lease): void {
     this.current = lease
     this.saidTaken = this.saidGiven = this.saidReturned = this.others = 0
+    this.heardAt = Number.NEGATIVE_INFINITY
   }
 
   /**

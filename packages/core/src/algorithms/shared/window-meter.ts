@@ -309,8 +309,11 @@ export class WindowMeter extends GatedMeter {
   }
 
   override usedOf(slot: number, now: number): number {
-    const units = this.knownOf(slot)
-    return units > 0 ? this.rule.used(slot, units, now) : 0
+    const base = baseOf(slot)
+    const known = this.table.fields[base + KNOWN] as number
+    const age = this.ordinal - this.ordinalOf(base)
+    if (age === 0) return this.rule.used(slot, known, now)
+    return age === 1 ? (this.rule.usedBefore?.(known, now) ?? 0) : 0
   }
 
   override askedCells(): Cell[] {
@@ -325,11 +328,17 @@ export class WindowMeter extends GatedMeter {
   }
 
   override ownOf(slot: number): number {
-    return this.records.own(baseOf(slot))
+    const base = baseOf(slot)
+    return this.ordinalOf(base) < this.ordinal ? 0 : this.records.own(base)
   }
 
   override wasExchanged(slot: number): boolean {
     return (this.table.fields[baseOf(slot) + SENT] as number) > 0
+  }
+
+  /** When an interval begins, nobody has counted in it. */
+  override heardAt(slot: number): number {
+    return Math.max(this.begunAt, this.records.activeOf(slot)?.syncedAt ?? this.begunAt)
   }
 
   override shareOf(slot: number): number {

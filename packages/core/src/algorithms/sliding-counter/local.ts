@@ -106,6 +106,10 @@ export class LocalSlidingCounter extends LocalMeter {
     else if (ordinal === this.ordinal - 1) this.#write(slot, Math.max(0, previous - units), current)
   }
 
+  override refundNewest(slot: number, units: number, now: number): number {
+    return super.refundNewest(slot, Math.min(units, this.#current(slot)), now)
+  }
+
   #used(slot: number, now: number): number {
     const { interval } = this.site.policy
     const ahead = (endOf(this.ordinal, interval) - this.#time.at(now)) / interval

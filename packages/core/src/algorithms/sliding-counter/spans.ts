@@ -56,7 +56,7 @@ export class PublishedSlidingCounter implements WindowRule {
   }
 
   used(slot: number, units: number, now: number): number {
-    return this.#meter.site.limitOf(slot) - this.most(slot, now) + units
+    return this.usedBefore(this.#previous(slot), now) + units
   }
 
   usedBefore(units: number, now: number): number {

@@ -123,9 +123,17 @@ export class LocalSlidingLog extends LocalMeter {
 
   /** @param takenAt the millisecond that they were taken in */
   protected override giveBack(slot: number, takenAt: Ordinal, units: number, _limit: number, now: number): void {
+    if (this.#used(slot, now) > 0 && now - takenAt < this.interval) this.#takeOut(slot, takenAt, units)
+  }
+
+  override refundNewest(slot: number, units: number): number {
+    this.#takeOut(slot, Number.NEGATIVE_INFINITY, units)
+    return units
+  }
+
+  /** Takes out units of `takenAt` and later. */
+  #takeOut(slot: number, takenAt: number, units: number): void {
     this.lastSlot = -1
-    const used = this.#used(slot, now)
-    if (used === 0 || now - takenAt >= this.interval) return
     if (this.#weighted.has(slot) || !Number.isInteger(units)) {
       const log = this.#weightedOf(slot)
       log.giveBack(takenAt, units)

@@ -155,6 +155,19 @@ export class LocalSlidingWindow extends LocalMeter {
     this.#sum(base)
   }
 
+  override refundNewest(slot: number, units: number): number {
+    const base = this.#advance(slot)
+    let back = 0
+    for (let ordinal: number = this.ordinal; ordinal >= this.ordinal - this.subWindows; ordinal--) {
+      const index = this.#indexOf(base, ordinal)
+      const more = Math.min(units - back, this.fields[index] as number)
+      this.fields[index] = (this.fields[index] as number) - more
+      back += more
+    }
+    this.#sum(base)
+    return back
+  }
+
   /** Until a part of a bucket is over. */
   #until(ordinal: Ordinal, part: number, now: number): number {
     const opens = startOf(ordinal, this.width) + part * this.width

@@ -86,16 +86,27 @@ export class SlidingWindowMeter extends GatedMeter {
   override refund(name: string, takenIn: Ordinal, units: number, now: number): void {
     const slot = this.table.find(name)
     if (slot < 0) return
-    const key = this.refresh(slot, now)
-    const wasFull = this.records.known(slot, key) + 1 > key.limit
     // Units that were counted by a clock that was ahead count in the running part now.
     const ordinal = Math.min(takenIn, this.ordinal) as Ordinal
-    if (key.cells.giveBack(this.records.cellsOf(ordinal), units) === 0) return
+    this.#giveBack(slot, this.refresh(slot, now), this.records.cellsOf(ordinal), units, now)
+  }
+
+  override refundNewest(slot: number, units: number, now: number): number {
+    const key = this.refresh(slot, now)
+    const newestFirst = [...key.cells].map(({ ordinal }) => ordinal).reverse()
+    return this.#giveBack(slot, key, newestFirst, units, now)
+  }
+
+  #giveBack(slot: number, key: SlidingKey, ordinals: readonly Ordinal[], units: number, now: number): number {
+    const wasFull = this.records.known(slot, key) + 1 > key.limit
+    const back = key.cells.giveBack(ordinals, units)
+    if (back === 0) return 0
     this.recheck(slot)
     this.refresh(slot, now)
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
     if (wasFull) key.open()
     if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
+    return back
   }
 
   protected override sendDue(slot: number, now: number, batch: Batch): void {
@@ -284,7 +295,11 @@ export class SlidingWindowMeter extends GatedMeter {
   }
 
   override wasExchanged(slot: number): boolean {
-    return (this.records.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY) > Number.NEGATIVE_INFINITY
+    return this.heardAt(slot) > Number.NEGATIVE_INFINITY
+  }
+
+  override heardAt(slot: number): number {
+    return this.records.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY
   }
 
   override unsyncedOf(slot: number): number {

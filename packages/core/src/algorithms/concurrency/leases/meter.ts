@@ -204,7 +204,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     // What was asked for a lease that this node has given up is of no use to it.
     if (lease === key.current) {
       hearReply(lease, ask, reply, sent, now, 0)
-      key.heardUsed(ask)
+      key.heardUsed(ask, now)
       this.#ran(slot, key)
       this.#serve(slot, key, now)
       this.#rejectUnmet(answered, now)
@@ -479,6 +479,10 @@ export class LeasedSlots extends GatedMeter implements Reserving {
 
   override wasExchanged(slot: number): boolean {
     return (this.#keys[slot]?.current.heard ?? 0) > 0
+  }
+
+  override heardAt(slot: number): number {
+    return this.#keys[slot]?.heardAt ?? Number.NEGATIVE_INFINITY
   }
 
   /** The ask by which somebody learns how much of a key is in flight. */

@@ -193,7 +193,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
       this.#goOn(slot, key, now)
       return
     }
-    key.heardUsed(ask)
+    key.heardUsed(ask, now)
     key.low = Number.isNaN(key.pace) ? 0 : key.pace * (LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME)
     this.#serve(slot, key, now)
     if (served) this.#rejectUnmet(answered, now)
@@ -476,6 +476,10 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   override wasExchanged(slot: number): boolean {
     return (this.#keys[slot]?.current.heard ?? 0) > 0
+  }
+
+  override heardAt(slot: number): number {
+    return this.#keys[slot]?.heardAt ?? Number.NEGATIVE_INFINITY
   }
 
   /** The ask by which somebody learns how much of a key was used. */

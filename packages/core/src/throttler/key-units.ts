@@ -1,0 +1,74 @@
+import type { Limiter } from '../decide/limiter.ts'
+import { ALL_KEY, goesOnLocally, type PolicyOptions } from '../decide/policy.ts'
+import { MOST_UNITS } from '../keys/units.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
+import { chargeOne, type RefundHost } from './refunds.ts'
+
+/** The units of these keys are corrected without a decision. */
+export interface KeyUnitsHost extends RefundHost {
+  /** In the order of the limiters. */
+  readonly rules: readonly PolicyOptions<never>[]
+}
+
+/** Units of a key that count now: of all processes as far as this one knows, and of this one. */
+export function countedUnits(limiter: Limiter, slot: number, now: number): { readonly used: number; readonly own: number } {
+  const { meter } = limiter
+  const known = meter.usedOf(slot, now)
+  const over = meter.over?.(slot, now) ?? 0
+  const used = over > 0 ? limiter.most(limiter.limitOf(slot)) + over : known
+  // A process may still list units that have run out of a bucket.
+  const own = meter.ownOf(slot, now)
+  return { used, own: own < known ? own : used }
+}
+
+/** The key that a policy counts for a given one. */
+export function keyAt(place: number, key: string, rules: KeyUnitsHost['rules']): string {
+  return rules[place]?.key === ALL_KEY ? ALL_KEY : key
+}
+
+/** As the throttler's `refund` by key: returns the units that came back. */
+export function refundKey(given: string, some: number | undefined, options: PolicyChoice, host: KeyUnitsHost): number {
+  const { limiter, key, units } = target('refund', given, some, options, host)
+  const { meter } = limiter
+  const slot = limiter.table.find(key)
+  if (host.closed || slot < 0) return 0
+  const now = host.now()
+  const most = Math.min(units, meter.handed?.(slot, now) ?? countedUnits(limiter, slot, now).own)
+  const back = most > 0 ? (meter.refundNewest?.(slot, most, now) ?? 0) : 0
+  if (back > 0) host.freed(limiter.policy, key)
+  return back
+}
+
+/** As the throttler's `charge` by key. */
+export function chargeKey(given: string, some: number, options: PolicyChoice, host: KeyUnitsHost): void {
+  const { limiter, key, units } = target('charge', given, some, options, host)
+  if (!host.closed && units > 0) chargeOne(limiter, key, Math.min(units, MOST_UNITS), host.now())
+}
+
+/** What a call means. It throws before anything has changed. */
+function target(
+  call: 'refund' | 'charge',
+  given: string,
+  units: number | undefined,
+  options: PolicyChoice,
+  host: KeyUnitsHost,
+): { limiter: Limiter; key: string; units: number } {
+  const key = countedKey(given)
+  if (typeof units !== 'number' || !(units >= 0 && units < Number.POSITIVE_INFINITY)) {
+    throw invalidOption('units', units, 'a finite number of at least 0')
+  }
+  const limiters = limitersOf(host.limiters, options, call)
+  const [limiter] = limiters as [Limiter]
+  if (limiters.length > 1) {
+    const names = limiters.map(({ policy }) => show(policy.name)).join(', ')
+    throw new WeirError('WEIR_MISSING_OPTION', `Option "policy" is missing. ${call}(key, units) needs one of ${names}.`)
+  }
+  const { policy } = limiter
+  const inFlight = policy.algorithm.slots !== undefined
+  if (inFlight || (call === 'refund' && goesOnLocally(policy))) {
+    const why = inFlight ? 'counts requests in flight. Use release(decision)' : 'is counted by the store. Use refund(decision, units)'
+    throw new WeirError('WEIR_INVALID_OPTION', `${call}(key, units) does not apply to policy ${show(policy.name)}, which ${why}.`)
+  }
+  return { limiter, key: keyAt(host.limiters.indexOf(limiter), key, host.rules), units }
+}
