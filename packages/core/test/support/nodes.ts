@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
 import type { ThrottlerOptions } from '../../src/throttler/options.ts'
 import { Throttler } from '../../src/throttler/throttler.ts'
@@ -67,6 +67,8 @@ export function scene({ storeOffset = 0, seed = 1 }: { storeOffset?: number; see
       const closing = Promise.all((nodes.length > 0 ? nodes : made).map((node) => node.close())).finally(() => {
         closed = true
       })
+      // Code that is still being loaded takes real time, however long the virtual one is.
+      await vi.dynamicImportSettled()
       for (let waited = 0; !closed && waited < 10_000; waited += 5) await world.run(waited === 0 ? 0 : 5)
       if (!closed) throw new Error('Not closed after ten seconds.')
       await closing
