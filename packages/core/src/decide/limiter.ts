@@ -72,6 +72,8 @@ export class Limiter implements SharedSite, BlocksOwner {
   #overflowing = false
   /** Equal parts that limits are divided by, of which this node has one; undefined where it has all. */
   #parts: (() => number) | undefined
+  /** Processes that share limits as long as the store has not answered. */
+  #expected = 1
 
   /** @param meter makes the meter, for this limiter's keys */
   constructor(policy: Policy, meter: (site: SharedSite) => Meter, events: LimiterEvents, maxKeys: number, overflow: Overflow) {
@@ -170,13 +172,19 @@ export class Limiter implements SharedSite, BlocksOwner {
 
   /** As `limitOf`, whose code is less than V8 compiles into each caller, whatever else is. */
   #ownLimitOf(slot: number): number {
-    const limit = this.wholeLimitOf(slot)
-    return this.#parts === undefined ? limit : partOf(limit, this.#parts())
+    return this.#partOf(this.wholeLimitOf(slot))
   }
 
   usualOf(slot: number): number {
-    const limit = this.#overrides?.get(this.keyOf(slot)) ?? this.policy.limit
-    return this.#parts === undefined ? limit : partOf(limit, this.#parts())
+    return this.#partOf(this.#overrides?.get(this.keyOf(slot)) ?? this.policy.limit)
+  }
+
+  #partOf(limit: number): number {
+    return this.#parts === undefined && this.#expected === 1 ? limit : partOf(limit, this.#partsNow())
+  }
+
+  #partsNow(): number {
+    return (this.#parts?.() ?? 1) * this.#expected
   }
 
   /** The limit of a key, even while limits are divided. */
@@ -193,7 +201,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   most(limit: number): number {
     const { algorithm } = this.policy
     if (algorithm.most === undefined) return limit
-    const parts = this.#parts?.() ?? 1
+    const parts = this.#partsNow()
     // What a bucket holds is divided as its limit is.
     return parts > 1 ? partOf(algorithm.most(limit * parts), parts) : algorithm.most(limit)
   }
@@ -208,6 +216,18 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.#parts = parts
     this.#findLimited()
     this.meter.recheck(NO_SLOT)
+  }
+
+  get expecting(): boolean {
+    return this.#expected > 1
+  }
+
+  expect(processes: number): boolean {
+    if (processes === this.#expected) return false
+    this.#expected = processes
+    this.#findLimited()
+    this.meter.recheck(NO_SLOT)
+    return true
   }
 
   /** Whether some key, known or not, has a limit that goes before those of requests. */
@@ -253,7 +273,8 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 
   #findLimited(): void {
-    this.limited = this.#parts !== undefined || this.#limits.size > 0 || (this.#visiting && this.#overrides !== undefined)
+    this.limited =
+      this.#parts !== undefined || this.#expected > 1 || this.#limits.size > 0 || (this.#visiting && this.#overrides !== undefined)
   }
 
   /** Gives a key a limit of its own; `undefined` for that of the policy. Nodes share counts, and each compares them with its own. */

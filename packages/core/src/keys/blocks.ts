@@ -23,6 +23,8 @@ export const UNANSWERED: number = Number.POSITIVE_INFINITY
 export interface BlocksOwner {
   readonly policy: { readonly cooldown: number; readonly cooldownGrowth: Growth | undefined; readonly interval: number }
   readonly table: KeyTable
+  /** Whether limits are divided because the store has not answered yet: exceeding such a limit starts no cooldown. */
+  readonly expecting: boolean
   keyOf(slot: number): string
   /** The key as the store gets it: no user's key can be taken for that of the shared counter. */
   idOf(slot: number): string
@@ -144,6 +146,8 @@ export class KeyBlocks {
    */
   startCooldown(slot: number, now: number, least: number): void {
     const owner = this.#owner
+    // Other processes may not have used their parts of the limit.
+    if (owner.expecting) return
     const { cooldown, cooldownGrowth: growth } = owner.policy
     // The store lets this length grow, so that both arrive at the same block.
     const first = Math.max(least - now, cooldown)

@@ -128,6 +128,7 @@ export class LaterMeters {
     // What a warm-up costs depends on the limit by which it was counted.
     const handed = before.handed && takeOut(before, site, now)
     site.divideLimits(undefined)
+    if (this.#exchange().time.measured) site.expect(1)
     for (const own of ['explain', 'reject']) Reflect.deleteProperty(before, own)
     const counts = handed ?? takeOut(before, site, now)
     let made: Exchanging

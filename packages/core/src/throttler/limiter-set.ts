@@ -172,6 +172,7 @@ export class LimiterSet {
     const { maxKeys, overflow } = this.#settings
     const limiter: Limiter = new Limiter(policy, make, this.#events, maxKeys, overflow)
     if (!loaded) this.#waiting.add(limiter)
+    if (coordination !== 'local' && shared?.time.measured === false) limiter.expect(this.#settings.expectedProcesses)
     return limiter
   }
 }

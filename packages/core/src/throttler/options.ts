@@ -29,6 +29,16 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
    * `'allow'`: they pass uncounted; `'block'`: they are rejected.
    */
   readonly overflow?: Overflow
+  /**
+   * How many processes you run. A process that starts while the store is down has no information about the others, so it would allow the
+   * whole limit. With this option its limit is `max(1, limit / expectedProcesses)` per key until the store has answered once. A whole
+   * number of at least 1. Ignored with `failMode: 'open'` while the store is known to be down, with coordination `'local'`, and without a
+   * `store`.
+   *
+   * @default 1
+   * @see @weir/core/docs/guides/production.md
+   */
+  readonly expectedProcesses?: number
   /** Time between two heartbeats; from 100 ms to 10 s. Default 1 s. */
   readonly heartbeat?: Duration
   /** How long `close` waits for the last exchange; at most 2^31 - 1 ms, 24 days. Default 1 s. */
@@ -47,6 +57,7 @@ export const THROTTLER_OPTIONS: readonly string[] = [
   'random',
   'maxKeys',
   'overflow',
+  'expectedProcesses',
   'heartbeat',
   'closeTimeout',
   'queue',
@@ -57,6 +68,7 @@ export const THROTTLER_OPTIONS: readonly string[] = [
 export interface ThrottlerSettings {
   readonly maxKeys: number
   readonly overflow: Overflow
+  readonly expectedProcesses: number
   readonly heartbeat: number
   readonly closeTimeout: number
   readonly queue: QueueSettings
@@ -65,13 +77,15 @@ export interface ThrottlerSettings {
 /** @throws WeirError for options that can't be used, naming the option */
 export function throttlerSettings(options: ThrottlerOptions<never>): ThrottlerSettings {
   checkOptions(options)
-  const { maxKeys = 250_000 } = options
+  const { maxKeys = 250_000, expectedProcesses = 1 } = options
   if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalidOption('maxKeys', maxKeys, 'a whole number of at least 1')
+  if (!Number.isInteger(expectedProcesses) || expectedProcesses < 1)
+    throw invalidOption('expectedProcesses', expectedProcesses, 'a whole number of at least 1')
   const overflow = oneOf<Overflow>('overflow', options.overflow, ['shared', 'allow', 'reject'])
   const heartbeat = parseDuration(options.heartbeat === undefined ? 1_000 : options.heartbeat, 'heartbeat', 100)
   if (heartbeat > 10_000) throw invalidOption('heartbeat', options.heartbeat, 'from 100 ms to 10 s')
   const closeTimeout = parseDuration(options.closeTimeout === undefined ? 1_000 : options.closeTimeout, 'closeTimeout', 0, LONGEST_TIMER)
-  return { maxKeys, overflow, heartbeat, closeTimeout, queue: queueSettings(options.queue) }
+  return { maxKeys, overflow, expectedProcesses, heartbeat, closeTimeout, queue: queueSettings(options.queue) }
 }
 
 function checkOptions(options: object): void {

@@ -46,7 +46,7 @@ export class PublishedFixedWindow implements WindowRule {
     const { awayIn, exchange, ordinal, table } = this.#meter
     const own = table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || own + 1 > this.most(slot)
-    const forgiven = exchange.storeDown || ordinal <= awayIn
+    const forgiven = exchange.storeDown || ordinal <= awayIn || this.#meter.site.expecting
     if (closed && !forgiven && !this.#blocked(slot, now)) this.#blockHere(slot, ordinal, now, LOCAL)
   }
 

@@ -118,6 +118,14 @@ export interface SharedSite extends MeterSite {
    * and with Infinity nothing of it is left.
    */
   divideLimits(parts: (() => number) | undefined): void
+  /** Whether limits are divided because the store has not answered yet. */
+  readonly expecting: boolean
+  /**
+   * Divides all limits by the number of processes that are expected, as long as the store has not answered; 1 as soon as it has.
+   *
+   * @returns whether that changes the limits
+   */
+  expect(processes: number): boolean
   /** This node has blocked a key by itself. */
   blocked(key: string, forMs: number, cause: 'exceeded'): void
 }

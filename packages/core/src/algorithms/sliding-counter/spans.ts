@@ -80,7 +80,7 @@ export class PublishedSlidingCounter implements WindowRule {
     const { awayIn, blocks, exchange, ordinal, policy, table } = this.#meter
     const known = table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || known + 1 > this.most(slot, now)
-    const forgiven = exchange.storeDown || ordinal <= awayIn
+    const forgiven = exchange.storeDown || ordinal <= awayIn || this.#meter.site.expecting
     if (policy.cooldown > 0 && closed && !forgiven && this.#meter.blockOf(slot, now) === undefined) blocks.startCooldown(slot, now, now)
   }
 

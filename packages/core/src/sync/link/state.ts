@@ -122,6 +122,7 @@ export class StoreState {
     for (const meter of this.#host.meters) {
       if (first) meter.adoptTime(received)
       else meter.roll(received)
+      if (meter.site.expect(1)) meter.invalidate(received, false)
     }
     this.sync.succeed(entries, received - sent, received)
     if (this.#host.emitter.has('sync')) this.#host.emitter.emit('sync', { entries, durationMs: received - sent })
