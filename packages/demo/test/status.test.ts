@@ -4,13 +4,13 @@ import { statusOf } from '../src/status.ts'
 
 test('nobody is said to be blocked who is not: no warm-up, and nobody whose time is over', () => {
   const time = 10_000
-  const block = (key: string, remaining: number) => ({ policy: 'client', key, remaining, cause: 'cooldown' })
+  const block = (key: string, remainingMs: number) => ({ policy: 'client', key, remainingMs, cause: 'cooldown' })
   const full = (key: string, used: number) => ({ policy: 'client', key, used, own: used, limit: 60 })
   const snapshot = {
     nodes: 1,
     state: 'synced',
     sync: { exchanges: 0, failures: 0, entries: 0 },
-    policies: [{ name: 'client', interval: 2_000 }],
+    policies: [{ name: 'client', intervalMs: 2_000 }],
     blocked: [block('mallory', 900), block('warm-up', 900), block('over', 30)],
     top: [full('eve', 60), full('warm-up', 60), full('alice', 59)],
   }

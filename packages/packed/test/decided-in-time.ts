@@ -34,8 +34,8 @@ const COUNTED = [
 const PAIRS = {
   local: COUNTED,
   background: [fixedWindow(), slidingWindow(), tokenBucket(), leakyBucket()],
-  spans: [fixedWindow(), slidingCounter()],
-  leases: [fixedWindow()],
+  periodic: [fixedWindow(), slidingCounter()],
+  leased: [fixedWindow()],
   central: COUNTED,
 }
 export const CELLS = Object.entries(PAIRS).flatMap(([coordination, algorithms]) =>

@@ -15,7 +15,8 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'Throttler.checkAsync of @weir/core': 'checkAsync',
   'Throttler.decideAsync of @weir/core': 'decideAsync',
   'Throttler.acquire of @weir/core': 'acquire',
-  'Throttler.hold of @weir/core': 'hold',
+  'Throttler.tryAcquire of @weir/core': 'tryAcquire',
+  'Throttler.waitFor of @weir/core': 'waitFor',
   'Throttler.schedule of @weir/core': 'schedule',
   'Throttler.wrap of @weir/core': 'wrap',
   'Throttler.usage of @weir/core': 'usage',
@@ -64,7 +65,7 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
 /** What is for adapters and for the code of a policy, or of the user: nobody awaits it. */
 const NOBODY_AWAITS: readonly RegExp[] = [
   // Parts that are loaded later: `import()` keeps a process alive.
-  /\.(background|spans|leases|central) of @weir\/core$/,
+  /\.(background|periodic|leased|central) of @weir\/core$/,
   // Behind `throttler.names` and `throttler.inspected`, whose callers keep the process alive.
   /^(Names|Asking|Grouping|Exchanging|Coordinator|StoreExchange)\./,
   // It may stay pending, as its contract says.

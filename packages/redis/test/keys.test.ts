@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type BucketKeys, escapeKey, escapePolicy, intervalKeys, Keys, nameOf, unescapeText } from '../src/keys/keys.ts'
+import { escapeKey, escapePolicy, intervalKeys, Keys, nameOf, type ShardKeys, unescapeText } from '../src/keys/keys.ts'
 
-function counterKey(bucket: BucketKeys, policy: string, name: string, ordinal: number): string {
+function counterKey(bucket: ShardKeys, policy: string, name: string, ordinal: number): string {
   const { counterPrefix, suffix } = intervalKeys(bucket, policy, ordinal)
   return counterPrefix + name + suffix
 }
@@ -36,7 +36,7 @@ test('different keys have different names, also where one is the hash of the oth
 })
 
 test('policy, key and ordinal can be told apart in a counter', () => {
-  const [bucket] = new Keys('weir', 1).buckets
+  const [bucket] = new Keys('weir', 1).shards
   if (bucket === undefined) throw new Error('no bucket')
   const name = (policy: string, key: string): string => counterKey(bucket, escapePolicy(policy), nameOf(escapeKey(key)), 7)
   fc.assert(
@@ -53,7 +53,7 @@ test('no key chooses its slot', () => {
   fc.assert(
     fc.property(anyText, (text) => {
       const name = nameOf(escapeKey(`{${text}}`))
-      const bucket = keys.buckets[keys.bucketOf(name)]
+      const bucket = keys.shards[keys.bucketOf(name)]
       return bucket !== undefined && /^weir:\{[\d.]+\}:c:/.test(counterKey(bucket, 'p', name, 1))
     }),
   )

@@ -38,7 +38,7 @@ storeContract(
 )
 
 storeContract(
-  'redisStore by a client of redis 6 in several buckets without announcements',
+  'redisStore by a client of redis 6 in several shards without announcements',
   () =>
     redisFixture(
       (namespace) => redisStore(createClient({ url: here.server.url, database: 3 }), { ...PATIENT, namespace, shards: 4, publish: false }),

@@ -26,8 +26,8 @@ test.each([
   { timeout: 0 },
   { timeout: Number.NaN },
   { timeout: 61_000 },
-  { buckets: 0 },
-  { buckets: 1.5 },
+  { shards: 0 },
+  { shards: 1.5 },
   { publish: 'yes' as unknown as boolean },
 ])('the option %o is rejected', (options) => {
   expect(() => redisStore('redis://127.0.0.1:1', options)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))

@@ -34,7 +34,7 @@ storeContract(
 )
 
 storeContract(
-  'redisStore by an instance of ioredis 5 in several buckets',
+  'redisStore by an instance of ioredis 5 in several shards',
   () => {
     const client = new Redis5({ port: here.server.port, db: 3, lazyConnect: true })
     return redisFixture((namespace) => redisStore(client, { ...PATIENT, namespace, shards: 4 }), [here.server], {

@@ -2,7 +2,7 @@ import type { BlockChange, Cell, HeartbeatReply, Ordinal, StorePolicy, SyncReply
 import { TestNode } from '@weir/store-tests/test-node'
 import { expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { type BucketKeys, intervalKeys, Keys, MOST_HOT, windowKey } from '../src/keys/keys.ts'
+import { intervalKeys, Keys, MOST_HOT, type ShardKeys, windowKey } from '../src/keys/keys.ts'
 import { freshNamespace } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
@@ -16,13 +16,13 @@ const here = ownServer()
 
 interface Scene {
   readonly namespace: string
-  readonly bucket: BucketKeys
+  readonly bucket: ShardKeys
   open(): TestNode
 }
 
 function scene(): Scene {
   const namespace = freshNamespace()
-  const [bucket] = new Keys(namespace, 1).buckets
+  const [bucket] = new Keys(namespace, 1).shards
   if (bucket === undefined) throw new Error('no bucket')
   return { namespace, bucket, open: () => new TestNode(redisStore(here.server.url, { namespace, timeout: 5_000 })) }
 }

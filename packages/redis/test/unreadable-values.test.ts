@@ -108,10 +108,10 @@ class Scene {
   }
 
   targets(): Record<string, Target> {
-    const bucketOf = (name: string) => this.keys.buckets[this.keys.bucketOf(name)]
+    const bucketOf = (name: string) => this.keys.shards[this.keys.bucketOf(name)]
     const bucket = bucketOf('corrupt')
     const blocked = bucketOf('blocked')
-    const [registry] = this.keys.buckets
+    const [registry] = this.keys.shards
     const offender = bucketOf('offender')
     const [node] = this.nodes
     if (bucket === undefined || blocked === undefined || registry === undefined || offender === undefined || node === undefined) {
@@ -204,7 +204,7 @@ describe.each(['a server', 'a Cluster'])('%s', (topology) => {
   test.each(names)('%s: whatever stands there instead is lost, told of once and written anew', { timeout: 120_000 }, async (name) => {
     const scene = () => new Scene(open, buckets)
     const { types, texts } = scene().targets()[name] as Target
-    // The scripts are the same in a Cluster; what differs is that keys of a batch are in several buckets.
+    // The scripts are the same in a Cluster; what differs is that keys of a batch are in several shards.
     const most = topology === 'a server' ? Number.POSITIVE_INFINITY : 1
     const corruptions = [
       ...types.slice(0, most).map((type) => [type, OF_ANOTHER_TYPE[type] as (admin: Admin, key: string) => Promise<unknown>] as const),

@@ -87,6 +87,7 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
     return told(await throttler.acquire('a', { timeout: '5s' }))
   }),
   ...each('acquire', BACKGROUND_AND_ASKING, async (throttler) => told(await throttler.acquire('a', { timeout: PATIENCE }))),
+  ...each('tryAcquire', BACKGROUND_AND_ASKING, async (throttler) => told(await throttler.tryAcquire('a', { timeout: PATIENCE }))),
   ...each('schedule', ['central'], (throttler) => throttler.schedule('a', () => 'ran', { timeout: PATIENCE })),
   ...each('wrap', ['central'], (throttler) => throttler.wrap(() => 'ran', { key: 'a', timeout: PATIENCE })()),
   ...each('limitedFetch', ['central'], async (throttler) => {
@@ -94,7 +95,7 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
     return (await request('http://127.0.0.1:9/')).text()
   }),
   ...each('usage', BACKGROUND_AND_ASKING, async (throttler) => (await throttler.usage('a', { timeout: PATIENCE }))[0]?.source),
-  ...each('hold', ['held'], async (throttler) => told(await throttler.waitFor(slow(await throttler.checkAsync('a'))))),
+  ...each('waitFor', ['held'], async (throttler) => told(await throttler.waitFor(slow(await throttler.checkAsync('a'))))),
   ...each('close', BACKGROUND_AND_ASKING, async (throttler) => {
     await throttler.start().close()
     return throttler.state

@@ -64,6 +64,7 @@ than its limit, and units that were counted but not yet exchanged when the fault
 silent is known to be away only when the exchange's deadline (\`timeout\`, 1 s) has passed; but as soon as an answer is overdue,
 by 50 ms or ten usual round trips, whichever is later, processes decide by share already. A store that is slow all the time is not
 silent: what its round trip costs is the bound of [accuracy](../guides/accuracy.md#the-distance-to-the-store), here three times the limit's rate for 200 ms of 2 s, and what
-is counted but not sent. Processes that have never reached the store do not know how many they are: each allows the whole limit.
+is counted but not sent. Processes that have never reached the store do not know how many they are: each allows the whole limit, or with
+\`expectedProcesses: n\` its part ([production](../guides/production.md#starting-while-the-store-is-down)).
 `
 }

@@ -28,8 +28,8 @@ const CELLS = {
   'leakyBucket background': { algorithm: leakyBucket({ burst: 2 }), coordination: 'background' },
   'fixedWindow spans': { coordination: 'periodic', cooldown: '1s' },
   'slidingCounter spans': { algorithm: slidingCounter(), coordination: 'periodic', cooldown: '1s' },
-  'fixedWindow leases': { coordination: 'leased' },
-  'concurrency leases': { algorithm: concurrency({ maxDuration: '2s' }), coordination: 'leased' },
+  'fixedWindow leased': { coordination: 'leased' },
+  'concurrency leased': { algorithm: concurrency({ maxDuration: '2s' }), coordination: 'leased' },
   'fixedWindow central': { ...central(fixedWindow()), cooldown: '1s' },
   'fixedWindow first-request central': central(fixedWindow({ start: 'first-request' })),
   'slidingWindow central': central(slidingWindow()),
@@ -64,5 +64,5 @@ export function shares(cell: CellName): boolean {
 
 /** Whether requests of a cell may have to wait for the store. */
 export function waits(cell: CellName): boolean {
-  return / (central|leases)$|^leaky/.test(cell)
+  return / (central|leased)$|^leaky/.test(cell)
 }

@@ -9,7 +9,7 @@ import type { UpdateInput, UpdateResult } from './program.ts'
 export const update: Bench = async ({ rounds, quick }) => {
   const results = await inTurn(UPDATE_KINDS, rounds, (kind) => {
     // Each key that is taken ahead was asked for at the store.
-    const keys = kind.endsWith('leases') ? 100_000 : 1_000_000
+    const keys = kind.endsWith('leased') ? 100_000 : 1_000_000
     return runProgram<UpdateResult>('update', { kind, keys: quick ? keys / 10 : keys } satisfies UpdateInput)
   })
   const rows = UPDATE_KINDS.map((kind): Row => {

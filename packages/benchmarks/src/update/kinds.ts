@@ -7,8 +7,8 @@ export const POLICIES = {
   'slidingWindow background': { interval: '1h', algorithm: slidingWindow() },
   'tokenBucket local': { interval: '1h', algorithm: tokenBucket(), coordination: 'local' },
   'tokenBucket background': { interval: '1h', algorithm: tokenBucket() },
-  'fixedWindow leases': { interval: '1h', coordination: 'leased' },
-  'concurrency leases': { algorithm: concurrency(), coordination: 'leased' },
+  'fixedWindow leased': { interval: '1h', coordination: 'leased' },
+  'concurrency leased': { algorithm: concurrency(), coordination: 'leased' },
 } as const satisfies Readonly<Record<string, Omit<AnyPolicyOptions, 'limit'>>>
 
 export type UpdateKind = keyof typeof POLICIES

@@ -36,7 +36,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 await throttler.checkAsync('first')
 await new Promise((resolve) => setTimeout(resolve, 200))
 for (let i = 0; i < keys; i += AT_ONCE) {
-  if (kind.endsWith('leases')) await Promise.all(Array.from({ length: AT_ONCE }, (_, j) => throttler.checkAsync(`key ${i + j}`)))
+  if (kind.endsWith('leased')) await Promise.all(Array.from({ length: AT_ONCE }, (_, j) => throttler.checkAsync(`key ${i + j}`)))
   else {
     for (let j = 0; j < AT_ONCE; j++) throttler.check(`key ${i + j}`)
     await turn()

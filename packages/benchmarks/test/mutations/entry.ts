@@ -124,7 +124,7 @@ export const checks = {
   'sliding: room, zipf': goal('S1', 'zipf', 2),
   'sliding: half of the nodes cut off': goal('N10', 'sliding, x100, 1000 per 10 s', 12),
   'half of the nodes cut off': goal('N10', 'fixed, x100, 1000 per 10 s', 12),
-  volley: goal('N5', '5 per 10 s, 3 nodes, leases', 4),
+  volley: goal('N5', '5 per 10 s, 3 nodes, leased', 4),
   'held back': heldBack,
   'sliding: the store is away': goal('S14', 'x2, 1000 per 10 s', 13),
   'sliding: nodes doubled': goal('S9', 'doubled at x100, 1000 per 10 s', 20),

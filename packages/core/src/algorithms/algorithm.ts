@@ -8,7 +8,8 @@ import type { Step } from './step.ts'
  * - `'local'`: in this process alone.
  * - `'background'`: at each node, exchanged as needed. A request is rejected when the limit is known to be exceeded.
  * - `'periodic'`: at each node, exchanged at the ends of spans only, as the basic algorithm was published.
- * - `'leased'`: each node takes a part of a key's quota ahead; requests that find none wait for the store. Never more than the limit.
+ * - `'leased'`: each node takes a part of a key's quota ahead; requests that find none wait for the store. Never more than the limit
+ *   while the store answers and keeps its data, and with `failMode: 'closed'` also without the store.
  * - `'central'`: at the store, which is asked about each request.
  */
 export type Coordination = 'local' | 'background' | 'periodic' | 'leased' | 'central'

@@ -7,9 +7,9 @@ import { loadLeases } from './waits.ts'
 /** The meters of the default algorithm whose counts travel: the store brings them, as it is in every bundle. */
 export const SHARED_FIXED_WINDOW: SharedMeters = {
   background: (site, exchange) => new WindowMeter(site, exchange, (meter) => new BackgroundFixedWindow(meter), false),
-  spans: later(async () => {
+  periodic: later(async () => {
     const { PublishedFixedWindow } = await import('../algorithms/fixed-window/spans.ts')
     return () => (site, exchange) => new WindowMeter(site, exchange, (meter) => new PublishedFixedWindow(meter), true)
   })(),
-  leases: later(loadLeases)(),
+  leased: later(loadLeases)(),
 }

@@ -21,11 +21,11 @@ export interface RedisStoreOptions {
 export interface CheckedOptions {
   readonly namespace: string
   readonly timeout: number
-  readonly buckets: number | undefined
+  readonly shards: number | undefined
   readonly publish: boolean
 }
 
-const KNOWN = ['namespace', 'timeout', 'buckets', 'publish']
+const KNOWN = ['namespace', 'timeout', 'shards', 'publish']
 
 /** Checks what a user gave. @throws WEIR_INVALID_OPTION, WEIR_UNKNOWN_OPTION */
 export function checkOptions(options: RedisStoreOptions): CheckedOptions {
@@ -34,18 +34,18 @@ export function checkOptions(options: RedisStoreOptions): CheckedOptions {
     if (KNOWN.includes(name)) continue
     throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" of redisStore is unknown; known are ${KNOWN.join(', ')}.`)
   }
-  const { namespace = 'weir', timeout = 1000, shards: buckets, publish = true } = options
+  const { namespace = 'weir', timeout = 1000, shards, publish = true } = options
   if (typeof namespace !== 'string' || !/^[\w.:/-]{1,100}$/.test(namespace)) {
     throw invalidOption('namespace', namespace, '1 to 100 letters, digits or any of _ . : / -')
   }
   if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
     throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
   }
-  if (buckets !== undefined && !(Number.isInteger(buckets) && buckets >= 1 && buckets <= 1024)) {
-    throw invalidOption('buckets', buckets, 'a whole number from 1 to 1024')
+  if (shards !== undefined && !(Number.isInteger(shards) && shards >= 1 && shards <= 1024)) {
+    throw invalidOption('shards', shards, 'a whole number from 1 to 1024')
   }
   if (typeof publish !== 'boolean') throw invalidOption('publish', publish, 'true or false')
-  return { namespace, timeout, buckets, publish }
+  return { namespace, timeout, shards, publish }
 }
 
 /** An option of the store among the settings of a client, which would ignore it. @throws WEIR_UNKNOWN_OPTION */

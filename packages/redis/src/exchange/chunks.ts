@@ -9,7 +9,6 @@ import {
   shapeOf,
 } from '@weir/core/sync'
 import {
-  type BucketKeys,
   escapeKey,
   escapePolicy,
   type IntervalKeys,
@@ -17,6 +16,7 @@ import {
   type Keys,
   nameOf,
   offenceKey,
+  type ShardKeys,
   windowKey,
 } from '../keys/keys.ts'
 import { LONGEST_TIME } from './wire.ts'
@@ -52,7 +52,7 @@ export class Chunk {
   readonly bucket: number
   /** Which blocks of the request these are. */
   readonly blockPlaces: number[] = []
-  readonly #keys: BucketKeys
+  readonly #keys: ShardKeys
   readonly #policies: unknown[] = []
   readonly #policyPlaces = new Map<StorePolicy, PolicyPlace>()
   /** The Redis keys of blocks and resets. */
@@ -68,7 +68,7 @@ export class Chunk {
   #work = 0
   #characters = 0
 
-  constructor(bucket: number, keys: BucketKeys) {
+  constructor(bucket: number, keys: ShardKeys) {
     this.bucket = bucket
     this.#keys = keys
   }
@@ -241,7 +241,7 @@ export function chunksOf(
     if (list === undefined) chunks.set(bucket, (list = []))
     let chunk = list.at(-1)
     if (chunk === undefined || chunk.full || (policy !== undefined && !chunk.takes(policy)))
-      list.push((chunk = new Chunk(bucket, keys.buckets[bucket] as BucketKeys)))
+      list.push((chunk = new Chunk(bucket, keys.shards[bucket] as ShardKeys)))
     return chunk
   }
   // Blocks first, so that the entries' results already show them.

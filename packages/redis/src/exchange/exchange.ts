@@ -19,8 +19,8 @@ import { type Keys, MOST_HOT } from '../keys/keys.ts'
 import { EXCHANGE } from '../scripts/exchange.ts'
 import { HEARTBEAT } from '../scripts/heartbeat.ts'
 import { type Script, script } from '../scripts/script.ts'
-import type { Answer, Bucket, Moment } from './bucket.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
+import type { Answer, Moment, Shard } from './shard.ts'
 import {
   parseBlock,
   parseMember,
@@ -58,7 +58,7 @@ const MOST_PAGES = 256
 /** What the exchanges of one node share. */
 export interface ExchangeContext {
   readonly keys: Keys
-  readonly buckets: readonly Bucket[]
+  readonly shards: readonly Shard[]
   readonly channel: string | undefined
   /** Live nodes as last counted, for heartbeats that don't reach the registry. */
   nodes: number
@@ -147,16 +147,16 @@ export class Exchange {
     }
   }
 
-  #answeredBy(bucket: Bucket, moment: Moment): void {
+  #answeredBy(bucket: Shard, moment: Moment): void {
     this.#answers++
     this.#moment = moment
     this.#context.heardAt = Math.max(this.#context.heardAt, moment.middle)
     this.#progressed()
-    if (bucket === this.#context.buckets[0]) this.#context.reference = moment
+    if (bucket === this.#context.shards[0]) this.#context.reference = moment
   }
 
   async #runChunks(place: number, chunks: readonly Chunk[]): Promise<void> {
-    const bucket = this.#context.buckets[place] as Bucket
+    const bucket = this.#context.shards[place] as Shard
     for (const chunk of chunks) {
       const { rest, setBack } = await this.#call(bucket, chunk)
       const { blockPlaces } = chunk
@@ -182,7 +182,7 @@ export class Exchange {
     const channel = this.#context.channel ?? false
     const chunks = leaseChunksOf(this.#request.entries, this.#context.keys)
     const call = async (place: number, list: typeof chunks extends ReadonlyMap<number, infer List> ? List : never): Promise<void> => {
-      const bucket = this.#context.buckets[place] as Bucket
+      const bucket = this.#context.shards[place] as Shard
       for (const chunk of list) {
         const argumentOf = (common: object): string => chunk.argument({ ...common, channel })
         const { moment, rest, setBack } = await bucket.call(leaseScript, chunk.keys, argumentOf, this.#nodesTime)
@@ -212,7 +212,7 @@ export class Exchange {
     return chunksOf(entries, blocks, this.#context.keys, missing)
   }
 
-  async #call(bucket: Bucket, chunk: Chunk): Promise<Answer> {
+  async #call(bucket: Shard, chunk: Chunk): Promise<Answer> {
     const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
     const answer = await bucket.call(loaded.get(chunk.kind) as Script, chunk.keys(), argumentOf, this.#nodesTime)
     const { moment, rest } = answer
@@ -226,10 +226,10 @@ export class Exchange {
   async #beat(): Promise<void> {
     const request = this.#request.heartbeat
     if (request === undefined) {
-      await this.#try(() => this.#ask(this.#context.buckets[0] as Bucket))
+      await this.#try(() => this.#ask(this.#context.shards[0] as Shard))
       return
     }
-    const { buckets } = this.#context
+    const { shards: buckets } = this.#context
     const cursors = parseCursor(request.cursor, buckets.length)
     const starting = cursors === undefined
     const policyIds = new Set(request.policies.map(({ id }) => id))
@@ -271,7 +271,7 @@ export class Exchange {
 
   /** A sign of life in one bucket; asks again until all changed blocks are here. */
   async #beatBucket(
-    bucket: Bucket,
+    bucket: Shard,
     registry: boolean,
     request: HeartbeatRequest,
     hot: SyncEntry[] | undefined,
@@ -357,7 +357,7 @@ export class Exchange {
       Array.from(await this.#chunksOf(entries, []), ([place, chunks]) =>
         this.#try(async () => {
           for (const chunk of chunks) {
-            const { rest } = await this.#call(this.#context.buckets[place] as Bucket, chunk)
+            const { rest } = await this.#call(this.#context.shards[place] as Shard, chunk)
             chunk.entryPlaces().forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
               const { cells } = understood(() => parseResult(rest[i], asked)) ?? { cells: [] }
@@ -374,7 +374,7 @@ export class Exchange {
     return totals
   }
 
-  async #ask(bucket: Bucket): Promise<void> {
+  async #ask(bucket: Shard): Promise<void> {
     const { moment } = await bucket.call(exchangeScript, [], (common) =>
       JSON.stringify({ ...common, prefix: '', channel: false, policies: [], blocks: [], plain: [], entries: [], rare: false }),
     )

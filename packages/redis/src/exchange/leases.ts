@@ -21,7 +21,7 @@ export class LeaseChunk {
 
   constructor(bucket: number, keys: Keys) {
     this.bucket = bucket
-    this.keys = [keys.buckets[bucket]?.leases as string]
+    this.keys = [keys.shards[bucket]?.leases as string]
   }
 
   add(place: number, { policy, lease: ask }: SyncEntry, label: string, name: string, keys: Keys): void {
@@ -31,7 +31,7 @@ export class LeaseChunk {
       const escaped = escapePolicy(policy.id)
       this.#policyPlaces.set(policy, (known = [escaped, this.#policies.push([escaped, policy.width])]))
     }
-    const bucket = keys.buckets[this.bucket] as Keys['buckets'][number]
+    const bucket = keys.shards[this.bucket] as Keys['shards'][number]
     this.places.push(place)
     this.keys.push(leaseKey(bucket, known[0], name, ask.ordinal))
     const { incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit, nodes, early, lifetime } = ask

@@ -4,8 +4,8 @@ import type { Link, Target } from '../connection/link.ts'
 import type { CheckedOptions } from '../connection/options.ts'
 import { asWeirError, isSetting } from '../connection/unavailable.ts'
 import type { Keys } from '../keys/keys.ts'
-import { Bucket, timedOut } from './bucket.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
+import { Shard, timedOut } from './shard.ts'
 import { Unreadable } from './unreadable.ts'
 import { isOwnAnnouncement, parseAnnouncements } from './wire.ts'
 
@@ -52,7 +52,7 @@ export class RedisConnection implements StoreConnection {
     }
     this.#context = {
       keys,
-      buckets: keys.buckets.map((bucket) => new Bucket({ keys: bucket, nodeId, clock, link, timeout, lost })),
+      shards: keys.shards.map((bucket) => new Shard({ keys: bucket, nodeId, clock, link, timeout, lost })),
       channel,
       nodes: 1,
       reference: undefined,
@@ -78,7 +78,7 @@ export class RedisConnection implements StoreConnection {
         const timeout = this.#failing ? this.#timeout * PROBE_PATIENCE : this.#timeout
         timer = clock.setTimeout(() => {
           settle(timedOut(timeout))
-          this.#link.silent(!exchange.answered && this.#context.buckets.length === 1)
+          this.#link.silent(!exchange.answered && this.#context.shards.length === 1)
         }, timeout)
       }
       const exchange = new Exchange(request, this.#context, begun, waitForAnswer)
@@ -107,7 +107,7 @@ export class RedisConnection implements StoreConnection {
     if (this.#closed) return
     this.#closed = true
     const { clock, id } = this.#node
-    const registry = this.#keys.buckets[0]?.nodes
+    const registry = this.#keys.shards[0]?.nodes
     // Other nodes need not wait until the registry forgets this one; but it does anyway.
     if (registry !== undefined && this.#link.ready) {
       this.#link.hold()
@@ -129,7 +129,7 @@ export class RedisConnection implements StoreConnection {
    * all, and another part was heard of lately. Then its keys alone have failed, not the store.
    */
   #partAway(request: SyncRequest): boolean {
-    const { buckets, reference, heardAt } = this.#context
+    const { shards: buckets, reference, heardAt } = this.#context
     if (request.heartbeat !== undefined || buckets.length === 1 || reference === undefined) return false
     return this.#node.clock.monotonic() - heardAt <= HEARD_LATELY
   }

@@ -10,7 +10,7 @@ const CLUSTER_BUCKETS = 16
 
 /** A store at a server or Cluster, whatever the client library. */
 export function storeAt(target: Target, options: CheckedOptions): Store {
-  const keys = new Keys(options.namespace, options.buckets ?? (target.isCluster ? CLUSTER_BUCKETS : 1))
+  const keys = new Keys(options.namespace, options.shards ?? (target.isCluster ? CLUSTER_BUCKETS : 1))
   return backgroundStore({
     kind: 'redis',
     address: `${target.address} ${options.namespace}`,

@@ -51,7 +51,7 @@ export const MOST_UNITS: number = 2 ** 63
 export const MOST_HOT = 10_000
 
 /** Redis keys of one bucket that are not of a single caller's key. All in the bucket's slot. */
-export interface BucketKeys {
+export interface ShardKeys {
   readonly prefix: string
   /** Sorted set: block → version of its last change; the empty member holds the latest version. */
   readonly log: string
@@ -82,10 +82,10 @@ export interface BucketKeys {
  * callers can't choose a slot.
  */
 export class Keys {
-  readonly buckets: readonly BucketKeys[]
+  readonly shards: readonly ShardKeys[]
 
   constructor(namespace: string, buckets: number) {
-    this.buckets = evenTags(buckets).map((tag) => {
+    this.shards = evenTags(buckets).map((tag) => {
       const prefix = `${namespace}:{${tag}}:`
       return {
         prefix,
@@ -107,7 +107,7 @@ export class Keys {
   /** What requests to a key of a policy are decided by, for policies that ask about each: without what follows for each cell. */
   decided(policy: string, key: string): string {
     const name = nameOf(escapeKey(key))
-    return `${this.buckets[this.bucketOf(name)]?.prefix}d:${policy}:${name}`
+    return `${this.shards[this.bucketOf(name)]?.prefix}d:${policy}:${name}`
   }
 
   /** As `escapePolicy`. */
@@ -122,15 +122,15 @@ export class Keys {
 
   /** FNV-1a over the code units of the name: quick, and the same in every process. */
   bucketOf(name: string): number {
-    if (this.buckets.length === 1) return 0
+    if (this.shards.length === 1) return 0
     let hash = 0x811c9dc5
     for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
-    return (hash >>> 0) % this.buckets.length
+    return (hash >>> 0) % this.shards.length
   }
 }
 
 /** The last exchange of a node with a bucket. */
-export function sequenceKey(bucket: BucketKeys, nodeId: string): string {
+export function sequenceKey(bucket: ShardKeys, nodeId: string): string {
   return `${bucket.prefix}s:${nodeId}`
 }
 
@@ -143,21 +143,21 @@ export interface IntervalKeys {
   readonly suffix: string
 }
 
-export function intervalKeys(bucket: BucketKeys, policy: string, ordinal: number): IntervalKeys {
+export function intervalKeys(bucket: ShardKeys, policy: string, ordinal: number): IntervalKeys {
   return { counterPrefix: `${bucket.prefix}c:${policy}:`, cellPrefix: `${bucket.prefix}n:${policy}:`, suffix: `:${ordinal}` }
 }
 
 /** What each node said of a sliding window, and the sums. */
-export function windowKey(bucket: BucketKeys, policy: string, name: string): string {
+export function windowKey(bucket: ShardKeys, policy: string, name: string): string {
   return `${bucket.prefix}w:${policy}:${name}`
 }
 
 /** What nodes have taken ahead of a key's quota in one interval. */
-export function leaseKey(bucket: BucketKeys, policy: string, name: string, ordinal: number): string {
+export function leaseKey(bucket: ShardKeys, policy: string, name: string, ordinal: number): string {
   return `${bucket.prefix}l:${policy}:${name}:${ordinal}`
 }
 
 /** How often a key was blocked lately. */
-export function offenceKey(bucket: BucketKeys, policy: string, name: string): string {
+export function offenceKey(bucket: ShardKeys, policy: string, name: string): string {
   return `${bucket.prefix}o:${policy}:${name}`
 }

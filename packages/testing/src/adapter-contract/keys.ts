@@ -37,7 +37,7 @@ export const keyCases: readonly AdapterCase[] = [
     async run(context) {
       const preflight = { origin: 'https://a.example', 'access-control-request-method': 'PUT' }
       const ask = async (options: object, headers: Record<string, string> = {}) => {
-        const client = await context.start({ ...context.limit(1), key: 'all', ...options })
+        const client = await context.start({ ...context.limit(1), key: 'all', coordination: 'local', ...options })
         return (await client.statuses(['/', '/'], { method: 'OPTIONS', headers })).map((status) => status === 429)
       }
       assert.deepEqual(await ask({}), [false, true])

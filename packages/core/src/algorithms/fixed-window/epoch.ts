@@ -14,6 +14,6 @@ export const FIXED_WINDOW: Algorithm = Object.freeze({
   // Its shared meters come with the store, so that applications without one don't carry them. Other algorithms bring theirs: who
   // does not import them has none of it.
   background: (site, exchange) => exchange.fixedWindow.background(site, exchange),
-  periodic: (site, exchange) => exchange.fixedWindow.spans(site, exchange),
-  leased: (site, exchange) => exchange.fixedWindow.leases(site, exchange),
+  periodic: (site, exchange) => exchange.fixedWindow.periodic(site, exchange),
+  leased: (site, exchange) => exchange.fixedWindow.leased(site, exchange),
 } satisfies Algorithm)

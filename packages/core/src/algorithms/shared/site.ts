@@ -52,8 +52,8 @@ export type SharedForm = (site: SharedSite, exchange: StoreExchange) => Exchangi
 /** The meters of an algorithm whose counts travel. */
 export interface SharedMeters {
   readonly background: SharedForm
-  readonly spans: SharedForm
-  readonly leases: SharedForm
+  readonly periodic: SharedForm
+  readonly leased: SharedForm
 }
 
 /** What an algorithm needs so that its local meter can stand in for one that is loaded. */

@@ -354,10 +354,10 @@ describe('options', () => {
     [{ interval: '1m' }, /Option "interval".*left out with concurrency\(\)/],
     [{ spans: 4 }, /Option "spans".*left out/],
     [{ cooldown: '1m' }, /Option "cooldown".*left out/],
-    [{ coordination: 'background' }, /Option "coordination".*"local" or "leases" with concurrency\(\)/],
-    [{ coordination: 'periodic' }, /Option "coordination".*"local" or "leases" with concurrency\(\)/],
-    [{ coordination: 'central' }, /Option "coordination".*"local" or "leases" with concurrency\(\)/],
-    [{ coordination: 'leased' }, /Option "coordination" is "leases", which needs a "store"; there is none/],
+    [{ coordination: 'background' }, /Option "coordination".*"local" or "leased" with concurrency\(\)/],
+    [{ coordination: 'periodic' }, /Option "coordination".*"local" or "leased" with concurrency\(\)/],
+    [{ coordination: 'central' }, /Option "coordination".*"local" or "leased" with concurrency\(\)/],
+    [{ coordination: 'leased' }, /Option "coordination" is "leased", which needs a "store"; there is none/],
     [{ storeTimeout: '1s' }, /Option "storeTimeout"/],
     [{ limit: 0 }, /Option "limit"/],
   ])('%j is rejected by name', (more, message) => {
@@ -366,7 +366,7 @@ describe('options', () => {
 
   test('where they are counted has to be said where there is a store', () => {
     const policy = { limit: 2, algorithm: concurrency() } as const
-    expect(() => createThrottler({ policies: [policy], store: memoryStore() })).toThrow(/"background"; give "local" or "leases"/)
+    expect(() => createThrottler({ policies: [policy], store: memoryStore() })).toThrow(/"background"; give "local" or "leased"/)
     const leased = { ...policy, coordination: 'leased', delay: () => 1 } as never
     expect(() => createThrottler({ policies: [leased], store: memoryStore() })).toThrow(/Option "delay"/)
   })

@@ -1,6 +1,6 @@
 import { type Clock, WeirError } from '@weir/core'
 import type { Link } from '../connection/link.ts'
-import { type BucketKeys, sequenceKey } from '../keys/keys.ts'
+import { type ShardKeys, sequenceKey } from '../keys/keys.ts'
 import type { Script } from '../scripts/script.ts'
 import { Sequence } from './sequence.ts'
 import { parseArray, parseSequence, parseTime, replyError } from './wire.ts'
@@ -27,7 +27,7 @@ export interface Answer {
 }
 
 export interface BucketOptions {
-  readonly keys: BucketKeys
+  readonly keys: ShardKeys
   readonly nodeId: string
   readonly clock: Clock
   readonly link: Link
@@ -37,8 +37,8 @@ export interface BucketOptions {
 }
 
 /** A node's calls of scripts in one bucket. */
-export class Bucket {
-  readonly keys: BucketKeys
+export class Shard {
+  readonly keys: ShardKeys
   /** Version of the block list up to which this node has heard. */
   cursor = 0
   readonly #options: BucketOptions
