@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
+import { ordinalAt } from '../../src/time/intervals.ts'
 import { type Scene, scene } from '../support/nodes.ts'
+import { EPOCH } from '../support/world.ts'
 
 const leases = { name: 'leases', limit: 100, interval: 10_000, coordination: 'leased', failMode: 'closed' } as const
 const other = { name: 'other', limit: 1, interval: '1h' } as const
@@ -138,6 +140,31 @@ test('without an answer within 50 ms a request is rejected, and what comes later
   here.store.roundTrip = 2
   expect(offer(node, 'a', 1)).toBe(1)
   expect((await here.ask(node, 'a', 99)).allowed).toBe(true)
+  await here.close()
+})
+
+test('a request that comes while the next interval is asked for gets what is left of this one', async () => {
+  const here = await started(1)
+  const [node] = here.nodes
+  expect((await here.ask(node, 'a', 60)).allowed).toBe(true)
+  here.store.roundTrip = 20
+  const asksAhead = () => here.store.requests.at(-1)?.request.entries.some(({ lease }) => lease?.ordinal === ordinalAt(EPOCH, 10_000) + 2)
+  while (asksAhead() !== true && here.world.time < 20_000) await here.world.run(1)
+  expect(here.world.time).toBeLessThan(19_900)
+  expect((await here.ask(node, 'a', 40)).allowed).toBe(true)
+  await here.close()
+})
+
+test('a request that was decided without an answer takes nothing from those after it', async () => {
+  const here = await started(1)
+  const [node] = here.nodes
+  here.store.roundTrip = 20
+  expect((await here.ask(node)).allowed).toBe(true)
+  here.store.roundTrip = 80
+  const late = node.checkAsync('a', 60)
+  await here.world.run(55)
+  expect((await late).allowed).toBe(false)
+  expect((await here.ask(node, 'a', 60)).allowed).toBe(true)
   await here.close()
 })
 

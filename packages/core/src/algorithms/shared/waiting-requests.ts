@@ -12,8 +12,12 @@ export class WaitingRequests {
   #first = 0
   /** The number of what stands first in the list. */
   #base = 0
-  /** Units that they need. */
-  units = 0
+  #units = 0
+
+  /** Units that they need. Requests that were decided meanwhile need none. */
+  get units(): number {
+    return this.first === undefined ? 0 : this.#units
+  }
 
   /** The number of the next request that comes. */
   get end(): number {
@@ -27,7 +31,7 @@ export class WaitingRequests {
 
   add(request: Reservation): void {
     this.#list.push(request)
-    this.units += request.cost
+    this.#units += request.cost
   }
 
   /** The one that waits longest; undefined when none does. */
@@ -43,7 +47,7 @@ export class WaitingRequests {
   shift(): void {
     const request = this.#list[this.#first]
     if (request === undefined) return
-    this.units -= request.cost
+    this.#units -= request.cost
     this.#first++
     if (this.#first === this.#list.length) this.#clear()
     else if (this.#first > MOST_BEHIND && 2 * this.#first > this.#list.length) {
@@ -63,7 +67,7 @@ export class WaitingRequests {
       const request = this.#list[from] as Reservation
       if (!request.abandoned && !unmet(request)) this.#list[--place] = request
       else {
-        this.units -= request.cost
+        this.#units -= request.cost
         if (!request.abandoned) taken.push(request)
       }
     }
@@ -76,6 +80,6 @@ export class WaitingRequests {
     this.#base += this.#list.length
     this.#list = []
     this.#first = 0
-    this.units = 0
+    this.#units = 0
   }
 }

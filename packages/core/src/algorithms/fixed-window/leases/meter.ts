@@ -185,11 +185,9 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (reply.epoch > this.site.resetAt(entry.key)) this.hearReset(entry.key, reply.epoch, now)
     const { end } = intervalOf(lease.ordinal, this.policy)
     const served = servesLease(ask, reply.now, interval) && reply.now < end
-    if (lease === key.next) {
-      if (!served) key.next = undefined
-      return
-    }
     if (lease !== key.current) {
+      if (lease === key.next && !served) key.next = undefined
+      // While this ask was under way, nothing was asked for the current interval.
       this.#goOn(slot, key, now)
       return
     }
