@@ -91,6 +91,15 @@ test('a request that costs more waits for as much as it needs, or is rejected an
   await here.close()
 })
 
+test('a request that costs less than a rejected one gets what is left', async () => {
+  const here = await started(2, { ...leases, limit: 1 })
+  const [node] = here.nodes
+  expect((await here.ask(node, 'a', 0.25)).allowed).toBe(true)
+  expect((await here.ask(node, 'a', 1)).allowed).toBe(false)
+  expect((await here.ask(node, 'a', 0.75)).allowed).toBe(true)
+  await here.close()
+})
+
 test('with the next interval the whole limit is there again', async () => {
   const here = await started(1)
   const [node] = here.nodes

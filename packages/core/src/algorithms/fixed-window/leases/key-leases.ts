@@ -11,6 +11,8 @@ const TELLING = 0.05
 export class KeyLeases extends LeasedKey {
   /** That of the next interval, taken in the last span of this one. */
   next: Lease | undefined
+  /** The cost that the store has nothing for until `emptyUntil`: there may be units for a smaller one. */
+  emptyFor = 0
   /** Units per millisecond; NaN while nothing is known. */
   pace: number = Number.NaN
   /** This node's part of the key's use; NaN while nothing is known. */

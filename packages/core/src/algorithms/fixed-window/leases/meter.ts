@@ -123,7 +123,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (this.storeAway || cost > limit || this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
     // Those that wait already get all there is: nobody else needs to wait for it, however many come.
-    return now >= key.emptyUntil && !this.fits(slot, cost, now) && key.waiting.units + cost <= limit
+    return (now >= key.emptyUntil || cost < key.emptyFor) && !this.fits(slot, cost, now) && key.waiting.units + cost <= limit
   }
 
   reserve(reservation: Reservation, now: number): void {
@@ -223,7 +223,10 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const limit = this.site.limitOf(slot)
     for (const request of waiting.takeUnmet(end, (each) => this.#isUnmet(slot, key, each, held, ask))) {
       // Requests to come may have a higher limit, for which there is more.
-      if (request.cost <= 1 && request.limit >= limit) key.emptyUntil = request.limit - current.used < 1 ? current.until : now + pause
+      if (request.cost <= 1 && request.limit >= limit) {
+        key.emptyFor = request.cost
+        key.emptyUntil = request.limit - current.used < request.cost ? current.until : now + pause
+      }
       request.answer(false, current.ordinal)
     }
   }
