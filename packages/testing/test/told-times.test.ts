@@ -132,7 +132,7 @@ async function rounds(name: string, coordination: Coordination, round: (scene: S
     const here = await scene(
       ALGORITHMS[name] as Algorithm,
       coordination,
-      `${name}/${coordination === 'leased' ? 'leases' : coordination}/${run}`,
+      `${name}/${coordination}/${run}`,
     )
     const { random, policy, most } = here
     try {
