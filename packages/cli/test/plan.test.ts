@@ -442,7 +442,7 @@ describe('what can not be done', () => {
       '--rules',
       rules('counter.json', { algorithm: 'slidingLog', coordination: 'local' }),
       '--coordination',
-      'leases',
+      'leased',
     ])
     expect(code).toBe(2)
     expect(err).toContain('coordination')

@@ -84,7 +84,7 @@ export const load: Figure = {
   makes: ['overshoot-by-load.svg', 'operations-by-load.svg'],
   about: 'overshoot and store operations by offered load',
   async make() {
-    const coordinations = { background: {}, spans: { coordination: 'periodic' } } as const
+    const coordinations = { background: {}, periodic: { coordination: 'periodic' } } as const
     const overshoots: { name: string; offered: number; overshoot: number }[] = []
     for (const [name, policy] of Object.entries(coordinations)) {
       for (const offered of [1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100]) {
@@ -135,7 +135,7 @@ export const farRegions: Figure = {
       'fixedWindow()': [MIDDLE, {}],
       'tokenBucket()': [{ ...MIDDLE, algorithm: tokenBucket() }, {}],
       'tokenBucket({ earlyDrop: true })': [{ ...MIDDLE, algorithm: tokenBucket({ earlyDrop: true }) }, { shortcut: false }],
-      "'leases'": [{ ...MIDDLE, coordination: 'leased', ...patient }, {}],
+      "'leased'": [{ ...MIDDLE, coordination: 'leased', ...patient }, {}],
       "'central'": [{ ...MIDDLE, coordination: 'central', ...patient }, {}],
     }
     const rows = [
@@ -184,13 +184,13 @@ function offeredAxis(from: number): Plot.Markish {
 
 function overshootChart(points: readonly { name: string; offered: number; overshoot: number }[]): string {
   return draw({
-    label: 'Mean overshoot by offered load, in the background and by spans: twelve nodes, 1000 per 10 seconds',
+    label: 'Mean overshoot by offered load, in the background and periodic: twelve nodes, 1000 per 10 seconds',
     x: offered(1),
     y: { label: '↑ overshoot, mean', domain: [0, 0.4], tickFormat: (value: number) => `${Math.round(value * 100)} %` },
     marks: [
       grid(),
       offeredAxis(1),
-      ...series(points, 'spans', 'offered', 'overshoot', COLORS.second),
+      ...series(points, 'periodic', 'offered', 'overshoot', COLORS.second),
       ...series(points, 'background', 'offered', 'overshoot', COLORS.first, 'background (default)'),
     ],
   })

@@ -26,7 +26,7 @@ describe('the straddling attack', () => {
 
   test('gets no unit too many from leases: two windows, and exactly the limit in each', async () => {
     const figure = await curvesOf('?scene=straddle&nodes=6&limit=100&load=20&rtt=10&seed=3')
-    expect(figure("fixedWindow(), 'leases'", 'Allowed in all')).toBe(200)
+    expect(figure("fixedWindow(), 'leased'", 'Allowed in all')).toBe(200)
   })
 })
 
@@ -35,8 +35,8 @@ test('far from the store fixed windows exceed the limit anew in each interval, a
   expect(figure('fixedWindow()', 'In the long run')).toBeGreaterThan(1.2)
   expect(figure('tokenBucket({ burst: 200 })', 'In the long run')).toBeLessThanOrEqual(1.05)
   expect(figure('tokenBucket({ burst: 200, earlyDrop: true })', 'In the long run')).toBeLessThanOrEqual(1.05)
-  expect(figure("fixedWindow(), 'leases'", 'Allowed in the first interval')).toBeLessThanOrEqual(1)
-  expect(figure("fixedWindow(), 'leases'", 'In the long run')).toBeLessThanOrEqual(1)
+  expect(figure("fixedWindow(), 'leased'", 'Allowed in the first interval')).toBeLessThanOrEqual(1)
+  expect(figure("fixedWindow(), 'leased'", 'In the long run')).toBeLessThanOrEqual(1)
 })
 
 describe('one stream', () => {

@@ -13,7 +13,7 @@ export interface Way {
 }
 
 export const WAYS: readonly Way[] = [
-  { name: "'leases'", policy: { limit: LIMIT, interval: SECOND, coordination: 'leased' }, pace: 'windows' },
+  { name: "'leased'", policy: { limit: LIMIT, interval: SECOND, coordination: 'leased' }, pace: 'windows' },
   { name: "'central'", policy: { limit: LIMIT, interval: SECOND, coordination: 'central' }, pace: 'windows' },
   { name: "'background'", policy: { limit: LIMIT, interval: SECOND }, pace: 'windows' },
   {

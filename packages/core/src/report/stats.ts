@@ -19,7 +19,7 @@ export type RejectionReason = Exclude<DecisionReason, 'ok' | 'denied' | 'none'>
  * - `'local'`: this node's own count, or a block that it set itself: it needed nobody else.
  * - `'global'`: totals or blocks that the store returned.
  * - `'announcement'`: totals or blocks that the store announced between two exchanges.
- * - `'storeDown'`: the store was away, and the policy's `failMode` choice decided.
+ * - `'storeDown'`: the store was away, and the policy's `failMode` decided.
  * - `'overflow'`: the table of keys was full.
  */
 export type RejectionSource = 'local' | 'global' | 'announcement' | 'storeDown' | 'overflow'

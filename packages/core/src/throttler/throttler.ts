@@ -154,7 +154,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /**
    * As `check`, for policies whose requests may have to wait: for the store (coordination `'leased'` and `'central'`), at most their
-   * `storeTimeout`, then the policy's `failMode` choice decides; or because they are held instead of being rejected (`delay`). Then the
+   * `storeTimeout`, then the policy's `failMode` decides; or because they are held instead of being rejected (`delay`). Then the
    * decision is what it is when the request goes on. Functions that read the request may answer within 1 s.
    */
   checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {

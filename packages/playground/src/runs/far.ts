@@ -23,7 +23,7 @@ export async function runFar(settings: Settings): Promise<CurvesOutcome> {
     ['fixedWindow()', {}],
     [`tokenBucket({ burst: ${burst} })`, { algorithm: tokenBucket({ burst }) }],
     [`tokenBucket({ burst: ${burst}, earlyDrop: true })`, { algorithm: tokenBucket({ burst, earlyDrop: true }) }],
-    ["fixedWindow(), 'leases'", { coordination: 'leased', storeTimeout: '1s' }],
+    ["fixedWindow(), 'leased'", { coordination: 'leased', storeTimeout: '1s' }],
   ]
   const nodes = numberOf(settings, 'nodes')
   const found: [string, Admissions][] = []

@@ -27,7 +27,7 @@ const SHAPES: readonly Shape[] = [
   { name: 'slidingWindow()', options: { algorithm: slidingWindow() } },
   { name: 'slidingLog(), at one place', options: { algorithm: slidingLog(), coordination: 'local' }, alone: true },
   { name: 'tokenBucket()', options: { algorithm: tokenBucket() } },
-  { name: "fixedWindow(), 'leases'", options: { coordination: 'leased', storeTimeout: '1s' } },
+  { name: "fixedWindow(), 'leased'", options: { coordination: 'leased', storeTimeout: '1s' } },
 ]
 
 /** A flood that begins before a boundary of the intervals and ends behind it, on each shape of window. */
