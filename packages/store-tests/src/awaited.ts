@@ -68,7 +68,7 @@ function ofRules(name: string, run: (rules: Required<RulesSource>) => Promise<un
 
 /** A decision that is to be held. */
 function slow(decision: Decision): Decision {
-  return Object.create(decision, { delay: { value: 50 } })
+  return Object.create(decision, { delayMs: { value: 50 } })
 }
 
 const never = (): Promise<never> => new Promise(() => {})

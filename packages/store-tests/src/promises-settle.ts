@@ -37,8 +37,8 @@ export type State = 'up' | 'down' | 'hung'
 
 /** What a promise comes to; of a failure its code or its reason. */
 const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: string | RegExp | number])[] = [
-  [/^(checkAsync|acquire), (background|waiting)|^a (look with a )?function/, 'allowed', 'allowed'],
-  [/^(checkAsync|decideAsync|hold|guard),/, 'allowed', 'rejected'],
+  [/^(checkAsync|acquire|tryAcquire), (background|waiting)|^a (look with a )?function/, 'allowed', 'allowed'],
+  [/^(checkAsync|decideAsync|waitFor|tryAcquire|guard),/, 'allowed', 'rejected'],
   [/^acquire,/, 'allowed', 'timeout'],
   [/^(schedule|wrap|limitedFetch),/, 'ran', 'timeout'],
   [/^usage,/, 'store', 'node'],

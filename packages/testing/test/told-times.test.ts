@@ -129,11 +129,7 @@ const ROUNDS = 15
 
 async function rounds(name: string, coordination: Coordination, round: (scene: Scene, cost: number) => Promise<void>): Promise<void> {
   for (let run = 0; run < RUNS; run++) {
-    const here = await scene(
-      ALGORITHMS[name] as Algorithm,
-      coordination,
-      `${name}/${coordination}/${run}`,
-    )
+    const here = await scene(ALGORITHMS[name] as Algorithm, coordination, `${name}/${coordination}/${run}`)
     const { random, policy, most } = here
     try {
       for (let step = 0; step < ROUNDS; step++) {
