@@ -292,6 +292,11 @@ export class RequestPath<Name extends string> {
     if (this.#limits.giveEach(keys, limits)) this.findLimited()
   }
 
+  /** As `findLimited`, where a limit may have become that of its policy again without a request. */
+  refresh(): void {
+    if (this.#limited) this.findLimited()
+  }
+
   /** Notes whether some key has a limit of its own. */
   findLimited(): void {
     this.#limited = this.#limiters.some(({ limited, overridden }) => limited || overridden)

@@ -229,6 +229,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
 
   tick(now: number): number {
     this.requests.tick(now)
+    // The store may have answered for the first time: limits are whole again then.
+    this.path.refresh()
     return Math.min(this.#rejections.tick(this.limiters, now), this.#local.tick(this.#limiters.alone, now))
   }
 

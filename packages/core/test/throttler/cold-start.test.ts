@@ -81,6 +81,17 @@ describe('processes that start while the store is down', () => {
     await here.close()
   })
 
+  test('decide as fast as without it once the store has answered', async () => {
+    const here = await coldStart({}, PROCESSES)
+    const [one] = here.nodes as [Node]
+    const { path } = one.inspected as unknown as { path: { single: unknown } }
+    expect(path.single).toBeUndefined()
+    here.store.health = 'up'
+    await here.world.run(2_000)
+    expect(path.single).toBeDefined()
+    await here.close()
+  })
+
   test('start no cooldown, because the others may not have used their parts', async () => {
     for (const coordination of ['background', 'periodic', 'central', 'leased'] as const) {
       const here = await coldStart({ coordination, cooldown: '10m' }, PROCESSES)
