@@ -153,15 +153,15 @@ function chunks({ get, ids }, inputs) {
   const fromEntries = [...entries].map(reach)
   const parts = new Set(ids.flatMap((id) => get(id)?.dynamicallyImportedIds ?? []))
   const fromParts = [...parts].map(reach)
-  // A part that an entry needs as well. It gets a file of its own, by the bundler.
+  // Parts that an entry needs as well.
   const fromBoth = [...parts].filter((id) => fromEntries.some((reached) => reached.has(id))).map(reach)
   return (id) => {
     if (entries.has(id)) return undefined
     const users = fromEntries.filter((reached) => reached.has(id)).length
     if (users === 0) return LATER
     const all = users + fromParts.filter((reached) => reached.has(id)).length
-    if (all === 1 || (users === 1 && fromBoth.some((reached) => reached.has(id)))) return undefined
-    return SHARED
+    if (all === 1) return undefined
+    return users === 1 && fromBoth.some((reached) => reached.has(id)) ? LATER : SHARED
   }
 }
 
