@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Throttler } from '@weir/core'
-import { createGuard, nodeReader, type SetHeader, type ThrottleInput, upgradeRejection } from '@weir/core/http'
+import { createGuard, nodeReader, type SetHeader, type ThrottleInput, upgradeRejection } from '@weir/core/adapter'
 
 type Args = readonly [request: IncomingMessage, response: ServerResponse]
 type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void

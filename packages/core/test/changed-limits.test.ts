@@ -6,6 +6,7 @@ import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../src/algorithms/token-bucket/index.ts'
 import type { Decision } from '../src/decide/decision.ts'
 import type { AnyPolicyOptions } from '../src/decide/policy.ts'
+import { adapterOf } from '../src/throttler/adapter-side.ts'
 import { EACH_CELL } from './support/cells.ts'
 import { type Node, type Scene, scene } from './support/nodes.ts'
 
@@ -30,7 +31,7 @@ class Limited {
     this.#way = way
     this.#limit = limit
     this.#node = this.#scene.node(this.#policy(way === 'update' ? limit : USUAL), { alone: coordination === 'local' })
-    this.#waits = this.#node.waits
+    this.#waits = adapterOf(this.#node).waits
   }
 
   #policy(limit: number): AnyPolicyOptions {
@@ -88,13 +89,15 @@ class Limited {
     return count - rejected
   }
 
-  #decide(): ReturnType<Node['decideAsync']> {
+  #decide(): Decision | Promise<Decision> {
     const node = this.#node
     const limit = this.#limit
     if (this.#way === 'function')
-      return node.waits ? node.decideAsync(['k'], [1], [0], 1, [limit]) : node.decide(['k'], [1], [0], 1, [limit])
+      return adapterOf(node).waits
+        ? adapterOf(node).decideAsync(['k'], [1], [0], 1, [limit])
+        : adapterOf(node).decide(['k'], [1], [0], 1, [limit])
     const options = this.#way === 'call' ? { limit } : undefined
-    return node.waits ? node.checkAsync('k', options) : node.check('k', options)
+    return adapterOf(node).waits ? node.checkAsync('k', options) : node.check('k', options)
   }
 
   close(): Promise<void> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
 import { slidingCounter } from '../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
+import { adapterOf } from '../src/throttler/adapter-side.ts'
 import type { Throttler } from '../src/throttler/throttler.ts'
 import { type Node, scene } from './support/nodes.ts'
 
@@ -90,7 +91,7 @@ test('of several policies each has it', () => {
 test('one that comes through an adapter has the limit of the policy again', () => {
   const node = scene().node({ limit: 10, interval: '1h' }, { alone: true })
   expect(offer(node, 'k', 15, 15)).toBe(15)
-  expect(node.decide(['k'], [1], [0], 1)).toMatchObject({ allowed: false, limit: 10 })
+  expect(adapterOf(node).decide(['k'], [1], [0], 1)).toMatchObject({ allowed: false, limit: 10 })
 })
 
 describe.each(ways)('a limit that an update gives to one key, in $name', ({ alone, options }) => {
@@ -137,9 +138,9 @@ test('limits of single keys hold at several policies, with keys of their own', (
   node.update(rules, [{ policy: 'b', key: 'k', limit: 3 }])
   expect(offer(node, 'k', 20)).toBe(3)
   expect(offer(node, 'l', 20)).toBe(10)
-  expect(node.decide(['k', 'l'], [1, 1])).toMatchObject({ allowed: false })
-  expect(node.decide(['k', 'z'], [1, 1])).toMatchObject({ allowed: true })
-  expect(node.decide([undefined, 'k'], [1, 1], [1], 1)).toMatchObject({ allowed: false, limit: 3 })
+  expect(adapterOf(node).decide(['k', 'l'], [1, 1])).toMatchObject({ allowed: false })
+  expect(adapterOf(node).decide(['k', 'z'], [1, 1])).toMatchObject({ allowed: true })
+  expect(adapterOf(node).decide([undefined, 'k'], [1, 1], [1], 1)).toMatchObject({ allowed: false, limit: 3 })
 })
 
 test('a limit of 0 for one key is seen by peek before the key is known', () => {

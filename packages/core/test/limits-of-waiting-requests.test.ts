@@ -3,6 +3,7 @@ import { concurrency } from '../src/algorithms/concurrency/index.ts'
 import type { Decision } from '../src/decide/decision.ts'
 import type { AnyPolicyOptions } from '../src/decide/policy.ts'
 import type { CheckOptions } from '../src/decide/request-path.ts'
+import { adapterOf } from '../src/throttler/adapter-side.ts'
 import { type Node, type Scene, scene } from './support/nodes.ts'
 
 const LEASES = { name: 'leases', limit: 10, interval: '1h', coordination: 'leased', storeTimeout: '1s' } as const
@@ -115,7 +116,7 @@ describe.each([
   test('and one that comes through an adapter by that of the policy', async () => {
     const { all, node, world, close } = await made(policy)
     await all(...Array.from({ length: 15 }, () => ({ limit: 100 })))
-    const decision = node.decideAsync(['k'], [1])
+    const decision = adapterOf(node).decideAsync(['k'], [1])
     await world.run(50)
     expect(await decision).toMatchObject({ allowed: false, limit: 10 })
     await close()

@@ -10,6 +10,7 @@ import { createGuard } from '../src/http/guard.ts'
 import type { Decision, PolicyOptions } from '../src/index.ts'
 import { snapshot } from '../src/inspect/index.ts'
 import type { SyncRequest } from '../src/store/contract.ts'
+import { adapterOf } from '../src/throttler/adapter-side.ts'
 import { type FakeRequest, fakeReader } from './http/fake-request.ts'
 import { ManualTime } from './http/manual-time.ts'
 import { type Node, type Scene, scene, thrownBy } from './support/nodes.ts'
@@ -328,8 +329,8 @@ describe('a request that costs more than the limit', () => {
       ],
       { alone: true },
     )
-    throttler.decide(['k', 'k'], [1, 10])
-    const decision = throttler.decide(['k', 'k'], [3, 1])
+    adapterOf(throttler).decide(['k', 'k'], [1, 10])
+    const decision = adapterOf(throttler).decide(['k', 'k'], [3, 1])
     expect(decision).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
     expect(decision.policy?.name).toBe('small')
     expect(retryAfterSeconds(decision)).toBeUndefined()

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createGuard, nodeReader } from '../src/http/index.ts'
+import { createGuard, nodeReader } from '../src/http/adapter.ts'
 import {
   calendar,
   concurrency,
@@ -73,7 +73,7 @@ describe('a mistake that is made often is answered by the option, the value, and
       () => createGuard(ONE as never, undefined as never),
       '"reader"',
       'undefined',
-      'nodeReader, imported from "@weir/core/http"',
+      'nodeReader, imported from "@weir/core/adapter"',
     ],
     ['a reader that lacks functions', () => createGuard(ONE as never, { ip: () => 'a' } as never), '"reader"', '"ip"', 'nodeReader'],
     ['a child in place of children', () => serveIpc({ children: {} } as never), '"children"', '{}', 'a list of child processes'],

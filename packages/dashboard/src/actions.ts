@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
+import type { Throttler } from '@weir/core'
 import { WeirError } from '@weir/core'
+import { type AdapterSide, adapterOf } from '@weir/core/adapter'
 import { snapshot } from '@weir/core/inspect'
 import { readBody } from './body.ts'
 import { type KeyMemory, LONGEST_NOTE } from './key-memory.ts'
 import type { Found } from './protocol.ts'
-import type { DashboardThrottler } from './source.ts'
 
 /** Keys may be long: an action holds one. */
 const LONGEST_BODY = 300_000
@@ -60,7 +61,7 @@ export async function readAction(request: IncomingMessage): Promise<Action> {
 
 /** @throws BadAction */
 export function act(
-  throttler: DashboardThrottler,
+  throttler: Throttler<string, never>,
   keys: KeyMemory,
   name: Exclude<ActionName, 'rules'>,
   { key, policy, duration, note }: Action,
@@ -70,7 +71,8 @@ export function act(
     switch (name) {
       case 'block':
         // A policy in which all requests share one key would only hold a block that stops nobody.
-        if (policy === undefined && key !== ALL) for (const one of byKeys(throttler)) throttler.block(key, duration, { policy: one })
+        if (policy === undefined && key !== ALL)
+          for (const one of byKeys(adapterOf(throttler))) throttler.block(key, duration, { policy: one })
         else throttler.block(key, duration, options)
         return undefined
       case 'unblock':
@@ -90,7 +92,7 @@ export function act(
   }
 }
 
-function find(throttler: DashboardThrottler, keys: KeyMemory, given: string): Found {
+function find(throttler: Throttler<string, never>, keys: KeyMemory, given: string): Found {
   const key = countedBy(throttler, given)
   const time = Date.now()
   const parts = throttler.peek(given, 1).parts.flatMap(({ policy, key: counted, limit: own, remaining, reason, retryAfterMs }) => {
@@ -107,7 +109,7 @@ function find(throttler: DashboardThrottler, keys: KeyMemory, given: string): Fo
 }
 
 /** The policies that do not count all requests together. */
-function byKeys({ policies, rules }: DashboardThrottler): string[] {
+function byKeys({ policies, rules }: AdapterSide<string, never>): string[] {
   return policies.flatMap(({ name }, i) => (rules[i]?.key === ALL ? [] : [name]))
 }
 
@@ -115,6 +117,6 @@ function byKeys({ policies, rules }: DashboardThrottler): string[] {
 const LONGEST_KEY = 256
 
 /** What a key is counted by: a long one is cut. */
-function countedBy(throttler: DashboardThrottler, key: string): string {
+function countedBy(throttler: Throttler<string, never>, key: string): string {
   return throttler.peek(key, 1).parts.find((part) => part.key !== ALL)?.key ?? key.slice(0, LONGEST_KEY)
 }

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { gzipSync } from 'node:zlib'
+import type { Throttler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import type { Gate, Grant, Sender, Visit } from './access/gate.ts'
 import { makeGate } from './access/make-gate.ts'
 import { isFromElsewhere, isOwnAction } from './access/origin.ts'
@@ -8,10 +10,9 @@ import { type ActionName, act, BadAction, readAction } from './actions.ts'
 import { answer, html, json } from './answer.ts'
 import { BadBody } from './body.ts'
 import { KeyMemory } from './key-memory.ts'
-import { type Access, type CheckedOptions, checkOptions, checkThrottler, type DashboardOptions } from './options.ts'
+import { type Access, type CheckedOptions, checkOptions, type DashboardOptions } from './options.ts'
 import { BUILD, PAGE, SCRIPT_HASH, STYLE_HASH } from './page.generated.ts'
 import { Rules } from './rules.ts'
-import type { DashboardThrottler } from './source.ts'
 import { Stream } from './stream.ts'
 
 /** Nothing but this page's own script and style runs, nothing is loaded, nobody frames it. */
@@ -45,7 +46,7 @@ export interface DashboardHandler {
  * @example
  * createServer(dashboard(throttler, { authorize: password(process.env.DASHBOARD_PASSWORD) })).listen(9090)
  */
-export function dashboard(throttler: DashboardThrottler, options: DashboardOptions): DashboardHandler {
+export function dashboard(throttler: Throttler<string, never>, options: DashboardOptions): DashboardHandler {
   const made = new Dashboard(throttler, options)
   const handler = (request: IncomingMessage, response: ServerResponse, next?: Next): void => {
     made.handle(request, response, () => senderOf(request), next)
@@ -60,7 +61,7 @@ function senderOf({ socket }: IncomingMessage): Sender {
 
 /** What all handlers of the dashboard have in common. */
 export class Dashboard {
-  readonly #throttler: DashboardThrottler
+  readonly #throttler: Throttler<string, never>
   readonly #options: CheckedOptions
   readonly #gate: Gate
   readonly #stream: Stream
@@ -70,10 +71,11 @@ export class Dashboard {
   #closed = false
 
   /** @throws WeirError */
-  constructor(throttler: DashboardThrottler, options: DashboardOptions) {
+  constructor(throttler: Throttler<string, never>, options: DashboardOptions) {
     this.#options = checkOptions(options)
-    this.#throttler = checkThrottler(throttler)
-    this.#gate = makeGate(this.#options.authorize, (error, subject) => throttler.warn(error, subject))
+    this.#throttler = throttler
+    const side = adapterOf(throttler)
+    this.#gate = makeGate(this.#options.authorize, (error, subject) => side.warn(error, subject))
     this.#keys = new KeyMemory(throttler)
     this.#rules = new Rules(throttler)
     this.#stream = new Stream(throttler, BUILD, this.#keys)

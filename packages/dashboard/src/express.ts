@@ -1,7 +1,7 @@
+import type { Throttler } from '@weir/core'
 import type { Request, RequestHandler } from 'express'
 import { Dashboard, type DashboardHandler } from './dashboard.ts'
 import type { DashboardOptions } from './options.ts'
-import type { DashboardThrottler } from './source.ts'
 
 export { type PasswordAccess, password } from './access/password.ts'
 
@@ -14,7 +14,7 @@ export type ExpressDashboardOptions = DashboardOptions<Request>
  * @throws WeirError for options that can't be used, and without `authorize`
  */
 export function dashboard(
-  throttler: DashboardThrottler,
+  throttler: Throttler<string, never>,
   options: ExpressDashboardOptions,
 ): RequestHandler & Pick<DashboardHandler, 'close'> {
   const made = new Dashboard(throttler, options as DashboardOptions)

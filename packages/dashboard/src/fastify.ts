@@ -1,14 +1,14 @@
+import type { Throttler } from '@weir/core'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Dashboard } from './dashboard.ts'
 import type { DashboardOptions } from './options.ts'
-import type { DashboardThrottler } from './source.ts'
 
 export { type PasswordAccess, password } from './access/password.ts'
 
 /** What the plugin takes beside Fastify's own `prefix`. */
 export interface DashboardPluginOptions extends Omit<DashboardOptions, 'path'> {
   /** Whose cluster is shown, e.g. `app.throttler`. */
-  readonly throttler: DashboardThrottler
+  readonly throttler: Throttler<string, never>
 }
 
 /**

@@ -1,4 +1,3 @@
 export { type PasswordAccess, password } from './access/password.ts'
 export { type DashboardHandler, dashboard } from './dashboard.ts'
 export type { Access, Authorize, AuthorizeFunction, DashboardOptions } from './options.ts'
-export type { DashboardThrottler } from './source.ts'

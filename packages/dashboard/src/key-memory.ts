@@ -1,5 +1,5 @@
+import type { Throttler } from '@weir/core'
 import type { KeyEvent, Sample } from './protocol.ts'
-import type { DashboardThrottler } from './source.ts'
 
 /** What is kept at most: blocks of all keys, keys whose use is followed, and samples of each: ten minutes. */
 const EVENTS = 1_000
@@ -19,7 +19,7 @@ export class KeyMemory {
   readonly #notes = new Map<string, string>()
   readonly #offs: (() => void)[]
 
-  constructor(throttler: DashboardThrottler) {
+  constructor(throttler: Throttler<string, never>) {
     const add = (key: string, event: KeyEvent): void => {
       this.#events.push({ key, event })
       if (this.#events.length > EVENTS) this.#events.shift()

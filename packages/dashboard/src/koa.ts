@@ -1,8 +1,8 @@
+import type { Throttler } from '@weir/core'
 import { WeirError } from '@weir/core'
 import type { Middleware } from 'koa'
 import { Dashboard, type DashboardHandler } from './dashboard.ts'
 import type { DashboardOptions } from './options.ts'
-import type { DashboardThrottler } from './source.ts'
 
 export { type PasswordAccess, password } from './access/password.ts'
 
@@ -13,7 +13,7 @@ export { type PasswordAccess, password } from './access/password.ts'
  * @throws WeirError for options that can't be used, and without `authorize`
  */
 export function dashboard(
-  throttler: DashboardThrottler,
+  throttler: Throttler<string, never>,
   options: DashboardOptions & { readonly path: string },
 ): Middleware & Pick<DashboardHandler, 'close'> {
   const { path } = options

@@ -1,5 +1,5 @@
+import type { Throttler } from '@weir/core'
 import type { LogEntry } from './protocol.ts'
-import type { DashboardThrottler } from './source.ts'
 import { span } from './span.ts'
 import { visible } from './visible.ts'
 
@@ -15,7 +15,7 @@ export class Log {
   readonly #offs: (() => void)[]
 
   /** @param changed - called after each entry */
-  constructor(throttler: DashboardThrottler, changed: () => void) {
+  constructor(throttler: Throttler<string, never>, changed: () => void) {
     const add = (kind: LogEntry['kind'], text: string): void => {
       const list = kind === 'blocked' || kind === 'unblocked' ? this.#blocks : this.#rest
       list.unshift({ time: Date.now(), kind, text: text.slice(0, LONGEST_TEXT) })

@@ -66,16 +66,6 @@ export function checkOptions(options: DashboardOptions): CheckedOptions {
   return { authorize, actions, maxClients, ...(path !== undefined && { path }) }
 }
 
-/** @throws WeirError for what is none, such as a middleware in place of its throttler */
-export function checkThrottler<Given>(throttler: Given): Given {
-  const { on, inspected } = (throttler ?? {}) as Readonly<Record<string, unknown>>
-  if (typeof on === 'function' && inspected !== undefined) return throttler
-  throw new WeirError(
-    'WEIR_INVALID_OPTION',
-    'The dashboard needs a throttler: what createThrottler() returned, or the property "throttler" of a middleware.',
-  )
-}
-
 /** By its shape: another copy of this package may have made it, e.g. the one for CommonJS. */
 function isPassword(authorize: object): boolean {
   const { kind, matches, sign } = (authorize ?? {}) as Readonly<Record<string, unknown>>

@@ -1,6 +1,7 @@
+import type { Throttler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import type { FollowedRules, HeldRules, RulesVersion } from '@weir/core/inspect'
 import type { PolicyRule, RulesFound } from './protocol.ts'
-import type { DashboardThrottler } from './source.ts'
 
 /** Overrides of one answer. */
 const ROWS = 25
@@ -11,10 +12,10 @@ const LONGEST = 300
 
 /** What this node knows of the rules that it follows, for those who look. */
 export class Rules {
-  readonly #throttler: DashboardThrottler
+  readonly #throttler: Throttler<string, never>
   #versions: { readonly of: string; readonly until: number; readonly list: Promise<readonly RulesVersion[]> } | undefined
 
-  constructor(throttler: DashboardThrottler) {
+  constructor(throttler: Throttler<string, never>) {
     this.#throttler = throttler
   }
 
@@ -23,7 +24,7 @@ export class Rules {
    * @param from an override of the page to tell
    */
   async find(search: string, from: number): Promise<RulesFound> {
-    const { followed } = this.#throttler.inspected
+    const { followed } = adapterOf(this.#throttler).inspected
     if (followed === undefined) return { source: undefined, versions: [], policies: [], overrides: none(from), next: undefined }
     const { source, held } = followed
     return {

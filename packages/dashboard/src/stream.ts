@@ -1,11 +1,12 @@
 import type { ServerResponse } from 'node:http'
+import type { Throttler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { cluster, snapshot } from '@weir/core/inspect'
 import { earlier } from './earlier.ts'
 import type { KeyMemory } from './key-memory.ts'
 import { Log } from './log.ts'
 import type { Hello, Point, View } from './protocol.ts'
 import { Rates } from './rates.ts'
-import type { DashboardThrottler } from './source.ts'
 import { makeView } from './view.ts'
 
 const EVERY = 1_000
@@ -37,7 +38,7 @@ interface Reader {
 
 /** Server-sent events to all open pages: one view a second, and sooner when something happens. */
 export class Stream {
-  readonly #throttler: DashboardThrottler
+  readonly #throttler: Throttler<string, never>
   readonly #build: string
   readonly #keys: KeyMemory
   readonly #rates = new Rates()
@@ -53,7 +54,7 @@ export class Stream {
   readonly #remembering: NodeJS.Timeout
   #told = ''
 
-  constructor(throttler: DashboardThrottler, build: string, keys: KeyMemory) {
+  constructor(throttler: Throttler<string, never>, build: string, keys: KeyMemory) {
     this.#throttler = throttler
     this.#build = build
     this.#keys = keys
@@ -143,7 +144,7 @@ export class Stream {
   }
 
   #remember(): void {
-    const { requests, clock } = this.#throttler.inspected
+    const { requests, clock } = adapterOf(this.#throttler).inspected
     requests.tick(clock.monotonic())
   }
 

@@ -1,4 +1,4 @@
-import { foldRoute, headerValue, parseurlReadings, type RequestReader, trustsAnyone } from '@weir/core/http'
+import { foldRoute, headerValue, parseurlReadings, type RequestReader, trustsAnyone } from '@weir/core/adapter'
 import type { Request } from 'express'
 
 /** Reads requests of Express 4 and 5. */

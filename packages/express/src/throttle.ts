@@ -7,7 +7,7 @@ import {
   type SetHeader,
   ThrottledError,
   type ThrottleInput,
-} from '@weir/core/http'
+} from '@weir/core/adapter'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { expressReader } from './reader.ts'
 

@@ -1,5 +1,5 @@
 import type { Http2ServerResponse } from 'node:http2'
-import { handlerStarts } from '@weir/core/http'
+import { handlerStarts } from '@weir/core/adapter'
 import type { FastifyReply, RouteHandlerMethod } from 'fastify'
 
 /** The same for a handler each time: a GET route and the HEAD route that Fastify makes of it are known by it. */

@@ -1,5 +1,6 @@
 export * from '@weir/core'
-export { address, addresses, header, type PolicyName, paths, type WeirTypes } from '@weir/core/http'
+export type { PolicyName, WeirTypes } from '@weir/core/adapter'
+export { address, addresses, header, paths } from '@weir/core/http'
 export type {
   FastifyArgs,
   NamedThrottleOptions,

@@ -1,5 +1,5 @@
 import type { Decision, Throttler } from '@weir/core'
-import type { PlaceOptions, PolicyName, ThrottleInput } from '@weir/core/http'
+import type { PlaceOptions, PolicyName, ThrottleInput } from '@weir/core/adapter'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 
 /** What Fastify calls a handler with, as far as options such as `handler` see it. */

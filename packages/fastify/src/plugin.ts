@@ -7,7 +7,7 @@ import {
   type SetHeader,
   ThrottledError,
   type ThrottleInput,
-} from '@weir/core/http'
+} from '@weir/core/adapter'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { reportingEnd } from './handler-end.ts'

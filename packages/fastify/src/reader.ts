@@ -1,4 +1,4 @@
-import { headerValue, type RequestReader, trustsAnyone } from '@weir/core/http'
+import { headerValue, type RequestReader, trustsAnyone } from '@weir/core/adapter'
 import type { FastifyRequest } from 'fastify'
 import type { RouteThrottleOptions } from './options.ts'
 import { samplesOf } from './route-samples.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Throttler, WeirError } from '@weir/core'
-import { type Guard, type PlaceLimit, PlaceLimits, type PlaceOptions, type ThrottleInput } from '@weir/core/http'
+import { type Guard, type PlaceLimit, PlaceLimits, type PlaceOptions, type ThrottleInput } from '@weir/core/adapter'
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import type { FastifyArgs, NamedThrottleOptions, ThrottleHook } from './options.ts'
 import { type FastifyReader, PATTERN, type RouteConfig } from './reader.ts'

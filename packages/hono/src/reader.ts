@@ -1,4 +1,4 @@
-import { anyReadings, pathOf, type RequestReader } from '@weir/core/http'
+import { anyReadings, pathOf, type RequestReader } from '@weir/core/adapter'
 import type { Context } from 'hono'
 import { type AddressOf, socketAddress } from './address.ts'
 import { connectionOf } from './connection.ts'

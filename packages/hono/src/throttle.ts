@@ -8,7 +8,7 @@ import {
   type SetHeader,
   ThrottledError,
   type ThrottleInput,
-} from '@weir/core/http'
+} from '@weir/core/adapter'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { type AddressOf, forwardedAddress } from './address.ts'

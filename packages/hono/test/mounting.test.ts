@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { WeirError } from '@weir/core'
-import { ThrottledError } from '@weir/core/http'
+import { ThrottledError } from '@weir/core/adapter'
 import { manualClock } from '@weir/testing'
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-import { foldRoute, headerValue, parseurlReadings, type RequestReader } from '@weir/core/http'
+import { foldRoute, headerValue, parseurlReadings, type RequestReader } from '@weir/core/adapter'
 import type { Context } from 'koa'
 
 /** What Weir needs of a router (`@koa/router`) to find the route of a request before the router itself runs. */

@@ -1,5 +1,5 @@
 import { type Decision, type PlannedName, type Throttler, WeirError } from '@weir/core'
-import type { Handled } from '@weir/core/http'
+import type { Handled } from '@weir/core/adapter'
 import {
   createGuard,
   handlerStarts,
@@ -10,7 +10,7 @@ import {
   type SetHeader,
   ThrottledError,
   type ThrottleInput,
-} from '@weir/core/http'
+} from '@weir/core/adapter'
 import type { Context, Middleware, Next } from 'koa'
 import { koaReader, type RouterLike } from './reader.ts'
 

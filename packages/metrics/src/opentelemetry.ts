@@ -1,4 +1,5 @@
 import type { Meter, Observable } from '@opentelemetry/api'
+import type { Throttler } from '@weir/core'
 import {
   BATCH_BUCKETS,
   DURATION_BUCKETS,
@@ -10,7 +11,7 @@ import {
   WAIT_DURATION,
 } from './catalogue.ts'
 import { metrics } from './npm-install-opentelemetry-api.ts'
-import { checkArguments, type MetricsSource, readSource } from './source.ts'
+import { checkArguments, readSource } from './source.ts'
 
 /** Where the metrics go, and what they are marked with. */
 export interface OpenTelemetryOptions {
@@ -30,7 +31,7 @@ export interface OpenTelemetryOptions {
  * @example
  * const end = openTelemetryMetrics(throttler, { attributes: { 'service.part': 'gateway' } })
  */
-export function openTelemetryMetrics(throttler: MetricsSource, options: OpenTelemetryOptions = {}): () => void {
+export function openTelemetryMetrics(throttler: Throttler<string, never>, options: OpenTelemetryOptions = {}): () => void {
   checkArguments(throttler, options, ['meter', 'attributes'])
   const { attributes = {}, meter = metrics.getMeter('@weir/metrics') } = options
   const read: { readonly metric: Metric; readonly instrument: Observable }[] = METRICS.flatMap((metric) =>

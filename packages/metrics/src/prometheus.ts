@@ -1,3 +1,4 @@
+import type { Throttler } from '@weir/core'
 import { WeirError } from '@weir/core'
 import type { Registry } from 'prom-client'
 import {
@@ -11,7 +12,7 @@ import {
   WAIT_DURATION,
 } from './catalogue.ts'
 import { Counter, Gauge, register as globalRegister, Histogram } from './npm-install-prom-client.ts'
-import { checkArguments, type MetricsSource, readSource } from './source.ts'
+import { checkArguments, readSource } from './source.ts'
 
 /** Where the metrics go, and what they are marked with. */
 export interface PrometheusOptions {
@@ -27,15 +28,15 @@ type Snapshot = ReturnType<typeof readSource>
 /** The metrics of one registry. prom-client has one object for each name, so several throttlers share them. */
 class Bundle {
   readonly labelNames: readonly string[]
-  readonly #sources = new Map<MetricsSource, Labels>()
-  readonly #ends = new Map<MetricsSource, () => void>()
+  readonly #sources = new Map<Throttler<string, never>, Labels>()
+  readonly #ends = new Map<Throttler<string, never>, () => void>()
   readonly #duration: Histogram
   readonly #batch: Histogram
   readonly #wait: Histogram
   /** Label sets of the histograms, by their JSON. */
   readonly #synced = new Map<string, Labels>()
   readonly #waited = new Map<string, Labels>()
-  #snapshots: Map<MetricsSource, Snapshot> | undefined
+  #snapshots: Map<Throttler<string, never>, Snapshot> | undefined
 
   constructor(register: Registry, labelNames: readonly string[]) {
     this.labelNames = labelNames
@@ -52,7 +53,7 @@ class Bundle {
     }
   }
 
-  add(source: MetricsSource, given: Labels): () => void {
+  add(source: Throttler<string, never>, given: Labels): () => void {
     // Heard twice, each exchange and each wait would count twice.
     this.#ends.get(source)?.()
     const labels = Object.fromEntries(this.labelNames.map((name) => [name, given[name] as string]))
@@ -84,7 +85,7 @@ class Bundle {
     held: Map<string, Labels>,
     labels: Labels,
     histograms: readonly Histogram[],
-    living: (own: Labels, source: MetricsSource) => readonly Labels[],
+    living: (own: Labels, source: Throttler<string, never>) => readonly Labels[],
   ): void {
     const id = JSON.stringify(labels)
     if (held.has(id)) return
@@ -143,7 +144,7 @@ class Bundle {
   }
 
   /** A registry collects all of its metrics in one turn of the event loop, so one snapshot serves them. */
-  #snapshotOf(source: MetricsSource): Snapshot {
+  #snapshotOf(source: Throttler<string, never>): Snapshot {
     if (this.#snapshots === undefined) {
       this.#snapshots = new Map()
       queueMicrotask(() => {
@@ -167,7 +168,7 @@ const bundles = new WeakMap<Registry, Bundle>()
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  * @throws Error when the registry holds another throttler with other label names
  */
-export function prometheusMetrics(throttler: MetricsSource, options: PrometheusOptions = {}): () => void {
+export function prometheusMetrics(throttler: Throttler<string, never>, options: PrometheusOptions = {}): () => void {
   checkArguments(throttler, options, ['register', 'labels'])
   const { register = globalRegister, labels = {} } = options
   const names = Object.keys(labels).sort()

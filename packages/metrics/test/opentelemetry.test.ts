@@ -1,5 +1,6 @@
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import { createThrottler, leakyBucket, type Throttler } from '@weir/core'
+import { createThrottler, leakyBucket } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { follow } from '@weir/core/rules'
 import { manualClock } from '@weir/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -76,14 +77,14 @@ test('attributes of the caller, and an end', async () => {
   const points = (await collect()).get('weir.allowed')?.dataPoints
   expect(points?.map(({ attributes }) => attributes['app'])).toEqual(['gateway', 'gateway'])
   stop()
-  const read = vi.spyOn(throttler, 'inspected', 'get')
+  const read = vi.spyOn(adapterOf(throttler), 'inspected', 'get')
   await collect()
   expect(read).not.toHaveBeenCalled()
 })
 
 test('without an SDK it costs nothing and breaks nothing', async () => {
-  const unread = new Proxy({} as Throttler['inspected'], { get: () => expect.unreachable() })
-  expect(() => openTelemetryMetrics({ on: () => () => {}, inspected: unread })()).not.toThrow()
+  const unread = new Proxy({}, { get: () => expect.unreachable() })
+  expect(() => openTelemetryMetrics({ on: () => () => {}, [Symbol.for('weir.adapter')]: { inspected: unread } } as never)()).not.toThrow()
 })
 
 test('units are those of UCUM: seconds, the unity, or annotations', () => {

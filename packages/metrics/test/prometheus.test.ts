@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createThrottler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { manualClock } from '@weir/testing'
 import parse from 'parse-prometheus-text-format'
 import { Gauge, Registry } from 'prom-client'
@@ -145,7 +146,7 @@ test('policies of ever new names leave nothing behind', async () => {
   const throttler = createThrottler<string>({ policies: [{ name: 'first', ...rule }] })
   onTestFinished(() => throttler.close())
   prometheusMetrics(throttler as never, { register })
-  const waited = (policy: string) => throttler.inspected.emitter.emit('waited', { policy, durationMs: 10 } as never)
+  const waited = (policy: string) => adapterOf(throttler).inspected.emitter.emit('waited', { policy, durationMs: 10 } as never)
   for (let i = 0; i < 500; i++) {
     throttler.update([
       { name: `policy ${i}`, ...rule },
@@ -166,7 +167,7 @@ test('throttlers with ever new labels leave nothing behind', async () => {
     const throttler = createThrottler({ policies })
     onTestFinished(() => throttler.close())
     const stop = prometheusMetrics(throttler, { register, labels })
-    const { emitter } = throttler.inspected
+    const { emitter } = adapterOf(throttler).inspected
     emitter.emit('waited', { policy: 'calls', durationMs: 10 } as never)
     emitter.emit('sync', { durationMs: 1, entries: 1 } as never)
     await Promise.resolve()
@@ -197,12 +198,14 @@ test('a scrape that fails once fails alone', async () => {
   let fails = true
   const source = {
     on: throttler.on.bind(throttler) as typeof throttler.on,
-    get inspected() {
-      if (fails) throw new Error('once')
-      return throttler.inspected
+    [Symbol.for('weir.adapter')]: {
+      get inspected() {
+        if (fails) throw new Error('once')
+        return adapterOf(throttler).inspected
+      },
     },
   }
-  prometheusMetrics(source, { register })
+  prometheusMetrics(source as never, { register })
   await expect(register.metrics()).rejects.toThrow('once')
   fails = false
   expect(sample(await scrape(register), 'weir_allowed_units_total', { policy: 'user' })).toBe('10')

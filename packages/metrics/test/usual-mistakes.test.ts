@@ -1,4 +1,5 @@
 import { createThrottler, memoryStore, type Throttler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { manualClock } from '@weir/testing'
 import { Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
@@ -44,7 +45,7 @@ test('a throttler that is added twice is heard once, until it is taken out', asy
   const first = prometheusMetrics(throttler, { register })
   const second = prometheusMetrics(throttler, { register })
   first()
-  throttler.inspected.emitter.emit('sync', { durationMs: 1, entries: 1 } as never)
+  adapterOf(throttler).inspected.emitter.emit('sync', { durationMs: 1, entries: 1 } as never)
   const text = await register.metrics()
   expect(text).toContain('weir_sync_duration_seconds_count 1')
   expect(text).toContain('weir_allowed_units_total{policy="default"} 0')

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common'
 import type { Decision } from '@weir/core'
-import type { PolicyName } from '@weir/core/http'
+import type { PolicyName } from '@weir/core/adapter'
 
 // Not a property of the request: a Fastify request that gets one of another name becomes slow.
 const decisions = new WeakMap<object, Decision>()

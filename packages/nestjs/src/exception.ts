@@ -1,6 +1,6 @@
 import { type ExecutionContext, HttpException } from '@nestjs/common'
 import type { Decision } from '@weir/core'
-import { type Guard, type Rejection, ThrottledError } from '@weir/core/http'
+import { type Guard, type Rejection, ThrottledError } from '@weir/core/adapter'
 import type { NestArgs } from './options.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Catch, type ExceptionFilter } from '@nestjs/common'
-import type { Rejection } from '@weir/core/http'
+import type { Rejection } from '@weir/core/adapter'
 import { AnsweredException } from './exception.ts'
 import { type ResponseLike, rawOf } from './transport.ts'
 

@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import type { Decision } from '@weir/core'
-import { type Guard, isListField, loadCode, type SetHeader } from '@weir/core/http'
+import { type Guard, isListField, loadCode, type SetHeader } from '@weir/core/adapter'
 import { decisionOf, keepDecision } from './decisions.ts'
 import { AnsweredException, ThrottledException } from './exception.ts'
 import { ThrottleLimits } from './limits.ts'

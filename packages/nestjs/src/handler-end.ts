@@ -1,6 +1,6 @@
 import type { Http2ServerResponse } from 'node:http2'
 import { type CallHandler, type ExecutionContext, HttpException, type NestInterceptor } from '@nestjs/common'
-import { handlerStarts } from '@weir/core/http'
+import { handlerStarts } from '@weir/core/adapter'
 import { finalize, type Observable } from 'rxjs'
 import { type ResponseLike, rawOf } from './transport.ts'
 

@@ -1,7 +1,7 @@
 import type { ExecutionContext, OnApplicationShutdown, OnModuleInit, Type } from '@nestjs/common'
 import { MetadataScanner, type ModulesContainer, Reflector } from '@nestjs/core'
 import { type AnyPolicyOptions, type Throttler, WeirError } from '@weir/core'
-import { type Guard, PlaceLimits } from '@weir/core/http'
+import { type Guard, PlaceLimits } from '@weir/core/adapter'
 import { LIMITS } from './decorators.ts'
 import type { HandlerThrottleOptions, NestArgs, ThrottleOptions } from './options.ts'
 import { nestReader } from './reader.ts'

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
-import type { PlaceOptions, ThrottleInput } from '@weir/core/http'
+import type { PlaceOptions, ThrottleInput } from '@weir/core/adapter'
 
 /** What options such as `handler` are called with. */
 export type NestArgs = readonly [context: ExecutionContext]

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
-import { anyReadings, headerValue, type RequestReader, trustsAnyone } from '@weir/core/http'
+import { anyReadings, headerValue, type RequestReader, trustsAnyone } from '@weir/core/adapter'
 import { samplesOf } from './route-samples.ts'
 import { type RequestLike, transportOf } from './transport.ts'
 

@@ -1,5 +1,6 @@
 import { ConsoleLogger, Logger, type LoggerService } from '@nestjs/common'
 import { createThrottler, memoryStore, WeirError } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { expect, test } from 'vitest'
 
 class Kept extends ConsoleLogger {
@@ -22,7 +23,7 @@ test.each<[string, (kept: Kept) => LoggerService]>([
 ])('%s of NestJS is told of warnings, in a context of their own', async (_, loggerOf) => {
   const kept = new Kept()
   const throttler = createThrottler({ policies: [{ limit: 1, interval: '1m' }], store: memoryStore(), logger: loggerOf(kept) })
-  throttler.warn(new WeirError('WEIR_INVALID_KEY', 'no key'))
+  adapterOf(throttler).warn(new WeirError('WEIR_INVALID_KEY', 'no key'))
   await throttler.close()
   expect(kept.lines).toEqual([
     { messages: [expect.stringMatching(/^weir: no key \(node: \w+, code: WEIR_INVALID_KEY\)$/)], context: 'Weir', level: 'warn' },

@@ -9,6 +9,7 @@ import {
   type Throttler,
   tokenBucket,
 } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { type ManualClock, SeededRandom } from '@weir/testing'
 
 /** The same for all ways, as decisions depend on where in an interval a test begins. */
@@ -87,7 +88,7 @@ export async function decided(cell: Cell, way: Way, clock?: ManualClock): Promis
     }).start() as Throttler
   const nodes = cell.coordination === 'local' ? [node()] : [node(), node()]
   let seen = ''
-  await Promise.all(nodes.map(({ inspected }) => inspected.coordinator?.loading))
+  await Promise.all(nodes.map((one) => adapterOf(one).inspected.coordinator?.loading))
   // To connect.
   await way.pass(1_500)
   for (const [wait, who, many, step] of SCRIPT) {

@@ -13,7 +13,7 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'run of @weir/cli': 'packages/cli/test/ends-by-itself.test.ts',
   'limitedFetch of @weir/core': 'limitedFetch',
   'Throttler.checkAsync of @weir/core': 'checkAsync',
-  'Throttler.decideAsync of @weir/core': 'decideAsync',
+  'AdapterSide.decideAsync of @weir/core/adapter': 'decideAsync',
   'Throttler.acquire of @weir/core': 'acquire',
   'Throttler.tryAcquire of @weir/core': 'tryAcquire',
   'Throttler.waitFor of @weir/core': 'waitFor',
@@ -21,15 +21,15 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'Throttler.wrap of @weir/core': 'wrap',
   'Throttler.usage of @weir/core': 'usage',
   'Throttler.close of @weir/core': 'close',
-  'FollowedRules.versions of @weir/core': 'followed rules: versions',
+  'FollowedRules.versions of @weir/core/adapter': 'followed rules: versions',
   'StoreConnection.sync of @weir/core': 'an exchange',
   'StoreConnection.decider of @weir/core': 'what asks for decisions, and the end of a connection',
   'StoreConnection.close of @weir/core': 'what asks for decisions, and the end of a connection',
-  'Guard.check of @weir/core/http': 'guard',
-  'Guard.peek of @weir/core/http': 'a look with a function that never answers',
-  'Guard.reject of @weir/core/http': 'a rejection that never gets its text',
-  'Guard.handle of @weir/core/http': 'a handler that never answers',
-  'loadCode of @weir/core/http': 'loadCode',
+  'Guard.check of @weir/core/adapter': 'guard',
+  'Guard.peek of @weir/core/adapter': 'a look with a function that never answers',
+  'Guard.reject of @weir/core/adapter': 'a rejection that never gets its text',
+  'Guard.handle of @weir/core/adapter': 'a handler that never answers',
+  'loadCode of @weir/core/adapter': 'loadCode',
   'loadCode of @weir/core/sync': 'loadCode',
   'RulesFollower.ready of @weir/core/rules': 'followed rules: ready',
   'RulesFollower.close of @weir/core/rules': 'followed rules: close',
@@ -66,7 +66,7 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
 const NOBODY_AWAITS: readonly RegExp[] = [
   // Parts that are loaded later: `import()` keeps a process alive.
   /\.(background|periodic|leased|central) of @weir\/core$/,
-  // Behind `throttler.names` and `throttler.inspected`, whose callers keep the process alive.
+  // Behind `names` and `inspected` of `adapterOf`, whose callers keep the process alive.
   /^(Names|Asking|Grouping|Exchanging|Coordinator|StoreExchange)\./,
   // It may stay pending, as its contract says.
   /^Decider\.decide /,

@@ -1,6 +1,6 @@
 import { existsSync, writeSync } from 'node:fs'
 import { createThrottler, type Decision, leakyBucket, limitedFetch, type Store, systemClock, type Throttler } from '@weir/core'
-import { createGuard } from '@weir/core/http'
+import { adapterOf, createGuard } from '@weir/core/adapter'
 import { follow, type RulesSource } from '@weir/core/rules'
 
 /** The store that a process of its own meets, and rules that are kept there, where it keeps some. */
@@ -77,7 +77,7 @@ const WHOLE = JSON.stringify({ version: 1, policies: [{ name: 'all', key: 'all',
 /** All that a process may await, each of it alone. */
 export const AWAITED: ReadonlyMap<string, Case> = new Map([
   ...each('checkAsync', [...BACKGROUND_AND_ASKING, 'held'], async (throttler) => told(await throttler.checkAsync('a'))),
-  ...each('decideAsync', ['central'], async (throttler) => told(await throttler.decideAsync(['a'], [1]))),
+  ...each('decideAsync', ['central'], async (throttler) => told(await adapterOf(throttler).decideAsync(['a'], [1]))),
   ...each('checkAsync', ['waiting'], async (throttler) => {
     await throttler.checkAsync('a')
     return told(await throttler.checkAsync('a'))
@@ -164,7 +164,7 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
   ofRules('followed rules: versions', async (rules) => {
     const throttler = throttlerAlone()
     followedBy(throttler, rules)
-    return (await throttler.inspected.followed?.versions())?.length
+    return (await adapterOf(throttler).inspected.followed?.versions())?.length
   }),
   ofRules('followed rules: close', async (rules) => {
     await followedBy(throttlerAlone(), rules).close()

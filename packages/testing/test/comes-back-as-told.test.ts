@@ -11,6 +11,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { expect, test } from 'vitest'
 import { manualClock, SeededRandom } from '../src/index.ts'
 
@@ -60,7 +61,7 @@ async function comesBack(coordination: Coordination, algorithm: Algorithm, seed:
     if (more === 'a local policy') policies.push({ name: 'q', coordination: 'local', limit, interval: interval / 2 })
     const store = coordination === 'local' ? {} : { store: memoryStore() }
     const throttler = createThrottler({ clock, policies, random: () => random.next(), ...store }).start()
-    await throttler.inspected.coordinator?.loading
+    await adapterOf(throttler).inspected.coordinator?.loading
     const check = async (cost: number): Promise<Decision> => {
       let settled = false
       const decision = throttler.checkAsync('key', cost).finally(() => (settled = true))

@@ -9,6 +9,7 @@ import {
   type Throttler,
   type WeirError,
 } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { Hub } from '@weir/core/memory'
 import type { Announcement, Cell, LeaseReply, SyncReply } from '@weir/core/sync'
 import { SEED } from '@weir/tooling/seed'
@@ -97,7 +98,7 @@ async function flood({ throttler, other, clock }: ReturnType<typeof lied>, inter
   let waiting = 0
   for (let step = 0; step < intervals * STEPS; step++) {
     for (const key of ['a', 'b', 'a', 'b', 'a', 'b']) {
-      const decision = throttler.decideAsync([key], [1])
+      const decision = adapterOf(throttler).decideAsync([key], [1])
       if (decision instanceof Promise) {
         waiting++
         void decision.then((made) => {
@@ -105,7 +106,7 @@ async function flood({ throttler, other, clock }: ReturnType<typeof lied>, inter
           count(key, made)
         })
       } else count(key, decision)
-      if (step % 5 === 0) void other.decideAsync([key], [1])
+      if (step % 5 === 0) void adapterOf(other).decideAsync([key], [1])
     }
     await clock.advance(INTERVAL / STEPS)
   }

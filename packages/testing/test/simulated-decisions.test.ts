@@ -1,4 +1,5 @@
 import { createThrottler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { expect, test } from 'vitest'
 import { NodeClock, poisson, simulate, simulatedStore, VirtualTime } from '../src/index.ts'
 
@@ -9,7 +10,7 @@ async function setUp() {
   const store = simulatedStore({ time, network: { latency: 2 } })
   const nodes = [1, 2].map(() => createThrottler({ clock: new NodeClock(time), store, policies }).start())
   // What asks the store, and what decides there, is loaded in real time.
-  for (const { inspected } of nodes) await inspected.coordinator?.loading
+  for (const one of nodes) await adapterOf(one).inspected.coordinator?.loading
   await store.opened()
   // Time for the nodes to hear of each other.
   await time.runUntil(2_000)

@@ -11,6 +11,7 @@ import {
   type Throttler,
   tokenBucket,
 } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { expect, test } from 'vitest'
 import { NodeClock, SeededRandom, simulatedStore, VirtualTime } from '../src/index.ts'
 
@@ -66,7 +67,7 @@ async function scene(algorithm: Algorithm, coordination: Coordination, seed: str
   const nodes = clocks.map((clock) =>
     createThrottler({ clock, policies: [policy], ...(coordination !== 'local' && { store }), random: () => random.next() }).start(),
   )
-  for (const { inspected } of nodes) await inspected.coordinator?.loading
+  for (const one of nodes) await adapterOf(one).inspected.coordinator?.loading
   if (coordination !== 'local') await store.opened()
   await time.runUntil(time.now + 2_500)
   const [asked, other] = nodes as [Throttler, Throttler]

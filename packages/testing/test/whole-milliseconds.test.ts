@@ -9,6 +9,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { expect, test } from 'vitest'
 import { NodeClock, SeededRandom, simulatedStore, VirtualTime } from '../src/index.ts'
 
@@ -41,7 +42,7 @@ test.each(CELLS)(
       const store = simulatedStore({ time, random, network: { latency: () => 0.5 } })
       const policies = [{ algorithm, coordination, limit, interval: INTERVAL }]
       const throttler = createThrottler({ clock, policies, ...(shared && { store }) }).start()
-      await throttler.inspected.coordinator?.loading
+      await adapterOf(throttler).inspected.coordinator?.loading
       if (shared) await store.opened()
       await time.runUntil(2_000)
       let rejected = 0

@@ -99,7 +99,7 @@ async function koaApp(adapter: Adapter, { options, routes, trust, framework, sta
 
 /** A service that routes by the WHATWG URL of its requests, as many do. */
 async function nodeApp({ options, routes, status = 200 }: ServeOptions): Promise<App> {
-  const { createGuard, nodeReader } = await import('@weir/core/http')
+  const { createGuard, nodeReader } = await import('@weir/core/adapter')
   type Args = readonly [IncomingMessage, ServerResponse]
   const guard = createGuard<IncomingMessage, Args>(options as never, nodeReader as never)
   const matchers = routes?.map((route) => ({ route, regexp: new RegExp(`^${route.replace(/:\w+/g, '[^/]+')}$`) }))

@@ -1,5 +1,6 @@
 import { openSync, writeSync } from 'node:fs'
 import { createThrottler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { redisStore } from '@weir/redis'
 import { seeded } from '../harness/random.ts'
 
@@ -43,7 +44,7 @@ setInterval(() => {
   if (now - due > 200) due = now
   for (; due <= now; due += (-Math.log(1 - random()) * 1000) / rate) {
     const asked = Date.now()
-    const decision = throttler.decideAsync(['key'], [1])
+    const decision = adapterOf(throttler).decideAsync(['key'], [1])
     if (decision instanceof Promise) void decision.then(({ allowed }) => testify(asked, allowed))
     else testify(asked, decision.allowed)
   }

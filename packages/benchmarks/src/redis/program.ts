@@ -1,4 +1,5 @@
 import { createThrottler, type PolicyOptions, type Throttler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { connectToHub, Hub } from '@weir/core/memory'
 import { backgroundStore } from '@weir/core/sync'
 import { manualClock } from '@weir/testing'
@@ -113,7 +114,7 @@ for (let at = 0; at < seconds * 1000; at += step) {
   for (const until = Math.round(((at + step) / 1000) * perSecond); made < until; made++) {
     const list = keys(made)
     for (const key of list) if (key !== undefined) central++
-    if ((throttlers[Math.floor(random() * nodes)] as Throttler).decide(list, costs).allowed) allowed++
+    if (adapterOf(throttlers[Math.floor(random() * nodes)] as Throttler).decide(list, costs).allowed) allowed++
   }
 }
 // What the last span left is sent in the next interval.

@@ -1,4 +1,6 @@
+import type { Throttler } from '@weir/core'
 import { createThrottler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { NodeClock, VirtualTime } from '@weir/testing'
 import { seeded } from '../harness/random.ts'
 import { type CellName, policyOf, waits } from './cells.ts'
@@ -65,9 +67,7 @@ export async function soak({ cell, fault, intervals, keys }: SoakRun): Promise<S
 }
 
 /** What is loaded with the first policy of its kind takes real time. */
-async function inspectable(throttler: {
-  readonly inspected: { readonly coordinator?: { readonly loading?: Promise<unknown> | undefined } | undefined }
-}): Promise<void> {
-  await throttler.inspected.coordinator?.loading
+async function inspectable(throttler: Throttler<string, never>): Promise<void> {
+  await adapterOf(throttler).inspected.coordinator?.loading
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
 }

@@ -1,4 +1,5 @@
 import { type AnyPolicyOptions, createThrottler, type QueueOptions, type Throttler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
 import { NodeClock, SeededRandom, SimulatedStore, VirtualTime } from '@weir/testing'
 
 /** Nodes start, and hear of each other, in this time before moment 0; milliseconds. */
@@ -42,7 +43,7 @@ export async function startNodes({ policy, nodes, roundTrip, seed, queue }: Node
   for (const throttler of throttlers) await throttler.acquire('', { signal: AbortSignal.abort() }).catch(() => {})
   for (const throttler of throttlers) throttler.start()
   // What comes with the first of its kind is loaded in real time.
-  for (const { inspected } of throttlers) await inspected.coordinator?.loading
+  for (const one of throttlers) await adapterOf(one).inspected.coordinator?.loading
   await store.opened()
   return {
     time,

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Decision } from '@weir/core'
-import { createGuard, header, nodeReader, type Rejection } from '@weir/core/http'
+import { createGuard, nodeReader, type Rejection } from '@weir/core/adapter'
+import { header } from '@weir/core/http'
 import { input, report } from '../harness/child.ts'
 import { timed } from '../harness/measure.ts'
 import { median } from '../harness/statistics.ts'

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import { addresses, bareAddress } from '@weir/core/http'
+import { bareAddress } from '@weir/core/adapter'
+import { addresses } from '@weir/core/http'
 import type { LogRecord } from './record.ts'
 
 /** Longest text of an address, with brackets, zone and port. */

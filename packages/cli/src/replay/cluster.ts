@@ -1,5 +1,5 @@
 import type { AnyPolicyOptions, Coordination, Decision, PlannedPolicyOptions, Policy } from '@weir/core'
-import { createGuard, type Guard } from '@weir/core/http'
+import { adapterOf, createGuard, type Guard } from '@weir/core/adapter'
 import { snapshot } from '@weir/core/inspect'
 import type { Override } from '@weir/core/rules'
 import { NodeClock, SeededRandom, SimulatedStore, type StoreStatistics, VirtualTime } from '@weir/testing'
@@ -76,7 +76,7 @@ export class ReplayCluster {
       await this.#time.runUntil(-BOOT + (node * BOOT) / 2 / nodes)
       const guard = this.#guard(policies, HEARTBEAT, `node ${node}`, true)
       // Code that comes with the first policy that needs it takes real time, in which virtual time stands.
-      await guard.throttler.inspected.coordinator?.loading
+      await adapterOf(guard.throttler).inspected.coordinator?.loading
       this.#guards.push(guard)
     }
     this.#exact = this.#guard(policies.map(locally), HEARTBEAT, 'exact', false)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { addresses as addressList, anyReadings, type RequestReader } from '@weir/core/http'
+import { anyReadings, type RequestReader } from '@weir/core/adapter'
+import { addresses as addressList } from '@weir/core/http'
 import type { LogRecord } from '../log/record.ts'
 
 /** Every address, in any spelling and with a port, as adapters read them. */

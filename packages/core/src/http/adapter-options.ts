@@ -6,6 +6,7 @@ import { meantBy } from '../options/did-you-mean.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { type Awaitable, CALLBACK_TIMEOUT, isThenable } from '../report/user-function.ts'
+import { ADAPTER } from '../throttler/adapter-side.ts'
 import { THROTTLER_OPTIONS, type ThrottlerOptions } from '../throttler/options.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import { checkHeaders, type HeaderStyle } from './answer/headers.ts'
@@ -193,9 +194,9 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   return { own, throttler: undefined, given, make: { ...shared, policies } as unknown as SplitOptions<Req, Args, Name>['make'] }
 }
 
-/** By its methods, since the ESM and the CommonJS build each have a class of their own. */
+/** The ESM and the CommonJS build each have a class of their own. */
 export function isThrottler<Name extends string, Req>(value: unknown): value is Throttler<Name, Req> {
-  return typeof value === 'object' && value !== null && 'decide' in value && 'rules' in value && 'refund' in value
+  return typeof value === 'object' && value !== null && ADAPTER in value
 }
 
 /** A request of Node.js, Express or Fastify, or a context of Koa or Hono. */

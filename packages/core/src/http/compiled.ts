@@ -1,6 +1,6 @@
 import type { WeirError } from '../report/errors.ts'
 import type { Patience } from '../report/user-function.ts'
-import type { Throttler } from '../throttler/throttler.ts'
+import type { AdapterSide } from '../throttler/adapter-side.ts'
 import type { AdapterOptions } from './adapter-options.ts'
 import { HeaderWriter } from './answer/headers.ts'
 import type { RequestReader } from './request/reader.ts'
@@ -20,19 +20,19 @@ export interface Compiled<Req> {
 
 /** @param which tells by its name whether the guard decides by a policy */
 export function compile<Req, Args extends readonly unknown[], Name extends string>(
-  throttler: Throttler<Name, Req>,
+  side: AdapterSide<Name, Req>,
   options: AdapterOptions<Req, Args, Name>,
   reader: RequestReader<Req>,
   patience: Patience,
   which: (policy: string) => boolean,
 ): Compiled<Req> {
-  const { version, policies, clock } = throttler
+  const { version, clock, policies, rules } = side
   const own = policies.filter(({ name }) => which(name))
-  const report = (error: WeirError, subject: string) => throttler.warn(error, subject)
+  const report = (error: WeirError, subject: string) => side.warn(error, subject)
   return {
     version,
     rules: new Rules(
-      throttler.rules,
+      rules,
       reader,
       { ...options, report, patience },
       own.map((policy) => policies.indexOf(policy)),

@@ -5,6 +5,7 @@ import { invalidOption } from '../report/errors.ts'
 import type { RejectionReason } from '../report/stats.ts'
 import { ask, NoAnswer, type Patience, tell } from '../report/user-function.ts'
 import type { Answering } from '../report/when-ended.ts'
+import { type AdapterSide, adapterOf } from '../throttler/adapter-side.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
 import { loadCode } from '../time/load-code.ts'
 import { type AdapterOptions, callbackTimeout, splitOptions, type ThrottleInput } from './adapter-options.ts'
@@ -56,6 +57,7 @@ let holdRequest: typeof import('./hold-request.ts').holdRequest | undefined
 export class Guard<Req, Args extends readonly unknown[], Name extends string = string> {
   /** What decides: the one that was given, or made from the options. */
   readonly throttler: Throttler<Name, Req>
+  readonly side: AdapterSide<Name, Req>
   /** Whether this guard made its throttler, and so the adapter has to close it. */
   readonly owned: boolean
   /** Whether rejections go to the framework's error handler, as a `ThrottledError`. */
@@ -87,24 +89,26 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const { own } = split
     const needed = ['method', 'path', 'route', 'ip', 'header'] as const
     if (needed.some((method) => typeof reader?.[method] !== 'function')) {
-      const allowed = `nodeReader, imported from "@weir/core/http", or an object with the functions ${needed.join(', ')}`
+      const allowed = `nodeReader, imported from "@weir/core/adapter", or an object with the functions ${needed.join(', ')}`
       throw invalidOption('reader', reader, allowed)
     }
     const throttler = split.throttler ?? createThrottler(split.make)
     this.throttler = throttler
-    this.#patience = { clock: throttler.clock, timeout: callbackTimeout(own) }
+    const side = adapterOf<Name, Req>(throttler)
+    this.side = side
+    this.#patience = { clock: side.clock, timeout: callbackTimeout(own) }
     this.owned = split.throttler === undefined
     this.throws = own.throwOnReject === true
     this.#options = own
     this.#reader = reader
     this.#clientOf = clientReader(reader, own.ipv6Subnet)
     this.#which = which
-    this.report = reporter(throttler)
+    this.report = reporter(side)
     const settles = own.skipFailedRequests === true || own.skipSuccessfulRequests === true
     this.#settlement = settles ? new Settlement(own, throttler, this.#patience, this.report) : undefined
     this.#answers = new Answers(own, reader, this.#patience, this.report)
     this.#handling = new Handling(own.handler, this.#patience, this.report)
-    const gates = new Gates(own, reader, this.#patience, this.report, (error, subject) => throttler.warn(error, subject))
+    const gates = new Gates(own, reader, this.#patience, this.report, (error, subject) => side.warn(error, subject))
     this.#gates = gates.none ? undefined : gates
     this.#compiled = this.#compile()
   }
@@ -275,20 +279,20 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 
   /** As `#decide`, but counts nothing. */
   async #look(request: Req): Promise<Decision<Name> | undefined> {
-    if (this.#compiled.version !== this.throttler.version) this.#compiled = this.#compile()
+    if (this.#compiled.version !== this.side.version) this.#compiled = this.#compile()
     const { rules, version } = this.#compiled
     const applies = rules.evaluate(request)
     if (applies === false) return undefined
-    if (applies === true) return this.throttler.peekEach(rules.keys, rules.costs, rules.applying.slice(0, rules.applied), rules.limits)
+    if (applies === true) return this.side.peekEach(rules.keys, rules.costs, rules.applying.slice(0, rules.applied), rules.limits)
     const read = await applies
-    if (version !== this.throttler.version) return this.#look(request)
-    return read && this.throttler.peekEach(read.keys, read.costs, read.applying, read.limits)
+    if (version !== this.side.version) return this.#look(request)
+    return read && this.side.peekEach(read.keys, read.costs, read.applying, read.limits)
   }
 
   /** Decides about a request that no gate has settled. */
   #decide(request: Req, earlier: Decision | null | undefined, response: Answering | undefined): Decided<Name> {
     if (earlier !== undefined && earlier !== null && this.#counted(earlier)) return undefined
-    if (this.#compiled.version !== this.throttler.version) this.#compiled = this.#compile()
+    if (this.#compiled.version !== this.side.version) this.#compiled = this.#compile()
     const { rules } = this.#compiled
     const applies = rules.evaluate(request)
     if (applies === false) return undefined
@@ -306,16 +310,16 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     limits: readonly (number | undefined)[] | undefined,
     response: Answering | undefined,
   ): Decided<Name> {
-    const { throttler } = this
-    const { names, waits } = throttler
+    const { side } = this
+    const { names, waits } = side
     const holding =
       waits && this.#options.dryRun !== true ? { request, response, patience: this.#patience, clientOf: this.#clientOf } : null
     const decision =
       names?.sharing === true
-        ? names.decide(throttler, request as object, keys, costs, applying.slice(0, applied), limits, holding)
+        ? names.decide(side, request as object, keys, costs, applying.slice(0, applied), limits, holding)
         : waits
-          ? throttler.decideAsync(keys, costs, applying, applied, limits, holding)
-          : throttler.decide(keys, costs, applying, applied, limits)
+          ? side.decideAsync(keys, costs, applying, applied, limits, holding)
+          : side.decide(keys, costs, applying, applied, limits)
     if (decision === undefined) return undefined
     if (!(decision instanceof Promise)) return this.#after(request, decision)
     return decision.then(
@@ -335,7 +339,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     try {
       const read = await reading
       // The request was read by the old rules, whose places may differ.
-      if (version !== this.throttler.version) return await this.#decide(request, undefined, response)
+      if (version !== this.side.version) return await this.#decide(request, undefined, response)
       if (read === undefined) return undefined
       return await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length, read.limits, response)
     } catch (error) {
@@ -360,24 +364,27 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 
   #passed(request: Req, passes: boolean): Decision<Name> | undefined {
     if (passes) return undefined
-    this.throttler.inspected.requests.reasons.denied++
+    this.side.inspected.requests.reasons.denied++
     return this.#after(request, DENIED)
   }
 
   #compile(): Compiled<Req> {
-    return compile(this.throttler, this.#options, this.#reader, this.#patience, this.#which)
+    return compile(this.side, this.#options, this.#reader, this.#patience, this.#which)
   }
 
   /** Whether a decision was made by the same throttler, and by policies that this guard decides by. */
   #counted(decision: Decision): boolean {
-    const { policies, inspected } = this.throttler
+    const { policies } = this.side
     const { policy } = decision
     if (policy === undefined) return false
     if ((policies as readonly unknown[]).includes(policy)) return this.#which(policy.name)
     // An update may have come since: what it keeps the counts of has the same id. Another throttler's may have it too.
     return decision.parts.some(
       ({ policy }) =>
-        policy !== undefined && this.#which(policy.name) && inspected.hadPolicy(policy) && policies.some(({ id }) => id === policy.id),
+        policy !== undefined &&
+        this.#which(policy.name) &&
+        this.side.inspected.hadPolicy(policy) &&
+        policies.some(({ id }) => id === policy.id),
     )
   }
 
@@ -386,7 +393,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const { onRejected, dryRun } = this.#options
     if (onRejected !== undefined) tell(this.#untold, onRejected, request, decision)
     if (dryRun !== true || decision.allowed) return decision
-    this.throttler.inspected.requests.passedAnyway(decision === DENIED ? 'denied' : (decision.reason as RejectionReason))
+    this.side.inspected.requests.passedAnyway(decision === DENIED ? 'denied' : (decision.reason as RejectionReason))
     return asDryRun(decision)
   }
 

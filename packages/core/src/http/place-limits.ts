@@ -82,8 +82,8 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
       const policies = split.make.policies.filter((policy) => !this.#knows(policy))
       if (policies.length > 0) {
         // Checked with all others, and nothing of it is kept where it is rejected: the other places go on.
-        this.throttler.update([...this.throttler.rules, ...this.#missing(), ...policies])
-        this.#version = this.throttler.version
+        this.throttler.update([...this.general.side.rules, ...this.#missing(), ...policies])
+        this.#version = this.general.side.version
       }
       for (const policy of policies) this.#policies.set(policy.name as string, policy)
     }
@@ -114,18 +114,18 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
 
   /** To be called for each request: an `update` by the application may have left out the policies of places. */
   follow(): void {
-    if (this.#version !== this.throttler.version) this.#adopt()
+    if (this.#version !== this.general.side.version) this.#adopt()
   }
 
   #adopt(): void {
     const missing = this.#missing()
     try {
-      if (missing.length > 0) this.throttler.update([...this.throttler.rules, ...missing])
+      if (missing.length > 0) this.throttler.update([...this.general.side.rules, ...missing])
     } catch (error) {
       // Another throttler may have taken a name meanwhile. Requests must not fail for it.
       this.general.report('places', `${this.#words.place} limits that an update has left out can't be added again`, error)
     }
-    this.#version = this.throttler.version
+    this.#version = this.general.side.version
   }
 
   /** Policies of places that an update has left out. */

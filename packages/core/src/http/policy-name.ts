@@ -3,7 +3,7 @@
  * of type `string`.
  *
  * @example
- * declare module '@weir/fastify' { // or '@weir/express', '@weir/koa', '@weir/core/http'
+ * declare module '@weir/fastify' { // or '@weir/express', '@weir/koa', '@weir/core/adapter'
  *   interface WeirTypes {
  *     policy: 'everyone' | 'user'
  *   }

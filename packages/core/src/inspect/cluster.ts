@@ -1,4 +1,5 @@
-import type { Inspected } from '../throttler/coordinator.ts'
+import { adapterOf } from '../throttler/adapter-side.ts'
+import type { Throttler } from '../throttler/throttler.ts'
 import { type ClusterNode, LABEL, statusOf, statusOfAll } from './node-status.ts'
 import { snapshot } from './snapshot.ts'
 import { parseStatus } from './status-text.ts'
@@ -11,8 +12,8 @@ import { parseStatus } from './status-text.ts'
  * import { cluster } from '@weir/core/inspect'
  * for (const { label, state } of cluster(throttler)) console.log(label, state)
  */
-export function cluster(throttler: { readonly inspected: Inspected }): readonly ClusterNode[] {
-  const { clock, state, startedAt, coordinator } = throttler.inspected
+export function cluster(throttler: Throttler<string, never>): readonly ClusterNode[] {
+  const { clock, state, startedAt, coordinator } = adapterOf(throttler).inspected
   const now = clock.monotonic()
   if (coordinator === undefined || state === 'idle' || state === 'closed') {
     return [{ ...statusOf(snapshot(throttler), LABEL, now - startedAt), ageMs: 0, self: true }]

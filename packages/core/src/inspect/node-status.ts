@@ -5,7 +5,7 @@ import { REQUEST_REJECTIONS } from '../report/requests.ts'
 import type { RulesStatus } from '../report/rules-status.ts'
 import type { Coordinated } from '../throttler/coordinator.ts'
 import type { RequestHistory, RequestsSnapshot } from './requests.ts'
-import { type KeyRejections, type PolicySnapshot, type Snapshot, snapshot } from './snapshot.ts'
+import { type KeyRejections, type PolicySnapshot, type Snapshot, snapshotOf } from './snapshot.ts'
 
 /** This process, for people: host name and process id. */
 export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
@@ -95,7 +95,7 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
 
 /** The status of a node: of all the throttlers in it that share a store. */
 export function statusOfAll(throttlers: readonly Coordinated[], startedAt: number, now: number): NodeStatus {
-  const snapshots = throttlers.map((inspected) => snapshot({ inspected }))
+  const snapshots = throttlers.map((inspected) => snapshotOf(inspected))
   const all = {
     ...(snapshots[0] as Snapshot),
     requests: together(snapshots.map(({ requests }) => requests)),

@@ -5,7 +5,9 @@ import type { AcquireFailure } from '../queue/acquire-error.ts'
 import type { WaitingKey } from '../queue/waits.ts'
 import type { RulesStatus } from '../report/rules-status.ts'
 import type { ExchangeReason, RejectionReason, RejectionSource } from '../report/stats.ts'
+import { adapterOf } from '../throttler/adapter-side.ts'
 import type { Inspected, StoreStatus } from '../throttler/coordinator.ts'
+import type { Throttler } from '../throttler/throttler.ts'
 import { escalating, type RequestsSnapshot, requestsOf } from './requests.ts'
 import { Survey } from './survey.ts'
 
@@ -160,7 +162,11 @@ const NO_FAILURES: Snapshot['waitFailures'] = { timeout: 0, aborted: 0, 'queue-f
  * import { snapshot } from '@weir/core/inspect'
  * const { policies, blocked, top } = snapshot(throttler)
  */
-export function snapshot({ inspected }: { readonly inspected: Inspected }, options: SnapshotOptions = {}): Snapshot {
+export function snapshot(throttler: Throttler<string, never>, options: SnapshotOptions = {}): Snapshot {
+  return snapshotOf(adapterOf(throttler).inspected, options)
+}
+
+export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}): Snapshot {
   const { limiters, nodeId, state, coordinator, requests } = inspected
   const { top: most = 10, blocked: mostBlocked = 100, contains = '' } = options
   const now = inspected.clock.monotonic()

@@ -3,6 +3,7 @@ import { checkOptions } from '../options/names.ts'
 import { invalidOption, WeirError, warnProcess } from '../report/errors.ts'
 import type { FollowedRules, HeldRules, RulesStatus } from '../report/rules-status.ts'
 import { printable, reasonOf } from '../report/show.ts'
+import { type AdapterSide, adapterOf } from '../throttler/adapter-side.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import { keptAlive } from '../time/clock.ts'
 import { type CheckedRules, checkRules } from './check.ts'
@@ -70,6 +71,7 @@ export function follow<Req = unknown>(target: Followed<Req>, source: RulesSource
 class Follower<Req> implements RulesFollower, FollowedRules {
   readonly #ready: Promise<void>
   readonly #throttler: Throttler<string, Req>
+  readonly #side: AdapterSide<string, Req>
   readonly #source: RulesSource
   readonly #options: FollowOptions<Req>
   /** Whether all decisions are made in a way that lets a request wait. */
@@ -89,14 +91,15 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   constructor(target: Followed<Req>, source: RulesSource, options: FollowOptions<Req>) {
     const adapter = 'throttler' in target
     this.#throttler = adapter ? target.throttler : target
-    this.#mayWait = adapter || this.#throttler.waits
+    this.#side = adapterOf(this.#throttler)
+    this.#mayWait = adapter || this.#side.waits
     this.#source = source
     this.#options = options
     this.#live = new LiveRules(this.#throttler)
     const timeout = parseDuration(options.timeout ?? TIMEOUT, 'timeout', 10, 600_000)
-    this.#versions = new Versions(source, this.#throttler.clock, timeout, options.yaml)
-    this.#throttler.inspected.followed = this
-    this.#reading = new Reading(source, this.#throttler.clock, timeout, {
+    this.#versions = new Versions(source, this.#side.clock, timeout, options.yaml)
+    this.#side.inspected.followed = this
+    this.#reading = new Reading(source, this.#side.clock, timeout, {
       closed: () => this.#throttler.state === 'closed',
       text: (text) => this.#look(text, 'source'),
       away: (why) => this.#away(why),
@@ -105,7 +108,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   }
 
   get ready(): Promise<void> {
-    return keptAlive(this.#throttler.clock, this.#ready)
+    return keptAlive(this.#side.clock, this.#ready)
   }
 
   get status(): RulesStatus {
@@ -127,18 +130,18 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   }
 
   versions(): ReturnType<FollowedRules['versions']> {
-    return keptAlive(this.#throttler.clock, this.#versions.list())
+    return keptAlive(this.#side.clock, this.#versions.list())
   }
 
   judged(): readonly JudgedPolicy[] {
-    return judgementOf(this.#throttler.inspected)
+    return judgementOf(this.#side.inspected)
   }
 
   close(): Promise<void> {
     this.#closed = true
     this.#live.stop()
     return keptAlive(
-      this.#throttler.clock,
+      this.#side.clock,
       this.#reading.stop().then(() => this.#ready),
     )
   }
@@ -204,7 +207,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
 
   #check(parsed: ParsedRules): CheckedRules<Req> {
     const { yaml: _, lastGood: __, timeout: ___, ...named } = this.#options
-    const rules = checkRules<Req>(parsed, { ...named, store: this.#throttler.names !== undefined })
+    const rules = checkRules<Req>(parsed, { ...named, store: this.#side.names !== undefined })
     const place = this.#mayWait ? -1 : rules.policies.findIndex(waits)
     if (place < 0) return rules
     const message =
@@ -247,7 +250,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
 
   #warnOfFile(error: unknown): void {
     const what = `The file of the last good rules can't be used: ${reasonOf(error)}.`
-    this.#throttler.warn(new WeirError('WEIR_WARN_RULES_SOURCE', what, { cause: error }), 'lastGood')
+    this.#side.warn(new WeirError('WEIR_WARN_RULES_SOURCE', what, { cause: error }), 'lastGood')
   }
 
   /** Not by `warn` of the throttler, which says a thing once: a document may be bad, good and bad again. */
@@ -257,7 +260,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   }
 
   get #emitter() {
-    return this.#throttler.inspected.emitter
+    return this.#side.inspected.emitter
   }
 
   #tell(part: Partial<RulesStatus>): void {

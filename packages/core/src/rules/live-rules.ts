@@ -1,5 +1,6 @@
 import { WeirError } from '../report/errors.ts'
 import { reasonOf } from '../report/show.ts'
+import { type AdapterSide, adapterOf } from '../throttler/adapter-side.ts'
 import type { KeyLimit } from '../throttler/key-limits.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import type { Clock, TimerHandle } from '../time/clock.ts'
@@ -13,13 +14,15 @@ const LONGEST_WAIT = 60_000
 /** The rules that hold at a throttler: its policies, and limits of single keys until their time is over. */
 export class LiveRules<Req> {
   readonly #throttler: Throttler<string, Req>
+  readonly #side: AdapterSide<string, Req>
   readonly #clock: Clock
   #rules: CheckedRules<Req> | undefined
   #timer: TimerHandle
 
   constructor(throttler: Throttler<string, Req>) {
     this.#throttler = throttler
-    this.#clock = throttler.clock
+    this.#side = adapterOf(throttler)
+    this.#clock = this.#side.clock
   }
 
   get rules(): CheckedRules<Req> | undefined {
@@ -44,7 +47,7 @@ export class LiveRules<Req> {
       [...rules.policies, ...(rules.next === undefined ? [] : toBeJudged(rules.next))],
       [...limitsOf(rules, running), ...limitsOf(rules.next, next).map((limit) => ({ ...limit, policy: nextName(limit.policy) }))],
     )
-    noteRejections(this.#throttler.inspected)
+    noteRejections(this.#side.inspected)
     const open = [...running, ...next]
     this.#expect(open, now)
   }
@@ -67,7 +70,7 @@ export class LiveRules<Req> {
       this.#apply(this.#rules as CheckedRules<Req>)
     } catch (error) {
       // Called by a timer: what it throws would end the process. Another throttler may have come to disagree, and may go again.
-      this.#throttler.warn(
+      this.#side.warn(
         new WeirError('WEIR_RULES_REJECTED', `Limits of keys did not end: ${reasonOf(error)}.`, { cause: error }),
         'overrides',
       )

@@ -1,14 +1,12 @@
 import type { Decision } from '../decide/decision.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
-import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.ts'
+import type { AnyPolicyOptions, Policy } from '../decide/policy.ts'
 import type { CheckOptions, RequestPath } from '../decide/request-path.ts'
 import type { Duration } from '../options/duration.ts'
 import type { AcquireOptions, ScheduleOptions, WrapOptions } from '../queue/options.ts'
-import type { WeirError } from '../report/errors.ts'
 import type { EventName, Listener } from '../report/events.ts'
-import type { Clock } from '../time/clock.ts'
-import type { Inspected, ThrottlerState } from './coordinator.ts'
-import type { Holding } from './delays.ts'
+import { ADAPTER, AdapterSide } from './adapter-side.ts'
+import type { ThrottlerState } from './coordinator.ts'
 import { Engine } from './engine.ts'
 import { type Explanation, explain } from './explain.ts'
 import type { KeyLimit } from './key-limits.ts'
@@ -16,7 +14,6 @@ import { chargeKey, refundKey } from './key-units.ts'
 import { LaterUsage } from './later-usage.ts'
 import type { PolicyChoice } from './limiters-of.ts'
 import { type BlockOptions, block, unblock } from './manual-blocks.ts'
-import type { Names } from './names.ts'
 import type { ThrottlerOptions } from './options.ts'
 import { charge, checkDecision, giveBack, refund } from './refunds.ts'
 import { reset } from './reset.ts'
@@ -39,10 +36,14 @@ export function createThrottler<const Name extends string = string, Req = unknow
   return new Throttler(options)
 }
 
+/** For adapters, which read it by `adapterOf`. The constructor defines it: with isolatedDeclarations a class can't declare an imported name. */
+export interface Throttler<Name extends string = string, Req = unknown> {
+  readonly [ADAPTER]: AdapterSide<Name, Req>
+}
+
 /** One node: decides at once from what it knows, and exchanges counts with the other nodes in the background. */
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: see above
 export class Throttler<Name extends string = string, Req = unknown> {
-  /** Its time and timers, by which adapters wait. */
-  readonly clock: Clock
   readonly #engine: Engine
   readonly #path: RequestPath<Name>
   readonly #waitingRoom: WaitingRoom
@@ -50,16 +51,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   constructor(options: ThrottlerOptions<Req, Name>) {
     const engine = new Engine(options as ThrottlerOptions<never>)
-    this.clock = engine.clock
     this.#engine = engine
     this.#path = engine.path as RequestPath<Name>
     this.#waitingRoom = engine.waitingRoom
     this.#usage = new LaterUsage(engine, engine.clock)
-  }
-
-  /** The rules of all throttlers of this process with the same store; undefined without one. For adapters. */
-  get names(): Names | undefined {
-    return this.#engine.coordinator?.names
+    Object.defineProperty(this, ADAPTER, { value: new AdapterSide(engine) })
   }
 
   /** Unique to this start; throttlers that share a store's value are one node. */
@@ -70,26 +66,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /** The policies, checked and frozen, in their order. */
   get policies(): readonly Policy<Name>[] {
     return this.#engine.policies as readonly Policy<Name>[]
-  }
-
-  /** What the policies were made from: adapters read their `key`, `match` and `cost` here. The same order. */
-  get rules(): readonly PolicyOptions<Req, Name>[] {
-    return this.#engine.rules as readonly PolicyOptions<Req, Name>[]
-  }
-
-  /** Grows with each `update`: what was made from `policies` or `rules` must be made anew. */
-  get version(): number {
-    return this.#engine.version
-  }
-
-  /** Whether requests to some policy may have to wait, for the store or until there is room: then adapters use `decideAsync`. */
-  get waits(): boolean {
-    return this.#path.waits || this.#path.delays
-  }
-
-  /** What `snapshot` and `cluster` of `@weir/core/inspect` read. */
-  get inspected(): Inspected {
-    return this.#engine
   }
 
   /** Whether the store answers: `idle` before the first decision. */
@@ -121,37 +97,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return decision
   }
 
-  /** As `peek`, in the form that adapters use: see `decide`. */
-  peekEach(
-    keys: readonly (string | undefined)[],
-    costs: readonly number[],
-    applying: readonly number[],
-    limits: readonly (number | undefined)[] | undefined,
-  ): Decision<Name> {
-    const decision = this.#path.peekEach(keys, costs, applying, limits)
-    this.#told()
-    return decision
-  }
-
-  /**
-   * The form that adapters use: one key and one cost for each policy, in their order; `undefined` where a policy does not
-   * apply. The arrays are read during the call only and may be reused.
-   *
-   * @param applying the places of the policies that apply, ascending, so that the others need not be looked at; of them
-   * the first `applied` hold
-   * @param limits for each policy the limit of its key, as `limit` of `check`; undefined where the policy's own holds
-   * @throws WeirError `WEIR_CLOSED` after `close`
-   */
-  decide(
-    keys: readonly (string | undefined)[],
-    costs: readonly number[],
-    applying?: readonly number[],
-    applied?: number,
-    limits?: readonly (number | undefined)[],
-  ): Decision<Name> {
-    return this.#path.decide(keys, costs, applying, applied, limits)
-  }
-
   /**
    * As `check`, for policies whose requests may have to wait: for the store (coordination `'leased'` and `'central'`), at most their
    * `storeTimeout`, then the policy's `failMode` decides; or because they are held instead of being rejected (`delay`). Then the
@@ -159,46 +104,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
     return this.#path.delays
-      ? this.#waitingRoom.check(key, options).then((decision) => this.#tallied(decision))
+      ? this.#waitingRoom.check(key, options).then((decision) => {
+          this.#path.tally(decision)
+          return decision as Decision<Name>
+        })
       : this.#path.checkAsync(key, options)
-  }
-
-  /**
-   * As `decide`, for policies whose requests may have to wait. A promise only when this one must.
-   *
-   * @param holding who waits with a request that is held; null where none is to be: then it is rejected
-   * @throws (rejects) AcquireError with the reason `'aborted'` when nobody waits with a held request any more; nothing is counted then
-   */
-  decideAsync(
-    keys: readonly (string | undefined)[],
-    costs: readonly number[],
-    applying?: readonly number[],
-    applied?: number,
-    limits?: readonly (number | undefined)[],
-    holding?: Holding | null,
-  ): Decision<Name> | Promise<Decision<Name>> {
-    const decision = this.#decideOrHold(keys, costs, applying, applied, limits, holding)
-    return decision instanceof Promise ? decision.then((decided) => this.#tallied(decided)) : this.#tallied(decision)
-  }
-
-  #decideOrHold(
-    keys: readonly (string | undefined)[],
-    costs: readonly number[],
-    applying: readonly number[] | undefined,
-    applied: number | undefined,
-    limits: readonly (number | undefined)[] | undefined,
-    holding: Holding | null | undefined,
-  ): Decision | Promise<Decision> {
-    // A limit of `checkAsync` is not that of this request.
-    if (limits === undefined) this.#path.limitEach(keys, undefined)
-    if (!this.#path.delays || holding === null) return this.#path.decideAsync(keys, costs, applying, applied, limits)
-    const places = applying?.slice(0, applied) ?? keys.map((_, place) => place)
-    return this.#waitingRoom.decide({ keys: [...keys], costs: [...costs], places, limits: limits && [...limits] }, holding)
-  }
-
-  #tallied(decision: Decision): Decision<Name> {
-    this.#path.tally(decision)
-    return decision as Decision<Name>
   }
 
   /** Listeners hear of what has happened in a call before it returns. */
@@ -452,11 +362,5 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   close(): Promise<void> {
     return this.#engine.close()
-  }
-
-  /** Reports something that a request must not suffer from, once per code and subject. For adapters. */
-  warn(error: WeirError, subject = ''): void {
-    this.#engine.warn(error, subject)
-    this.#told()
   }
 }

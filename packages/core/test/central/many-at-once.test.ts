@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
 import { leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { allowed, CENTRAL, started } from '../support/central.ts'
 import { type Node, type Scene, scene, seeded } from '../support/nodes.ts'
 
@@ -87,7 +88,7 @@ test('checks at once of many keys that share one are decided by the store', asyn
     { ...all, name: 'all', limit: 700 },
   ])
   await started(it, node)
-  const decide = (i: number) => node.decideAsync([`client ${i}`, 'all'], [1, 1])
+  const decide = (i: number) => adapterOf(node).decideAsync([`client ${i}`, 'all'], [1, 1])
   const decisions = await atOnce(it, () => Array.from({ length: 1_000 }, (_, i) => Promise.resolve(decide(i))), 49)
   expect(allowed(decisions)).toBe(700)
   await it.world.run(2_000)

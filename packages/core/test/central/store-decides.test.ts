@@ -3,6 +3,7 @@ import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { allowed, ask, CENTRAL, started } from '../support/central.ts'
 import { scene, thrownBy, warnings } from '../support/nodes.ts'
 
@@ -73,7 +74,7 @@ test('check throws from the first call on, and says what to do', async () => {
   const error = thrownBy(() => node.check('k'))
   expect(error).toMatchObject({ code: 'WEIR_ASYNC_POLICY' })
   expect(error.message).toContain('checkAsync')
-  expect(thrownBy(() => node.decide(['k'], [1]))).toMatchObject({ code: 'WEIR_ASYNC_POLICY' })
+  expect(thrownBy(() => adapterOf(node).decide(['k'], [1]))).toMatchObject({ code: 'WEIR_ASYNC_POLICY' })
   node.update([{ limit: 10, interval: 10_000 }])
   expect(node.check('k').allowed).toBe(true)
   await it.close()
@@ -167,11 +168,11 @@ test('a dry run asks, but nobody waits; what it would have rejected is counted o
   it.store.roundTrip = 20
   const node = it.node({ ...CENTRAL, limit: 2, dryRun: true })
   await started(it, node)
-  for (let i = 0; i < 4; i++) expect(node.decideAsync(['k'], [1])).not.toBeInstanceOf(Promise)
+  for (let i = 0; i < 4; i++) expect(adapterOf(node).decideAsync(['k'], [1])).not.toBeInstanceOf(Promise)
   expect(it.store.decided).toHaveLength(4)
   await it.world.run(25)
-  expect(node.inspected.limiters[0]?.stats.rejected).toBe(2)
-  expect(node.decideAsync(['k'], [1])).toMatchObject({ allowed: true, dryRun: true, reason: 'limit' })
+  expect(adapterOf(node).inspected.limiters[0]?.stats.rejected).toBe(2)
+  expect(adapterOf(node).decideAsync(['k'], [1])).toMatchObject({ allowed: true, dryRun: true, reason: 'limit' })
   await it.close()
 })
 

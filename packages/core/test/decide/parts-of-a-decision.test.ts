@@ -5,6 +5,7 @@ import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
 import { HeaderWriter } from '../../src/http/answer/headers.ts'
 import { snapshot } from '../../src/inspect/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { offer, scene, seeded } from '../support/nodes.ts'
 
 const levels = [
@@ -66,7 +67,7 @@ test('keep the keys and costs that were given, though the lists of them are used
   const throttler = node(levels)
   const keys = ['g', 'u', 's']
   const costs = [1, 2, 3]
-  const decision = throttler.decide(keys, costs)
+  const decision = adapterOf(throttler).decide(keys, costs)
   keys.fill('other')
   costs.fill(9)
   expect(decision.parts.map(({ key, cost, remaining }) => [key, cost, remaining])).toEqual([
@@ -85,7 +86,7 @@ test('only policies that apply have one', () => {
     [0, 2],
     [0, 1],
   ]) {
-    const decision = throttler.decide(['all', 'a', 'a'], [1, 1, 1], places, 2)
+    const decision = adapterOf(throttler).decide(['all', 'a', 'a'], [1, 1, 1], places, 2)
     expect(decision.parts.map(({ policy }) => policy?.name)).toEqual(places.map((place) => levels[place]?.name))
     const writer = new HeaderWriter(throttler.policies)
     expect(fields(writer, decision)['RateLimit']?.match(/"\w+"/g)).toEqual(places.map((place) => `"${levels[place]?.name}"`))
@@ -135,7 +136,7 @@ describe.each([
         if (allowed) used.set(key, (units[level] as number) + (costs[level] as number))
         else if (fits[level] === false) rejections[level] = (rejections[level] as number) + 1
       }
-      const decision = throttler.decide(keys, costs)
+      const decision = adapterOf(throttler).decide(keys, costs)
       expect(decision.allowed).toBe(allowed)
       expect(decision.parts.map(({ reason, cost, remaining }) => [reason, cost, remaining])).toEqual(
         keys.map((key, level) => [

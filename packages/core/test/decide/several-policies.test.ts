@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Policy } from '../../src/decide/policy.ts'
 import { snapshot } from '../../src/inspect/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { offer, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
@@ -79,7 +80,7 @@ describe('keys and costs of each policy of its own (decide)', () => {
   test('a policy without a key does not apply', () => {
     const { node } = scene()
     const throttler = node(levels)
-    const decision = throttler.decide([undefined, 'ann'], [1, 2])
+    const decision = adapterOf(throttler).decide([undefined, 'ann'], [1, 2])
     expect(decision.parts).toHaveLength(1)
     expect(decision).toMatchObject({ allowed: true, key: 'ann', cost: 2, remaining: 1 })
     expect(throttler.peek('ann').parts.map(({ remaining }) => remaining)).toEqual([10, 1])
@@ -88,7 +89,7 @@ describe('keys and costs of each policy of its own (decide)', () => {
   test('when none applies the request passes uncounted', () => {
     const { node } = scene()
     const throttler = node(levels)
-    const decision = throttler.decide([undefined, undefined], [1, 1])
+    const decision = adapterOf(throttler).decide([undefined, undefined], [1, 1])
     expect(decision).toMatchObject({ allowed: true, reason: 'none', policy: undefined, cost: 0 })
     expect(decision.limit).toBe(Number.POSITIVE_INFINITY)
     expect(decision.parts).toEqual([])
@@ -103,7 +104,7 @@ test('a listener may ask for decisions while one is being made', () => {
     { name: 'wide', limit: 100, interval: '1m' },
   ])
   throttler.on('blocked', () => {
-    throttler.decide(['other', 'other'], [50, 50])
+    adapterOf(throttler).decide(['other', 'other'], [50, 50])
   })
   throttler.check('a')
   const decision = throttler.check('a')

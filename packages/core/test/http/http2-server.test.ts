@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, constants, createServer, type Http2ServerRequest, type Http2ServerResponse, type IncomingHttpHeaders } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { createGuard, headerValue, type RequestReader } from '../../src/http/index.ts'
+import { createGuard, headerValue, type RequestReader } from '../../src/http/adapter.ts'
 import { ManualTime } from './manual-time.ts'
 
 type Args = readonly [request: Http2ServerRequest, response: Http2ServerResponse]

@@ -11,6 +11,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { thrownBy } from '../support/nodes.ts'
 import { type FakeRequest, fakeReader } from './fake-request.ts'
 
@@ -22,7 +23,7 @@ function policyOf(whole: object, place: object) {
   const before = places.throttler.policies.length
   places.add(place as never, 'GET /')
   const [policy] = places.throttler.policies.slice(before)
-  return { ...policy, key: places.throttler.rules[before]?.key }
+  return { ...policy, key: adapterOf(places.throttler).rules[before]?.key }
 }
 
 /** With which algorithms a coordination goes. */

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { createGuard, type Guard, nodeReader, type ThrottleInput, upgradeRejection } from '../../src/http/index.ts'
+import { createGuard, type Guard, nodeReader, type ThrottleInput, upgradeRejection } from '../../src/http/adapter.ts'
 import { snapshot } from '../../src/inspect/index.ts'
 import { ManualTime } from './manual-time.ts'
 

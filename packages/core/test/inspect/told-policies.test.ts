@@ -3,6 +3,7 @@ import { toldPolicies } from '@weir/core/inspect'
 import { expect, it } from 'vitest'
 import { memoryStore } from '../../src/hub/memory-store.ts'
 import { textOf, toldRules } from '../../src/sync/link/told-rule.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 
 it('are those of the node that tells them, as a store knows them', () => {
   const policies = [
@@ -10,7 +11,7 @@ it('are those of the node that tells them, as a store knows them', () => {
     { name: 'b', limit: 1, interval: '1m', coordination: 'leased' },
   ] as const
   const throttler = createThrottler({ policies, store: memoryStore() })
-  const text = textOf(toldRules(throttler.inspected as never))
+  const text = textOf(toldRules(adapterOf(throttler).inspected as never))
   expect(toldPolicies(text)).toEqual(throttler.policies.map(({ id, name }) => ({ id, name })))
 })
 

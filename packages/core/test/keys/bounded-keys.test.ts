@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { snapshot } from '../../src/inspect/index.ts'
 import { bounded, boundedOnce, copied, LONGEST_KEY } from '../../src/keys/key-text.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { anyKey, offer, scene } from '../support/nodes.ts'
 
 const long = (end: string): string => `${'x'.repeat(100_000)}${end}`
@@ -63,7 +64,7 @@ describe('a key of more than 256 characters', () => {
     const waiting = throttler.checkAsync(key)
     await world.run(20)
     expect((await waiting).allowed).toBe(true)
-    expect(throttler.decideAsync([key, key], [1, 1])).toMatchObject({ allowed: true })
+    expect(adapterOf(throttler).decideAsync([key, key], [1, 1])).toMatchObject({ allowed: true })
     const last = throttler.checkAsync(key)
     await world.run(20)
     expect((await last).allowed).toBe(true)

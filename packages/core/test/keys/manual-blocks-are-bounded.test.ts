@@ -8,6 +8,7 @@ import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
 import { snapshot } from '../../src/inspect/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { scene } from '../support/nodes.ts'
 
 // Much of it is computed; a busy machine needs time for that.
@@ -46,7 +47,7 @@ describe.each(Object.keys(CELLS))('%s', (cell) => {
       alone: cell.endsWith(' local'),
     })
     throttler.start()
-    await throttler.inspected.coordinator?.loading
+    await adapterOf(throttler).inspected.coordinator?.loading
     await world.run(1_000)
     const keys = (): number => snapshot(throttler).policies[0]?.keys ?? Number.NaN
     const ask = async (key: string) => {

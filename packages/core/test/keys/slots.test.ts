@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { Coordination } from '../../src/algorithms/algorithm.ts'
 import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
 import { concurrency, fixedWindow, leakyBucket, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { type Node, type Scene, scene, seeded, warnings } from '../support/nodes.ts'
 
 // Each world runs for some seconds of its own time, and the code of a store is loaded in real time.
@@ -46,7 +47,7 @@ async function loaded({ world }: Scene, node: Node): Promise<void> {
 
 /** A slot for each key that is held, and no two keys have the same. */
 function expectWhole(node: Node, what: string): void {
-  for (const { table, sharedSlot } of node.inspected.limiters) {
+  for (const { table, sharedSlot } of adapterOf(node).inspected.limiters) {
     let held = 0
     for (let slot = 0; slot < table.end; slot++) {
       const key = table.keys[slot]
@@ -106,9 +107,9 @@ describe.each(CELLS)('$name, $coordination', ({ coordination, algorithm }) => {
     }
     for (let i = 0; i < 30; i++) node.block(`other ${i}`, '1s')
     await it.world.run(100)
-    for (const { table } of node.inspected.limiters) expect(table.size).toBeGreaterThan(0)
+    for (const { table } of adapterOf(node).inspected.limiters) expect(table.size).toBeGreaterThan(0)
     await it.world.run(30_000)
-    for (const { table, blocks } of node.inspected.limiters) expect([table.size, blocks.size]).toEqual([0, 0])
+    for (const { table, blocks } of adapterOf(node).inspected.limiters) expect([table.size, blocks.size]).toEqual([0, 0])
     await it.close()
   })
 })

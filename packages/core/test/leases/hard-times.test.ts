@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
 import { Hub } from '../../src/hub/hub.ts'
 import { memoryStore } from '../../src/hub/memory-store.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { Throttler } from '../../src/throttler/throttler.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { hostileKeys, type Node, type Scene, scene } from '../support/nodes.ts'
@@ -26,7 +27,7 @@ async function started(count: number, options: object = {}) {
   }
   const offer = (node: Node, requests: number, key = 'a'): void => {
     for (let i = 0; i < requests; i++) {
-      const decision = node.decideAsync([key], [1])
+      const decision = adapterOf(node).decideAsync([key], [1])
       if (decision instanceof Promise) void decision.then(count1)
       else count1(decision)
     }
@@ -133,7 +134,7 @@ test('new keys without end take no more memory than there is room for, and those
   expect((await first).allowed).toBe(true)
   for (let i = 0; i < 2_000; i++) void small.checkAsync(`other ${i}`)
   await here.world.run(200)
-  const again = small.decideAsync(['mine'], [1])
+  const again = adapterOf(small).decideAsync(['mine'], [1])
   expect(again instanceof Promise ? 'waits' : again.allowed).toBe(true)
   await here.close()
 })
@@ -152,7 +153,7 @@ test('requests that no unit can be left for do not wait', async () => {
   const here = await started(1, { limit: 10 })
   const [node] = here.nodes
   here.store.roundTrip = 20
-  const decisions = Array.from({ length: 100 }, () => node.decideAsync(['a'], [1]))
+  const decisions = Array.from({ length: 100 }, () => adapterOf(node).decideAsync(['a'], [1]))
   expect(decisions.filter((decision) => decision instanceof Promise)).toHaveLength(10)
   await here.world.run(100)
   await here.close()

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
 import { escalating } from '../../src/decide/escalating.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { type Node, scene, thrownBy } from '../support/nodes.ts'
 
 const leases = { name: 'leases', limit: 100, interval: 10_000, coordination: 'leased', failMode: 'closed' } as const
@@ -101,12 +102,12 @@ test('a block by hand rejects at all nodes without asking the store, and what is
   two.block('a', '5s')
   await here.world.run(50)
   for (const node of [one, two]) {
-    const decision = node.decideAsync(['a'], [1])
+    const decision = adapterOf(node).decideAsync(['a'], [1])
     expect(decision).toMatchObject({ allowed: false, reason: 'blocked' })
   }
   two.unblock('a')
   await here.world.run(50)
-  expect(one.decideAsync(['a'], [1])).toMatchObject({ allowed: true })
+  expect(adapterOf(one).decideAsync(['a'], [1])).toMatchObject({ allowed: true })
   await here.close()
 })
 
@@ -160,7 +161,7 @@ test('a cooldown grows with each offence, at all nodes', async () => {
   const second = await spend()
   expect(second).toMatchObject({ allowed: false, reason: 'cooldown' })
   expect(second.retryAfterMs).toBeGreaterThan(60_000)
-  expect(two.decideAsync(['a'], [1])).toMatchObject({ allowed: false, reason: 'cooldown' })
+  expect(adapterOf(two).decideAsync(['a'], [1])).toMatchObject({ allowed: false, reason: 'cooldown' })
   await here.close()
 })
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { ordinalAt } from '../../src/time/intervals.ts'
 import { type Scene, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
@@ -29,7 +30,7 @@ async function started(count: number, policies: Parameters<Scene['node']>[0] = l
 function offer(node: Node, key: string, count: number): number {
   let allowed = 0
   for (let i = 0; i < count; i++) {
-    const decision = node.decideAsync([key], [1])
+    const decision = adapterOf(node).decideAsync([key], [1])
     if (!(decision instanceof Promise) && decision.allowed) allowed++
   }
   return allowed

@@ -3,6 +3,7 @@ import type { Decision } from '../../src/decide/decision.ts'
 import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
 import { leakyBucket } from '../../src/index.ts'
 import { Occupancy } from '../../src/queue/occupancy.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { EACH_CELL } from '../support/cells.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
 import { waiting } from '../support/waiting.ts'
@@ -20,7 +21,7 @@ async function pass(here: Scene, milliseconds: number): Promise<void> {
 /** As a guard does: decides about a request of a client, and holds it for the delay of its decision. */
 async function request(node: Node, key: string, client: string | undefined): Promise<Decision | undefined> {
   const holding = { request: client, response: undefined, patience: { clock: node.clock, timeout: 1_000 }, clientOf: () => client }
-  const decision = await node.decideAsync([key], [1], [0], 1, undefined, holding)
+  const decision = await adapterOf(node).decideAsync([key], [1], [0], 1, undefined, holding)
   if (!decision.allowed || decision.delayMs === 0) return decision
   return node.waitFor(decision, undefined, client).catch(({ reason }) => {
     expect(reason).toBe('queue-full')

@@ -3,6 +3,7 @@ import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
 import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { offer, scene } from '../support/nodes.ts'
 import { waiting } from '../support/waiting.ts'
 
@@ -292,7 +293,7 @@ test('a thousand keys that wait for one counter cost no more when one of them go
   await it.world.settle()
   const set = node.clock.timersSet
   let peeks = 0
-  const limiter = node.inspected.limiters[0] as { meter: { allows: (...all: never[]) => boolean } }
+  const limiter = adapterOf(node).inspected.limiters[0] as { meter: { allows: (...all: never[]) => boolean } }
   const { allows } = limiter.meter
   limiter.meter.allows = (...all) => {
     peeks++

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
 import { leakyBucket, limitedFetch } from '../../src/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 // Compiled before the tests: on a busy machine that takes longer than they wait.
 import '../../src/throttler/delays.ts'
 import { outOfFiles } from '@weir/tooling/out-of-files'
@@ -34,7 +35,7 @@ async function loaded({ world }: { readonly world: World }, node: Node): Promise
   for (let i = 0; i < 300; i++) {
     await world.run(100)
     await new Promise((resolve) => setTimeout(resolve, 1))
-    if (node.inspected.whoWaits(node.clock.monotonic()) !== undefined) return
+    if (adapterOf(node).inspected.whoWaits(node.clock.monotonic()) !== undefined) return
   }
 }
 

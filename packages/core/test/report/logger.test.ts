@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { WeirError } from '../../src/report/errors.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { offer, scene, thrownBy } from '../support/nodes.ts'
 
 function logger() {
@@ -49,7 +50,7 @@ test('what an error says reaches a log on one line and without escapes, however 
   const log = logger()
   const raw = '\u001b[31mred\nWARN forged line'
   const throttler = node({ limit: 2, interval: '1m' }, { logger: log })
-  throttler.warn(new WeirError('WEIR_INVALID_KEY', raw, { cause: new Error(raw, { cause: raw }) }))
+  adapterOf(throttler).warn(new WeirError('WEIR_INVALID_KEY', raw, { cause: new Error(raw, { cause: raw }) }))
   throttler.start()
   await world.run(10)
   store.failure = Object.assign(new Error(raw, { cause: new Error(raw) }), { name: raw, code: raw })

@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { invalidOption, WeirError, warnProcess } from '../../src/report/errors.ts'
 import { Once } from '../../src/report/once.ts'
 import { printable, reasonOf, show, stackOf } from '../../src/report/show.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { createThrottler } from '../../src/throttler/throttler.ts'
 import { ManualTime } from '../http/manual-time.ts'
 
@@ -134,7 +135,7 @@ test('what listeners and functions throw reaches the process on one line', async
     for (let i = 0; i < 5; i++) throttler.block(HOSTILE, '1m')
     await new Promise((resolve) => setImmediate(resolve))
     warnProcess('WEIR_WARN_LISTENER_FAILED', HOSTILE.repeat(1_000))
-    throttler.warn(new WeirError('WEIR_WARN_OPTION_FUNCTION_FAILED', HOSTILE))
+    adapterOf(throttler).warn(new WeirError('WEIR_WARN_OPTION_FUNCTION_FAILED', HOSTILE))
     // Once for the event, once for the test's own, and of the throttler that it is a local one.
     expect(warned.filter((message) => message.includes('"blocked"'))).toHaveLength(1)
     for (const message of warned) safe(message, 2_000)

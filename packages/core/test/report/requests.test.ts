@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { createGuard, nodeReader } from '../../src/http/index.ts'
+import { createGuard, nodeReader } from '../../src/http/adapter.ts'
 import { cluster, snapshot } from '../../src/inspect/index.ts'
 import { requestsOf } from '../../src/inspect/requests.ts'
 import { parseStatus } from '../../src/inspect/status-text.ts'
 import { Requests, SLOT, SLOTS } from '../../src/report/requests.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { scene } from '../support/nodes.ts'
 
 const policy = (name: string, limit: number, more = {}) => ({ name, limit, interval: '1h' as const, ...more })
@@ -23,18 +24,18 @@ test('each way to ask counts once', async () => {
   const { node } = scene()
   const one = node([policy('a', 3)], { alone: true })
   one.check('x')
-  one.decide(['x'], [1], [0], 1)
+  adapterOf(one).decide(['x'], [1], [0], 1)
   await one.checkAsync('x')
   one.check('x')
-  one.decide(['x'], [1], [0], 1)
-  await one.decideAsync(['x'], [1])
+  adapterOf(one).decide(['x'], [1], [0], 1)
+  await adapterOf(one).decideAsync(['x'], [1])
   one.peek('x')
   expect(snapshot(one).requests).toMatchObject({ allowed: 3, rejected: 3 })
 
   const two = node([policy('a', 3), policy('b', 3)], { alone: true })
   for (let i = 0; i < 5; i++) two.check('x')
-  two.decide(['x', 'y'], [1, 1])
-  two.decide([undefined, undefined], [1, 1])
+  adapterOf(two).decide(['x', 'y'], [1, 1])
+  adapterOf(two).decide([undefined, undefined], [1, 1])
   expect(snapshot(two).requests).toMatchObject({ allowed: 3, rejected: 3, reasons: { limit: 3 } })
 })
 

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { createThrottler, tokenBucket } from '../../src/index.ts'
 import { type FollowOptions, follow, type RulesFollower, type RulesSource } from '../../src/rules/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { Throttler } from '../../src/throttler/throttler.ts'
 import { type Node, offer, scene, thrownBy } from '../support/nodes.ts'
 import type { World } from '../support/world.ts'
@@ -99,7 +100,7 @@ describe('a throttler that follows rules', () => {
 
   test('is told of by what a snapshot reads', async () => {
     const { node, rules: follower } = await followed(new Held(rules(1, 5)))
-    expect(node.inspected.followed?.status).toBe(follower.status)
+    expect(adapterOf(node).inspected.followed?.status).toBe(follower.status)
   })
 
   test('reads regularly, as a message may be lost', async () => {

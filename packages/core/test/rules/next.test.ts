@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Guard } from '../../src/http/index.ts'
+import { Guard } from '../../src/http/adapter.ts'
 import { concurrency, createThrottler, tokenBucket } from '../../src/index.ts'
 import { snapshot } from '../../src/inspect/index.ts'
 import { type FollowOptions, follow, type JudgedPolicy, type RulesFollower } from '../../src/rules/index.ts'
 import { KeyTally } from '../../src/rules/key-tally.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { type Node, offer, scene } from '../support/nodes.ts'
 
 const rule = (name: string, limit: number, more: object = {}) => ({ name, limit, interval: '1h', ...more })
@@ -57,7 +58,7 @@ describe('rules to come', () => {
     expect(node.check('k').parts.map(({ policy }) => policy?.name)).toEqual(['a'])
     expect(node.peek('k').parts).toHaveLength(1)
     expect(await node.checkAsync('k')).toMatchObject({ limit: 10 })
-    expect(node.decide([undefined, 'x', undefined], [1, 1, 1], [1], 1)).toMatchObject({ allowed: true, policy: undefined })
+    expect(adapterOf(node).decide([undefined, 'x', undefined], [1, 1, 1], [1], 1)).toMatchObject({ allowed: true, policy: undefined })
   })
 
   test('have their own limits of keys, plans and functions', async () => {
@@ -90,7 +91,7 @@ describe('rules to come', () => {
       { policies: [rule('a', 10)], next: { policies: next } },
       { alone: false, algorithms: { tokenBucket, concurrency } },
     )
-    expect(node.waits).toBe(false)
+    expect(adapterOf(node).waits).toBe(false)
     expect(offer(node, 'k', 5)).toBe(5)
     expect(rules.judged().map(({ policy }) => policy)).toEqual(['central', 'leased', 'delay'])
     expect(snapshot(node).policies.map(({ name, dryRun, coordination }) => [name, dryRun, coordination])).toEqual([

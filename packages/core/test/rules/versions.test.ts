@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import * as yaml from 'yaml'
 import type { FollowedRules } from '../../src/inspect/index.ts'
 import { type FollowOptions, follow, type RulesSource } from '../../src/rules/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { scene } from '../support/nodes.ts'
 
 const document = (version: number, more: object = {}) =>
@@ -32,7 +33,7 @@ async function followed(from: RulesSource, options: FollowOptions = {}) {
   node.on('warning', () => {})
   follow(node, from, options)
   await world.settle()
-  const rules = node.inspected.followed as FollowedRules
+  const rules = adapterOf(node).inspected.followed as FollowedRules
   const versions = async () => {
     const list = rules.versions()
     await world.run(10_000)

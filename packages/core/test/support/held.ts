@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import type { Answering } from '../../src/report/when-ended.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import type { Holding } from '../../src/throttler/delays.ts'
 import type { Node, NodeOptions, Scene } from './nodes.ts'
 
@@ -36,7 +37,7 @@ export function ask(
   const holding =
     request === null ? null : { request: undefined, response: undefined, patience: { clock: node.clock, timeout: 1_000 }, ...request }
   const costs = keys.map(() => cost)
-  Promise.resolve(node.decideAsync(keys, costs, places, places.length, undefined, holding)).then(
+  Promise.resolve(adapterOf(node).decideAsync(keys, costs, places, places.length, undefined, holding)).then(
     (decision) => {
       held.at = it.world.time
       held.decision = decision

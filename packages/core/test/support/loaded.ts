@@ -1,5 +1,6 @@
 import { memoryStore } from '../../src/hub/index.ts'
 import { type AnyPolicyOptions, concurrency, createThrottler, leakyBucket, slidingCounter, slidingWindow } from '../../src/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 
 const LATER: readonly Omit<AnyPolicyOptions, 'limit'>[] = [
   { interval: '1s', coordination: 'periodic' },
@@ -13,7 +14,7 @@ const LATER: readonly Omit<AnyPolicyOptions, 'limit'>[] = [
 // What such policies need is loaded with the first of them. That takes real time: in tests by a manual clock something would stand in
 // for it until they let real time pass.
 for (const policy of LATER) {
-  const { inspected } = createThrottler({ policies: [{ limit: 1, ...policy } as AnyPolicyOptions], store: memoryStore() })
+  const { inspected } = adapterOf(createThrottler({ policies: [{ limit: 1, ...policy } as AnyPolicyOptions], store: memoryStore() }))
   await inspected.coordinator?.loading
 }
 await createThrottler({ policies: [{ limit: 1, interval: '1s', coordination: 'local' }] }).usage('loads what tells it')

@@ -14,6 +14,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import type { Usage } from '../../src/throttler/usage.ts'
 import { allowed, CENTRAL } from '../support/central.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
@@ -56,7 +57,11 @@ async function ask({ world }: Scene, node: Node, count: number, key = 'k'): Prom
 
 /** Lets the retry succeed: files of tests load in real time. */
 async function untilLoaded(it: Scene, nodes: readonly Node[]): Promise<void> {
-  for (let i = 0; i < 1_000 && nodes.some(({ inspected }) => inspected.limiters.some(({ meter }) => meter.syncing === undefined)); i++) {
+  for (
+    let i = 0;
+    i < 1_000 && nodes.some((one) => adapterOf(one).inspected.limiters.some(({ meter }) => meter.syncing === undefined));
+    i++
+  ) {
     await it.world.run(100)
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
@@ -114,7 +119,7 @@ for (const [name, rule] of Object.entries(LATER)) {
     expect(files.tries).toBeGreaterThan(4)
     files.end()
     await untilLoaded(it, nodes)
-    expect(nodes.every(({ inspected }) => inspected.limiters[0]?.meter.syncing !== undefined)).toBe(true)
+    expect(nodes.every((one) => adapterOf(one).inspected.limiters[0]?.meter.syncing !== undefined)).toBe(true)
     // The counts of before are handed over, and a new key counts for both.
     await world.run(300)
     const all = [...(await ask(it, nodes[0], 12, 'new')), ...(await ask(it, nodes[1], 12, 'new'))]

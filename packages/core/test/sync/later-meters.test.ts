@@ -6,6 +6,7 @@ import { FIXED_WINDOW } from '../../src/algorithms/fixed-window/epoch.ts'
 import { later } from '../../src/algorithms/shared/later.ts'
 import type { Exchanging, MakeShared } from '../../src/algorithms/shared/site.ts'
 import { leakyBucket, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import type { Throttler } from '../../src/throttler/throttler.ts'
 import { scene } from '../support/nodes.ts'
 import type { World } from '../support/world.ts'
@@ -143,7 +144,7 @@ test('what can not be loaded is said once, and the node counts alone', async () 
   await here.world.run(1_000)
   expect(offer(node, 'a', 7)).toBe(5)
   expect(warnings).toEqual(['WEIR_NOT_LOADED'])
-  expect(node.inspected.coordinator?.loading).toBeUndefined()
+  expect(adapterOf(node).inspected.coordinator?.loading).toBeUndefined()
 })
 
 test('a throttler that was closed meanwhile stays closed, and one that has not started does not start', async () => {

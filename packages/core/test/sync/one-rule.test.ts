@@ -18,6 +18,7 @@ import {
   tokenBucket,
 } from '../../src/index.ts'
 import { textOf, toldRules } from '../../src/sync/link/told-rule.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { scene } from '../support/nodes.ts'
 
 const read = (): string => 'x'
@@ -108,7 +109,7 @@ function made(rule: AnyPolicyOptions<never> | PlannedPolicyOptions<never>): {
   readonly told: readonly string[]
 } {
   const throttler = createThrottler({ policies: [rule], store: memoryStore() }) as Throttler
-  const told = toldRules(throttler.inspected as never)
+  const told = toldRules(adapterOf(throttler).inspected as never)
   return { ids: throttler.policies.map(({ id }) => id).toSorted(), told: told.map((one) => textOf([one])).toSorted() }
 }
 
@@ -213,7 +214,7 @@ test('throttlers of one process may let a request cost more at one of them', () 
 
 test('of plans that allow the same all nodes take the same one for the smallest', () => {
   const smallest = (limits: Record<string, number>) => {
-    const { rules } = createThrottler({ policies: [{ interval: '1m', plan: read, plans: limits }] })
+    const { rules } = adapterOf(createThrottler({ policies: [{ interval: '1m', plan: read, plans: limits }] }))
     const match: unknown = rules[0]?.match
     return (match as { group: { smallest: string } }).group.smallest
   }

@@ -11,6 +11,7 @@ import { paths } from '../../src/http/request/paths.ts'
 import { snapshot } from '../../src/inspect/index.ts'
 import type { EventName } from '../../src/report/events.ts'
 import { coordinate } from '../../src/sync/coordinator.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import type { Store } from '../../src/throttler/coordinator.ts'
 import { namesAt } from '../../src/throttler/names.ts'
 import { Throttler } from '../../src/throttler/throttler.ts'
@@ -183,10 +184,10 @@ function numberOf(object: object): number {
 /** All that can be seen of a shop from outside; nothing of it changes by being looked at. */
 function stateOf({ made, store, probes }: Shop): unknown {
   const names = namesAt(store)
-  const clock = made[0]?.clock
+  const clock = made[0] && adapterOf(made[0]).clock
   return {
     throttlers: made.map((throttler) => {
-      const { inspected } = throttler
+      const { inspected } = adapterOf(throttler)
       const { emitter, limiters, coordinator } = inspected
       // First: it brings meters to the running interval.
       const decided = ['idle', 'closed'].includes(throttler.state)
@@ -196,12 +197,12 @@ function stateOf({ made, store, probes }: Shop): unknown {
         snapshot: snapshot(throttler),
         limiters: limiters.map((limiter) => [...[limiter, limiter.meter, limiter.policy].map(numberOf), limiter.meter.rollAt]),
         policies: numberOf(throttler.policies),
-        rules: numberOf(throttler.rules),
-        version: throttler.version,
+        rules: numberOf(adapterOf(throttler).rules),
+        version: adapterOf(throttler).version,
         state: throttler.state,
         nodeId: throttler.nodeId,
         waiting: throttler.waiting,
-        waits: throttler.waits,
+        waits: adapterOf(throttler).waits,
         heard: EVENTS.map((event) => emitter.heard(event)),
         coordinator: coordinator && [coordinator, ...coordinator.throttlers].map(numberOf),
         decided,
@@ -213,10 +214,16 @@ function stateOf({ made, store, probes }: Shop): unknown {
     claims: probes.map((probe) => {
       const { policies } = probe as { policies: readonly Policy[] }
       const shared = policies.map((one) => ({ ...one, coordination: 'background' as const, id: one.id.replace(':local:', ':background:') }))
-      const code = codeOf(() => names.claim(probe.inspected, probe.rules as readonly Rule[], shared))
-      names.release(probe.inspected)
-      const options = { clock: clock as never, random: seeded(9), heartbeat: 1_000, throttler: probe.inspected as never, policies: shared }
-      const coordinators = made.map(({ inspected }) => inspected.coordinator)
+      const code = codeOf(() => names.claim(adapterOf(probe).inspected, adapterOf(probe).rules as readonly Rule[], shared))
+      names.release(adapterOf(probe).inspected)
+      const options = {
+        clock: clock as never,
+        random: seeded(9),
+        heartbeat: 1_000,
+        throttler: adapterOf(probe).inspected as never,
+        policies: shared,
+      }
+      const coordinators = made.map((one) => adapterOf(one).inspected.coordinator)
       return [code, coordinators.indexOf(coordinate.call(store, options) as never)]
     }),
   }
@@ -260,7 +267,7 @@ async function run(scene: Shop, [name, at, given]: Call): Promise<boolean> {
       if (made.length < 2) made.push(another)
       else await settled(world, another.close())
     } else if (name === 'guard') {
-      const { clock } = throttler
+      const { clock } = adapterOf(throttler)
       const guard = createGuard(
         { policies: first, store: scene.store, clock, random: seeded(7), ...(second as object) } as never,
         fakeReader,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createThrottler, type Throttler } from '../../src/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 
 function made(): Throttler {
   const policies = ['login', 'api'].map((name) => ({ name, limit: 2, interval: '1h', coordination: 'local' }) as const)
@@ -66,7 +67,7 @@ describe('options of one request', () => {
     checkAsync: (throttler: Throttler, options: never) => throttler.checkAsync('ann', options),
     peek: (throttler: Throttler, options: never) => throttler.peek('ann', options),
     'checkAsync where requests are held': async (throttler: Throttler, options: never) => {
-      throttler.update(throttler.rules.map((rule) => ({ ...rule, delay: '1s' })))
+      throttler.update(adapterOf(throttler).rules.map((rule) => ({ ...rule, delay: '1s' })))
       return await throttler.checkAsync('ann', options)
     },
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Policy } from '../../src/decide/policy.ts'
 import { snapshot } from '../../src/inspect/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { offer, scene, thrownBy } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
@@ -157,8 +158,8 @@ describe('after it', () => {
     const calls = [
       () => throttler.check('x'),
       () => throttler.peek('x'),
-      () => throttler.decide(['x', 'x'], [1, 1]),
-      () => throttler.decide([undefined, undefined], [1, 1]),
+      () => adapterOf(throttler).decide(['x', 'x'], [1, 1]),
+      () => adapterOf(throttler).decide([undefined, undefined], [1, 1]),
       () => throttler.block('x', '1s'),
       () => throttler.unblock('x'),
       () => throttler.start(),

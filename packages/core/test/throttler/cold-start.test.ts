@@ -4,6 +4,7 @@ import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
 import { slidingCounter } from '../../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { type Node, offer, type Scene, scene, thrownBy } from '../support/nodes.ts'
 
 const PROCESSES = 12
@@ -84,7 +85,7 @@ describe('processes that start while the store is down', () => {
   test('decide as fast as without it once the store has answered', async () => {
     const here = await coldStart({}, PROCESSES)
     const [one] = here.nodes as [Node]
-    const { path } = one.inspected as unknown as { path: { single: unknown } }
+    const { path } = adapterOf(one).inspected as unknown as { path: { single: unknown } }
     expect(path.single).toBeUndefined()
     here.store.health = 'up'
     await here.world.run(2_000)

@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { Answering } from '../../src/report/when-ended.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { arrival, exactAlgorithms } from '../support/algorithms.ts'
 import { scene } from '../support/nodes.ts'
 
@@ -71,7 +72,7 @@ test('whoever is held goes on or is rejected in time, gives back what it took wh
           }
           const gone = new AbortController()
           response.once('gone', () => gone.abort())
-          Promise.resolve(node.decideAsync(keys, costs, places, places.length, undefined, holding))
+          Promise.resolve(adapterOf(node).decideAsync(keys, costs, places, places.length, undefined, holding))
             // As adapters do with what only keeps a pace.
             .then((decision) => (decision.allowed ? node.waitFor(decision, gone.signal) : decision))
             .then(

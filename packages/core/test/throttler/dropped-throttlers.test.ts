@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
 import { memoryStore } from '../../src/hub/memory-store.ts'
 import { concurrency, leakyBucket, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { Throttler } from '../../src/throttler/throttler.ts'
 
 setFlagsFromString('--expose-gc')
@@ -39,13 +40,13 @@ test.each(Object.keys(POLICIES))('a throttler that was dropped before it started
   const made = (i: number): Throttler => new Throttler({ policies: [{ ...policy, name: `policy ${i}` } as AnyPolicyOptions], store })
   const refs: WeakRef<object>[] = []
   await (async () => {
-    for (let i = 0; i < 5; i++) refs.push(new WeakRef(made(i).inspected))
+    for (let i = 0; i < 5; i++) refs.push(new WeakRef(adapterOf(made(i)).inspected))
     for (let i = 5; i < 10; i++) {
       const throttler = made(i)
       await throttler.checkAsync('a')
       throttler.block('b', '1m')
       throttler.reset('a')
-      refs.push(new WeakRef(throttler.inspected))
+      refs.push(new WeakRef(adapterOf(throttler).inspected))
       await throttler.close()
     }
   })()

@@ -9,6 +9,7 @@ import { memoryStore } from '../../src/hub/memory-store.ts'
 import { slidingWindow } from '../../src/index.ts'
 import { snapshot } from '../../src/inspect/index.ts'
 import { coordinate } from '../../src/sync/coordinator.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import type { Store } from '../../src/throttler/coordinator.ts'
 import { Throttler } from '../../src/throttler/throttler.ts'
 import { offer, thrownBy } from '../support/nodes.ts'
@@ -112,8 +113,8 @@ describe.each(['one value', 'a value each'] as const)('at a store of %s', (value
       ['api', 8],
       ['other', 3],
     ])
-    expect(older.rules[0]?.key).toBe(key)
-    older.update([older.rules[0] as PolicyOptions])
+    expect(adapterOf(older).rules[0]?.key).toBe(key)
+    older.update([adapterOf(older).rules[0] as PolicyOptions])
     expect(offer(older, 'k', 2)).toBe(2)
     await world.run(3_000)
     expect(offer(newer, 'k', 20)).toBe(3)
@@ -134,9 +135,13 @@ describe.each(['one value', 'a value each'] as const)('at a store of %s', (value
     const throttlers: Throttler[] = []
     for (const policy of [before, after, before]) throttlers.push(await make([policy]))
     const last = throttlers[2] as Throttler
-    for (const { policies, rules } of throttlers) {
+    for (const { policies, rules } of throttlers.map((one) => adapterOf(one))) {
       expect(policies).toEqual(last.policies)
-      expect([rules[0]?.limit, rules[0]?.key, rules[0]?.match]).toEqual([last.rules[0]?.limit, last.rules[0]?.key, last.rules[0]?.match])
+      expect([rules[0]?.limit, rules[0]?.key, rules[0]?.match]).toEqual([
+        adapterOf(last).rules[0]?.limit,
+        adapterOf(last).rules[0]?.key,
+        adapterOf(last).rules[0]?.match,
+      ])
     }
     await world.run(2_000)
     expect(warnings).toEqual(['WEIR_WARN_POLICY_REPLACED'])

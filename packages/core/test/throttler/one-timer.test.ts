@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { offer, scene } from '../support/nodes.ts'
 import type { TestStore } from '../support/stores.ts'
 
@@ -144,8 +145,8 @@ test('without a store, an interval longer than a timer can wait for', async () =
   const throttler = node({ limit: 10, interval: '365d', spans: 2 }, { alone: true })
   throttler.check('a')
   const delays: number[] = []
-  const { setTimeout } = throttler.clock
-  throttler.clock.setTimeout = function (callback, delay) {
+  const { setTimeout } = adapterOf(throttler).clock
+  adapterOf(throttler).clock.setTimeout = function (callback, delay) {
     delays.push(delay)
     return setTimeout.call(this, callback, delay)
   }

@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
-import { type Node, scene } from '../support/nodes.ts'
+import type { Limiter } from '../../src/decide/limiter.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
+import { scene } from '../support/nodes.ts'
 
 /** More keys than are visited in one turn of the event loop. */
 const KEYS = 12_000
@@ -33,7 +35,7 @@ describe.each(ways)('limits that an update gives to many keys, in $name', ({ alo
 
   test('are given in slices, and hold at once', async () => {
     const { node, give, world, close } = made()
-    const meter = node.inspected.limiters[0]?.meter as Node['inspected']['limiters'][number]['meter']
+    const meter = adapterOf(node).inspected.limiters[0]?.meter as Limiter['meter']
     const recheck = vi.spyOn(meter, 'recheck')
     give(5_000)
     expect(recheck.mock.calls.length).toBeLessThan(6_000)
@@ -53,9 +55,9 @@ describe.each(ways)('limits that an update gives to many keys, in $name', ({ alo
     expect(node.check(LAST)).toMatchObject({ allowed: true, limit: 10 })
     await world.run(50)
     expect(node.check(LAST)).toMatchObject({ allowed: true, limit: 10 })
-    expect(node.inspected.limiters[0]?.limited).toBe(false)
+    expect(adapterOf(node).inspected.limiters[0]?.limited).toBe(false)
     // Requests take the shortest path again.
-    expect((node.inspected as unknown as { path: { single: unknown } }).path.single).toBe(node.inspected.limiters[0])
+    expect((adapterOf(node).inspected as unknown as { path: { single: unknown } }).path.single).toBe(adapterOf(node).inspected.limiters[0])
     await close()
   })
 

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
-import { createGuard } from '../../src/http/index.ts'
+import { createGuard } from '../../src/http/adapter.ts'
 import { fakeReader } from '../http/fake-request.ts'
 import { ask, type Held, holding, leaving } from '../support/held.ts'
 import { type Node, type Scene, scene, thrownBy } from '../support/nodes.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Policy } from '../../src/decide/policy.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { type Node, offer, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
@@ -39,7 +40,7 @@ test('each of several policies gets its own back', () => {
     { name: 'a', limit: 10, interval: '1m' },
     { name: 'b', limit: 10, interval: '1m' },
   ])
-  const decision = throttler.decide(['x', 'x'], [2, 5])
+  const decision = adapterOf(throttler).decide(['x', 'x'], [2, 5])
   throttler.refund(decision, 3)
   expect(throttler.peek('x').parts.map(({ remaining }) => remaining)).toEqual([10, 8])
   throttler.refund(decision)

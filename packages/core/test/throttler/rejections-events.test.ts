@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { expect, test } from 'vitest'
 import type { DiagnosticsMessage, ThrottlerEvents } from '../../src/report/events.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { offer, scene } from '../support/nodes.ts'
 
 test('rejections are reported as one sum per policy and second', async () => {
@@ -57,8 +58,8 @@ test('nobody is woken where nobody listens', async () => {
   off()
   await world.run(10)
   const woken: number[] = []
-  const setTimeout = throttler.clock.setTimeout.bind(throttler.clock)
-  throttler.clock.setTimeout = (callback, delay) => {
+  const setTimeout = adapterOf(throttler).clock.setTimeout.bind(adapterOf(throttler).clock)
+  adapterOf(throttler).clock.setTimeout = (callback, delay) => {
     woken.push(delay)
     return setTimeout(callback, delay)
   }

@@ -6,6 +6,7 @@ import { slidingCounter } from '../../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { escalating } from '../../src/decide/escalating.ts'
 import { snapshot } from '../../src/inspect/index.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import type { Usage } from '../../src/throttler/usage.ts'
 import { type Node, offer, scene, thrownBy } from '../support/nodes.ts'
 
@@ -161,7 +162,7 @@ describe.each(shared)('%o, %s, at several nodes', (...form) => {
     await world.run(11_000)
     ;(all[0] as Node).reset('a')
     await world.run(20)
-    const young = here.node((all[0] as Node).rules[0] as never)
+    const young = here.node(adapterOf(all[0] as Node).rules[0] as never)
     young.start()
     await world.run(50)
     offer(young, 'a', 5)

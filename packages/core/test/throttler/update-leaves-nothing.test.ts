@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { scene } from '../support/nodes.ts'
 
 setFlagsFromString('--expose-gc')
@@ -18,9 +19,9 @@ describe.each(['local', 'background', 'periodic', 'leased', 'central'] as const)
     await here.world.run(2_000)
     const tables: WeakRef<object>[] = []
     for (let i = 0; i < UPDATES; i++) {
-      for (let key = 0; key < KEYS; key++) void node.decideAsync([`user-${key}`], [1])
+      for (let key = 0; key < KEYS; key++) void adapterOf(node).decideAsync([`user-${key}`], [1])
       await here.world.run(20)
-      for (const { table } of node.inspected.limiters) tables.push(new WeakRef(table))
+      for (const { table } of adapterOf(node).inspected.limiters) tables.push(new WeakRef(table))
       node.update([rule(`policy ${i}`)])
       await here.world.run(1_000)
     }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type Decision, memoryStore, slidingCounter } from '@weir/core'
-import { createGuard, type Guard, nodeReader } from '@weir/core/http'
+import { createGuard, type Guard, nodeReader } from '@weir/core/adapter'
 
 /** More networks of 64 bits than one of 48 has, which anybody can have for nothing; 13 MB if all of them try. */
 const MOST_ADDRESSES = 100_000

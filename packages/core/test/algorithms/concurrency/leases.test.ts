@@ -3,6 +3,7 @@ import { concurrency } from '../../../src/algorithms/concurrency/index.ts'
 import type { Decision } from '../../../src/decide/decision.ts'
 import type { AnyPolicyOptions } from '../../../src/decide/policy.ts'
 import { type PolicySnapshot, snapshot } from '../../../src/inspect/index.ts'
+import { adapterOf } from '../../../src/throttler/adapter-side.ts'
 import { cuttable } from '../../support/cuttable.ts'
 import { type Node, scene } from '../../support/nodes.ts'
 
@@ -51,7 +52,7 @@ test("a new key's first request waits for the store, and others find slots that 
   expect(decided).toBeUndefined()
   await here.world.run(2)
   expect(decided).toMatchObject({ allowed: true })
-  const next = node.decideAsync(['a'], [1])
+  const next = adapterOf(node).decideAsync(['a'], [1])
   expect(next).not.toBeInstanceOf(Promise)
   expect(next).toMatchObject({ allowed: true })
   await here.close()
@@ -81,8 +82,8 @@ test('slots that nobody needs any more go back, and the key is forgotten', async
   await here.world.run(100)
   expect(await here.fill(two, 10)).toHaveLength(10)
   await here.world.run(10_000)
-  expect(one.inspected.limiters[0]?.table.size).toBe(0)
-  expect(two.inspected.limiters[0]?.table.size).toBe(1)
+  expect(adapterOf(one).inspected.limiters[0]?.table.size).toBe(0)
+  expect(adapterOf(two).inspected.limiters[0]?.table.size).toBe(1)
   await here.close()
 })
 
@@ -149,7 +150,7 @@ test('a process that was held up for so long starts nothing on what it held eith
   expect(one.peek('a').remaining).toBeGreaterThan(0)
   here.world.stall(10_000)
   // Before anything else has happened.
-  const first = one.decideAsync(['a'], [1])
+  const first = adapterOf(one).decideAsync(['a'], [1])
   expect(first).toBeInstanceOf(Promise)
   await here.world.run(3_000)
   const all = 3 + (await here.fill(two, 10)).length

@@ -12,6 +12,7 @@ import {
   type WeirError,
 } from '../../../src/index.ts'
 import { snapshot } from '../../../src/inspect/index.ts'
+import { adapterOf } from '../../../src/throttler/adapter-side.ts'
 
 let clock: ManualClock
 beforeEach(() => {
@@ -165,11 +166,11 @@ describe('requests in flight', () => {
     const throttler = make()
     const decisions = Array.from({ length: 100 }, (_, i) => throttler.check(`key ${i}`))
     await clock.advance(30_000)
-    expect(throttler.inspected.limiters[0]?.table.size).toBe(100)
+    expect(adapterOf(throttler).inspected.limiters[0]?.table.size).toBe(100)
     for (const one of decisions.slice(1)) throttler.release(one)
     await clock.advance(30_000)
-    expect(throttler.inspected.limiters[0]?.table.size).toBe(1)
-    expect(throttler.inspected.limiters[0]?.meter.inFlight).toBe(1)
+    expect(adapterOf(throttler).inspected.limiters[0]?.table.size).toBe(1)
+    expect(adapterOf(throttler).inspected.limiters[0]?.meter.inFlight).toBe(1)
   })
 
   test('who comes when the throttler is closed is told so; releases are harmless', async () => {

@@ -3,6 +3,7 @@ import { decodeList } from 'structured-field-values'
 import { describe, expect, test } from 'vitest'
 import { concurrency } from '../../../src/algorithms/concurrency/index.ts'
 import { HeaderWriter, isListField, retryAfterSeconds } from '../../../src/http/answer/headers.ts'
+import { adapterOf } from '../../../src/throttler/adapter-side.ts'
 import { createThrottler } from '../../../src/throttler/throttler.ts'
 import { ManualTime } from '../manual-time.ts'
 
@@ -18,15 +19,9 @@ function throttlerOf(...policies: { name?: string; limit: number; interval: numb
   return createThrottler({ policies, clock: new ManualTime(60_000_000) })
 }
 
-function fieldsOf(
-  writer: HeaderWriter,
-  ...args: Parameters<ReturnType<typeof throttlerOf>['decide']> extends infer _
-    ? [throttler: ReturnType<typeof throttlerOf>, keys: string[]]
-    : never
-) {
-  const [throttler, keys] = args
+function fieldsOf(writer: HeaderWriter, throttler: ReturnType<typeof throttlerOf>, keys: string[]) {
   const fields: Record<string, string> = {}
-  const decision = throttler.decide(
+  const decision = adapterOf(throttler).decide(
     keys,
     keys.map(() => 1),
   )
@@ -79,7 +74,7 @@ describe('draft-11', () => {
           const throttler = throttlerOf({ name: policy, limit, interval: '1m' })
           const fields: Record<string, string> = {}
           new HeaderWriter(throttler.policies, ['draft-11', 'legacy']).write(
-            throttler.decide(['k'], [cost]),
+            adapterOf(throttler).decide(['k'], [cost]),
             fields,
             (target, key, value) => {
               target[key] = value
@@ -117,7 +112,7 @@ test('legacy fields count in seconds from now', () => {
 
 test('or in Unix time', () => {
   const throttler = throttlerOf({ limit: 10, interval: '1m' })
-  const writer = new HeaderWriter(throttler.policies, 'legacy-unix', throttler.clock)
+  const writer = new HeaderWriter(throttler.policies, 'legacy-unix', adapterOf(throttler).clock)
   const { fields } = fieldsOf(writer, throttler, ['k'])
   expect(fields).toEqual({ 'X-RateLimit-Limit': '10', 'X-RateLimit-Remaining': '9', 'X-RateLimit-Reset': String(60_000 + 60) })
   expect(writer.timeless).toBe(false)
@@ -171,7 +166,7 @@ test('a field of several items takes those of other throttlers, the others hold 
 
 test('the longest wait of the policies that rejected is the wait', () => {
   const throttler = throttlerOf({ name: 'short', limit: 1, interval: '1s' }, { name: 'long', limit: 1, interval: '1h' })
-  throttler.decide(['k', 'k'], [1, 1])
-  const decision = throttler.decide(['k', 'k'], [1, 1])
+  adapterOf(throttler).decide(['k', 'k'], [1, 1])
+  const decision = adapterOf(throttler).decide(['k', 'k'], [1, 1])
   expect(retryAfterSeconds(decision)).toBeGreaterThan(1)
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Decision, summary } from '../../../src/decide/decision.ts'
 import { preferredForm, standardBody } from '../../../src/http/answer/problem-details.ts'
+import { adapterOf } from '../../../src/throttler/adapter-side.ts'
 import { createThrottler } from '../../../src/throttler/throttler.ts'
 import { ManualTime } from '../manual-time.ts'
 
@@ -13,8 +14,8 @@ const rejected = () => {
     ],
     clock: new ManualTime(0),
   })
-  throttler.decide(['k', 'k'], [1, 1])
-  return throttler.decide(['k', 'k'], [1, 1])
+  adapterOf(throttler).decide(['k', 'k'], [1, 1])
+  return adapterOf(throttler).decide(['k', 'k'], [1, 1])
 }
 
 test('problem details name the policies that rejected', () => {

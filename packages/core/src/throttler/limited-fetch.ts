@@ -1,18 +1,10 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkOptions } from '../options/names.ts'
+import { pauseOf } from '../queue/answer-pause.ts'
+import type { ScheduleOptions } from '../queue/options.ts'
 import { invalidOption } from '../report/errors.ts'
-import type { Clock } from '../time/clock.ts'
-import { pauseOf } from './answer-pause.ts'
-import type { ScheduleOptions } from './options.ts'
-
-/** What requests to others are limited by: a throttler. */
-export interface FetchLimiter {
-  readonly clock: Clock
-  acquire(key: string, options?: ScheduleOptions): Promise<unknown>
-  release(decision: unknown): void
-  peek(key: string, cost: number): { readonly retryAfterMs: number }
-  block(key: string, duration: Duration): void
-}
+import { adapterOf } from './adapter-side.ts'
+import type { Throttler } from './throttler.ts'
 
 /** Options of `limitedFetch`: those of `acquire`, and these. */
 export interface LimitedFetchOptions extends Omit<ScheduleOptions, 'signal'> {
@@ -51,8 +43,8 @@ const OPTIONS: readonly string[] = [
  * const get = limitedFetch(throttler, { timeout: '10s' })
  * const response = await get('https://api.example.com/users')
  */
-export function limitedFetch(throttler: FetchLimiter, options: LimitedFetchOptions = {}): typeof fetch {
-  if (typeof throttler?.acquire !== 'function') throw invalidOption('throttler', throttler, 'what createThrottler returns')
+export function limitedFetch(throttler: Throttler<string, never>, options: LimitedFetchOptions = {}): typeof fetch {
+  const { clock } = adapterOf(throttler)
   checkOptions('limitedFetch', options, OPTIONS, 'options such as { timeout: "5s" }')
   const { key, fetch: request, longestPause = '15m', ...acquire } = options
   if (key !== undefined && typeof key !== 'string' && typeof key !== 'function')
@@ -75,7 +67,7 @@ export function limitedFetch(throttler: FetchLimiter, options: LimitedFetchOptio
     }
     // What stands in for an answer in tests often has no headers.
     if (typeof response?.headers?.get !== 'function') return response
-    const pause = Math.min(longest, pauseOf(response.status, response.headers, throttler.clock.now()))
+    const pause = Math.min(longest, pauseOf(response.status, response.headers, clock.now()))
     try {
       // A block replaces the one that is there, which may last longer.
       if (pause > 0 && pause > throttler.peek(counted, 0).retryAfterMs) throttler.block(counted, Math.ceil(pause))

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { memoryStore } from '../../src/hub/memory-store.ts'
-import { limitedFetch } from '../../src/queue/limited-fetch.ts'
+import { limitedFetch } from '../../src/throttler/limited-fetch.ts'
 import { createThrottler, type Throttler } from '../../src/throttler/throttler.ts'
 
 async function listening(listener: RequestListener): Promise<string> {
