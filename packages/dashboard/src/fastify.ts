@@ -5,9 +5,9 @@ import type { DashboardOptions } from './options.ts'
 
 export { type PasswordAccess, password } from './access/password.ts'
 
-/** What the plugin takes beside Fastify's own `prefix`. */
+/** Options of the plugin beside Fastify's own `prefix`. */
 export interface DashboardPluginOptions extends Omit<DashboardOptions, 'path'> {
-  /** Whose cluster is shown, e.g. `app.throttler`. */
+  /** Shows the cluster of this throttler, e.g. `app.throttler`. */
   readonly throttler: Throttler<string, never>
 }
 

@@ -14,22 +14,36 @@ export type AuthorizeFunction<Request = IncomingMessage> = (request: Request, ac
 /** Who may see the dashboard: those who know a password, those whom a function lets in, or everybody who reaches the server. */
 export type Authorize<Request = IncomingMessage> = PasswordAccess | AuthorizeFunction<Request> | 'none'
 
-/** Who may see the dashboard, and what can be done there. */
+/** Options of the dashboard. */
 export interface DashboardOptions<Request = IncomingMessage> {
   /**
-   * Who may see the dashboard, and block, unblock and reset keys where `actions` are on:
+   * Decides who may open the dashboard, and block, unblock and reset keys if `actions` is on.
+   * - `password('…')`: people who sign in with this password.
+   * - A function of the request and of `'view'` or `'act'`: requests for which it returns exactly `true`, or a promise of it within a
+   *   second.
+   * - `'none'`: all who reach the server, by an IP address or as `localhost`. Only for servers that listen on a loopback address.
    *
-   * - `password('…')`: whoever signs in with this password;
-   * - a function of the request, and of `'view'` or `'act'`;
-   * - `'none'`: everybody who reaches the server, by an IP address or as `localhost`. For servers that listen on a loopback
-   *   address only.
+   * Throws `WEIR_MISSING_OPTION` if it is absent.
    */
   readonly authorize: Authorize<Request>
-  /** Let those whom `authorize` allows to `'act'` block, unblock and reset keys by hand. Default false. */
+  /**
+   * Lets people whom `authorize` allows to `'act'` block, unblock and reset keys.
+   *
+   * @default false
+   */
   readonly actions?: boolean
-  /** Where the dashboard is, e.g. `'/weir'`, for servers that do not cut the mount path off: requests elsewhere are passed on. */
+  /**
+   * Serves the dashboard at this path, such as `'/weir'`, for servers that do not cut the mount path off. Requests elsewhere are passed
+   * on.
+   *
+   * @default none: the server cuts the mount path off
+   */
   readonly path?: string
-  /** Dashboards that may be open at once; a whole number of at least 1. Default 50. */
+  /**
+   * Limits how many dashboards are open at once. A whole number of at least 1.
+   *
+   * @default 50
+   */
   readonly maxClients?: number
 }
 

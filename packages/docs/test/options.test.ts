@@ -33,7 +33,7 @@ const page = readFileSync(join(ROOT, 'docs/reference/options.md'), 'utf8')
 /** An option as its declaration has it. */
 interface Declared {
   readonly option: string
-  /** What the comment says after "Default", if it is a value. */
+  /** The value of the tag `@default`, if it is no statement. */
   readonly preset: string | undefined
 }
 
@@ -43,8 +43,8 @@ function declaredIn(file: string, name: string): Declared[] {
   if (start < 0) throw new Error(`${file} has no ${name}`)
   const body = source.slice(start, source.indexOf('\n}', start))
   return [...body.matchAll(/^ {2}(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2})?readonly (\w+)\??:/gm)].map(([, comment = '', option = '']) => {
-    const preset = /Default:? (`[^`]+`|[\d.,]+\d|\d)(?: (s|ms))?/.exec(comment.replace(/\n\s*\*/g, ' '))
-    return { option, preset: preset === null ? undefined : `${preset[1]?.replaceAll(/[`',]/g, '')}${preset[2] ?? ''}` }
+    const preset = /@default `?('[^']+'|[\d._]+|true|false|\w+(?:\.\w+)?(?:\(\))?)`?(?=$|[,;]| with )/m.exec(comment)
+    return { option, preset: preset?.[1]?.replaceAll(/['_]/g, '') }
   })
 }
 

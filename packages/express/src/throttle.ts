@@ -14,7 +14,7 @@ import { expressReader } from './reader.ts'
 /** What Express calls a middleware with, as far as options such as `handler` see it. */
 export type ExpressArgs = readonly [req: Request, res: Response]
 
-/** What `throttle` takes in Express. */
+/** Options of `throttle` in Express. */
 export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<Request, ExpressArgs, Name, Plan>
 
 /** A middleware with the throttler behind it, e.g. for `await middleware.throttler.close()`. */

@@ -8,17 +8,28 @@ export type FastifyArgs = readonly [request: FastifyRequest, reply: FastifyReply
 /** Hooks in which requests can be throttled. */
 export type ThrottleHook = 'onRequest' | 'preValidation' | 'preHandler'
 
-/** What the plugin takes. */
+/** Options of the plugin. */
 export type ThrottleOptions<Name extends string = string> = ThrottleInput<FastifyRequest, FastifyArgs, Name> & {
   /**
-   * When requests are throttled. Default `'onRequest'`: before all hooks that are added later. `'preValidation'` and `'preHandler'`:
-   * after all other hooks of that name, those of routes included, e.g. for keys that need authentication.
+   * Chooses the hook that throttles requests.
+   * - `'onRequest'`: before all hooks that are added later.
+   * - `'preValidation'`: after all other hooks of that name, even those of routes.
+   * - `'preHandler'`: after all other hooks of that name, even those of routes. Use it for keys that need authentication.
+   *
+   * @default 'onRequest'
    */
   readonly hook?: ThrottleHook
 }
 
 type RouteOptions = PlaceOptions<FastifyRequest, FastifyArgs> & {
-  /** When requests of this route are throttled. Default: as the plugin says. */
+  /**
+   * Chooses the hook that throttles requests of this route.
+   * - `'onRequest'`: before all hooks that are added later.
+   * - `'preValidation'`: after all other hooks of that name.
+   * - `'preHandler'`: after all other hooks of that name. Use it for keys that need authentication.
+   *
+   * @default the plugin's `hook`
+   */
   readonly hook?: ThrottleHook
 }
 
@@ -37,7 +48,20 @@ export type RouteThrottleOptions = RouteOptions & Given<RouteOptions>
 
 /** What `app.throttle` takes: as a route's `config.throttle`, but with the name of the policy, which no route gives it. */
 export type NamedThrottleOptions = PlaceOptions<FastifyRequest, FastifyArgs> &
-  ({ readonly name: string } | { readonly policies: unknown } | { readonly throttler: unknown })
+  (
+    | {
+        /** Names the policy, because no route does: 1 to 64 printable ASCII characters. */
+        readonly name: string
+      }
+    | {
+        /** Lists the rules, each with a `name`. */
+        readonly policies: unknown
+      }
+    | {
+        /** Uses a throttler made by `createThrottler` for this place alone. */
+        readonly throttler: unknown
+      }
+  )
 
 /** Throttles requests where it stands: a hook `onRequest`, `preValidation` or `preHandler`, of a route, an instance, or a 404 handler. */
 export interface ThrottleFunction {

@@ -18,11 +18,13 @@ import { honoReader } from './reader.ts'
 /** What Hono calls a handler with, as far as options such as `handler` see it. */
 export type HonoArgs = readonly [c: Context]
 
-/** What `throttle` takes in Hono. A `handler` returns the response, e.g. `(c, rejection) => c.json({ error: 'slow down' })`. */
+/** Options of `throttle` in Hono. A `handler` returns the response, e.g. `(c, rejection) => c.json({ error: 'slow down' })`. */
 export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<Context, HonoArgs, Name, Plan> & {
   /**
-   * How the address of a client is found, for `key: 'ip'` and address lists: `forwardedAddress(1)` behind one proxy, or a function
-   * for platforms that tell it otherwise. Default: the other end of the connection (`@hono/node-server`).
+   * Finds the address of a client, for `key: 'ip'` and address lists: `forwardedAddress(1)` behind one proxy, or a function of the context
+   * for platforms that report it in another way.
+   *
+   * @default the other end of the connection (`@hono/node-server`)
    */
   readonly address?: AddressOf
 }

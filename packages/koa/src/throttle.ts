@@ -17,9 +17,13 @@ import { koaReader, type RouterLike } from './reader.ts'
 /** What Koa calls a middleware with, as far as options such as `handler` see it. */
 export type KoaArgs = readonly [ctx: Context]
 
-/** What `throttle` takes in Koa. */
+/** Options of `throttle` in Koa. */
 export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<Context, KoaArgs, Name, Plan> & {
-  /** The application's `@koa/router`, so that requests are counted by its routes before it runs. */
+  /**
+   * Counts requests by the routes of this `@koa/router`, although it runs later.
+   *
+   * @default none: before the router, `key: 'route'` uses the path
+   */
   readonly router?: RouterLike
 }
 

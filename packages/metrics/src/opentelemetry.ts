@@ -13,11 +13,20 @@ import {
 import { metrics } from './npm-install-opentelemetry-api.ts'
 import { checkArguments, readSource } from './source.ts'
 
-/** Where the metrics go, and what they are marked with. */
+/** Options of `openTelemetryMetrics`. */
 export interface OpenTelemetryOptions {
-  /** Default: the meter `@weir/metrics` of the global meter provider. */
+  /**
+   * Creates the metrics with this meter.
+   *
+   * @default the meter `@weir/metrics` of the global meter provider
+   * @see `@weir/core/docs/guides/observability.md`
+   */
   readonly meter?: Meter
-  /** Attributes that all values get, e.g. to tell several throttlers of a process apart. */
+  /**
+   * Adds attributes to all values, e.g. to distinguish several throttlers of a process.
+   *
+   * @default none
+   */
   readonly attributes?: Readonly<Record<string, string>>
 }
 

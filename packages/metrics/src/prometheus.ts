@@ -14,11 +14,21 @@ import {
 import { Counter, Gauge, register as globalRegister, Histogram } from './npm-install-prom-client.ts'
 import { checkArguments, readSource } from './source.ts'
 
-/** Where the metrics go, and what they are marked with. */
+/** Options of `prometheusMetrics`. */
 export interface PrometheusOptions {
-  /** Default: the global registry of `prom-client`. */
+  /**
+   * Registers the metrics in this registry of `prom-client`.
+   *
+   * @default the global registry
+   * @see `@weir/core/docs/guides/observability.md`
+   */
   readonly register?: Registry
-  /** Labels that all values get, e.g. to tell several throttlers of a process apart: the same names for all of a registry. */
+  /**
+   * Adds labels to all values, e.g. to distinguish several throttlers of a process. All throttlers of a registry need the same label
+   * names.
+   *
+   * @default none
+   */
   readonly labels?: Readonly<Record<string, string>>
 }
 

@@ -7,16 +7,25 @@ import { ThrottleLimits } from './limits.ts'
 import type { ThrottleOptions } from './options.ts'
 import { requireModule, THROTTLER } from './requires-module.ts'
 
-/** How the module stands in the application. */
+/** Options of the module beside those of `throttle`. */
 export interface ThrottleModuleExtras {
-  /** Whether every handler is guarded. Default true; with false, those are that have `@UseGuards(ThrottleGuard)`. */
+  /**
+   * Guards every handler. With `false` only handlers with `@UseGuards(ThrottleGuard)` are guarded.
+   *
+   * @default true
+   */
   readonly guard?: boolean
 }
 
-/** Options that are there once other providers are, e.g. a configuration service. */
+/** Options of `forRootAsync`, for options that depend on other providers, e.g. a configuration service. */
 export interface ThrottleAsyncOptions extends ThrottleModuleExtras, Pick<ModuleMetadata, 'imports'> {
-  /** What `useFactory` is called with. */
+  /**
+   * Lists the providers that `useFactory` is called with.
+   *
+   * @default none
+   */
   readonly inject?: readonly unknown[]
+  /** Returns the options of `forRoot`, at once or as a promise. */
   // biome-ignore lint/suspicious/noExplicitAny: the types of what is injected are the application's
   readonly useFactory: (...injected: any[]) => ThrottleOptions | Promise<ThrottleOptions>
 }

@@ -31,13 +31,26 @@ export function postgresStore(target: PostgresTarget, storeOptions: PostgresStor
   })
 }
 
-/** What `schemaSql` prints. */
+/** Options of `schemaSql`. */
 export interface SchemaOptions {
-  /** As the option of `postgresStore`. Default `'weir'`. */
+  /**
+   * Names the schema, as the option of `postgresStore`.
+   *
+   * @default 'weir'
+   */
   readonly schema?: string
-  /** As the option of `postgresStore`. Default true. */
+  /**
+   * Creates tables that are not written to the log, as the option of `postgresStore`.
+   *
+   * @default true
+   */
   readonly unlogged?: boolean
-  /** The role that applications use: granted what it needs and nothing else. Default: nobody is granted anything. */
+  /**
+   * Grants the role of your applications the permissions that the store needs, and no others.
+   *
+   * @default none: no permission is granted
+   * @see `@weir/core/docs/guides/postgres.md`
+   */
   readonly role?: string
 }
 

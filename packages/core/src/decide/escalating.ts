@@ -3,15 +3,23 @@ import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkOptions } from '../options/names.ts'
 import { invalidOption } from '../report/errors.ts'
 
-/** How a cooldown grows with each new block of a key, at all nodes alike. */
+/** Options of `escalating`. */
 export interface EscalatingOptions {
-  /** The first block. */
+  /** Sets how long the first block of a key lasts. A duration of at least 1 ms. */
   readonly base: Duration
-  /** What each further one is longer by: more than 1, at most 100. Default 2. */
+  /**
+   * Makes each further block longer by this factor. More than 1, at most 100.
+   *
+   * @default 2
+   */
   readonly factor?: number
-  /** No block is longer; at least `base`. */
+  /** Limits how long a block lasts. A duration of at least `base`. */
   readonly max: Duration
-  /** How long after its end a block is remembered. Default: as long as `max`. */
+  /**
+   * Sets how long after its end a block still counts as an earlier one. A duration of at least 1 ms.
+   *
+   * @default the value of `max`
+   */
   readonly memory?: Duration
 }
 
@@ -19,6 +27,7 @@ export interface EscalatingOptions {
 export interface EscalatingCooldown {
   /** The first block, in milliseconds. */
   readonly first: number
+  /** The growth of further blocks. */
   readonly growth: Growth
 }
 

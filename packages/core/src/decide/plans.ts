@@ -15,19 +15,37 @@ export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends
   | Omit<PolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
   | Omit<SlotPolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
 ) & {
-  /** The limit of each plan, e.g. `{ free: 60, pro: 600 }`; `{ limit: 10_000, interval: '1d' }` where a plan has another interval. */
+  /**
+   * Sets a limit for each plan, in place of `limit`. A plan may have an interval of its own. Each plan is counted by a policy named
+   * `<name>:<plan>`. Throws `WEIR_INVALID_OPTION` beside `limit`, and `WEIR_MISSING_OPTION` without `plan`.
+   *
+   * @example
+   * plans: { free: 60, pro: 600, partner: { limit: 10_000, interval: '1d' } }
+   * @see `@weir/core/docs/guides/levels-and-costs.md`
+   */
   readonly plans: Readonly<Record<Plan, number | PlanLimit>>
-  /** Length of the interval, of plans that give none. */
+  /**
+   * Sets the interval of plans that have none of their own. At least 10 ms.
+   *
+   * @default none: each plan needs an interval of its own
+   */
   readonly interval?: IntervalOption
-  /** The plan of a request. One that is not in `plans`, or none, has the smallest limit, with one `warning`. */
+  /**
+   * Returns the plan of a request, at once or as a promise. If it fails or returns a name that is not in `plans`, the plan with the
+   * smallest limit applies, with one `warning`.
+   */
   readonly plan: (request: Req) => Awaitable<NoInfer<Plan>>
 }
 
 /** What a plan allows. */
 export interface PlanLimit {
-  /** As that of a policy. */
+  /** Sets how many units each key of the plan may use per interval: a number from 1 to 2^53 - 1. */
   readonly limit: number
-  /** Default: the policy's. */
+  /**
+   * Sets the interval of this plan. At least 10 ms.
+   *
+   * @default the `interval` of the policy
+   */
   readonly interval?: IntervalOption
 }
 

@@ -15,47 +15,164 @@ export const ALL_KEY = 'all'
 
 /** A rule as a user writes it. Times are milliseconds or strings such as `'500ms'`, `'10s'`, `'1m'`, `'1h'`. */
 export interface PolicyOptions<Req = unknown, Name extends string = string> {
-  /** Tells policies apart, in decisions, headers, metrics and the store. Default `'default'`. */
+  /**
+   * Names the policy in decisions, headers, metrics and the store. 1 to 64 printable ASCII characters. Throws `WEIR_DUPLICATE_POLICY` if
+   * two policies of a throttler, or two different rules at one store, have the same name.
+   *
+   * @default 'default'
+   */
   readonly name?: Name
   /**
-   * Cost units per `interval` for each key: a number from 1 to 2^53 - 1, or a function of the request that returns one, e.g. of the
-   * customer's contract. It may return 0, which rejects all, and `Infinity`, which allows all. An answer that comes later is kept for
-   * its key for a second, so that a burst asks once. With a function `fallbackLimit` is needed.
+   * Sets how many requests each key may send per `interval`, or how many units if requests have a `cost`. A number from 1 to 2^53 - 1, or
+   * a function of the request that returns one, such as the limit in the customer's contract. The function may also return 0, which
+   * rejects all requests, `Infinity`, which allows all, or a promise, whose result is used for the key for a second. A function needs
+   * `fallbackLimit`.
+   *
+   * @see `@weir/core/docs/guides/levels-and-costs.md`
    */
   readonly limit: number | ((request: Req) => Awaitable<number>)
-  /** What holds where a `limit` function gives no limit, and for `check` without a `limit`. A number from 1 to 2^53 - 1. */
+  /**
+   * Applies if the `limit` function fails, is late or returns no limit, and to `check` without a `limit`. A number from 1 to 2^53 - 1.
+   * Required if `limit` is a function, not allowed if it is a number.
+   *
+   * @default none: the limit is a number
+   */
   readonly fallbackLimit?: number
-  /** Length of the interval, such as `'60s'` (a number is milliseconds), or those of a calendar: `calendar('month', { timeZone: 'Europe/Prague' })`, with `fixedWindow()`. */
+  /**
+   * Sets the time that `limit` is for: a string such as `'60s'` or `'1h'`, or a number of milliseconds, at least 10 ms. With
+   * `fixedWindow()` it may be a calendar's day, week or month: `calendar('month', { timeZone: 'Europe/Prague' })`. Throws
+   * `WEIR_INVALID_OPTION` if a span, or a sub-window of `slidingWindow()`, would be shorter than 5 ms.
+   *
+   * @see `@weir/core/docs/guides/windows.md`
+   */
   readonly interval: IntervalOption
-  /** Parts of the interval; counts are exchanged at the end of each at the latest. Whole number, 2 to 1000; a span is at least 5 ms. Default 6, or as many as make a span no longer than 5 minutes. */
+  /**
+   * Divides the interval into parts: counts are synced at the end of each at the latest. A process that is killed loses the counts of one
+   * part at most. A whole number from 2 to 1000, and a part lasts at least 5 ms. Ignored with coordination `'local'` and `'central'`. Not
+   * allowed with `concurrency()`.
+   *
+   * @default 6, or as many as make a span no longer than 5 minutes
+   * @see `@weir/core/docs/guides/accuracy.md`
+   */
   readonly spans?: number
-  /** How long a key stays blocked after its first rejected request; 0 (default): until the interval ends. `escalating()` makes each further block longer. */
+  /**
+   * Blocks a key for this long after its first rejected request, in all processes. A duration such as `'10m'`, or 0, which blocks the key
+   * only until units come back. `escalating()` makes each further block longer. Not allowed with a `delay`, with `concurrency()`, and with
+   * a `leakyBucket()` that delays requests in the background.
+   *
+   * @default 0
+   */
   readonly cooldown?: Duration | EscalatingCooldown
-  /** What the limit means over time, such as `slidingWindow()`. Default `fixedWindow()`. */
+  /**
+   * Chooses how requests are counted over time. Import it from the package that you import `throttle` or `createThrottler` from.
+   * - `fixedWindow()`: at most the limit in each interval of the clock.
+   * - `slidingWindow()`: at most the limit in any stretch of the interval's length.
+   * - `slidingCounter()`: as a sliding window, estimated from two fixed windows.
+   * - `slidingLog()`: exactly the limit in any stretch. It stores the time of each request.
+   * - `tokenBucket()`: a burst at once, then a steady pace.
+   * - `leakyBucket()`: a steady pace. Requests of a burst wait for their turn.
+   * - `concurrency()`: at most `limit` requests in flight, without an `interval`.
+   *
+   * Throws `WEIR_INVALID_OPTION` if the algorithm can't run with the `coordination`.
+   *
+   * @default fixedWindow()
+   * @example
+   * algorithm: tokenBucket({ burst: 20 })
+   * @see `@weir/core/docs/guides/algorithms.md`
+   */
   readonly algorithm?: Algorithm
-  /** Where counts are kept and who decides. Default `'background'` with a store, `'local'` without one. */
+  /**
+   * Chooses where requests are counted and who decides.
+   * - `'local'`: this process counts and decides alone.
+   * - `'background'`: each process decides at once, and counts are synced as needed. It rejects a key once confirmed counts show that the
+   *   cluster is over the limit.
+   * - `'periodic'`: each process decides at once, and counts are synced only at the end of each span, as the basic algorithm was
+   *   published.
+   * - `'leased'`: each process takes part of a key's quota ahead. A request waits for the store if no quota is left here. The cluster
+   *   never allows more than the limit while the store answers and keeps its data.
+   * - `'central'`: the store decides each request, and each waits for a round trip.
+   *
+   * Without a `store` only `'local'` is allowed. Some algorithms allow only some of these: otherwise it throws `WEIR_INVALID_OPTION`. With
+   * `'leased'` and `'central'` call `checkAsync` instead of `check`.
+   *
+   * @default `'background'` with a `store`, `'local'` without one
+   * @see `@weir/core/docs/guides/coordination.md`
+   */
   readonly coordination?: Coordination
-  /** What decides while the store is away. Default `'share'`. */
+  /**
+   * Decides requests while the store is down, and those that the store doesn't answer within `storeTimeout`. Blocked keys stay blocked.
+   * - `'share'`: allows this process's part of the limit. With coordination `'periodic'` it follows rule 4 of the published algorithm.
+   * - `'open'`: allows all requests.
+   * - `'closed'`: rejects all requests.
+   *
+   * Ignored with coordination `'local'` and without a `store`.
+   *
+   * @default 'share'
+   * @example
+   * failMode: 'closed' // rather no answer than one request above the limit
+   * @see `@weir/core/docs/guides/coordination.md`
+   */
   readonly failMode?: FailMode
   /**
-   * With coordination `'central'` and `'leased'`: how long a request waits for the store at most; then `failMode` decides. From 1 ms
-   * to a minute. Default 50 ms.
+   * Limits how long a request waits for the store. Then `failMode` decides. A duration from 1 ms to 1 minute. Not allowed with
+   * coordination `'local'`, `'background'` and `'periodic'`, because no request waits there.
+   *
+   * @default '50ms'
+   * @see `@weir/core/docs/guides/central.md`
    */
   readonly storeTimeout?: Duration
-  /** What requests are counted by. Default `'route'` for requests; a string given to `check` is the key itself. */
+  /**
+   * Chooses who shares a limit: requests with the same key use the same count. Middleware requires it.
+   * - `'ip'`: each client address has its own count.
+   * - `'route'`: each route has one count, which **all clients share**: one client can use up the limit of all others.
+   * - `'all'`: all requests of **all clients share** one count.
+   * - `header('x-api-key')`: each value of a request header has its own count.
+   * - A function of the request: returns a string, a number or a bigint, or a promise. If it fails or returns nothing, the request is
+   *   counted by its address, apart from other keys.
+   * - A list of these: `['ip', 'route']` counts each client on each route.
+   *
+   * A string passed to `check` is the key itself.
+   *
+   * @default none: middleware requires a key, and your own code passes it to `check`
+   * @example
+   * key: (req) => req.user?.id
+   * @see `@weir/core/docs/guides/keys.md`
+   */
   readonly key?: KeyOption<Req>
-  /** Which requests the policy applies to. Default: all. */
+  /**
+   * Chooses which requests the policy applies to. `paths('POST /login', '/api/*rest')` matches methods and paths, in every spelling that
+   * leads to the route. A function returns `true` or `false`, or a promise. If it fails, the policy applies.
+   *
+   * @default all requests
+   * @example
+   * match: paths('POST /login', '/api/*rest')
+   * @see `@weir/core/docs/guides/keys.md`
+   */
   readonly match?: MatchOption<Req>
   /**
-   * Units that one request takes: a finite number > 0 and at most the limit, or a function of the request. A request for which it
-   * returns more than the limit is rejected, and never fits. Default 1.
+   * Sets how many units of the limit a request uses. A finite number > 0 and at most the limit, or a function of the request. If the
+   * function returns more than the limit, the request is rejected and never fits. If it fails, the request costs 1. Throws
+   * `WEIR_INVALID_OPTION` for a number that no request could ever pay.
+   *
+   * @default 1
+   * @example
+   * cost: (req) => (req.method === 'GET' ? 1 : 5)
+   * @see `@weir/core/docs/guides/levels-and-costs.md`
    */
   readonly cost?: number | ((request: Req) => Awaitable<number>)
   /**
-   * Holds a request instead of rejecting it. A duration, from 1 ms to 24 days: a request for which there is room again within it waits for
-   * that, in its turn. Or a function, for slowing down: requests above the limit are counted too, and each waits for as long as the
-   * function says; one for which it says `Infinity`, or more than `maxWait` of the throttler's `queue`, is rejected. Adapters hold
-   * requests by themselves, in your own code `checkAsync` does. Default: none is held.
+   * Delays requests instead of rejecting them.
+   * - A duration from 1 ms to 24 days: a request waits for its turn if units come back within it. Otherwise it is rejected.
+   * - A function `(over, request)`: requests above the limit are counted too, and each waits as long as the function returns. `Infinity`,
+   *   or more than `maxWait` of the throttler's `queue`, rejects the request. With coordination `'local'` and `'background'` only.
+   *
+   * Adapters delay requests by themselves. In your own code call `checkAsync`. Not allowed with a `cooldown`, and with a `leakyBucket()`
+   * that delays requests itself.
+   *
+   * @default none: requests above the limit are rejected
+   * @example
+   * delay: (over) => over * 100 // each request above the limit waits 100 ms longer than the one before
+   * @see `@weir/core/docs/guides/waiting.md`
    */
   readonly delay?: Duration | SlowDown<Req>
   /**
@@ -69,7 +186,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * count for it too; requests that another candidate would reject don't.
    *
    * @default false
-   * @see @weir/core/docs/guides/rules.md
+   * @see `@weir/core/docs/guides/rules.md`
    */
   readonly candidate?: boolean
 }
@@ -86,11 +203,33 @@ export type SlowDown<Req> = (over: number, request: Req) => Awaitable<Duration>
 /** A rule for requests in flight (`concurrency()`): there is no interval, and nothing that is made of one. */
 export interface SlotPolicyOptions<Req = unknown, Name extends string = string>
   extends Omit<PolicyOptions<Req, Name>, 'interval' | 'spans' | 'cooldown' | 'algorithm' | 'coordination' | 'delay'> {
-  /** Instead of an interval. `limit` are units of a key in flight. */
+  /**
+   * Counts requests in flight, so `limit` is how many requests of a key may run at the same time. Throws `WEIR_INVALID_OPTION` beside an
+   * `interval`, `spans` or `cooldown`.
+   *
+   * @example
+   * algorithm: concurrency({ maxDuration: '1m' })
+   * @see `@weir/core/docs/guides/concurrency.md`
+   */
   readonly algorithm: SlotAlgorithm
-  /** Where slots are counted. */
+  /**
+   * Chooses where slots are counted.
+   * - `'local'`: the limit is for this process alone.
+   * - `'leased'`: the limit is for all processes that share the `store`.
+   *
+   * Throws `WEIR_MISSING_OPTION` if there is a `store` and it is absent.
+   *
+   * @default `'local'` without a `store`. With one it is required
+   */
   readonly coordination?: Extract<Coordination, 'local' | 'leased'>
-  /** How long a request waits at most until another one has ended, instead of being rejected; from 1 ms to 24 days. Default: not at all. */
+  /**
+   * Lets a request wait until another one has ended, instead of rejecting it. A duration from 1 ms to 24 days.
+   *
+   * @default none: the request is rejected at once
+   * @example
+   * delay: '5s'
+   * @see `@weir/core/docs/guides/waiting.md`
+   */
   readonly delay?: Duration
   readonly interval?: never
   readonly spans?: never

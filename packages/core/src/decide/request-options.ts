@@ -4,7 +4,11 @@ import type { Awaitable } from '../report/user-function.ts'
 export interface HeaderKey {
   /** The header's name in lower case. */
   readonly header: string
-  /** Whether its value is an address; see `address()`. */
+  /**
+   * Reads the value as an address, see `address()`.
+   *
+   * @default false
+   */
   readonly address?: boolean
 }
 

@@ -28,15 +28,23 @@ export interface RequestPathHost {
   warn(error: WeirError, subject?: string): void
 }
 
-/** What `check` can be told of a request. */
+/** Options of `check` for one request. */
 export interface CheckOptions {
-  /** Units, a finite number > 0. Default: the policies' `cost` where it is a number, or 1. */
+  /**
+   * Sets how many units this request uses. A finite number > 0. Any other value counts as 1, with a `warning`.
+   *
+   * @default the `cost` of each policy if it is a number, otherwise 1
+   * @example
+   * throttler.check('user-1', { cost: 5 })
+   * @see `@weir/core/docs/guides/levels-and-costs.md`
+   */
   readonly cost?: number
   /**
-   * Units per interval for this key, in every policy, in place of the policies' `limit`: 0 rejects all, `Infinity` allows all, else a
-   * number of at least 1. It applies to this call only: a call without it is decided by the policies' own limits. Counts are one,
-   * whatever limit they are compared with, so a key that is full for a lower limit has room for a higher one. A cooldown that has begun
-   * lasts to its end all the same, and limits of single keys that `update` sets come first.
+   * Sets the limit of this key for this call, in every policy: 0 rejects the request, `Infinity` allows it, any other value is a number of
+   * at least 1. All calls share one count, whichever limit they pass. A cooldown lasts to its end, and limits of single keys that `update`
+   * sets take precedence.
+   *
+   * @default the `limit` of each policy
    */
   readonly limit?: number | undefined
 }

@@ -15,18 +15,22 @@ import { addressKeys } from './request/address.ts'
 import type { AccessList, AddressList } from './request/address-list.ts'
 
 /**
- * What an adapter can be told beside its policies. `Args` is what the framework calls a middleware with, e.g. `[req, res]`.
+ * Options of an adapter beside its policies. `Args` are the arguments of a middleware of the framework, e.g. `[req, res]`.
  *
- * Each function may answer at once or return a promise; then the request waits for it. None can break a request: one that
- * throws, is rejected, answers nonsense, or takes longer than `callbackTimeout` is reported once as a `warning` event, and the
- * request goes on as each option says.
+ * Each function may return a promise: then the request waits for it. A function fails if it throws, rejects, returns an invalid value or
+ * takes longer than `callbackTimeout`. The failure is reported once as a `warning` event, and the request continues as the option
+ * describes.
  */
 export interface AdapterOptions<Req, Args extends readonly unknown[], Name extends string = string> {
-  /** Requests that are neither counted nor rejected: those for which it answers `true`. Without an answer: none. */
+  /**
+   * Skips requests for which the function returns `true`: they are neither counted nor rejected. If the function fails, the request is
+   * counted.
+   *
+   * @default none: all requests are counted
+   */
   readonly skip?: (request: Req) => Awaitable<boolean>
   /**
-   * Lets preflight requests of CORS pass uncounted: `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Other `OPTIONS` requests
-   * count.
+   * Skips preflight requests of CORS: `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Other `OPTIONS` requests count.
    *
    * @default false
    */
@@ -37,25 +41,66 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    * @default true
    */
   readonly enabled?: boolean | (() => Awaitable<boolean>)
-  /** Requests that always pass, uncounted. A function must answer `true`; without an answer: none. */
+  /**
+   * Allows these clients without counting them: a list of addresses and networks, or a function of the request that returns `true`. If the
+   * function fails, the request is counted as any other.
+   *
+   * @default none: all clients are counted
+   * @example
+   * allow: addresses('10.0.0.0/8', '2001:db8::1')
+   */
   readonly allow?: AccessList<Req>
-  /** Requests that are always rejected, with status 403. `allow` comes first. A function as with `allow`. */
+  /**
+   * Rejects these clients with status 403: a list of addresses and networks, or a function of the request that returns `true`. `allow`
+   * takes precedence. If the function fails, the request is counted as any other.
+   *
+   * @default none: no client is denied
+   */
   readonly deny?: AccessList<Req>
-  /** Which fields tell clients about their limits: a style, a draft's and a legacy one together, or none. Default `'draft-11'`. */
+  /**
+   * Chooses the response headers that tell clients about their limits: a style, a list of one draft's and one legacy style, or none.
+   * - `'draft-11'`: `RateLimit-Policy: "api";q=100;w=60` and `RateLimit: "api";r=73;t=21`, with an item for each policy.
+   * - `'draft-7'`: `RateLimit-Policy`, and `RateLimit: limit=100, remaining=73, reset=21`.
+   * - `'draft-6'`: `RateLimit-Policy`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now).
+   * - `'legacy'`: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds from now).
+   * - `'legacy-unix'`: the same, with the reset as a Unix time in seconds.
+   * - `false`: none of them.
+   *
+   * Throws `WEIR_INVALID_OPTION` for two styles that set the same headers.
+   *
+   * @default 'draft-11'
+   * @example
+   * headers: ['draft-11', 'legacy']
+   * @see `@weir/core/docs/reference/http.md`
+   */
   readonly headers?: HeaderStyle | readonly HeaderStyle[] | false
-  /** Whether a rejection has `Retry-After`, whatever `headers` says. Default true. */
+  /**
+   * Sends `Retry-After` with a rejection, independently of `headers`. Requests that can never fit, or that `concurrency()` rejects, get none.
+   *
+   * @default true
+   */
   readonly sendRetryAfter?: boolean
-  /** Status of a rejection, 400 to 599. Default 429. */
+  /**
+   * Sets the status of a rejection. A whole number from 400 to 599.
+   *
+   * @default 429
+   */
   readonly statusCode?: number
   /**
-   * The body of a rejection: a string (plain text), or anything else (JSON), or a function that returns one. One that
-   * fails leaves the standard body.
+   * Replaces the body of a rejection: a string is sent as plain text, any other value as JSON. A function of the request and the decision
+   * returns one of these, or a promise. If it fails, the standard body is sent. Not allowed with `handler` or `throwOnReject`.
+   *
+   * @default problem details (RFC 9457), a page or plain text, as the client accepts
+   * @see `@weir/core/docs/reference/http.md`
    */
   readonly message?: string | object | ((request: Req, decision: Decision<Name>) => Awaitable<string | object>)
   /**
-   * Answers rejected requests itself; status and headers are set already. One that throws or is rejected, or whose promise is
-   * pending after `callbackTimeout`, leaves the standard answer, unless it has begun its own. One that returns, or whose
-   * promise resolves, has answered, or will.
+   * Answers rejected requests in place of the adapter. It is called with the arguments of a middleware (Express `req, res`; Fastify
+   * `request, reply`; Koa `ctx`; Hono `c`, and returns the response; NestJS the execution context) and the rejection. Status and headers
+   * are already set. If it throws or rejects, or is pending after `callbackTimeout`, the standard answer is sent, unless it has begun its
+   * own. Not allowed with `message` or `throwOnReject`.
+   *
+   * @default none: the adapter answers
    */
   readonly handler?: (...args: [...Args, rejection: Rejection<Name>]) => unknown
   /**
@@ -64,39 +109,74 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    * @default false
    */
   readonly throwOnReject?: boolean
-  /** Receives each rejected request, even in a dry run. Nothing waits for it. The event `rejections` reports sums instead, at most one per second. */
+  /**
+   * Receives each rejected request and its decision, even in a dry run, e.g. for a log. Nothing waits for it. The event `rejections`
+   * reports sums instead, at most one per second.
+   *
+   * @default none
+   */
   readonly onRejected?: (request: Req, decision: Decision<Name>) => void
-  /** Decide and report, but never reject. Default false. */
+  /**
+   * Decides and reports for all policies, but never rejects.
+   *
+   * @default false
+   */
   readonly dryRun?: boolean
-  /** Refund what a request took when its answer is 400 or above, or was cut off. Default false. */
+  /**
+   * Refunds a request if its response has status 400 or above, or was cut off.
+   *
+   * @default false
+   */
   readonly skipFailedRequests?: boolean
-  /** Refund what a request took when it was answered below 400. Default false. */
+  /**
+   * Refunds a request if its response has a status below 400.
+   *
+   * @default false
+   */
   readonly skipSuccessfulRequests?: boolean
   /**
-   * Decides after the response what counts as success: `true` or `false`. Without an answer nothing is refunded. Default:
-   * status below 400. A cut-off response never succeeds.
+   * Decides after the response whether a request was successful, for `skipFailedRequests` and `skipSuccessfulRequests`. It returns `true`
+   * or `false`, or a promise. If it fails, nothing is refunded. A response that was cut off is never successful.
+   *
+   * @default status below 400
    */
   readonly requestWasSuccessful?: (...args: Args) => Awaitable<boolean>
-  /** Bits of an IPv6 address that are kept in keys, 1 to 128. Default 64. */
+  /**
+   * Counts IPv6 clients by their network: the number of bits of an address that a key keeps, 1 to 128. A client can use any address of its
+   * network, so 128 lets it choose a new key for each request.
+   *
+   * @default 64
+   * @see `@weir/core/docs/guides/keys.md`
+   */
   readonly ipv6Subnet?: number
-  /** Tell paths apart by case where a key is made from a path. Default false, as Express and Koa route. */
+  /**
+   * Distinguishes upper and lower case if a key is made from a path. `match` never does.
+   *
+   * @default `false`, as Express and Koa route
+   */
   readonly caseSensitive?: boolean
-  /** How long a request waits for one of the functions above, or of its policies; from 1 ms to 60 s. Default 1 s. */
+  /**
+   * Limits how long a request waits for a function of these options or of a policy. Then the function's fallback applies. A duration from
+   * 1 ms to 60 s.
+   *
+   * @default '1s'
+   */
   readonly callbackTimeout?: Duration
 }
 
 /** What makes a throttler, without its policies. */
 export type SharedThrottlerOptions<Req, Name extends string> = Omit<ThrottlerOptions<Req, Name>, 'policies'>
 
-/**
- * What an adapter takes: a throttler; or an object of adapter options with a `throttler`, with `policies`, or with the options of one
- * policy in itself.
- */
+/** Input of an adapter: a throttler, or adapter options with a `throttler`, with `policies`, or with the options of one policy. */
 export type ThrottleInput<Req, Args extends readonly unknown[], Name extends string = string, Plan extends string = string> =
   | Throttler<Name, Req>
-  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & { readonly throttler: Throttler<Name, Req> })
+  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & {
+      /** Uses a throttler made by `createThrottler`, e.g. to share it between adapters. Not allowed with options of a throttler or policy. */
+      readonly throttler: Throttler<Name, Req>
+    })
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> &
       SharedThrottlerOptions<Req, Name> & {
+        /** Lists the rules, at least one. Every policy that applies to a request is checked, and only if all allow it, all count it. */
         readonly policies: readonly (AnyPolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name, Plan>)[]
       })
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & PlannedPolicyOptions<Req, Name, Plan> & SharedThrottlerOptions<Req, Name>)

@@ -18,7 +18,10 @@ export type PlaceOptions<Req, Args extends readonly unknown[]> =
   | (AdapterOptions<Req, Args> & Partial<PolicyOptions<Req> & PlannedLimits<Req>>)
   | (AdapterOptions<Req, Args> & SlotPolicyOptions<Req> & Partial<PlannedLimits<Req>>)
   | (AdapterOptions<Req, Args> & Pick<ThrottlerOptions<Req>, 'policies'>)
-  | (AdapterOptions<Req, Args> & { readonly throttler: Throttler<string, Req> })
+  | (AdapterOptions<Req, Args> & {
+      /** Uses a throttler made by `createThrottler` for this place alone. */
+      readonly throttler: Throttler<string, Req>
+    })
 
 /** Limits by plan: `plans: { free: 60, pro: 600 }` and the plan of a request, in place of `limit`. */
 interface PlannedLimits<Req> {

@@ -119,13 +119,25 @@ export interface Snapshot extends StoreStatus {
   readonly rules: RulesStatus | undefined
 }
 
-/** How much a snapshot holds. */
+/** Options of `snapshot`. */
 export interface SnapshotOptions {
-  /** Most used keys per policy, and keys that requests wait for, at most. Default 10. */
+  /**
+   * Limits how many of the most used keys of each policy are listed, and how many keys that requests wait for.
+   *
+   * @default 10
+   */
   readonly top?: number
-  /** Blocked keys per policy, at most. Default 100. */
+  /**
+   * Limits how many blocked keys of each policy are listed, the newest first.
+   *
+   * @default 100
+   */
   readonly blocked?: number
-  /** Only blocked keys that hold this text. Up to 10,000 of a policy's blocked keys are looked at. */
+  /**
+   * Lists only blocked keys that contain this text. Up to 10,000 blocked keys of each policy are searched.
+   *
+   * @default none: all blocked keys
+   */
   readonly contains?: string
 }
 

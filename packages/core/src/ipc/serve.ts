@@ -47,8 +47,10 @@ export function servedHub(): Hub | undefined {
 /** Options of `serveIpc`. */
 export interface ServeIpcOptions {
   /**
-   * The child processes to serve, and those that are handed to `attach`; an empty list for the latter alone. Default: all
-   * children that open an `ipcStore`, those that are forked later included.
+   * Restricts the service to these child processes, and to those that are passed to `attach`. With an empty list only the latter are
+   * served.
+   *
+   * @default all children that open an `ipcStore`, even those that are forked later
    */
   readonly children?: readonly ChildProcess[]
 }

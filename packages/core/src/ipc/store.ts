@@ -12,8 +12,10 @@ import { servedHub } from './serve.ts'
 /** Options of `ipcStore`. */
 export interface IpcStoreOptions {
   /**
-   * Milliseconds after which an exchange without an answer counts as failed; 10 to 60 000. Requests never wait for it.
-   * Default 1000: longer than a parent's event loop is ever busy in health.
+   * Limits how long a sync waits for the parent before it counts as failed. Milliseconds, 10 to 60,000. Requests never wait for it. The
+   * default is longer than the event loop of a healthy parent is ever blocked.
+   *
+   * @default 1000
    */
   readonly timeout?: number
 }

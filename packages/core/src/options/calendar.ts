@@ -9,11 +9,20 @@ export type CalendarUnit = 'day' | 'week' | 'month'
 /** A day of the week. */
 export type Weekday = 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
 
-/** Where and how a calendar holds. */
+/** Options of `calendar`. */
 export interface CalendarOptions {
-  /** A time zone of the IANA database, such as `'Europe/Prague'`, at whose midnights intervals begin. Default `'UTC'`. */
+  /**
+   * Starts intervals at the midnights of this IANA time zone, such as `'Europe/Prague'`.
+   *
+   * @default 'UTC'
+   */
   readonly timeZone?: string
-  /** The day on which weeks begin. Default `'monday'`. */
+  /**
+   * Starts weeks on this day. Not allowed with `'day'` and `'month'`.
+   * - `'monday'`, `'tuesday'`, `'wednesday'`, `'thursday'`, `'friday'`, `'saturday'` or `'sunday'`: weeks start at its local midnight.
+   *
+   * @default 'monday'
+   */
   readonly startsOn?: Weekday
 }
 

@@ -5,21 +5,44 @@ import { invalidOption } from '../report/errors.ts'
 import type { Asked } from './asked.ts'
 import type { QueueSettings } from './settings.ts'
 
-/** What `acquire` can be told of a request. */
+/** Options of `acquire` and `tryAcquire` for one request. */
 export interface AcquireOptions {
-  /** Units, a finite number > 0. Default: the policies' `cost` where it is a number, or 1. */
+  /**
+   * Sets how many units this request uses. A finite number > 0.
+   *
+   * @default the `cost` of each policy if it is a number, otherwise 1
+   * @example
+   * await throttler.acquire('user-1', { cost: 5 })
+   */
   readonly cost?: number
-  /** As for `check`. */
+  /**
+   * Sets the limit of this key for this call, as for `check`: 0 rejects, `Infinity` allows, any other value is a number of at least 1.
+   *
+   * @default the `limit` of each policy
+   */
   readonly limit?: number | undefined
-  /** How long the request may wait; at most `maxWait` of the throttler's `queue`, which is the default. 0: not at all. */
+  /**
+   * Limits how long the request waits. A duration from 0, which doesn't wait, to `maxWait` of the throttler's `queue`.
+   *
+   * @default `maxWait` of the throttler's `queue`; 0 with `tryAcquire`
+   */
   readonly timeout?: Duration
-  /** When it is aborted, the request leaves and takes nothing. One signal can serve any number of requests. */
+  /**
+   * Cancels the request when it is aborted. Then the request uses no units. One signal can serve any number of requests.
+   *
+   * @default none: only `timeout` ends the wait
+   */
   readonly signal?: AbortSignal | undefined
   /**
-   * Which of the requests that wait for a key goes first: `'critical'`, then `'high'`, `'default'`, `'low'`, and `'sheddable'` last.
-   * Requests of one priority go in the order of their arrival.
+   * Chooses which of the requests that wait for a key goes first. Requests of one priority keep their order.
+   * - `'critical'`: before all others.
+   * - `'high'`: before the default.
+   * - `'default'`: the normal priority.
+   * - `'low'`: after the default.
+   * - `'sheddable'`: after all others.
    *
    * @default 'default'
+   * @see `@weir/core/docs/guides/waiting.md`
    */
   readonly priority?: Priority
 }
@@ -27,12 +50,17 @@ export interface AcquireOptions {
 /** How important a request is, the most important first. */
 export type Priority = 'critical' | 'high' | 'default' | 'low' | 'sheddable'
 
-/** What `schedule` can be told. */
+/** Options of `schedule`. */
 export type ScheduleOptions = AcquireOptions
 
-/** What `wrap` can be told. */
+/** Options of `wrap`. */
 export interface WrapOptions<Args extends readonly unknown[], This = unknown> extends ScheduleOptions {
-  /** The key that a call is counted by. */
+  /**
+   * Chooses the key that a call is counted by: a string, or a function of the call's arguments.
+   *
+   * @example
+   * const send = throttler.wrap(sendMail, { key: (message) => message.account })
+   */
   readonly key: string | ((this: This, ...args: Args) => string)
 }
 

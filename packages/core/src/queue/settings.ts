@@ -6,17 +6,31 @@ import { LONGEST_TIMER } from '../time/alarm.ts'
 /** How many requests may wait with `acquire`, and for how long. */
 export interface QueueOptions {
   /**
-   * Requests that wait in all; a whole number of at least 1. Default 10,000. In middleware one client, by its address, may have as many of these
-   * places as are free: alone half of them.
+   * Limits how many requests wait in all. A whole number of at least 1. In middleware one client, by its address, may use as many places
+   * as are still free, so a single client uses half at most.
+   *
+   * @default 10_000
    */
   readonly maxWaiting?: number
-  /** Requests that wait for one key; a whole number of at least 1. Default 1,000. */
+  /**
+   * Limits how many requests wait for one key. A whole number of at least 1.
+   *
+   * @default 1_000
+   */
   readonly maxWaitingPerKey?: number
-  /** How long a request waits that gives no `timeout`, and the most that one may give; at most 24 days. Default `'30s'`. */
+  /**
+   * Limits how long a request waits. It is the default of `timeout`, and its maximum. A duration of at most 24 days.
+   *
+   * @default '30s'
+   */
   readonly maxWait?: Duration
   /**
-   * What `close` does with requests that wait: `'finish'` (default): those go on that may within `closeTimeout`, the others are rejected
-   * at once; `'reject'`: all are rejected at once.
+   * Decides what `close` does with requests that wait.
+   * - `'finish'`: requests whose turn comes within `closeTimeout` proceed, and all others are rejected at once.
+   * - `'reject'`: all are rejected at once.
+   *
+   * @default 'finish'
+   * @see `@weir/core/docs/recipes/shutdown.md`
    */
   readonly onClose?: 'finish' | 'reject'
 }

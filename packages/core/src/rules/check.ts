@@ -16,11 +16,19 @@ const DOCUMENT: readonly (keyof RulesDocument)[] = ['$schema', 'version', 'chang
 const CHANGE: Readonly<Record<keyof RulesChange, number>> = { at: 40, by: 200, why: 1_000 }
 const NEXT: readonly (keyof NextRules)[] = ['policies', 'overrides']
 
-/** How a document is checked. */
+/** Options of `checkRules`. */
 export interface CheckRulesOptions<Req = unknown> extends NamedFunctions<Req> {
-  /** Whether the throttler has a store: without one every policy is `'local'`. Default true. */
+  /**
+   * Checks the rules for a throttler with a store. Without one every policy is `'local'`.
+   *
+   * @default true
+   */
   readonly store?: boolean
-  /** Makes a function that a document names and that is not given: for programs that check documents without the application. */
+  /**
+   * Makes functions that the document names and the other options lack, for programs that check documents without the application.
+   *
+   * @default none: an unknown name is a problem
+   */
   readonly standIn?: (kind: NamedKind, name: string) => unknown
 }
 

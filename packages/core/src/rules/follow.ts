@@ -18,11 +18,20 @@ import type { RulesSource } from './source.ts'
 import { readWhole, writeWhole } from './sources/file.ts'
 import { digestOf, Versions } from './versions.ts'
 
-/** How rules are followed. */
+/** Options of `follow`. */
 export interface FollowOptions<Req = unknown> extends NamedFunctions<Req>, ParseOptions {
-  /** A file that keeps the last good document, so that a process starts with it while the source is away. Default: none. */
+  /**
+   * Stores the last valid document in this file, so that a process can start with it while the source is down.
+   *
+   * @default none
+   * @see `@weir/core/docs/guides/rules.md`
+   */
   readonly lastGood?: string
-  /** How long the source may take to answer; from 10 ms to 10 min. Default 5 s. */
+  /**
+   * Limits how long the source may take to answer. A duration from 10 ms to 10 min.
+   *
+   * @default '5s'
+   */
   readonly timeout?: Duration
 }
 

@@ -6,16 +6,53 @@ import { nearest } from '../options/did-you-mean.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { Awaitable } from '../report/user-function.ts'
 
-/** What a document refers to by name: it is in code. Names begin with a letter and have letters, digits, `_` and `-`. */
+/** Functions in your code that rules refer to by name. Names begin with a letter and have letters, digits, `_` and `-`. */
 export interface NamedFunctions<Req = unknown> {
-  /** Such as `{ tokenBucket, slidingWindow }`: those that documents may name, each called with the options given there. */
+  /**
+   * Lists the algorithms that documents may name, such as `{ tokenBucket, slidingWindow }`. Each is called with the options in the
+   * document.
+   *
+   * @default only `fixedWindow`
+   * @see `@weir/core/docs/guides/rules.md`
+   */
   readonly algorithms?: Readonly<Record<string, (options?: never) => Algorithm | SlotAlgorithm>>
-  /** Functions, or `address()` of one. */
+  /**
+   * Lists the functions of a request, or `address()` of one, that documents may name as a `key`.
+   *
+   * @default none
+   */
   readonly keys?: Readonly<Record<string, AddressKey<Req> | Extract<KeySource<Req>, (...args: never) => unknown>>>
+  /**
+   * Lists the functions of a request that documents may name as a `match`.
+   *
+   * @default none
+   */
   readonly matches?: Readonly<Record<string, (request: Req) => Awaitable<boolean>>>
+  /**
+   * Lists the functions of a request that documents may name as a `cost`.
+   *
+   * @default none
+   */
   readonly costs?: Readonly<Record<string, (request: Req) => Awaitable<number>>>
+  /**
+   * Lists the functions of a request that documents may name as a `limit`.
+   *
+   * @default none
+   */
   readonly limits?: Readonly<Record<string, (request: Req) => Awaitable<number>>>
+  /**
+   * Lists the functions of a request that documents may name as a `plan`.
+   *
+   * @default none
+   * @example
+   * follow(throttler, fileRules('rules.json'), { plans: { contract: (req) => req.user.plan } })
+   */
   readonly plans?: Readonly<Record<string, (request: Req) => Awaitable<string>>>
+  /**
+   * Lists the functions that documents may name as a `delay`.
+   *
+   * @default none
+   */
   readonly delays?: Readonly<Record<string, SlowDown<Req>>>
 }
 

@@ -10,9 +10,14 @@ export const LONGEST_DOCUMENT = 8_000_000
 /** How the first bytes of UTF-16 look when they are read as UTF-8: its byte order mark, or each ASCII character with a zero byte. */
 const UTF_16 = /^(?:\ufffd\ufffd|.?\0)/
 
-/** How a text is read. */
+/** Options of `parseRules`. */
 export interface ParseOptions {
-  /** The library `yaml`, for documents in YAML: `import * as yaml from 'yaml'`. Without it they are JSON. */
+  /**
+   * Reads documents in YAML with the library `yaml`: `import * as yaml from 'yaml'`.
+   *
+   * @default none: documents are JSON
+   * @see `@weir/core/docs/guides/rules.md`
+   */
   readonly yaml?: YamlLibrary | undefined
 }
 

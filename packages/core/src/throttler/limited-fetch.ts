@@ -8,13 +8,23 @@ import type { Throttler } from './throttler.ts'
 
 /** Options of `limitedFetch`: those of `acquire`, and these. */
 export interface LimitedFetchOptions extends Omit<ScheduleOptions, 'signal'> {
-  /** What requests are counted by: a string, or a function of the URL. Default: its host and port. */
+  /**
+   * Chooses the key that a request is counted by: a string, or a function of the URL.
+   *
+   * @default the host and port of the URL
+   * @example
+   * limitedFetch(throttler, { key: (url) => url.hostname })
+   */
   readonly key?: string | ((url: URL) => string)
-  /** Makes the requests, with the `this` that the returned function is called with. Default: the global `fetch`, as it is at each call. */
+  /**
+   * Replaces the function that sends requests. It is called with the `this` of the returned function.
+   *
+   * @default the global `fetch` at the time of each call
+   */
   readonly fetch?: typeof fetch
   /**
-   * Bounds how long the other side may make all processes pause: a duration such as `'1h'`, or milliseconds, at least 0. Longer pauses are
-   * cut to it.
+   * Limits how long a reply of the other side can pause all processes. A duration such as `'1h'`, or milliseconds, at least 0. Longer
+   * pauses are cut to it.
    *
    * @default '15m'
    */

@@ -4,9 +4,13 @@ import { checkNames } from '../options/names.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { hush } from '../report/user-function.ts'
 
-/** Which policies something is of. */
+/** Restricts a call to one policy. */
 export interface PolicyChoice {
-  /** A policy's name. Default: all policies. */
+  /**
+   * Restricts the call to the policy with this name. Throws `WEIR_UNKNOWN_POLICY` if there is none.
+   *
+   * @default all policies
+   */
   readonly policy?: string
 }
 

@@ -4,7 +4,7 @@ import { type Duration, parseDuration } from '../options/duration.ts'
 import { LOCAL } from '../report/stats.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 
-/** Which policies a block is of. */
+/** Options of `block`. */
 export type BlockOptions = PolicyChoice
 
 /** What is done to keys by hand is done to these. */

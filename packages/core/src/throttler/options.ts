@@ -12,40 +12,87 @@ import { LONGEST_TIMER } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Store } from './coordinator.ts'
 
-/** What a throttler is made from. */
+/** Options of `createThrottler`. */
 export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
-  /** At least one. Every policy that applies to a request is checked; only if all of them allow it, all count it. */
+  /** Lists the rules, at least one. Every policy that applies to a request is checked, and only if all allow it, all count it. */
   readonly policies: readonly (AnyPolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[]
-  /** Where the nodes meet. Without one the throttler limits this process alone, and says so once. */
+  /**
+   * Shares limits with other processes: `redisStore(…)`, `postgresStore(…)`, `etcdStore(…)`, `ipcStore()` for the processes of one
+   * machine, or `memoryStore()` for the throttlers of one process. Without a store the limits are for this process alone, and a process
+   * warning states this once.
+   *
+   * @default none: this process counts alone
+   * @see `@weir/core/docs/guides/stores.md`
+   */
   readonly store?: Store
-  /** Time and timers. Default: those of this process. */
+  /**
+   * Replaces time and timers, for tests: `manualClock()` of `@weir/testing`.
+   *
+   * @default the clock and timers of this process
+   */
   readonly clock?: Clock
-  /** Uniform in [0, 1). Default `Math.random`. The node's id comes from it: nodes that share a store need different ones. */
+  /**
+   * Replaces the source of random numbers, uniform in [0, 1). The id of this process comes from it, so processes that share a store need
+   * different numbers.
+   *
+   * @default Math.random
+   */
   readonly random?: () => number
-  /** Keys held per policy at most; a whole number of at least 1. Default 250,000. */
+  /**
+   * Limits memory: the number of keys that each policy stores. A key takes about 100 bytes, up to a few kilobytes with algorithms that
+   * store more. A whole number of at least 1.
+   *
+   * @default 250_000
+   */
   readonly maxKeys?: number
   /**
-   * What happens to a new key when the table is full: `'shared'` (default): new keys share one counter of the policy;
-   * `'allow'`: they pass uncounted; `'block'`: they are rejected.
+   * Decides requests with a new key if `maxKeys` is reached.
+   * - `'shared'`: all new keys share one count of the policy.
+   * - `'allow'`: they are allowed and not counted.
+   * - `'reject'`: they are rejected.
+   *
+   * @default 'shared'
    */
   readonly overflow?: Overflow
   /**
-   * How many processes you run. A process that starts while the store is down has no information about the others, so it would allow the
-   * whole limit. With this option its limit is `max(1, limit / expectedProcesses)` per key until the store has answered once. A whole
-   * number of at least 1. Ignored with `failMode: 'open'` while the store is known to be down, with coordination `'local'`, and without a
-   * `store`.
+   * Sets how many processes you run, for a process that starts while the store is down. It has no information about the others, so it
+   * would allow the whole limit. With this option its limit is `max(1, limit / expectedProcesses)` per key until the store has answered
+   * once. A whole number of at least 1. Ignored with `failMode: 'open'` while the store is known to be down, with coordination `'local'`,
+   * and without a `store`.
    *
    * @default 1
-   * @see @weir/core/docs/guides/production.md
+   * @see `@weir/core/docs/guides/production.md`
    */
   readonly expectedProcesses?: number
-  /** Time between two heartbeats; from 100 ms to 10 s. Default 1 s. */
+  /**
+   * Sets how often this process reports to the store that it is alive. A duration from 100 ms to 10 s. A shorter one notices sooner that a
+   * process has left or that the store has lost its data, for more round trips. Throttlers with different heartbeats don't share syncs.
+   * Ignored without a `store`.
+   *
+   * @default '1s'
+   */
   readonly heartbeat?: Duration
-  /** How long `close` waits for the last exchange; at most 2^31 - 1 ms, 24 days. Default 1 s. */
+  /**
+   * Limits how long `close` waits for the last sync and for queued requests, even if the store is down. A duration of at most 24 days.
+   *
+   * @default '1s'
+   * @see `@weir/core/docs/recipes/shutdown.md`
+   */
   readonly closeTimeout?: Duration
-  /** How many requests may wait with `acquire`, and for how long. */
+  /**
+   * Limits how many requests wait, and for how long.
+   *
+   * @default { maxWaiting: 10_000, maxWaitingPerKey: 1_000, maxWait: '30s', onClose: 'finish' }
+   * @see `@weir/core/docs/guides/waiting.md`
+   */
   readonly queue?: QueueOptions
-  /** Is told of changes of state: the store away and back, a full table of keys, warnings. Never of single requests. */
+  /**
+   * Receives state changes: store down, store back, a full table of keys, warnings, never single requests. The logger of pino or Fastify,
+   * `console`, that of NestJS, or any object with `error` and `warn`.
+   *
+   * @default none: nothing is logged
+   * @see `@weir/core/docs/guides/observability.md`
+   */
   readonly logger?: Logger
 }
 

@@ -8,9 +8,14 @@ import { keyAt } from './key-units.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 import type { LimitersNow } from './manual-blocks.ts'
 
-/** Which policies' usage is asked for, and how long it may take. */
+/** Options of `usage`. */
 export interface UsageOptions extends PolicyChoice {
-  /** How long the store may take to answer; at least 1 ms, at most a minute. A store known to be away is not waited for. Default 1 s. */
+  /**
+   * Limits how long the store may take to answer. A duration from 1 ms to 1 minute. If the store is known to be down, the call doesn't
+   * wait.
+   *
+   * @default '1s'
+   */
   readonly timeout?: Duration
 }
 

@@ -8,6 +8,7 @@ const SALT = 'weir dashboard sessions'
 
 /** Lets those in who know a password. Made by `password`. */
 export interface PasswordAccess {
+  /** Marks what `password` returns. */
   readonly kind: 'password'
 }
 

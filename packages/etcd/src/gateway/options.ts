@@ -2,12 +2,29 @@ import { WeirError } from '@weir/core'
 
 /** How servers are trusted, and what this process shows them. PEM, as in `node:tls`. */
 export interface EtcdTls {
-  /** The authorities that may sign the servers' certificates. Default: those of Node.js. */
+  /**
+   * Trusts servers whose certificates these authorities have signed. PEM.
+   *
+   * @default the authorities of Node.js
+   */
   readonly ca?: string | Buffer | readonly (string | Buffer)[]
-  /** The certificate of this process, where the servers want one; with `key`. */
+  /**
+   * Identifies this process by a certificate, if the servers require one. PEM, together with `key`.
+   *
+   * @default none
+   */
   readonly cert?: string | Buffer
+  /**
+   * Sets the private key of `cert`. PEM.
+   *
+   * @default none
+   */
   readonly key?: string | Buffer
-  /** The name in the servers' certificates, where it is not that of the endpoint. */
+  /**
+   * Sets the name in the servers' certificates, if it differs from the endpoint's.
+   *
+   * @default the host name of the endpoint
+   */
   readonly servername?: string
 }
 
@@ -16,22 +33,42 @@ export type EtcdTarget =
   | string
   | readonly string[]
   | {
-      /** Members of one cluster, 1 to 32. One is used; when it is away, the next. */
+      /** Lists the members of one cluster, 1 to 32. One is used, and if it is down, the next. */
       readonly endpoints: string | readonly string[]
-      /** A user of etcd; with `password`. */
+      /**
+       * Signs in as this user of etcd, together with `password`.
+       *
+       * @default none
+       */
       readonly username?: string
+      /**
+       * Sets the user's password.
+       *
+       * @default none
+       */
       readonly password?: string
-      /** For endpoints that begin with `https:`. */
+      /**
+       * Sets certificates, for endpoints that begin with `https:`.
+       *
+       * @default none: the servers' certificates are checked by the authorities of Node.js
+       * @see `@weir/core/docs/guides/etcd.md`
+       */
       readonly tls?: EtcdTls
     }
 
 /** Options of `etcdStore` beside the connection. */
 export interface EtcdStoreOptions {
-  /** Begins all keys. Letters, digits and `_ . : -`. Default `'weir'`. */
+  /**
+   * Begins the names of all keys, so that several applications can share an etcd. Letters, digits and `_ . : -`.
+   *
+   * @default 'weir'
+   */
   readonly namespace?: string
   /**
-   * Milliseconds after which a request to etcd without an answer counts as failed, half as many while it is away; 10 to 60,000. Requests
-   * to your application never wait for it, but with `'central'` and `'leased'`. Default 1000.
+   * Limits how long a request to etcd waits before it counts as failed, and half as long while etcd is down. Milliseconds, 10 to 60,000.
+   * Requests to your application wait for it only with coordination `'central'` and `'leased'`.
+   *
+   * @default 1000
    */
   readonly timeout?: number
 }

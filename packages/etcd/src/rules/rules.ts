@@ -10,7 +10,11 @@ import { Watch } from '../gateway/watch.ts'
 
 /** Options of `etcdRules` beside the connection. */
 export interface EtcdRulesOptions extends EtcdStoreOptions {
-  /** Tells several documents apart: 1 to 100 letters, digits or any of `_ . -`. Default `'default'`. */
+  /**
+   * Names the document, so that one etcd can store several. 1 to 100 letters, digits or any of `_ . -`.
+   *
+   * @default 'default'
+   */
   readonly name?: string
 }
 

@@ -4,25 +4,39 @@ import { SCHEMA_NAME } from '../schema/schema-sql.ts'
 /** Options of `postgresStore` beside the connection. */
 export interface PostgresStoreOptions {
   /**
-   * The schema that holds the store's tables and functions; also in the name of the channel. 1 to 50 lower-case letters, digits and `_`, beginning with
-   * no digit. Default `'weir'`.
+   * Names the schema for the store's tables and functions, and its channel. 1 to 50 lower-case letters, digits and `_`, not beginning with
+   * a digit.
+   *
+   * @default 'weir'
    */
   readonly schema?: string
   /**
-   * Whether the store makes tables that are not written to the log: several times cheaper, and empty after a crash of the server and at a
-   * replica that takes over, which nodes notice and make good. Only for what is not there yet. Default true.
+   * Creates tables that are not written to the log. They are several times cheaper. After a crash of the server, and on a replica that
+   * takes over, they are empty, and the processes send their counts again. Ignored for tables that exist already.
+   *
+   * @default true
+   * @see `@weir/core/docs/guides/postgres.md`
    */
   readonly unlogged?: boolean
   /**
-   * Whether the store makes what is missing of its schema. Without, `schemaSql` prints the statements for a migration. Default true: it tries, and says what is
-   * missing where its role may not.
+   * Creates the parts of the schema that are missing. If the role may not create them, an error lists them. With `false` put the output of
+   * `schemaSql` into a migration.
+   *
+   * @default true
+   * @see `@weir/core/docs/guides/postgres.md`
    */
   readonly create?: boolean
   /**
-   * Milliseconds after which an exchange without an answer counts as failed; 10 to 60 000. Requests never wait for it. Default 1000.
+   * Limits how long a sync waits for PostgreSQL before it counts as failed. Milliseconds, 10 to 60,000. Requests never wait for it.
+   *
+   * @default 1000
    */
   readonly timeout?: number
-  /** Whether totals and blocks are announced by NOTIFY, and heard by LISTEN on a second connection. Without, accuracy is lower. Default true. */
+  /**
+   * Announces totals and blocks by NOTIFY, and receives them by LISTEN on a second connection. Without it limits are less accurate.
+   *
+   * @default true
+   */
   readonly publish?: boolean
 }
 

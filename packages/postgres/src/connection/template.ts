@@ -4,7 +4,9 @@ import { type GuardedClient, guard } from './stream-guard.ts'
 
 /** A `Pool` of pg. */
 export interface PoolTemplate {
+  /** The settings of the pool, which the store uses for its own connections. */
   readonly options: object
+  /** The number of connections of the pool. */
   readonly totalCount: number
 }
 
@@ -13,12 +15,47 @@ export type PostgresTarget = PoolTemplate | ConnectionSettings | string
 
 /** The settings of pg that say where the server is. All others of its `Client` are used as well. */
 export interface ConnectionSettings {
+  /**
+   * Sets the address as a URL, such as `postgres://user:password@host:5432/database`.
+   *
+   * @default none: the other settings are used
+   */
   readonly connectionString?: string | undefined
+  /**
+   * Sets the server's host name or address, or the folder of its Unix socket.
+   *
+   * @default as pg: the environment variable `PGHOST`, or `localhost`
+   */
   readonly host?: string | undefined
+  /**
+   * Sets the server's port.
+   *
+   * @default as pg: the environment variable `PGPORT`, or 5432
+   */
   readonly port?: number | undefined
+  /**
+   * Names the database.
+   *
+   * @default as pg: the environment variable `PGDATABASE`, or the user's name
+   */
   readonly database?: string | undefined
+  /**
+   * Names the role to connect as.
+   *
+   * @default as pg: the environment variable `PGUSER`, or the user of the process
+   */
   readonly user?: string | undefined
+  /**
+   * Sets the password, or a function that returns it.
+   *
+   * @default as pg: the environment variable `PGPASSWORD`, or the password file
+   */
   readonly password?: string | (() => string | Promise<string>) | undefined
+  /**
+   * Encrypts the connection: `true`, or options of `node:tls`.
+   *
+   * @default as pg: not encrypted
+   */
   readonly ssl?: boolean | object | undefined
   readonly [more: string]: unknown
 }

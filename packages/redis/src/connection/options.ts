@@ -2,19 +2,33 @@ import { WeirError } from '@weir/core'
 
 /** Options of `redisStore` beside the connection. */
 export interface RedisStoreOptions {
-  /** Begins the names of all Redis keys and of the channel. Letters, digits and `_ . : / -`. Default `'weir'`. */
+  /**
+   * Begins the names of all Redis keys and of the channel, so that several applications can share a Redis. 1 to 100 letters, digits or any
+   * of `_ . : / -`.
+   *
+   * @default 'weir'
+   */
   readonly namespace?: string
   /**
-   * Milliseconds after which an exchange without an answer counts as failed; 10 to 60 000. Requests never wait for
-   * it. Default 1000: five times what a badly overloaded Redis takes, and a hang is known within a second.
+   * Limits how long a sync waits for Redis before it counts as failed. Milliseconds, 10 to 60,000. Requests never wait for it. The default
+   * is five times as long as a badly overloaded Redis takes, and detects a Redis that hangs within a second.
+   *
+   * @default 1000
    */
   readonly timeout?: number
   /**
-   * Into how many groups (hash tags) keys are divided: a batch is one call for each. All nodes must agree. 1 to 1024.
-   * Default 1 for a single server or Sentinel, 16 for a Cluster: about five for each of three primaries.
+   * Divides keys into this many groups (hash tags): a sync makes one call for each. All processes must use the same number. A whole number
+   * from 1 to 1024.
+   *
+   * @default 1, or 16 with a Cluster: about five for each of three primaries
+   * @see `@weir/core/docs/guides/production.md`
    */
   readonly shards?: number
-  /** Whether totals and blocks are announced by publish/subscribe. Without, accuracy is lower. Default true. */
+  /**
+   * Announces totals and blocks by publish/subscribe, so that all processes stop sooner at a limit. Without it limits are less accurate.
+   *
+   * @default true
+   */
   readonly publish?: boolean
 }
 

@@ -14,7 +14,13 @@ export interface IoredisInstance {
 
 /** Where the startup nodes of a Cluster are, and ioredis's options for it. */
 export interface ClusterTarget {
+  /** Lists the nodes of the Cluster to connect to first, at least one. */
   readonly cluster: ClusterNode[]
+  /**
+   * Sets options of ioredis for the Cluster.
+   *
+   * @default none
+   */
   readonly options?: ClusterOptions
 }
 

@@ -21,17 +21,50 @@ export interface NodeRedisCluster {
 
 /** What `createCluster()` takes. */
 export interface NodeRedisClusterOptions {
+  /** Lists the nodes of the Cluster to connect to first, at least one. */
   readonly rootNodes: readonly object[]
+  /**
+   * Sets options of the clients of all nodes, such as the password.
+   *
+   * @default none
+   */
   readonly defaults?: object
+  /**
+   * Maps the addresses that the Cluster reports to addresses that this process can reach.
+   *
+   * @default none
+   */
   readonly nodeAddressMap?: unknown
 }
 
 /** What `createSentinel()` takes. What it returns tells nobody where the Sentinels are. */
 export interface NodeRedisSentinelOptions {
+  /** Names the group of Redis servers that the Sentinels watch. */
   readonly name: string
-  readonly sentinelRootNodes: readonly { readonly host: string; readonly port: number }[]
+  /** Lists the Sentinels to ask first, at least one. */
+  readonly sentinelRootNodes: readonly {
+    /** Sets the Sentinel's host name or address. */
+    readonly host: string
+    /** Sets the Sentinel's port. */
+    readonly port: number
+  }[]
+  /**
+   * Sets options of the clients of Redis servers, such as the password.
+   *
+   * @default none
+   */
   readonly nodeClientOptions?: object
+  /**
+   * Sets options of the clients of Sentinels.
+   *
+   * @default none
+   */
   readonly sentinelClientOptions?: object
+  /**
+   * Maps the addresses that the Sentinels report to addresses that this process can reach.
+   *
+   * @default none
+   */
   readonly nodeAddressMap?: unknown
 }
 

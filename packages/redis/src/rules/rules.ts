@@ -9,7 +9,11 @@ import { type Script, script } from '../scripts/script.ts'
 
 /** Options of `redisRules` beside the connection. */
 export interface RedisRulesOptions extends Pick<RedisStoreOptions, 'namespace' | 'timeout'> {
-  /** Tells several documents apart: 1 to 100 letters, digits or any of `_ . -`. Default `'default'`. */
+  /**
+   * Names the document, so that one Redis can store several. 1 to 100 letters, digits or any of `_ . -`.
+   *
+   * @default 'default'
+   */
   readonly name?: string
 }
 

@@ -23,9 +23,17 @@ const LONGEST = 30_000
 
 /** What `adapterContract` needs beside an adapter. */
 export interface AdapterContractOptions extends TestRunner {
-  /** Makes the store of each case. Default: none, and a clock that the cases move; with a store the process's own clock. */
+  /**
+   * Makes the store of each case. With a store the cases use the clock of the process.
+   *
+   * @default none: the cases move a clock of their own
+   */
   readonly store?: () => Store | Promise<Store>
-  /** Titles of cases that this adapter or framework can't keep, and why. */
+  /**
+   * Skips these cases, by their titles, and gives the reason of each. Throws for a title that no case has.
+   *
+   * @default none
+   */
   readonly without?: Readonly<Record<string, string>>
 }
 

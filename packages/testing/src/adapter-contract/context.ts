@@ -35,13 +35,23 @@ export type TrustedProxy = 'loopback' | 'unix'
 
 /** What an application is started with beside the adapter's options. */
 export interface AdapterServerOptions {
-  /** What the handler of `GET /work` waits for. */
+  /** Delays the answer of `GET /work` until its promise resolves. */
   readonly work: () => Promise<void>
   /** Serve HTTP/2 without TLS. */
   readonly http2: boolean
-  /** Trust one proxy as the adapter's documentation shows it: at a loopback address, or over a Unix socket. Only with `proxies`. */
+  /**
+   * Trusts one proxy, as the adapter's documentation shows it. Set only if the adapter has `proxies`.
+   * - `'loopback'`: the proxy connects from a loopback address.
+   * - `'unix'`: the proxy connects over a Unix socket.
+   *
+   * @default none
+   */
   readonly proxy?: TrustedProxy
-  /** Limits of the route `GET /`. Only with `ownLimits`. */
+  /**
+   * Sets limits of the route `GET /`. Set only if the adapter has `ownLimits`.
+   *
+   * @default none
+   */
   readonly own?: object
 }
 

@@ -7,11 +7,15 @@ import { SeededRandom } from '../random/random.ts'
 
 /** A handler of an application, and a policy that matches it. */
 export interface SpelledRoute {
-  /** The `match` of the policy, and what the handler calls itself. */
+  /** Sets the `match` of the policy, which is also the name of the handler in its answer. */
   readonly match: string
-  /** A path that leads to the handler. */
+  /** Sets a path that leads to the handler. */
   readonly path: string
-  /** How many route keys the requests to the handler may make. Default 2, and any number where the path has a parameter. */
+  /**
+   * Limits how many route keys the requests to the handler may make.
+   *
+   * @default 2, or any number if the path has a parameter
+   */
   readonly keys?: number
 }
 
@@ -43,12 +47,21 @@ export function spelledAnswer(handler: string, decision: Decision | null | undef
 
 /** How an application is tried with spellings of its routes; see `trySpellings`. */
 export interface SpellingOptions {
-  /** Where the application listens on the loopback address. */
+  /** Sets the port of the application on the loopback address. */
   readonly port: number
+  /** Lists the application's routes, and the `match` of each. */
   readonly routes: readonly SpelledRoute[]
-  /** How many targets are sent. Default 2500. */
+  /**
+   * Sets how many targets are sent.
+   *
+   * @default 2500
+   */
   readonly count?: number
-  /** Fixes what is tried. Default: the environment variable `FC_SEED`, or 1. The message of a failure contains it. */
+  /**
+   * Fixes the targets that are tried. The message of a failure contains it.
+   *
+   * @default the environment variable `FC_SEED`, or 1
+   */
   readonly seed?: string | number
 }
 

@@ -14,13 +14,29 @@ const LONGEST = 60_000
 
 /** The test runner, and how much is tried. */
 export interface AlgorithmContractOptions extends TestRunner {
-  /** Random runs of each case. Default 50. */
+  /**
+   * Sets how many random runs each case makes.
+   *
+   * @default 50
+   */
   readonly runs?: number
-  /** Fixes what is tried. Default: the environment variable `FC_SEED`, or 1. The message of a failure contains it. */
+  /**
+   * Fixes the random runs. The message of a failure contains it.
+   *
+   * @default the environment variable `FC_SEED`, or 1
+   */
   readonly seed?: string | number
-  /** Seeds that are tried as well, by the title of the case: those by which it failed once. */
+  /**
+   * Repeats these seeds as well, by the title of the case that failed with them once.
+   *
+   * @default none
+   */
   readonly examples?: Readonly<Record<string, readonly string[]>>
-  /** Titles of cases that the algorithm can't keep, and why. */
+  /**
+   * Skips these cases, by their titles, and gives the reason of each.
+   *
+   * @default none
+   */
   readonly without?: Readonly<Record<string, string>>
 }
 

@@ -39,9 +39,17 @@ export type Course = (position: number) => Stretch
 
 /** What loads of one key have in common. */
 export interface KeyedLoad {
-  /** Default: the scenario's key. */
+  /**
+   * Sets the key of all requests.
+   *
+   * @default the scenario's key
+   */
   readonly key?: string
-  /** Units per request: a number, or any whole number from the first to the second one, all equally likely. Default 1. */
+  /**
+   * Sets the units of each request: a number, or a random whole number from the first to the second.
+   *
+   * @default 1
+   */
   readonly cost?: number | readonly [least: number, most: number]
 }
 
@@ -123,7 +131,26 @@ class Poisson implements Arrivals {
  * @example squareWave({ high: 100, low: 0, period: 3, duty: 1 / 3 })
  */
 export function squareWave(
-  wave: { readonly high: number; readonly low: number; readonly period: number; readonly duty?: number; readonly phase?: number },
+  wave: {
+    /** Sets the high rate, as a multiple of the limit. */
+    readonly high: number
+    /** Sets the low rate, as a multiple of the limit. */
+    readonly low: number
+    /** Sets the length of a period, in intervals. */
+    readonly period: number
+    /**
+     * Sets the fraction of a period with the high rate.
+     *
+     * @default 0.5
+     */
+    readonly duty?: number
+    /**
+     * Starts the first period at this position.
+     *
+     * @default 0
+     */
+    readonly phase?: number
+  },
   options: KeyedLoad = {},
 ): Load {
   const { high, low, period, duty = 0.5, phase = 0 } = wave
@@ -139,7 +166,24 @@ export function squareWave(
 
 /** Volleys of requests that come at once, or spread evenly over `width` milliseconds. Positions are in intervals. */
 export function bursts(
-  volley: { readonly size: number; readonly every: number; readonly phase?: number; readonly width?: number },
+  volley: {
+    /** Sets how many requests a volley has. */
+    readonly size: number
+    /** Sets the time from one volley to the next, in intervals. */
+    readonly every: number
+    /**
+     * Sets the position of the first volley.
+     *
+     * @default 0
+     */
+    readonly phase?: number
+    /**
+     * Spreads a volley over this many milliseconds.
+     *
+     * @default 0
+     */
+    readonly width?: number
+  },
   options: KeyedLoad = {},
 ): Load {
   const { size, every, phase = 0, width = 0 } = volley

@@ -4,11 +4,19 @@ import { NO_FAULTS, type ProxyFaults } from './proxy-faults.ts'
 
 /** Where `faultProxy` stands. */
 export interface FaultProxyOptions {
-  /** Where the server listens. */
+  /** Sets the port of the real server. */
   readonly port: number
-  /** Default `'127.0.0.1'`. */
+  /**
+   * Sets the address of the real server.
+   *
+   * @default '127.0.0.1'
+   */
   readonly host?: string
-  /** Where the proxy listens, on the loopback interface. Default: a free port. */
+  /**
+   * Sets the port of the proxy on the loopback interface.
+   *
+   * @default a free port
+   */
   readonly listen?: number
 }
 

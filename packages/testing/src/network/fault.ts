@@ -75,9 +75,24 @@ export function doubling(every = 4): FaultPlan {
 
 /** The store is away for `length` intervals, over and over, with `pause` intervals in between. */
 export function outages(outage: {
+  /** Sets how long the store is down, in intervals. */
   readonly length: number
+  /** Sets the time between two outages, in intervals. */
   readonly pause: number
+  /**
+   * Chooses how the store fails.
+   * - `'reject'`: it refuses connections.
+   * - `'hang'`: it accepts requests and answers them when it is back.
+   * - `'lose'`: it loses all requests.
+   *
+   * @default 'reject'
+   */
   readonly mode?: OutageMode
+  /**
+   * Starts the first outage at this position.
+   *
+   * @default the value of `pause`
+   */
   readonly first?: number
 }): FaultPlan {
   const { length, pause, mode = 'reject', first = pause } = outage

@@ -4,23 +4,64 @@ import type { VirtualTime } from '../time/virtual-time.ts'
 
 /** The network between nodes and store. All times are milliseconds, all chances are in [0, 1]. */
 export interface NetworkOptions {
-  /** One way, each message. Default 0.5: a round trip takes 1 ms. */
+  /**
+   * Delays each message, one way. With the default a round trip takes 1 ms.
+   *
+   * @default 0.5
+   */
   readonly latency?: Distribution
-  /** So many nodes, the first that connect, are that far away instead: a region of their own. Default none. */
-  readonly far?: { readonly nodes: number; readonly latency: Distribution }
-  /** Announcements from the store to a node, one way. Default: as `latency`. */
+  /**
+   * Moves the first `nodes` processes that connect to a distant region, with this latency one way.
+   *
+   * @default none
+   */
+  readonly far?: {
+    /** Sets how many processes are in the distant region. */
+    readonly nodes: number
+    /** Delays each of their messages, one way. */
+    readonly latency: Distribution
+  }
+  /**
+   * Delays announcements from the store to a process, one way.
+   *
+   * @default the value of `latency`
+   */
   readonly announcementLatency?: Distribution
-  /** Chance that a request is lost, and as well that a reply is. Default 0. */
+  /**
+   * Loses a request, and in the same way a reply, with this probability.
+   *
+   * @default 0
+   */
   readonly loss?: number
-  /** Chance that a reply is lost, though the store has done what it was asked for. Default: as `loss`. */
+  /**
+   * Loses a reply with this probability, after the store has carried out the request.
+   *
+   * @default the value of `loss`
+   */
   readonly replyLoss?: number
-  /** Chance that an announcement does not reach a node. Default 0; 1 for a store that can't announce. */
+  /**
+   * Loses an announcement with this probability. With 1 the store can't announce.
+   *
+   * @default 0
+   */
   readonly announcementLoss?: number
-  /** Chance that a request or announcement arrives a second time, `stray` later. Default 0. */
+  /**
+   * Delivers a request or announcement a second time, `stray` later, with this probability.
+   *
+   * @default 0
+   */
   readonly duplication?: number
-  /** Chance that a message strays: it arrives `stray` later, overtaken by others. Otherwise messages keep their order. Default 0. */
+  /**
+   * Delays a message by `stray` with this probability, so that others overtake it. Other messages keep their order.
+   *
+   * @default 0
+   */
   readonly reordering?: number
-  /** How much later strayed messages and duplicates arrive. Default: uniform up to 50 ms. */
+  /**
+   * Sets how much later stray messages and duplicates arrive, in milliseconds.
+   *
+   * @default uniform up to 50 ms
+   */
   readonly stray?: Distribution
 }
 

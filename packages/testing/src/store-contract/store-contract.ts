@@ -20,7 +20,11 @@ export interface TestRunner {
 
 /** The test runner, and what a store can't do. */
 export interface StoreContractOptions extends TestRunner {
-  /** What the fixture can't do, and why: the cases that need it are left out. */
+  /**
+   * Skips the cases that need an ability which the fixture lacks, and gives the reason.
+   *
+   * @default none
+   */
   readonly without?: {
     readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'decisions' | 'rules' | 'leases']?: string
   }

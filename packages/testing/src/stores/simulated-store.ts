@@ -21,14 +21,32 @@ import type { VirtualTime } from '../time/virtual-time.ts'
 
 /** What a simulated store is made from. */
 export interface SimulatedStoreOptions {
+  /** Runs the store in this virtual time. */
   readonly time: VirtualTime
+  /**
+   * Sets the source of random numbers.
+   *
+   * @default a source with a fixed seed
+   */
   readonly random?: SeededRandom
+  /**
+   * Sets the latency and the faults of the network before the store.
+   *
+   * @default a round trip of 1 ms, without faults
+   */
   readonly network?: NetworkOptions
-  /** Milliseconds after which a node gives up an exchange. Default 1000. */
+  /**
+   * Limits how long a sync waits before it counts as failed, in milliseconds.
+   *
+   * @default 1000
+   */
   readonly storeTimeout?: number
   /**
-   * Whose time replies carry: the store's, or, as from a store that has no clock, the caller's own wall clock.
-   * Default `'store'`.
+   * Chooses the clock whose time replies contain.
+   * - `'store'`: the store's own.
+   * - `'caller'`: the wall clock of the process that asks, as with a store that has no clock.
+   *
+   * @default 'store'
    */
   readonly clock?: 'store' | 'caller'
 }

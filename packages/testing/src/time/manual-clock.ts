@@ -4,13 +4,29 @@ import { VirtualTime } from './virtual-time.ts'
 
 /** How one machine's clocks differ from true time. */
 export interface NodeClockOptions {
-  /** By how many milliseconds the wall clock is ahead of true time. Default 0. */
+  /**
+   * Sets how many milliseconds the wall clock is ahead of true time.
+   *
+   * @default 0
+   */
   readonly offset?: number
-  /** By which part the clock runs too fast: 1e-4 gains 0.1 ms each second. Default 0. */
+  /**
+   * Makes the clock run faster by this fraction: 1e-4 gains 0.1 ms each second.
+   *
+   * @default 0
+   */
   readonly drift?: number
-  /** The wall clock shows multiples of this many milliseconds, as `Date.now` shows whole ones. Default 1; 0 for exact. */
+  /**
+   * Rounds the wall clock to multiples of this many milliseconds, as `Date.now` does. 0 is exact.
+   *
+   * @default 1
+   */
   readonly resolution?: number
-  /** What the monotonic clock shows at the start. Default 0. */
+  /**
+   * Sets the time of the monotonic clock at the start, in milliseconds.
+   *
+   * @default 0
+   */
   readonly origin?: number
 }
 

@@ -8,11 +8,14 @@ import type { SlotAlgorithm, Slots } from '../algorithm.ts'
 import { later } from '../shared/later.ts'
 import { LocalSlots } from './local.ts'
 
-/** How long a request keeps its slot. */
+/** Options of `concurrency`. */
 export interface ConcurrencyOptions {
   /**
-   * A slot that was not released for so long is freed, with a `warning`; from 1 s to 24 days. A thirtieth of it later at the latest, or
-   * half a second. Default 10 min.
+   * Frees a slot that was not released for this long, with a `warning`, so that a lost request doesn't block it forever. A duration from 1
+   * s to 24 days. The slot is freed up to a thirtieth of it later, or half a second if that is longer.
+   *
+   * @default '10m'
+   * @see `@weir/core/docs/guides/concurrency.md`
    */
   readonly maxDuration?: Duration
   /**
@@ -21,12 +24,12 @@ export interface ConcurrencyOptions {
    *   that still works, so at most `limit` handlers run at a time. Koa, Hono, Fastify and NestJS report the end of a handler. Express and
    *   `node:http` don't: there it is the same as `'response'`.
    * - `'response'`: when the response has been sent or its connection has closed, even if the handler still works. Use it if your handlers
-   *   don't end once their client has left, because such a handler would keep its slot for the whole `lease`.
+   *   don't end once their client has left, because such a handler would keep its slot for the whole `maxDuration`.
    *
    * Ignored without an adapter: `release`, `schedule` and `wrap` free the slot. Throws `WEIR_INVALID_OPTION` for any other value.
    *
    * @default 'handler'
-   * @see @weir/core/docs/guides/concurrency.md
+   * @see `@weir/core/docs/guides/concurrency.md`
    */
   readonly releaseOn?: 'handler' | 'response'
 }

@@ -6,11 +6,16 @@ import { EPOCH_STEP } from './epoch-step.ts'
 import { LocalFirstRequestWindow } from './first-request.ts'
 import { FIRST_REQUEST_STEP } from './first-request-step.ts'
 
-/** Where windows begin. */
+/** Options of `fixedWindow`. */
 export interface FixedWindowOptions {
   /**
-   * `'epoch'` (default): at whole intervals of the Unix epoch, for all keys at once and at all nodes alike; `'first-request'`: with a
-   * key's first request after its last window, as rate limiters of one process mostly do.
+   * Chooses when windows start.
+   * - `'epoch'`: at whole intervals of the Unix epoch, at the same time for all keys and in all processes.
+   * - `'first-request'`: with a key's first request after its last window, as in most rate limiters of one process. Only with coordination
+   *   `'local'` and `'central'`, and not with `calendar()`.
+   *
+   * @default 'epoch'
+   * @see `@weir/core/docs/guides/windows.md`
    */
   readonly start?: 'epoch' | 'first-request'
 }

@@ -7,11 +7,20 @@ import { LocalBucket } from '../bucket/meter.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT, drainTime } from '../bucket/step.ts'
 import type { MeterPolicy } from '../meter.ts'
 
-/** How many requests may wait, and how many need not. */
+/** Options of `leakyBucket`. */
 export interface LeakyBucketOptions {
-  /** Units above the pace that are let in; at least 0. What comes beyond them is rejected. Default: the policy's limit less 1. */
+  /**
+   * Lets requests of a burst wait for their turn: the number of units above the pace. Requests beyond it are rejected. At least 0.
+   *
+   * @default the policy's `limit` less 1
+   * @see `@weir/core/docs/guides/algorithms.md`
+   */
   readonly burst?: number
-  /** Units of `burst` that pass at once, from 0 to `burst`. The others wait to keep the pace. Default 0. */
+  /**
+   * Allows part of the burst without waiting: a number of units from 0 to `burst`.
+   *
+   * @default 0
+   */
   readonly immediate?: number
 }
 

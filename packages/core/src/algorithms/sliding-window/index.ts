@@ -5,14 +5,22 @@ import { later } from '../shared/later.ts'
 import { LocalSlidingWindow } from './local.ts'
 import { slidingWindowStep } from './step.ts'
 
-/** How a sliding window is kept. */
+/** Options of `slidingWindow`. */
 export interface SlidingWindowOptions {
-  /** Parts of the interval that counts are kept in. Whole number, 6 to 120; one is at least 5 ms. Default 30. */
+  /**
+   * Divides the interval into parts whose counts expire one by one. More parts free units sooner and use more memory. A whole number from
+   * 6 to 120. A part lasts at least 5 ms.
+   *
+   * @default 30
+   * @see `@weir/core/docs/guides/algorithms.md`
+   */
   readonly subWindows?: number
   /**
-   * A key that reached its limit is open again when this part of the limit is free; more than 0, at most 1. Smaller allows
-   * more under constant overload and costs more exchanges. With coordination `'local'`, which has none, a key is open as
-   * soon as a request fits. Default 0.1.
+   * Opens a key that reached its limit once this fraction of the limit is free: 0.1 is 10 %. More than 0, at most 1. A smaller fraction
+   * allows more under constant overload and costs more syncs. Ignored with coordination `'local'`, where a key opens as soon as a request
+   * fits.
+   *
+   * @default 0.1
    */
   readonly reopenAt?: number
 }

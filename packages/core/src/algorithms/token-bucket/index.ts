@@ -10,34 +10,52 @@ import type { MeterPolicy } from '../meter.ts'
 import { LocalWarmUp } from './warm-up-meter.ts'
 import { WARM_UP_STEP } from './warm-up-step.ts'
 
-/** How much may come at once, and how a key that has rested gets there. */
+/** Options of `tokenBucket`. */
 export interface TokenBucketOptions {
-  /** Tokens that a key saves at most, and so units that may pass at once; at least 1. Default: the policy's limit. */
+  /**
+   * Sets how many tokens a key can save, and so how many units are allowed at once. A request can't cost more. At least 1.
+   *
+   * @default the policy's `limit`
+   * @see `@weir/core/docs/guides/algorithms.md`
+   */
   readonly burst?: number
   /**
-   * After rest a key's tokens come slower, and as fast as ever only after it has been in use for so long; resting for so long
-   * makes it cold again. Default: they always come at the limit's pace.
+   * Slows a key down after it was idle: its tokens come slower at first, and at the full pace once it was in use for this long. After the
+   * same time without requests it is cold again. A duration of at least 1 ms, or an object that also sets how much slower. Not allowed
+   * with coordination `'background'`, `maxDebt` and `earlyDrop`.
+   *
+   * @default none: tokens always come at the pace of the limit
    */
   readonly warmUp?: Duration | WarmUp
   /**
-   * With coordination `'background'`: units beyond `burst` that a key pays back at most, at least 0. What a cluster with far-away nodes
-   * allows too much in a flood closes the key until it has run out; with this not for longer than these and the burst take. But what is
-   * forgotten is allowed: below the burst the limit may not hold in the long run. Default: all of it is paid back.
+   * Limits how many units beyond `burst` a key pays back, after distant processes allowed too many in a flood. At least 0. The key opens
+   * sooner, but units that it doesn't pay back are allowed beyond the limit. Ignored unless the coordination is `'background'`. Not
+   * allowed with `warmUp`.
+   *
+   * @default all of them are paid back
+   * @see `@weir/core/docs/guides/far-regions.md`
    */
   readonly maxDebt?: number
   /**
-   * With coordination `'background'`: while more is asked for than the limit's pace, requests to a key that is nearly full are let in by
-   * chance, as many as keep it four fifths full. Then it does not close, and nothing is allowed too much, however far the nodes are
-   * from the store. It is an estimate: of bursts that just fit a few requests may be rejected. Default `false`.
+   * Rejects some requests at random before the bucket is empty, while more arrive than the limit's pace. A fifth of the tokens stays
+   * free, so the key isn't blocked and nothing is allowed beyond the limit, however far the store is. A few requests of a burst that just
+   * fits may be rejected. Ignored unless the coordination is `'background'`. Not allowed with `warmUp`.
+   *
+   * @default false
+   * @see `@weir/core/docs/guides/far-regions.md`
    */
   readonly earlyDrop?: boolean
 }
 
 /** How a token bucket warms up. */
 export interface WarmUp {
-  /** From cold to full speed, and back; at least 1 ms. */
+  /** Sets how long a cold key takes to reach the full pace, and an idle key to become cold. A duration of at least 1 ms. */
   readonly duration: Duration
-  /** How much slower a cold key's tokens come: more than 1, at most 100. Default 3. */
+  /**
+   * Sets how many times slower the tokens of a cold key come. More than 1, at most 100.
+   *
+   * @default 3
+   */
   readonly coldFactor?: number
 }
 

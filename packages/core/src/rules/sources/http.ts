@@ -5,11 +5,22 @@ import { WeirError } from '../../report/errors.ts'
 import { LONGEST_DOCUMENT } from '../parse.ts'
 import type { RulesSource } from '../source.ts'
 
-/** How rules are asked for. */
+/** Options of `httpRules`. */
 export interface HttpRulesOptions {
-  /** How often; from 100 ms to a day. Default 10 s. */
+  /**
+   * Sets how often the address is requested. A duration from 100 ms to a day.
+   *
+   * @default '10s'
+   */
   readonly interval?: Duration
-  /** Header fields of the request, such as `authorization`; without that one a name and password in the address are sent as it. */
+  /**
+   * Adds header fields to the request, such as `authorization`. Without that field, a user name and password in the address are sent as
+   * it.
+   *
+   * @default none
+   * @example
+   * httpRules('https://config.example.com/rules.json', { headers: { authorization: `Bearer ${token}` } })
+   */
   readonly headers?: Readonly<Record<string, string>>
 }
 
