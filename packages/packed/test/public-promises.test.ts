@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { publicPackages, ROOT } from '@weir/tooling/workspace'
+import { ROOT, sourceEntries } from '@weir/tooling/workspace'
 import { API, type Checker, type Symbol as Known, SignatureKind, SymbolFlags, type Type, TypeFlags } from 'typescript/unstable/sync'
 import { afterAll, expect, it } from 'vitest'
 
@@ -83,18 +83,6 @@ afterAll(() => {
   rmSync(join(project, '..'), { recursive: true, force: true })
 })
 
-/** Entries of the public packages, by the name to import. */
-function entries(): ReadonlyMap<string, string> {
-  const found = new Map<string, string>()
-  for (const { directory, manifest } of publicPackages()) {
-    for (const [path, target] of Object.entries(manifest.exports as Readonly<Record<string, string | Record<string, string>>>)) {
-      const source = typeof target === 'object' ? target['@weir/source'] : undefined
-      if (source !== undefined) found.set(`${manifest.name}${path.slice(1)}`, join(directory, source))
-    }
-  }
-  return found
-}
-
 /** Finds what returns a promise, or is one, among what users can reach from an export. */
 class Search {
   readonly found = new Set<string>()
@@ -139,7 +127,7 @@ function isOurs(symbol: Known): boolean {
 }
 
 it('each promise that a public package returns is awaited in a process of its own', () => {
-  const files = entries()
+  const files = sourceEntries()
   mkdirSync(join(project, '..'), { recursive: true })
   writeFileSync(project, JSON.stringify({ extends: join(ROOT, 'tsconfig.base.json'), files: [...files.values()] }))
   const loaded = api.updateSnapshot({ openProjects: [project] }).getProject(project)

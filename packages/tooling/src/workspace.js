@@ -31,3 +31,21 @@ export function workspacePackages() {
 export function publicPackages() {
   return workspacePackages().filter(({ manifest }) => manifest.private !== true)
 }
+
+/**
+ * The entries of the public packages: the name to import, and the source file.
+ *
+ * @returns {ReadonlyMap<string, string>}
+ */
+export function sourceEntries() {
+  /** @type {Map<string, string>} */
+  const found = new Map()
+  for (const { directory, manifest } of publicPackages()) {
+    const targets = /** @type {Record<string, string | Record<string, string>>} */ (manifest.exports)
+    for (const [path, target] of Object.entries(targets)) {
+      const source = typeof target === 'object' ? target['@weir/source'] : undefined
+      if (source !== undefined) found.set(`${manifest.name}${path.slice(1)}`, join(directory, source))
+    }
+  }
+  return found
+}
