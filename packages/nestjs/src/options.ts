@@ -4,7 +4,7 @@ import type { PlaceOptions, ThrottleInput } from '@weir/core/adapter'
 /** What options such as `handler` are called with. */
 export type NestArgs = readonly [context: ExecutionContext]
 
-/** What `ThrottleModule.forRoot` takes. Its functions get the execution context, e.g. `key: (context) => context.switchToHttp().getRequest().user?.id`. */
+/** Options of `ThrottleModule.forRoot`. Functions receive the execution context, e.g. `key: (context) => context.switchToHttp().getRequest().user?.id`. */
 export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<
   ExecutionContext,
   NestArgs,

@@ -109,7 +109,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    *
    * @default 'share'
    * @example
-   * failMode: 'closed' // rather no answer than one request above the limit
+   * failMode: 'closed' // an outage rejects all requests, so that none is above the limit
    * @see `@weir/core/docs/guides/coordination.md`
    */
   readonly failMode?: FailMode
