@@ -203,7 +203,5 @@ test.each([
 
 test('a middleware, a promise and nothing are no throttler', () => {
   for (const wrong of [() => {}, Promise.resolve(throttlerFor()), undefined, null])
-    expect(() => dashboard(wrong as never, { authorize: 'none' })).toThrow(
-      /^The dashboard needs a throttler: .* property "throttler" of a middleware/,
-    )
+    expect(() => dashboard(wrong as never, { authorize: 'none' })).toThrow(/^Option "throttler" is .* property "throttler" of a middleware/)
 })

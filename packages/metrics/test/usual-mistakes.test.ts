@@ -19,7 +19,7 @@ test.each([
   ['OpenTelemetry', openTelemetryMetrics],
 ])('%s: a middleware, a promise and nothing are no throttler', (_, metrics) => {
   for (const wrong of [() => {}, Promise.resolve(throttlerOf()), undefined, null])
-    expect(() => metrics(wrong as never)).toThrow(/^Metrics need a throttler: .* property "throttler" of a middleware/)
+    expect(() => metrics(wrong as never)).toThrow(/^Option "throttler" is .* property "throttler" of a middleware/)
 })
 
 test('an option that there is not is an error, and not a registry or attributes that nobody uses', () => {
