@@ -45,10 +45,10 @@ describe.each(READERS)('%s', (_, args) => {
 })
 
 describe('rules', () => {
-  const text = '{"version":1,"policies":[{"limit":5,"interval":"1m"}]}'
+  const text = '{"version":1,"policies":[{"key":"ip","limit":5,"interval":"1m"}]}'
   it.each([
     ['JSON', text],
-    ['YAML', 'version: 1\npolicies:\n  - limit: 5\n    interval: 1m\n'],
+    ['YAML', 'version: 1\npolicies:\n  - key: ip\n    limit: 5\n    interval: 1m\n'],
   ])('in %s may begin with a byte order mark, and become another version', async (_, plain) => {
     expect((await weir(['check', file('bom.rules', `\ufeff${plain}`)])).code).toBe(0)
     expect(documentOf(asVersion(`\ufeff${plain}`, 2, { why: 'test' })).rules.version).toBe(2)

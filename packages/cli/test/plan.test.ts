@@ -420,7 +420,7 @@ describe('what can not be done', () => {
   it('ends with 1 where the rules are rejected, and says what and where', async () => {
     const bad = file(
       'bad.yaml',
-      'version: 1\npolicies:\n  - limit: 10\n    interval: 1m\n  - name: other\n    limit: none of these\n    intervall: 1m\n',
+      'version: 1\npolicies:\n  - key: ip\n    limit: 10\n    interval: 1m\n  - name: other\n    key: ip\n    limit: none of these\n    intervall: 1m\n',
     )
     const { code, err } = await weir(['plan', log, '--rules', bad])
     expect(code).toBe(1)

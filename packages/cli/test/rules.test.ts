@@ -155,7 +155,7 @@ describe('a document as another version', () => {
     const text = asVersion(yaml(1, 100), 8, { by: 'bob' })
     expect(text).toContain('# a minute')
     expect(documentOf(text).rules).toMatchObject({ version: 8, change: { by: 'bob' } })
-    const json = asVersion('{"version":1,"policies":[{"limit":1,"interval":"1m"}]}', 2, {})
+    const json = asVersion('{"version":1,"policies":[{"key":"ip","limit":1,"interval":"1m"}]}', 2, {})
     expect(documentOf(json).rules.version).toBe(2)
   })
 })

@@ -13,7 +13,14 @@ export type { Decision } from './decide/decision.ts'
 export { type EscalatingCooldown, type EscalatingOptions, escalating } from './decide/escalating.ts'
 export type { Overflow } from './decide/limiter.ts'
 export type { PlanLimit, PlannedName, PlannedPolicyOptions } from './decide/plans.ts'
-export type { AnyPolicyOptions, Policy, PolicyOptions, SlotPolicyOptions } from './decide/policy.ts'
+export type {
+  AnyPolicyOptions,
+  Policy,
+  PolicyOptions,
+  RequestPolicyOptions,
+  RequestSlotPolicyOptions,
+  SlotPolicyOptions,
+} from './decide/policy.ts'
 export type { AddressKey, HeaderKey, KeyOption, KeySource, MatchOption, PathMatch, PathPolicies } from './decide/request-options.ts'
 export type { CheckOptions } from './decide/request-path.ts'
 export { memoryStore } from './hub/memory-store.ts'

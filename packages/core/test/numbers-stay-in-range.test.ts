@@ -296,7 +296,10 @@ describe('charges', () => {
 
 describe('a request that costs more than the limit', () => {
   test('is told that it never fits, and not when to come again', () => {
-    const guard = createGuard<FakeRequest, readonly []>({ limit: 5, interval: '1m', cost: () => 6, clock: new ManualTime(0) }, fakeReader)
+    const guard = createGuard<FakeRequest, readonly []>(
+      { key: 'route', limit: 5, interval: '1m', cost: () => 6, clock: new ManualTime(0) },
+      fakeReader,
+    )
     const decision = guard.check({}) as Decision
     expect(decision).toMatchObject({ allowed: false, reason: 'limit', retryAfterMs: Number.POSITIVE_INFINITY, remaining: 5 })
     const rejection = guard.reject({}, decision) as Rejection

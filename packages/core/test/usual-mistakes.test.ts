@@ -19,7 +19,7 @@ import { ipcStore, serveIpc } from '../src/ipc/index.ts'
 import { follow, httpRules } from '../src/rules/index.ts'
 import { thrownBy } from './support/nodes.ts'
 
-const ONE = { limit: 100, interval: '1m', coordination: 'local' } as const
+const ONE = { key: 'ip', limit: 100, interval: '1m', coordination: 'local' } as const
 const throttler = (options: object) => createThrottler({ policies: [ONE], ...options } as never)
 const policy = (options: object) => createThrottler({ policies: [{ ...ONE, ...options }] } as never)
 const guard = (options: object) => createGuard({ ...ONE, ...options } as never, nodeReader)
@@ -65,8 +65,8 @@ describe('a mistake that is made often is answered by the option, the value, and
       'a list',
       () => createGuard([ONE] as never, nodeReader),
       '"throttle"',
-      '[{"limit":100',
-      'options such as { limit: 100, interval: "1m" }',
+      '[{"key":"ip"',
+      'options such as { key: "ip", limit: 100, interval: "1m" }',
     ],
     [
       'no reader',
@@ -91,7 +91,7 @@ describe('a mistake that is made often is answered by the option, the value, and
   ])('a request %s in place of options: throttle was not called', (_, request) => {
     const error = thrownBy(() => createGuard(request as never, nodeReader)) as WeirError
     expect(error.code).toBe('WEIR_INVALID_OPTION')
-    expect(error.message).toContain('Write app.use(throttle({ limit: 100, interval: "1m" })) instead of app.use(throttle).')
+    expect(error.message).toContain('Write app.use(throttle({ key: "ip", limit: 100, interval: "1m" })) instead of app.use(throttle).')
   })
 })
 

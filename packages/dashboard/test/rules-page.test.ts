@@ -12,7 +12,7 @@ import { MemorySource } from './rules-source.ts'
 import { serve } from './servers.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const limit = { name: 'customer', limit: 10, interval: '1h' } as const
+const limit = { name: 'customer', key: 'ip', limit: 10, interval: '1h' } as const
 /** Names of policies are printable ASCII; keys, and what people write of a change, are any text. */
 const MARKUP = '<img src=x onerror="document.title=1">'
 const HOSTILE = `${MARKUP}\u202egnp`

@@ -6,7 +6,7 @@ import type { RulesFound } from '../src/protocol.ts'
 import { MemorySource } from './rules-source.ts'
 import { cookieOf, PASSWORD, post, serve, signIn } from './servers.ts'
 
-const limit = { name: 'customer', limit: 10, interval: '1h' } as const
+const limit = { name: 'customer', key: 'ip', limit: 10, interval: '1h' } as const
 
 async function followed(source: MemorySource, options: FollowOptions = {}) {
   const throttler = createThrottler({ policies: [{ ...limit, coordination: 'local' }] })
@@ -49,9 +49,9 @@ test('tells the rules that this node follows, as they were written', async () =>
       {
         name: 'customer',
         options: [
+          ['key', 'ip, header x-key'],
           ['limit', '10'],
           ['interval', 'calendar day, timeZone UTC'],
-          ['key', 'ip, header x-key'],
           ['match', 'POST /login, /a'],
         ],
       },
@@ -62,6 +62,7 @@ test('tells the rules that this node follows, as they were written', async () =>
         {
           name: 'customer',
           options: [
+            ['key', 'ip'],
             ['limit', '5'],
             ['interval', '1h'],
           ],

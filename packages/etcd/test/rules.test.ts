@@ -8,7 +8,8 @@ import { type EtcdRules, etcdRules, etcdStore } from '../src/index.ts'
 import { describeEtcd, freshNamespace, ownServer, PATIENT } from './fixtures.ts'
 
 const DEADLINE = { timeout: 30_000, interval: 10 }
-const textOf = (version: number, limit = version) => JSON.stringify({ version, policies: [{ name: 'a', limit, interval: '23h' }] })
+const textOf = (version: number, limit = version) =>
+  JSON.stringify({ version, policies: [{ name: 'a', key: 'ip', limit, interval: '23h' }] })
 const bytes = (text: string): string => Buffer.from(text).toString('base64')
 
 if (NO_ETCD === undefined) {

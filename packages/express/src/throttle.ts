@@ -33,7 +33,7 @@ export type ThrottleMiddleware<Name extends string = string> = RequestHandler & 
  * Requests that pass are not awaited for. `req.throttle` holds the decision. A throttler that stands in several places
  * (app, router, route) counts a request once, in the first.
  *
- * @param options `{ limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
+ * @param options `{ key, limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
  * @throws WeirError for options that can't be used: its `code` and message name the option and what is allowed
  *
  * @example

@@ -7,7 +7,7 @@ import { throttle } from '../src/index.ts'
 import { FRAMEWORKS } from './frameworks.ts'
 
 const clock = manualClock()
-const ONE = { limit: 1, interval: '1h', clock } as const
+const ONE = { key: 'route', limit: 1, interval: '1h', clock } as const
 
 describe.each(FRAMEWORKS)('%s', (_name, express) => {
   test('a middleware of a route counts by its pattern', async () => {
@@ -25,7 +25,7 @@ describe.each(FRAMEWORKS)('%s', (_name, express) => {
     }) as never)
     const { text } = await supertest(app).get('/').expect(500)
     expect(text).toContain('WEIR_INVALID_OPTION')
-    expect(text).toContain('Write app.use(throttle({ limit: 100, interval: "1m" })) instead of app.use(throttle).')
+    expect(text).toContain('Write app.use(throttle({ key: "ip", limit: 100, interval: "1m" })) instead of app.use(throttle).')
   })
 
   test('two mounts of one router are two places', async () => {

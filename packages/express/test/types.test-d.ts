@@ -3,7 +3,7 @@ import express, { type Request, type Response } from 'express'
 import { expectTypeOf, test } from 'vitest'
 import { concurrency, header, throttle } from '../src/index.ts'
 
-const one = { limit: 1, interval: '1m' } as const
+const one = { key: 'ip', limit: 1, interval: '1m' } as const
 
 test('functions of the options get the request of Express', () => {
   throttle({
@@ -38,9 +38,9 @@ test('a delay is a duration, or a function of the units above the limit and the 
     },
   })
   throttle({ ...one, delay: async () => '1s' as const })
-  throttle({ limit: 1, algorithm: concurrency(), delay: '5s' })
+  throttle({ key: 'ip', limit: 1, algorithm: concurrency(), delay: '5s' })
   // @ts-expect-error a function has nothing to go by
-  throttle({ limit: 1, algorithm: concurrency(), delay: () => 100 })
+  throttle({ key: 'ip', limit: 1, algorithm: concurrency(), delay: () => 100 })
   // @ts-expect-error no duration
   throttle({ ...one, delay: () => true })
 })
@@ -59,6 +59,7 @@ test('names of policies are a union in decisions', () => {
 test('policies with plans have a name for each plan', () => {
   const one = throttle({
     name: 'user',
+    key: 'ip',
     interval: '1m',
     plans: { free: 1, pro: 2 },
     plan: (req) => (req.secure ? 'pro' : 'free'),
@@ -67,8 +68,8 @@ test('policies with plans have a name for each plan', () => {
   expectTypeOf(one.throttler.check('k').policy?.name).toEqualTypeOf<'user' | 'user:free' | 'user:pro' | undefined>()
   const several = throttle({
     policies: [
-      { name: 'user', interval: '1m', plans: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') },
-      { name: 'global', limit: 1, interval: '1m' },
+      { name: 'user', key: 'ip', interval: '1m', plans: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') },
+      { name: 'global', key: 'all', limit: 1, interval: '1m' },
     ],
   })
   const name = several.throttler.check('k').policy?.name
@@ -78,9 +79,9 @@ test('policies with plans have a name for each plan', () => {
 })
 
 test('plans are those of the limits', () => {
-  throttle({ interval: '1m', plans: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') })
+  throttle({ key: 'ip', interval: '1m', plans: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') })
   // @ts-expect-error there is no such plan
-  throttle({ interval: '1m', plans: { free: 1, pro: 2 }, plan: () => 'golden' })
+  throttle({ key: 'ip', interval: '1m', plans: { free: 1, pro: 2 }, plan: () => 'golden' })
 })
 
 test('wrong options do not compile', () => {
@@ -89,7 +90,21 @@ test('wrong options do not compile', () => {
   // @ts-expect-error an unknown key
   throttle({ ...one, key: 'user' })
   // @ts-expect-error without a limit
-  throttle({ interval: '1m' })
+  throttle({ key: 'ip', interval: '1m' })
+})
+
+test('a policy for requests without a key does not compile; one for check() does', () => {
+  // @ts-expect-error no key
+  throttle({ limit: 10, interval: '1m' })
+  // @ts-expect-error no key
+  throttle({ limit: 10, algorithm: concurrency() })
+  // @ts-expect-error no key
+  throttle({ interval: '1m', plans: { free: 1, pro: 2 }, plan: () => 'free' as const })
+  // @ts-expect-error no key
+  throttle({ policies: [{ name: 'a', limit: 10, interval: '1m' }] })
+  // @ts-expect-error no key
+  throttle({ policies: [one, { name: 'a', limit: 10, algorithm: concurrency() }] })
+  createThrottler({ policies: [{ limit: 10, interval: '1m' }] }).update([{ limit: 9, algorithm: concurrency() }])
 })
 
 test('the middleware fits, and the request carries the decision', () => {

@@ -19,7 +19,7 @@ import { checkHook, type RouteGuard, RouteLimits } from './route-limits.ts'
 const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<void> => {
   if (typeof app.addHook !== 'function') {
     const message =
-      'weir is a plugin, and was called with a request. Write app.register(weir, { limit: 100, interval: "1m" }) instead of giving it as a hook.'
+      'weir is a plugin, and was called with a request. Write app.register(weir, { key: "ip", limit: 100, interval: "1m" }) instead of giving it as a hook.'
     throw new WeirError('WEIR_INVALID_OPTION', message)
   }
   const { hook, input } = withoutFastify(options)

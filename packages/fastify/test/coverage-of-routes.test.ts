@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { weir } from '../src/index.ts'
 import { FRAMEWORKS } from './frameworks.ts'
 
-const ONE = { limit: 1, interval: '1h', clock: manualClock() } as const
+const ONE = { key: 'route', limit: 1, interval: '1h', clock: manualClock() } as const
 
 async function statuses(app: FastifyInstance, ...targets: string[]): Promise<number[]> {
   const found: number[] = []

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { weir } from '../src/index.ts'
 import { FRAMEWORKS } from './frameworks.ts'
 
-const ONE = { limit: 1, interval: '1h', clock: manualClock() } as const
+const ONE = { key: 'route', limit: 1, interval: '1h', clock: manualClock() } as const
 
 describe.each(FRAMEWORKS)('%s', (_name, fastify) => {
   test('rejects over HTTP/2, also requests of a method that nobody knows', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { type RouteThrottleOptions, weir } from '../src/index.ts'
 import { FRAMEWORKS } from './frameworks.ts'
 
-const PLUGIN = { limit: 9, interval: '1h', clock: manualClock() } as const
+const PLUGIN = { key: 'route', limit: 9, interval: '1h', clock: manualClock() } as const
 
 async function statuses(app: FastifyInstance, ...requests: readonly (string | InjectOptions)[]): Promise<number[]> {
   const found: number[] = []

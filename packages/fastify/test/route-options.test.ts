@@ -6,7 +6,7 @@ import { weir } from '../src/index.ts'
 import { FRAMEWORKS } from './frameworks.ts'
 
 const clock = manualClock()
-const PLUGIN = { limit: 3, interval: '1h', clock } as const
+const PLUGIN = { key: 'route', limit: 3, interval: '1h', clock } as const
 
 async function statuses(app: FastifyInstance, url: string, count: number): Promise<number[]> {
   const found: number[] = []
@@ -17,7 +17,7 @@ async function statuses(app: FastifyInstance, url: string, count: number): Promi
 describe.each(FRAMEWORKS)('%s: register', (_name, fastify) => {
   test('of a throttler says that it is an option', async () => {
     const app = fastify()
-    const throttler = createThrottler({ policies: [{ limit: 1, interval: '1h' }], clock })
+    const throttler = createThrottler({ policies: [{ key: 'route', limit: 1, interval: '1h' }], clock })
     await expect(app.register(weir, throttler as never)).rejects.toThrow('app.register(weir, { throttler })')
   })
 })
@@ -110,7 +110,7 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
     app.get('/usual', () => 'usual')
     expect(await statuses(app, '/expensive', 2)).toEqual([200, 429])
     expect(app.throttler.policies.map(({ name }) => name)).toEqual(['default', 'GET /expensive'])
-    app.throttler.update([{ limit: 1, interval: '1h' }])
+    app.throttler.update([{ key: 'route', limit: 1, interval: '1h' }])
     expect(await statuses(app, '/usual', 2)).toEqual([200, 429])
     // Left out by the update and added again, a policy starts anew on this node.
     expect(await statuses(app, '/expensive', 3)).toContain(429)
@@ -157,12 +157,12 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
 
   test('with a shared throttler a route needs one too', async () => {
     const app = fastify()
-    const throttler = createThrottler({ clock, policies: [{ limit: 3, interval: '1h' }] })
+    const throttler = createThrottler({ clock, policies: [{ key: 'route', limit: 3, interval: '1h' }] })
     await app.register(weir, { throttler })
     expect(() => app.get('/bad', { config: { throttle: { limit: 1 } } }, () => '')).toThrow(
       expect.objectContaining({ code: 'WEIR_MISSING_OPTION' }),
     )
-    const own = createThrottler({ clock, policies: [{ name: 'own', limit: 1, interval: '1h' }] })
+    const own = createThrottler({ clock, policies: [{ name: 'own', key: 'route', limit: 1, interval: '1h' }] })
     app.get('/own', { config: { throttle: { throttler: own } } }, () => 'own')
     expect(await statuses(app, '/own', 2)).toEqual([200, 429])
     await app.close()

@@ -9,7 +9,7 @@ declare module '../src/index.ts' {
   }
 }
 
-const one = { limit: 1, interval: '1m' } as const
+const one = { key: 'ip', limit: 1, interval: '1m' } as const
 const app = fastify()
 
 test('functions of the options get the request of Fastify', () => {
@@ -33,6 +33,10 @@ test('functions of the options get the request of Fastify', () => {
 test('wrong options do not compile', () => {
   // @ts-expect-error a number is no style of headers
   app.register(weir, { ...one, headers: 6 })
+  // @ts-expect-error no key
+  app.register(weir, { limit: 1, interval: '1m' })
+  // @ts-expect-error no key
+  app.register(weir, { policies: [{ name: 'user', limit: 1, interval: '1m' }] })
   // @ts-expect-error not a hook that requests can be throttled in
   app.register(weir, { ...one, hook: 'onSend' })
 })

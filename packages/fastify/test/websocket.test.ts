@@ -22,7 +22,7 @@ async function connect(url: string): Promise<string | IncomingMessage> {
 test('@fastify/websocket: a request to upgrade is counted by its route, and rejected with the fields', async () => {
   const app = fastify()
   await app.register(websocket)
-  await app.register(weir, { limit: 2, interval: '1h', clock: manualClock() })
+  await app.register(weir, { key: 'route', limit: 2, interval: '1h', clock: manualClock() })
   app.get('/rooms/:id', { websocket: true }, (socket, request) => {
     socket.send(`${request.throttle?.remaining} left`)
   })

@@ -51,7 +51,7 @@ const FIELDS = 'weir:fields'
  * `c.get('throttle')` holds the decision. The limit fields are set on the finished response, whoever made it: a handler, an error
  * handler, or a response that was fetched elsewhere. A throttler that stands in several places counts a request once, in the first.
  *
- * @param options `{ limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
+ * @param options `{ key, limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
  * @throws WeirError for options that can't be used: its `code` and message name the option and what is allowed
  *
  * @example

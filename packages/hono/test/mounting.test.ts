@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { forwardedAddress, type ThrottleMiddleware, type ThrottleOptions, throttle } from '../src/index.ts'
 import { NEWEST, serve } from './frameworks.ts'
 
-const ONE = { limit: 1, interval: '1h', clock: manualClock() } as const
+const ONE = { key: 'route', limit: 1, interval: '1h', clock: manualClock() } as const
 const FIVE = { ...ONE, limit: 5 } as const
 
 /** The statuses of requests to paths, one after the other. */

@@ -3,7 +3,7 @@ import { type Context, Hono } from 'hono'
 import { expectTypeOf, test } from 'vitest'
 import { forwardedAddress, header, throttle } from '../src/index.ts'
 
-const one = { limit: 1, interval: '1m' } as const
+const one = { key: 'ip', limit: 1, interval: '1m' } as const
 
 test('functions of the options get the context of Hono', () => {
   throttle({
@@ -35,6 +35,8 @@ test('names of policies are a union in decisions', () => {
 test('wrong options do not compile', () => {
   // @ts-expect-error a number is no style of headers
   throttle({ ...one, headers: 6 })
+  // @ts-expect-error no key
+  throttle({ limit: 1, interval: '1m' })
   // @ts-expect-error an unknown key
   throttle({ ...one, key: 'user' })
   // @ts-expect-error a header's name is no way to find an address

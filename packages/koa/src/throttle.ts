@@ -43,7 +43,7 @@ export type ThrottleMiddleware<Name extends string = string> = Middleware & {
  * `ctx.state.throttle` holds the decision. The limit fields are kept on answers to errors (`ctx.throw`), from which Koa takes
  * all headers. A throttler that stands in several places (app, router, route) counts a request once, in the first.
  *
- * @param options `{ limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
+ * @param options `{ key, limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
  * @throws WeirError for options that can't be used: its `code` and message name the option and what is allowed
  *
  * @example

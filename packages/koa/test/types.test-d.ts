@@ -4,7 +4,7 @@ import Koa, { type Context } from 'koa'
 import { expectTypeOf, test } from 'vitest'
 import { header, throttle } from '../src/index.ts'
 
-const one = { limit: 1, interval: '1m' } as const
+const one = { key: 'ip', limit: 1, interval: '1m' } as const
 
 test('functions of the options get the context of Koa', () => {
   throttle({
@@ -36,6 +36,8 @@ test('names of policies are a union in decisions', () => {
 test('wrong options do not compile', () => {
   // @ts-expect-error a number is no style of headers
   throttle({ ...one, headers: 6 })
+  // @ts-expect-error no key
+  throttle({ limit: 1, interval: '1m' })
   // @ts-expect-error an unknown key
   throttle({ ...one, key: 'user' })
 })

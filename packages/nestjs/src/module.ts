@@ -52,7 +52,7 @@ export class ThrottleModule implements OnModuleInit {
   }
 
   /**
-   * @param options `{ limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler
+   * @param options `{ key, limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler
    * @throws WeirError when the application starts, for options that can't be used: its `code` and message name the option
    */
   static forRoot<const Name extends string = string, const Plan extends string = never>(

@@ -13,7 +13,7 @@ import { WebSocket } from 'ws'
 import { SkipThrottle, Throttle, ThrottleGuard, ThrottleModule, type ThrottleOptions } from '../src/index.ts'
 import 'reflect-metadata'
 
-const TWO = { limit: 2, interval: '1h', clock: manualClock() } as const
+const TWO = { key: 'route', limit: 2, interval: '1h', clock: manualClock() } as const
 
 let close: (() => Promise<void>) | undefined
 afterEach(async () => {

@@ -12,7 +12,7 @@ import {
   ThrottleModule,
 } from '../src/index.ts'
 
-const one = { limit: 1, interval: '1m' } as const
+const one = { key: 'ip', limit: 1, interval: '1m' } as const
 
 test('functions of the options get the execution context', () => {
   ThrottleModule.forRoot({
@@ -47,6 +47,10 @@ test('wrong options do not compile', () => {
   ThrottleModule.forRoot({ ...one, headers: 6 })
   // @ts-expect-error an unknown key
   ThrottleModule.forRoot({ ...one, key: 'user' })
+  // @ts-expect-error no key
+  ThrottleModule.forRoot({ limit: 1, interval: '1m' })
+  // @ts-expect-error no key
+  ThrottleModule.forRootAsync({ useFactory: () => ({ limit: 1, interval: '1m' }) })
   // @ts-expect-error a limit is a number
   Throttle({ limit: '5' })
   // @ts-expect-error true or false

@@ -9,7 +9,8 @@ import { redisRules as nodeRedisRules } from '../src/node-redis/index.ts'
 import { documentedUser, freshNamespace, PATIENT } from './fixtures.ts'
 
 const DEADLINE = { timeout: 30_000, interval: 10 }
-const textOf = (version: number, limit = version) => JSON.stringify({ version, policies: [{ name: 'a', limit, interval: '23h' }] })
+const textOf = (version: number, limit = version) =>
+  JSON.stringify({ version, policies: [{ name: 'a', key: 'ip', limit, interval: '23h' }] })
 
 let server: RedisServer
 beforeAll(async () => {

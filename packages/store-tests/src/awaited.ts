@@ -26,7 +26,7 @@ const POLICIES = {
   waiting: { coordination: 'local', limit: 1, interval: '1s', delay: '5s' },
 } as const
 
-const RULE = { limit: 10, interval: '1h' } as const
+const RULE = { key: 'ip', limit: 10, interval: '1h' } as const
 
 function throttlerOf({ store }: Place, kind: Kind): Throttler {
   const policies = [{ ...RULE, name: kind, ...POLICIES[kind] }]

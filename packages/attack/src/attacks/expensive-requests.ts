@@ -43,7 +43,7 @@ export const expensiveRequests = attack<null>({
     const { header, paths } = await import('@weir/core/http')
     const policies = [
       { name: 'all', key: 'all', limit: 1, interval: '1h' },
-      { name: 'routes', limit: 1e6, interval: '1h', match: paths('/api/:a/:b', '/*rest') },
+      { name: 'routes', key: 'route', limit: 1e6, interval: '1h', match: paths('/api/:a/:b', '/*rest') },
       { name: 'keys', key: ['ip', header('x-key')], limit: 1e6, interval: '1h', match: paths('/:x/*y') },
     ]
     const { port } = await serve(target as never, { options: { policies }, ...(target.startsWith('koa') ? {} : { trust: true }) })

@@ -28,7 +28,14 @@ export const logInjection = attack<{ readonly logger: Kind }>({
     })
     const ports: number[] = []
     for (const way of [...ways, { store }]) {
-      const options = { limit: 1, interval: '1h', cooldown: '1h', ...way, ...(logger !== 'none' && { logger: loggers[logger] }) }
+      const options = {
+        key: 'route',
+        limit: 1,
+        interval: '1h',
+        cooldown: '1h',
+        ...way,
+        ...(logger !== 'none' && { logger: loggers[logger] }),
+      }
       const { port, throttler } = await serve(target as never, { options })
       throttler.block(TEXT, '1h')
       ports.push(port)

@@ -13,7 +13,7 @@ export const spellingRouteKeys = attack<null>({
   targets: ADAPTERS,
 
   async victim({ target }) {
-    return serve(target as never, { options: { limit: 1, interval: '1h', maxKeys: 100_000 }, routes: ['/login', '/api/pay'] })
+    return serve(target as never, { options: { key: 'route', limit: 1, interval: '1h', maxKeys: 100_000 }, routes: ['/login', '/api/pay'] })
   },
 
   async run({ target, start, result, short, random }) {

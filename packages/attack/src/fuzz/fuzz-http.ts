@@ -18,7 +18,7 @@ export const fuzzHttp = attack<null>({
     const { header, paths } = await import('@weir/core/http')
     const policies = [
       { name: 'all', key: 'all', limit: LIMIT, interval: '1h' },
-      { name: 'routes', limit: 1e9, interval: '1h' },
+      { name: 'routes', key: 'route', limit: 1e9, interval: '1h' },
       { name: 'keys', key: ['ip', header('x-key'), header('cookie')], limit: 1e9, interval: '1h', match: paths('/api/:id', '/*rest') },
     ]
     const options = { policies, maxKeys: 2_000, skipFailedRequests: true, headers: ['draft-11', 'legacy'] }

@@ -10,7 +10,11 @@ import type { PlanInput, PlanResult } from './program.ts'
 const CLIENT = { name: 'client', key: 'ip', limit: 100, interval: '1m' }
 const RULES: Readonly<Record<string, readonly object[]>> = {
   'one policy': [CLIENT],
-  'three policies': [CLIENT, { name: 'all', key: 'all', limit: 10_000, interval: '1m' }, { name: 'route', limit: 1_000, interval: '10s' }],
+  'three policies': [
+    CLIENT,
+    { name: 'all', key: 'all', limit: 10_000, interval: '1m' },
+    { name: 'route', key: 'route', limit: 1_000, interval: '10s' },
+  ],
 }
 const SITUATIONS: readonly (readonly [LogForm, keyof typeof RULES, number])[] = [
   ['combined', 'one policy', 1_000_000],

@@ -8,7 +8,7 @@ const LONG = 15_000
 /** A kind of request that clients may send, and how it is counted. `#` in a text is a number that differs each time. */
 interface Kind {
   readonly guard: (header: (name: string) => KeySource<IncomingMessage>) => {
-    readonly key?: KeyOption<IncomingMessage>
+    readonly key: KeyOption<IncomingMessage>
     readonly match?: MatchOption<IncomingMessage>
   }
   readonly path?: string
@@ -17,8 +17,8 @@ interface Kind {
 }
 
 const repeated = (text: string): string => text.repeat(Math.ceil(LONG / text.length)).slice(0, LONG)
-const byRoute = () => ({})
-const byPattern = () => ({ match: paths('/api/*rest') })
+const byRoute = () => ({ key: 'route' as const })
+const byPattern = () => ({ key: 'route' as const, match: paths('/api/*rest') })
 const everybody = () => ({ key: 'all' as const })
 const rejection = (accept: string): Kind => ({ guard: everybody, rejected: true, headers: { accept } })
 const path = (text: string): Kind => ({ guard: byPattern, path: `/api/#/${repeated(text)}` })

@@ -1,4 +1,4 @@
-import type { AnyPolicyOptions, Coordination, Decision, PlannedPolicyOptions, Policy } from '@weir/core'
+import type { Coordination, Decision, PlannedPolicyOptions, Policy, RequestPolicyOptions, RequestSlotPolicyOptions } from '@weir/core'
 import { adapterOf, createGuard, type Guard } from '@weir/core/adapter'
 import { snapshot } from '@weir/core/inspect'
 import type { Override } from '@weir/core/rules'
@@ -6,7 +6,7 @@ import { NodeClock, SeededRandom, SimulatedStore, type StoreStatistics, VirtualT
 import type { LogRecord } from '../log/record.ts'
 import { logReader } from './reader.ts'
 
-export type LogPolicy = AnyPolicyOptions<LogRecord> | PlannedPolicyOptions<LogRecord>
+export type LogPolicy = RequestPolicyOptions<LogRecord> | RequestSlotPolicyOptions<LogRecord> | PlannedPolicyOptions<LogRecord>
 export type LogDecision = Decision | undefined | Promise<Decision | undefined>
 
 /** A decision, and what frees the slots that it took. */

@@ -1,7 +1,7 @@
 import { type IntervalOption, parseInterval } from '../options/interval.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { Awaitable } from '../report/user-function.ts'
-import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from './policy.ts'
+import type { AnyPolicyOptions, PolicyOptions, RequestPolicyOptions, RequestSlotPolicyOptions } from './policy.ts'
 import type { MatchOption } from './request-options.ts'
 
 /**
@@ -12,8 +12,8 @@ import type { MatchOption } from './request-options.ts'
  * throttle({ key: header('x-api-key'), interval: '1m', plans: { free: 60, pro: 600 }, plan: (req) => req.user.plan })
  */
 export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends string = string> = (
-  | Omit<PolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
-  | Omit<SlotPolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
+  | Omit<RequestPolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
+  | Omit<RequestSlotPolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
 ) & {
   /**
    * Sets a limit for each plan, in place of `limit`. A plan may have an interval of its own. Each plan is counted by a policy named

@@ -236,6 +236,16 @@ export interface SlotPolicyOptions<Req = unknown, Name extends string = string>
   readonly cooldown?: never
 }
 
+/** A policy by which an adapter counts requests. */
+export interface RequestPolicyOptions<Req = unknown, Name extends string = string> extends PolicyOptions<Req, Name> {
+  readonly key: KeyOption<Req>
+}
+
+/** A policy by which an adapter counts requests in flight. */
+export interface RequestSlotPolicyOptions<Req = unknown, Name extends string = string> extends SlotPolicyOptions<Req, Name> {
+  readonly key: KeyOption<Req>
+}
+
 /** A rule of either kind. */
 export type AnyPolicyOptions<Req = unknown, Name extends string = string> = PolicyOptions<Req, Name> | SlotPolicyOptions<Req, Name>
 

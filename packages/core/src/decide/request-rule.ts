@@ -1,4 +1,4 @@
-import { invalidOption } from '../report/errors.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { isPlanMatch } from './plans.ts'
 import type { PolicyOptions } from './policy.ts'
 import { type AddressKey, type HeaderKey, isPathMatch, type KeyOption, type KeySource, type MatchOption } from './request-options.ts'
@@ -57,8 +57,7 @@ export function address<Req>(from: HeaderKey | AddressKey<Req>['address']): Head
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, naming `option`
  */
-export function keySources<Req>(key: KeyOption<Req> | undefined, option: string): readonly KeySource<Req>[] {
-  if (key === undefined) return ['route']
+export function keySources<Req>(key: KeyOption<Req>, option: string): readonly KeySource<Req>[] {
   const list = (Array.isArray(key) ? key : [key]) as readonly KeySource<Req>[]
   if (list.length === 0) throw invalidOption(option, key, KEYS)
   return list.map((source) => {
@@ -69,6 +68,30 @@ export function keySources<Req>(key: KeyOption<Req> | undefined, option: string)
       return source.address === true ? address(source) : header(source.header)
     throw invalidOption(option, source, KEYS)
   })
+}
+
+const KEY_CHOICES = `
+  key: 'ip'                  one limit for each client address
+  key: header('x-api-key')   one for each value of a header: import { header } from your adapter's package, such as '@weir/express'
+  key: (req) => req.user.id  one for each value that your function returns
+  key: 'route'               one for each route: all clients share it
+  key: 'all'                 one for all requests: all clients share it
+A list combines several, such as key: ['ip', 'route'].`
+
+/**
+ * Checks that each policy has a `key`: without one, a default would let one client use up the limit of all others. Only for requests:
+ * `check` of your own code is called with the key itself.
+ *
+ * @param rules as they are written, so that what is no list of policies is found elsewhere
+ * @throws WeirError `WEIR_MISSING_OPTION`, with the choices
+ */
+export function requireKeys(rules: readonly Pick<PolicyOptions<never>, 'name' | 'key'>[]): void {
+  if (!Array.isArray(rules)) return
+  const at = rules.findIndex((rule) => typeof rule === 'object' && rule !== null && rule.key === undefined)
+  if (at < 0) return
+  const { name } = rules[at]
+  const what = name !== undefined ? `Policy ${show(name)}` : rules.length > 1 ? `policies[${at}]` : 'The policy'
+  throw new WeirError('WEIR_MISSING_OPTION', `${what} has no "key". Choose what requests are counted by:`, undefined, KEY_CHOICES)
 }
 
 /** Whether a key is made by `address()` of a function. */
@@ -89,7 +112,7 @@ export function matchOf<Req>({ match }: Pick<PolicyOptions<Req>, 'match'>): Matc
  * @throws WeirError `WEIR_INVALID_OPTION`
  */
 export function checkRequestRule(rule: Pick<PolicyOptions<never>, 'key' | 'match'>, at: string): void {
-  keySources(rule.key, `${at}key`)
+  if (rule.key !== undefined) keySources(rule.key, `${at}key`)
   const match: unknown = matchOf(rule)
   if (match === undefined || typeof match === 'function') return
   if (!isPathMatch(match)) throw invalidOption(`${at}match`, match, MATCHES)
@@ -97,6 +120,7 @@ export function checkRequestRule(rule: Pick<PolicyOptions<never>, 'key' | 'match
 
 /** A checked rule in the one form that all spellings of its `key` come to. What the application changes later in its own does not count. */
 export function ownRule<Req, Name extends string>(rule: PolicyOptions<Req, Name>): PolicyOptions<Req, Name> {
+  if (rule.key === undefined) return Object.freeze({ ...rule })
   const sources = keySources(rule.key, 'key')
   const key = sources.length === 1 ? (sources[0] as KeySource<Req>) : Object.freeze(sources)
   return Object.freeze({ ...rule, key })

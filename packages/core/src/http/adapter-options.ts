@@ -1,7 +1,7 @@
 import { POLICY_OPTIONS } from '../decide/check-policy.ts'
 import type { Decision } from '../decide/decision.ts'
 import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
-import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../decide/policy.ts'
+import type { PolicyOptions, RequestPolicyOptions, RequestSlotPolicyOptions } from '../decide/policy.ts'
 import { meantBy } from '../options/did-you-mean.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
@@ -177,11 +177,15 @@ export type ThrottleInput<Req, Args extends readonly unknown[], Name extends str
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> &
       SharedThrottlerOptions<Req, Name> & {
         /** Lists the rules, at least one. Every policy that applies to a request is checked, and only if all allow it, all count it. */
-        readonly policies: readonly (AnyPolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name, Plan>)[]
+        readonly policies: readonly (
+          | RequestPolicyOptions<Req, Name>
+          | RequestSlotPolicyOptions<Req, Name>
+          | PlannedPolicyOptions<Req, Name, Plan>
+        )[]
       })
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & PlannedPolicyOptions<Req, Name, Plan> & SharedThrottlerOptions<Req, Name>)
-  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & PolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
-  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & SlotPolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
+  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & RequestPolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
+  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & RequestSlotPolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
 
 /** Longest `callbackTimeout`, in milliseconds. */
 const LONGEST_TIMEOUT = 60_000
@@ -234,14 +238,14 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   input: ThrottleInput<Req, Args, Name>,
 ): SplitOptions<Req, Args, Name> {
   if (typeof input !== 'object' || input === null || Array.isArray(input) || 'then' in input) {
-    const allowed = 'a throttler, or options such as { limit: 100, interval: "1m" }'
+    const allowed = 'a throttler, or options such as { key: "ip", limit: 100, interval: "1m" }'
     throw invalidOption('throttle', input, 'then' in Object(input) ? `${allowed}; await the promise first` : allowed)
   }
   if (isThrottler<Name, Req>(input)) return { own: {}, throttler: input, given: [], make: { policies: [] } }
   if (isRequest(input)) {
     throw new WeirError(
       'WEIR_INVALID_OPTION',
-      'throttle was given a request in place of options, because it was not called itself. Write app.use(throttle({ limit: 100, interval: "1m" })) instead of app.use(throttle).',
+      'throttle was given a request in place of options, because it was not called itself. Write app.use(throttle({ key: "ip", limit: 100, interval: "1m" })) instead of app.use(throttle).',
     )
   }
   const own: Record<string, unknown> = {}

@@ -1,3 +1,4 @@
+import type { RequestPolicyOptions } from '../decide/policy.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { Patience } from '../report/user-function.ts'
 import type { AdapterSide } from '../throttler/adapter-side.ts'
@@ -32,7 +33,8 @@ export function compile<Req, Args extends readonly unknown[], Name extends strin
   return {
     version,
     rules: new Rules(
-      rules,
+      // Of an adapter's throttler each has a key.
+      rules as readonly RequestPolicyOptions<Req, Name>[],
       reader,
       { ...options, report, patience },
       own.map((policy) => policies.indexOf(policy)),

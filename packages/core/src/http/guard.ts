@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { type Decision, summary } from '../decide/decision.ts'
+import { requireKeys } from '../decide/request-rule.ts'
 import { invalidOption } from '../report/errors.ts'
 import type { RejectionReason } from '../report/stats.ts'
 import { ask, NoAnswer, type Patience, tell } from '../report/user-function.ts'
@@ -92,6 +93,8 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
       const allowed = `nodeReader, imported from "@weir/core/adapter", or an object with the functions ${needed.join(', ')}`
       throw invalidOption('reader', reader, allowed)
     }
+    // Before a throttler is made, which would have its policies' names at the store.
+    requireKeys(split.given)
     const throttler = split.throttler ?? createThrottler(split.make)
     this.throttler = throttler
     const side = adapterOf<Name, Req>(throttler)
@@ -110,6 +113,8 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.#handling = new Handling(own.handler, this.#patience, this.report)
     const gates = new Gates(own, reader, this.#patience, this.report, (error, subject) => side.warn(error, subject))
     this.#gates = gates.none ? undefined : gates
+    // Last, so that a constructor that throws has changed nothing.
+    side.inspected.serveRequests()
     this.#compiled = this.#compile()
   }
 

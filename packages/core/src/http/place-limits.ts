@@ -2,6 +2,7 @@ import { sameRule } from '../decide/alike.ts'
 import { isPolicyOption, parsePolicy } from '../decide/check-policy.ts'
 import { expandPlans } from '../decide/plans.ts'
 import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../decide/policy.ts'
+import type { KeyOption } from '../decide/request-options.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { ThrottlerOptions } from '../throttler/options.ts'
 import type { Throttler } from '../throttler/throttler.ts'
@@ -12,7 +13,7 @@ import type { RequestReader } from './request/reader.ts'
 /**
  * What one place of an application, a route or a class of handlers, takes as its own limits. They replace those of the whole.
  * Without `policies`, options of the only policy of the whole (but not its `name` and `match`) hold where the place gives none, as far
- * as they go with what it gives. The store is that of the whole.
+ * as they go with what it gives. Policies in a list have the `key` of that policy where they give none. The store is that of the whole.
  */
 export type PlaceOptions<Req, Args extends readonly unknown[]> =
   | (AdapterOptions<Req, Args> & Partial<PolicyOptions<Req> & PlannedLimits<Req>>)
@@ -155,7 +156,9 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     const base = given.length === 1 ? (given[0] as Rule<Req>) : undefined
     const said = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
     const split = splitOptions<Req, Args, string>(
-      (levels ? options : { ...inherited(base, said, make.store !== undefined), name, ...said }) as ThrottleInput<Req, Args>,
+      (levels
+        ? withKey(options, place, base?.key)
+        : { ...inherited(base, said, make.store !== undefined), name, ...said }) as ThrottleInput<Req, Args>,
     )
     if (split.throttler !== undefined) return { ...split, own: { ...inheritedAnswer(own, split.own), ...split.own } }
     const { policies: listed, ...shared } = split.make
@@ -183,6 +186,13 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
 /** A policy as it is written, and as a place may have it. */
 type Rule<Req> = Partial<Omit<PolicyOptions<Req>, 'algorithm'> & PlannedLimits<Req>> & Pick<AnyPolicyOptions<Req>, 'algorithm'>
 type PlaceRule<Req> = Rule<Req> & { readonly policies: readonly unknown[]; readonly throttler: unknown }
+
+/** A place's own list of policies, with the key of the whole's policy where they give none. */
+function withKey<Req>(options: object, { policies }: Partial<PlaceRule<Req>>, key: KeyOption<Req> | undefined): object {
+  if (policies === undefined || key === undefined) return options
+  const without = (policy: unknown) => typeof policy === 'object' && policy !== null && (policy as Rule<Req>).key === undefined
+  return { ...options, policies: policies.map((policy) => (without(policy) ? { ...(policy as Rule<Req>), key } : policy)) }
+}
 
 /** What tunes a limit: where it can't go with what a place says itself, the place has the default. */
 const TUNING = ['spans', 'cooldown', 'failMode', 'storeTimeout', 'delay'] as const

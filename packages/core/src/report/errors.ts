@@ -40,8 +40,8 @@ export type WeirErrorCode =
 const LONGEST = 2_000
 
 /**
- * Every error that Weir throws or reports. `code` is stable; the message is for people and may change. The message is one line
- * that is safe to print, whatever was thrown or given.
+ * Every error that Weir throws or reports. `code` is stable; the message is for people and may change. The message is safe to print,
+ * whatever was thrown or given. It is one line, except for a missing `key`, whose choices have a line each.
  */
 export class WeirError extends Error {
   override readonly name: string = 'WeirError'
@@ -49,8 +49,9 @@ export class WeirError extends Error {
   /** Where the code is explained, with what to do: a page that comes with the package. */
   readonly page: string
 
-  constructor(code: WeirErrorCode, message: string, options?: ErrorOptions) {
-    super(printable(message, LONGEST), options)
+  /** @param further lines below the message, of Weir's own words only */
+  constructor(code: WeirErrorCode, message: string, options?: ErrorOptions, further = '') {
+    super(printable(message, LONGEST) + further, options)
     this.code = code
     this.page = pageOf(code)
   }

@@ -13,6 +13,9 @@ import { type Path, Problems, RulesError } from './problems.ts'
 /** Policies in one document: each is asked about each request. */
 const MOST_POLICIES = 100
 const DOCUMENT: readonly (keyof RulesDocument)[] = ['$schema', 'version', 'change', 'policies', 'overrides', 'next']
+const KEY_MISSING =
+  'Option "key" is missing. Choose what requests are counted by: "ip" (each client address), { "header": "x-api-key" } (each value of a ' +
+  'header), the name of a function in "keys", "route" or "all" (all clients share the limit), or a list of these.'
 const CHANGE: Readonly<Record<keyof RulesChange, number>> = { at: 40, by: 200, why: 1_000 }
 const NEXT: readonly (keyof NextRules)[] = ['policies', 'overrides']
 
@@ -64,7 +67,7 @@ export function checkRules<Req = unknown>(
   if (!isObject(document)) {
     problems.add(
       [],
-      `It is ${show(document)}; it must be an object such as { "version": 1, "policies": [{ "limit": 100, "interval": "1m" }] }.`,
+      `It is ${show(document)}; it must be an object such as { "version": 1, "policies": [{ "key": "ip", "limit": 100, "interval": "1m" }] }.`,
     )
     throw new RulesError(problems.list)
   }
@@ -109,11 +112,12 @@ function checkSet<Req>(
   const policies = (list as readonly unknown[]).flatMap((one, place): readonly MadePolicy<Req>[] => {
     const here: Path = [...at, place]
     if (!isObject(one)) {
-      problems.add(here, `It is ${show(one)}; it must be an object such as { "limit": 100, "interval": "1m" }.`)
+      problems.add(here, `It is ${show(one)}; it must be an object such as { "key": "ip", "limit": 100, "interval": "1m" }.`)
       return []
     }
     // A policy that something is wrong with is there all the same: overrides may name it.
     groups.add(typeof one.name === 'string' ? one.name : 'default')
+    if (one.key === undefined) problems.add([...here, 'key'], KEY_MISSING)
     const made = maker.make(one, here)
     if (made === undefined) return []
     const expanded = problems.try(here, () => expandPlans([made]))

@@ -73,7 +73,7 @@ export interface RulesPolicy {
   readonly coordination?: Coordination
   readonly failMode?: FailMode
   readonly storeTimeout?: Duration
-  readonly key?: RulesKey
+  readonly key: RulesKey
   /** Path patterns as those of `paths()`, or the name of a function in `matches`. */
   readonly match?: string | readonly string[]
   /** Units, or the name of a function in `costs`. */

@@ -61,6 +61,12 @@ export interface Inspected {
   readonly emitter: Emitter
   /** What is known of the rules that it follows; undefined when it follows none. */
   followed: FollowedRules | undefined
+  /**
+   * Adapters call it: from now on each policy needs a `key`.
+   *
+   * @throws WeirError `WEIR_MISSING_OPTION` for one that has none
+   */
+  serveRequests(): void
   /** Undefined where nobody has waited yet. */
   whoWaits(now: number): WhoWaits | undefined
 }

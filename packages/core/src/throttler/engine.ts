@@ -6,7 +6,7 @@ import { peekOne } from '../decide/peek.ts'
 import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.ts'
 import { RequestPath, type RequestPathHost } from '../decide/request-path.ts'
-import { ownRule } from '../decide/request-rule.ts'
+import { ownRule, requireKeys } from '../decide/request-rule.ts'
 import type { WhoWaits } from '../queue/waits.ts'
 import { closedError, invalidOption, type WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, EVENTS, type EventName, type Listener } from '../report/events.ts'
@@ -70,6 +70,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   #life: 'idle' | 'running' | 'closed' = 'idle'
   #closing: Promise<void> | undefined
   #unwatchTimers: (() => void) | undefined
+  /** Whether an adapter decides by it, so that each policy needs a `key`. */
+  #servesRequests = false
 
   constructor(options: ThrottlerOptions<never>) {
     const settings = throttlerSettings(options)
@@ -120,6 +122,11 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     return this.#limiters.all
   }
 
+  serveRequests(): void {
+    requireKeys(this.rules)
+    this.#servesRequests = true
+  }
+
   hadPolicy(policy: Policy): boolean {
     return this.#had.has(policy)
   }
@@ -165,6 +172,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   /** As the throttler's. */
   update(given: GivenRules, limits: readonly KeyLimit[] | undefined): void {
     if (this.closed) throw closedError()
+    if (this.#servesRequests) requireKeys(given)
     const { rules, policies } = rulesOf(given, this.#store)
     const keyed = limits === undefined ? this.#limits : keyLimits(limits, policies)
     const { coordinator } = this

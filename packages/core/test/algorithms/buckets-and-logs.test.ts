@@ -121,7 +121,7 @@ test('a log keeps no more times than the limit, or 64, however small the costs a
 })
 
 test('after an update by which requests keep a pace an adapter holds them, but in a dry run', async () => {
-  const { throttler, clock, rule } = one(leakyBucket({ burst: 2, immediate: 2 }))
+  const { throttler, clock, rule } = one(leakyBucket({ burst: 2, immediate: 2 }), 10, { key: 'all' })
   const guard = createGuard(throttler, fakeReader)
   throttler.update([{ ...rule, algorithm: leakyBucket({ burst: 2 }) }])
   expect(guard.check({})).toMatchObject({ allowed: true })

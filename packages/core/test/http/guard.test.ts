@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
+import { concurrency } from '../../src/algorithms/concurrency/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import type { ThrottleInput } from '../../src/http/adapter-options.ts'
@@ -8,8 +9,11 @@ import type { Rejection } from '../../src/http/answer/rejection.ts'
 import { createGuard } from '../../src/http/guard.ts'
 import { addresses } from '../../src/http/request/address-list.ts'
 import { paths } from '../../src/http/request/paths.ts'
+import { memoryStore } from '../../src/hub/memory-store.ts'
 import type { WeirError } from '../../src/report/errors.ts'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { createThrottler } from '../../src/throttler/throttler.ts'
+import { thrownBy } from '../support/nodes.ts'
 import { type FakeRequest, fakeReader } from './fake-request.ts'
 import { ManualTime } from './manual-time.ts'
 
@@ -25,11 +29,11 @@ function guardOf(options: object) {
   return { guard: { throttler: guard.throttler, owned: guard.owned, check, reject }, warnings }
 }
 
-const one = { limit: 1, interval: '1m' }
+const one = { key: 'route', limit: 1, interval: '1m' }
 
 describe('what belongs to the adapter is told from what belongs to the throttler', () => {
   test('a throttler is shared', () => {
-    const throttler = createThrottler({ policies: [{ limit: 5, interval: '1m' }], clock: new ManualTime(0) })
+    const throttler = createThrottler({ policies: [{ key: 'route', limit: 5, interval: '1m' }], clock: new ManualTime(0) })
     const first = createGuard(throttler, fakeReader)
     const second = createGuard({ throttler, headers: false }, fakeReader)
     expect(first.throttler).toBe(throttler)
@@ -49,8 +53,8 @@ describe('what belongs to the adapter is told from what belongs to the throttler
     [{ ...one, skipFailed: true }, 'WEIR_UNKNOWN_OPTION', 'skipFailedRequests'],
     [{ ...one, windowMs: 5 }, 'WEIR_UNKNOWN_OPTION', 'windowMs'],
     [{ policies: [one], limit: 5 }, 'WEIR_UNKNOWN_OPTION', 'limit'],
-    [{ limit: 0, interval: '1m' }, 'WEIR_INVALID_OPTION', 'limit'],
-    [{ interval: '1m' }, 'WEIR_MISSING_OPTION', 'limit'],
+    [{ key: 'ip', limit: 0, interval: '1m' }, 'WEIR_INVALID_OPTION', 'limit'],
+    [{ key: 'ip', interval: '1m' }, 'WEIR_MISSING_OPTION', 'limit'],
     [{ ...one, headers: 'draft-10' }, 'WEIR_INVALID_OPTION', 'headers'],
     [{ ...one, statusCode: 200 }, 'WEIR_INVALID_OPTION', 'statusCode'],
     [{ ...one, throwOnReject: 'ignore' }, 'WEIR_INVALID_OPTION', 'throwOnReject'],
@@ -71,8 +75,80 @@ describe('what belongs to the adapter is told from what belongs to the throttler
     expect(() => guardOf(options)).toThrow(expect.objectContaining({ code, message: expect.stringContaining(name) }))
   })
 
+  describe('a policy without a key is rejected', () => {
+    const keyless = { limit: 10, interval: '1m' } as const
+    const messageOf = (run: () => unknown) => {
+      const error = thrownBy(run) as WeirError
+      expect(error.code).toBe('WEIR_MISSING_OPTION')
+      return error.message
+    }
+
+    test('with the choices, a line each', () => {
+      expect(messageOf(() => guardOf({ ...keyless, name: 'login' })).split('\n')).toEqual([
+        'Policy "login" has no "key". Choose what requests are counted by:',
+        "  key: 'ip'                  one limit for each client address",
+        expect.stringMatching(
+          /^ {2}key: header\('x-api-key'\) .*import \{ header \} from your adapter's package, such as '@weir\/express'$/,
+        ),
+        '  key: (req) => req.user.id  one for each value that your function returns',
+        "  key: 'route'               one for each route: all clients share it",
+        "  key: 'all'                 one for all requests: all clients share it",
+        "A list combines several, such as key: ['ip', 'route'].",
+      ])
+    })
+
+    test.each<[string, object, string]>([
+      ['without a name', keyless, 'The policy'],
+      ['one of several', { policies: [one, keyless] }, 'policies[1]'],
+      ['with plans', { name: 'user', interval: '1m', plans: { free: 1 }, plan: () => 'free' }, 'Policy "user"'],
+      ['for requests in flight', { limit: 1, algorithm: concurrency() }, 'The policy'],
+      ['with an undefined key', { ...keyless, key: undefined }, 'The policy'],
+      ['with a name that tries to add a line', { ...keyless, name: 'a\nb' }, 'Policy "a\\nb"'],
+    ])('%s', (_, options, what) => {
+      expect(messageOf(() => guardOf(options)).split('\n')[0]).toBe(`${what} has no "key". Choose what requests are counted by:`)
+    })
+
+    test('before its throttler has taken the names at the store', () => {
+      const store = memoryStore()
+      messageOf(() =>
+        guardOf({
+          policies: [
+            { ...one, name: 'a' },
+            { ...keyless, name: 'b' },
+          ],
+          store,
+        }),
+      )
+      expect(() => createThrottler({ policies: [{ name: 'a', limit: 7, interval: '1h' }], store })).not.toThrow()
+    })
+
+    test('of a throttler that was made before, which goes on alone', () => {
+      const throttler = createThrottler({ policies: [{ ...keyless, name: 'mine' }], clock: new ManualTime(0) })
+      expect(messageOf(() => createGuard(throttler, fakeReader))).toContain('Policy "mine" has no "key"')
+      expect(messageOf(() => createGuard({ throttler }, fakeReader))).toContain('Policy "mine" has no "key"')
+      throttler.update([{ ...keyless, name: 'mine', limit: 2 }])
+      expect(throttler.check('a')).toMatchObject({ limit: 2 })
+    })
+
+    test('of an update, once a guard decides by the throttler; nothing has changed then', () => {
+      const throttler = createThrottler<string, FakeRequest>({ policies: [{ ...keyless, key: 'all' }], clock: new ManualTime(0) })
+      const guard = createGuard(throttler, fakeReader)
+      const { version } = adapterOf(throttler)
+      expect(
+        messageOf(() =>
+          throttler.update([
+            { ...keyless, key: 'all' },
+            { ...keyless, name: 'b' },
+          ]),
+        ),
+      ).toContain('Policy "b" has no "key"')
+      expect(adapterOf(throttler).version).toBe(version)
+      expect(guard.check({})).toMatchObject({ allowed: true, remaining: 9, parts: [{}] })
+    })
+  })
+
   test('beside a throttler its options are rejected', () => {
-    const throttler = createThrottler({ policies: [{ limit: 5, interval: '1m' }] })
+    const throttler = createThrottler({ policies: [{ key: 'route', limit: 5, interval: '1m' }] })
     for (const extra of [{ limit: 1 }, { maxKeys: 5 }]) {
       expect(() => createGuard({ throttler, ...extra } as unknown as Input, fakeReader)).toThrow(
         expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }),
@@ -228,7 +304,7 @@ describe('requests that are not counted', () => {
   })
 
   test('a throttler counts a request once, in however many places it stands', () => {
-    const { guard } = guardOf({ limit: 5, interval: '1m' })
+    const { guard } = guardOf({ key: 'route', limit: 5, interval: '1m' })
     const decision = guard.check({})
     expect(guard.check({}, decision)).toBeUndefined()
     expect(guard.check({})?.remaining).toBe(3)

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { concurrency } from '../../src/algorithms/concurrency/index.ts'
-import type { PolicyOptions } from '../../src/decide/policy.ts'
+import type { RequestPolicyOptions } from '../../src/decide/policy.ts'
 import { createGuard } from '../../src/http/guard.ts'
 import { handlerStarts } from '../../src/http/handler-end.ts'
 import type { Answering } from '../../src/report/when-ended.ts'
@@ -11,7 +11,7 @@ import { ManualTime } from './manual-time.ts'
 const FLIGHT = { name: 'flight', key: 'all', limit: 1, algorithm: concurrency(), coordination: 'local' } as const
 
 function start(...policies: object[]) {
-  const options = { policies: policies as PolicyOptions<FakeRequest>[], clock: new ManualTime(0) }
+  const options = { policies: policies as RequestPolicyOptions<FakeRequest>[], clock: new ManualTime(0) }
   const guard = createGuard<FakeRequest, readonly [FakeRequest]>(options, fakeReader)
   return { guard, free: () => guard.throttler.peek('all').parts.map(({ remaining }) => remaining) }
 }

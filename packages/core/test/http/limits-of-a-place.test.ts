@@ -99,6 +99,18 @@ test.each<[what: string, whole: object, place: object, policy: object]>([
     { limit: 7 },
   ],
   [
+    'policies of its own, with the key of the application',
+    { limit: 300 },
+    { policies: [{ limit: 5, interval: '1h' }] },
+    { name: 'GET /#0', key: 'ip' },
+  ],
+  [
+    'policies of its own, with a key of their own',
+    { limit: 300 },
+    { policies: [{ limit: 5, interval: '1h', key: 'all' }] },
+    { key: 'all' },
+  ],
+  [
     'the plans of the application',
     { plans: { free: 1 }, plan: () => 'free' },
     { interval: '2m' },
@@ -106,6 +118,18 @@ test.each<[what: string, whole: object, place: object, policy: object]>([
   ],
 ])('a place has %s', (_what, whole, place, policy) => {
   expect(policyOf({ interval: '1m', ...whole }, place)).toMatchObject(policy)
+})
+
+test.each<[place: object, name: string]>([
+  [{ limit: 5, interval: '1m' }, 'GET /'],
+  [{ policies: [{ limit: 5, interval: '1m' }] }, 'GET /#0'],
+])('a place %j needs a key where the application has several policies', (place, name) => {
+  const rule = { key: 'ip', limit: 300, interval: '1m' }
+  const whole = { policies: [rule, { ...rule, name: 'other', key: 'all' }] }
+  const places = new PlaceLimits<FakeRequest, []>(whole as never, fakeReader, WORDS)
+  const message = expect.stringContaining(`Policy "${name}" has no "key". Choose what requests are counted by:`)
+  expect(thrownBy(() => places.add(place as never, 'GET /'))).toMatchObject({ code: 'WEIR_MISSING_OPTION', message })
+  expect(places.throttler.policies).toHaveLength(2)
 })
 
 test('slots of a place are counted where the application counts', () => {

@@ -86,7 +86,7 @@ test('long header values are keys like any other, of which little is kept; those
 })
 
 test('a request to upgrade is rejected on its bare socket', async () => {
-  const { guard } = throttled({ limit: 1, interval: '1h', name: 'sockets', clock: new ManualTime(0) }, () => {})
+  const { guard } = throttled({ key: 'route', limit: 1, interval: '1h', name: 'sockets', clock: new ManualTime(0) }, () => {})
   const server = createServer()
   server.on('upgrade', async (req: IncomingMessage, socket) => {
     const decision = await guard.check(req)

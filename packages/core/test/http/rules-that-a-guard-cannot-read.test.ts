@@ -30,7 +30,8 @@ test.each<[object, string]>([
   for (const given of [{ throttler: createThrottler<string, FakeRequest>({ policies: before }) }, { policies: before }]) {
     const guard = new Guard<FakeRequest, []>(given as never, fakeReader)
     expect(allowedOf(guard, 10)).toBe(10)
-    const update = () => guard.throttler.update([...before, { name: 'bad', limit: 5, interval: '1m', ...bad }] as unknown as Rules)
+    const update = () =>
+      guard.throttler.update([...before, { name: 'bad', key: 'ip', limit: 5, interval: '1m', ...bad }] as unknown as Rules)
     if (option !== '') {
       expect(update).toThrow(
         expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining(`"policies[1].${option}"`) }),
@@ -65,12 +66,16 @@ test('whatever a throttler takes for the request side of a rule, a guard can rea
     },
     { requiredKeys: [] },
   )
+  // Without one no guard takes it.
+  const keyed = ({ key }: { key?: unknown }) => (key === undefined ? { key: 'ip' } : {})
   let taken = 0
   fc.assert(
     fc.property(rule, (given) => {
       let throttler: Throttler<string, FakeRequest>
       try {
-        throttler = createThrottler({ policies: [{ limit: 10, interval: '1m', coordination: 'local', ...given }] as never })
+        throttler = createThrottler({
+          policies: [{ limit: 10, interval: '1m', coordination: 'local', ...given, ...keyed(given) }] as never,
+        })
       } catch (error) {
         expect(error).toMatchObject({ code: 'WEIR_INVALID_OPTION', message: expect.stringMatching(/^Option "(key|match|cost|header)"/) })
         return

@@ -4,7 +4,9 @@ import { checkRules, parseRules } from '@weir/core/rules'
 
 async function main(): Promise<void> {
   const throttler = createThrottler({ policies: [{ name: 'user', limit: 2, interval: '1h' }], store: memoryStore() })
-  const { policies } = checkRules(parseRules('{ "version": 1, "policies": [{ "name": "user", "limit": 2, "interval": "1h" }] }'))
+  const { policies } = checkRules(
+    parseRules('{ "version": 1, "policies": [{ "name": "user", "key": "ip", "limit": 2, "interval": "1h" }] }'),
+  )
   throttler.update(policies as { name: 'user'; limit: 2; interval: '1h' }[])
   const outcomes: string[] = []
   for (let request = 0; request < 3; request++) {

@@ -58,7 +58,7 @@ test('rejections are told by why', async () => {
 test('those of an adapter too: denied ones, and none in a dry run', async () => {
   const { node } = scene()
   const request = { url: '/', headers: {}, socket: { remoteAddress: '10.0.0.1' } } as never
-  const denying = node([policy('a', 2)], { alone: true })
+  const denying = node([policy('a', 2, { key: 'ip' })], { alone: true })
   createGuard({ throttler: denying, deny: () => true }, nodeReader).check(request)
   expect(snapshot(denying).requests).toMatchObject({ allowed: 0, rejected: 1, reasons: { denied: 1 } })
 

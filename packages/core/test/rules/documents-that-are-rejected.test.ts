@@ -18,7 +18,7 @@ function rejected(text: string, options: { yaml?: YamlLibrary; store?: boolean }
   return error as RulesError
 }
 
-const GOOD = { name: 'a', limit: 10, interval: '1m' }
+const GOOD = { name: 'a', limit: 10, interval: '1m', key: 'ip' }
 const of = (policy: object, more: object = {}) =>
   JSON.stringify({ version: 7, policies: [GOOD, { ...GOOD, name: 'b', ...policy }], ...more }, undefined, 1)
 
@@ -32,6 +32,8 @@ describe('a document that can not be used is rejected with the place and what is
       'no name in "limits"; the application gives none',
     ],
     ['no limit', of({ limit: undefined }), 'policies[1].limit', 'is missing'],
+    ['no key', of({ key: undefined }), 'policies[1].key', 'is missing. Choose what requests are counted by'],
+    ['no key of rules to come', of({}, { next: { policies: [{ ...GOOD, key: undefined }] } }), 'next.policies[0].key', 'is missing'],
     ['an interval that is no duration', of({ interval: '60' }), 'policies[1].interval', 'which has no unit. Use "60s"'],
     ['a calendar that does not exist', of({ interval: { calendar: 'year' } }), 'policies[1].interval', '"day", "week" or "month"'],
     ['a time zone that does not exist', of({ interval: { calendar: 'day', timeZone: 'Moon' } }), 'policies[1].interval.timeZone', 'IANA'],
@@ -111,7 +113,7 @@ describe('a document that can not be used is rejected with the place and what is
   })
 
   test('all problems are told at once, ten at most', () => {
-    const policies = Array.from({ length: 20 }, (_, i) => ({ name: `p${i}`, limit: i < 15 ? 0 : 1, interval: '1m' }))
+    const policies = Array.from({ length: 20 }, (_, i) => ({ name: `p${i}`, limit: i < 15 ? 0 : 1, interval: '1m', key: 'ip' }))
     const error = rejected(JSON.stringify({ version: 3, policies }))
     expect(error.problems.map(({ path }) => path)).toEqual(Array.from({ length: 10 }, (_, i) => `policies[${i}].limit`))
     expect(error.message).toMatch(/^Rules of version 3 are rejected: policies\[0\]\.limit \(line 1, column 47\): .* \(and 9 more\)$/)
@@ -120,7 +122,7 @@ describe('a document that can not be used is rejected with the place and what is
   test('without a store nothing can be shared', () => {
     expect(rejected(of({ coordination: 'central' }), { store: false }).problems[0]).toMatchObject({
       path: 'policies[1].coordination',
-      line: 13,
+      line: 15,
     })
   })
 
@@ -133,13 +135,13 @@ describe('a document that can not be used is rejected with the place and what is
 describe('a document of much nonsense is rejected without much work', () => {
   const many = (one: (place: number) => string) => Array.from({ length: 20_000 }, (_, place) => one(place)).join()
 
-  test.each([
+  test.each<[string, string, string, string?]>([
     ['plans', 'plans', `{ ${many((i) => `"p${i}": 1`)} }`],
     ['path patterns', 'match', `[${many(() => '"/a"')}]`],
-    ['parts of a key', 'key', `[${many(() => '"ip"')}]`],
-  ])('%s', (_, option, value) => {
+    ['parts of a key', 'key', `[${many(() => '"ip"')}]`, ''],
+  ])('%s', (_, option, value, key = '"key": "ip", ') => {
     const [problem, ...others] = rejected(
-      `{ "version": 1, "policies": [{ "interval": "1m", "limit": 1, "${option}": ${value} }] }`,
+      `{ "version": 1, "policies": [{ ${key}"interval": "1m", "limit": 1, "${option}": ${value} }] }`,
     ).problems
     expect(problem).toMatchObject({ path: `policies[0].${option}`, message: 'It has 20000 entries; it must have at most 1000.' })
     expect(others).toEqual([])

@@ -48,6 +48,7 @@ policies:
     coordination: leased
     delay: 5s
   - name: plan
+    key: ip
     plans: { free: 60, pro: { limit: 600, interval: { calendar: month } } }
     interval: 1m
     plan: planOf
@@ -63,7 +64,7 @@ overrides:
   - { policy: plan, key: bad, limit: 0 }
   - { policy: 'plan:pro', key: good, limit: 7 }
 next:
-  policies: [{ name: customer, limit: 50, interval: 1m }]
+  policies: [{ name: customer, key: ip, limit: 50, interval: 1m }]
 `
 
 describe('a document', () => {
@@ -104,7 +105,7 @@ describe('a document', () => {
 
   test('need not name the fixed window', () => {
     const { policies } = check(
-      '{ "version": 1, "policies": [{ "limit": 1, "interval": "1s", "algorithm": { "name": "fixedWindow", "start": "first-request" }, "coordination": "local" }] }',
+      '{ "version": 1, "policies": [{ "key": "ip", "limit": 1, "interval": "1s", "algorithm": { "name": "fixedWindow", "start": "first-request" }, "coordination": "local" }] }',
     )
     expect(policies).toMatchObject([{ algorithm: { id: 'fixed-window-first-request' } }])
   })

@@ -7,7 +7,7 @@ import { Throttler } from '../../src/throttler/throttler.ts'
 import { type Node, offer, scene, thrownBy } from '../support/nodes.ts'
 import type { World } from '../support/world.ts'
 
-const POLICY = { name: 'a', limit: 10, interval: '1h' } as const
+const POLICY = { name: 'a', limit: 10, interval: '1h', key: 'ip' } as const
 
 /** A source that does what it is told. */
 class Held implements RulesSource {
@@ -132,7 +132,7 @@ describe('a throttler that follows rules', () => {
 describe('a bad document', () => {
   test('changes nothing, and is told once with its place', async () => {
     const { world, node, source, rules: follower, warned } = await followed(new Held(rules(1, 5)))
-    source.put('{\n "version": 7,\n "policies": [{ "name": "a",\n "limit": -1, "interval": "1h" }] }')
+    source.put('{\n "version": 7,\n "policies": [{ "name": "a",\n "limit": -1, "interval": "1h", "key": "ip" }] }')
     await world.settle()
     await world.run(300_000)
     expect(node.policies[0]?.limit).toBe(5)
@@ -270,7 +270,7 @@ describe('a limit of one key', () => {
   test('of a policy with plans is one of each plan, or of the one that is named', async () => {
     const source = new Held({
       version: 1,
-      policies: [{ name: 'a', interval: '1h', plans: { free: 1, pro: 5 }, plan: 'planOf' }],
+      policies: [{ name: 'a', key: 'ip', interval: '1h', plans: { free: 1, pro: 5 }, plan: 'planOf' }],
       overrides: [
         { policy: 'a', key: 'both', limit: 3 },
         { policy: 'a:pro', key: 'one', limit: 4 },

@@ -9,7 +9,7 @@ const FACTOR = 8
 const MOST = 20
 
 const lines = (count: number, line: (at: number) => string) => Array.from({ length: count }, (_, at) => line(at)).join('')
-const POLICY = '{ "limit": 1, "interval": "1m" }'
+const POLICY = '{ "key": "ip", "limit": 1, "interval": "1m" }'
 const OVERRIDE = '{ "policy": "default", "key": "k", "limit": 1 }'
 
 function read(text: string): void {

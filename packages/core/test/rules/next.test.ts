@@ -8,7 +8,7 @@ import { KeyTally } from '../../src/rules/key-tally.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { type Node, offer, scene } from '../support/nodes.ts'
 
-const rule = (name: string, limit: number, more: object = {}) => ({ name, limit, interval: '1h', ...more })
+const rule = (name: string, limit: number, more: object = {}) => ({ name, limit, interval: '1h', key: 'ip', ...more })
 
 async function judging(
   document: object,
@@ -16,7 +16,7 @@ async function judging(
 ): Promise<{ node: Node; rules: RulesFollower; world: ReturnType<typeof scene>['world'] }> {
   const { alone = true, ...rest } = options
   const { node: make, world } = scene()
-  const node = make({ name: 'first', limit: 1, interval: '1h' }, { alone })
+  const node = make({ name: 'first', limit: 1, interval: '1h', key: 'ip' }, { alone })
   let text = JSON.stringify({ version: 1, ...document })
   const rules = follow({ throttler: node }, { name: 'the test', interval: 1_000, read: async () => text }, rest)
   await world.settle()
@@ -66,7 +66,7 @@ describe('rules to come', () => {
       {
         policies: [rule('a', 10)],
         next: {
-          policies: [{ name: 'p', interval: '1h', plans: { free: 2, pro: 5 }, plan: 'planOf' }],
+          policies: [{ name: 'p', key: 'ip', interval: '1h', plans: { free: 2, pro: 5 }, plan: 'planOf' }],
           overrides: [{ policy: 'p:free', key: 'k', limit: 1 }],
         },
       },
@@ -85,7 +85,7 @@ describe('rules to come', () => {
       rule('central', 1, { coordination: 'central', storeTimeout: '1s', algorithm: 'tokenBucket' }),
       rule('leased', 1, { coordination: 'leased' }),
       rule('delay', 1, { delay: '5s' }),
-      { name: 'slots', limit: 1, algorithm: 'concurrency', coordination: 'leased' },
+      { name: 'slots', key: 'ip', limit: 1, algorithm: 'concurrency', coordination: 'leased' },
     ]
     const { node, rules } = await judging(
       { policies: [rule('a', 10)], next: { policies: next } },
@@ -103,7 +103,7 @@ describe('rules to come', () => {
   })
 
   test('that are bad reject the whole document', async () => {
-    const node = scene().node({ name: 'first', limit: 1, interval: '1h' }, { alone: true })
+    const node = scene().node({ name: 'first', limit: 1, interval: '1h', key: 'ip' }, { alone: true })
     const text = JSON.stringify({ version: 1, policies: [rule('a', 1)], next: { policies: [rule('a', 0)] } })
     const rules = follow(node, { name: 'x', interval: 1_000, read: async () => text })
     await rules.ready

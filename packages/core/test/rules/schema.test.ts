@@ -95,7 +95,7 @@ const members = fc.record({
   version: fc.constantFrom<unknown>(1, 7, 0, 1.5, '7'),
   change: fc.constantFrom<unknown>({ by: 'a' }, { at: '2026-01-01T00:00Z' }, { at: 'now' }, { by: '' }, 5, { what: 'x' }),
   overrides: fc.array(overrides, { maxLength: 2 }),
-  next: fc.constantFrom<unknown>({ policies: [{ limit: 1, interval: '1s' }] }, { policies: [] }, {}, 5),
+  next: fc.constantFrom<unknown>({ policies: [{ key: 'ip', limit: 1, interval: '1s' }] }, { policies: [] }, {}, 5),
   strange: fc.constant(1),
 })
 /** Some members, at most so many, of an object with all of them. */
@@ -109,7 +109,7 @@ const documents = fc
     someOf(members, 2).map((document) => ({ document, policy: {} })),
     someOf(policies, 3).map((policy) => ({ document: {}, policy })),
   )
-  .map(({ document, policy }) => ({ version: 1, policies: [{ limit: 10, interval: '1m', ...policy }], ...document }))
+  .map(({ document, policy }) => ({ version: 1, policies: [{ key: 'ip', limit: 10, interval: '1m', ...policy }], ...document }))
 
 describe('the schema for editors', () => {
   test('accepts whatever the checks accept', () => {
@@ -131,7 +131,7 @@ describe('the schema for editors', () => {
       /needs a "store"|too short|left out|without|is missing|"background"|so it must|at most the limit|holds, |no name in|IANA|both given|at most \d+ ms|in the background|at least 10 ms/
     for (const [option, some] of Object.entries(values)) {
       for (const value of some) {
-        const policy = { limit: 10, interval: '1m', [option]: value }
+        const policy = { key: 'ip', limit: 10, interval: '1m', [option]: value }
         const document = { version: 1, policies: [policy] }
         const problem = byChecks(document)
         if (problem !== undefined && meaning.test(problem)) continue

@@ -22,7 +22,8 @@ import { createThrottler } from '../../src/index.ts'
 import { type FollowOptions, fileRules, follow, httpRules, type RulesFollower, type RulesSource } from '../../src/rules/index.ts'
 import { thrownBy } from '../support/nodes.ts'
 
-const textOf = (version: number, limit: unknown = 5) => `version: ${version}\npolicies:\n  - limit: ${limit}\n    interval: 1m\n`
+const textOf = (version: number, limit: unknown = 5) =>
+  `version: ${version}\npolicies:\n  - limit: ${limit}\n    interval: 1m\n    key: ip\n`
 const DEADLINE = { timeout: 30_000, interval: 10 }
 
 function folder(): string {
@@ -38,7 +39,7 @@ interface Started {
 }
 
 async function started(source: RulesSource, options: FollowOptions = {}): Promise<Started> {
-  const throttler = createThrottler({ policies: [{ limit: 99, interval: '1m', coordination: 'local' }] })
+  const throttler = createThrottler({ policies: [{ key: 'ip', limit: 99, interval: '1m', coordination: 'local' }] })
   const warned: string[] = []
   throttler.on('warning', ({ error }) => warned.push(error.code))
   const rules = follow(throttler, source, { yaml, ...options })
@@ -276,7 +277,7 @@ describe('the file of the last good rules', () => {
     expect(readFileSync(lastGood, 'utf8')).toBe(textOf(7))
     expect(readdirSync(root).sort()).toEqual(['last.yaml', 'rules.yaml'])
 
-    const throttler = createThrottler({ policies: [{ limit: 99, interval: '1m', coordination: 'local' }] })
+    const throttler = createThrottler({ policies: [{ key: 'ip', limit: 99, interval: '1m', coordination: 'local' }] })
     onTestFinished(() => throttler.close())
     let given: AbortSignal | undefined
     const silent = follow(

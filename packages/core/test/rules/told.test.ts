@@ -5,17 +5,17 @@ import { formatStatus, parseStatus } from '../../src/inspect/status-text.ts'
 import { follow } from '../../src/rules/index.ts'
 import { scene } from '../support/nodes.ts'
 
-const textOf = (version: number, limit: number) => JSON.stringify({ version, policies: [{ name: 'a', limit, interval: '1m' }] })
+const textOf = (version: number, limit: number) => JSON.stringify({ version, policies: [{ name: 'a', limit, interval: '1m', key: 'ip' }] })
 
 test('what a node follows and has rejected is told to the others', async () => {
   const { node: make, world, close } = scene()
   const texts = [textOf(7, 10), textOf(6, 10)]
   const nodes = texts.map((_, i) => {
-    const node = make({ name: 'a', limit: 10, interval: '1m' })
+    const node = make({ name: 'a', limit: 10, interval: '1m', key: 'ip' })
     follow(node, { name: `source ${i}`, interval: 1_000, read: async () => texts[i] as string })
     return node.start()
   })
-  const other = make({ name: 'a', limit: 10, interval: '1m' }).start()
+  const other = make({ name: 'a', limit: 10, interval: '1m', key: 'ip' }).start()
   await world.run(2_000)
   texts[0] = textOf(8, -1)
   for (let second = 0; second < 40; second++) {
@@ -35,7 +35,7 @@ test('what a node follows and has rejected is told to the others', async () => {
 })
 
 describe('what others say of their rules', () => {
-  const node = scene().node({ name: 'a', limit: 1, interval: '1m' }, { alone: true })
+  const node = scene().node({ name: 'a', limit: 1, interval: '1m', key: 'ip' }, { alone: true })
   const told = (rules: unknown) => parseStatus(formatStatus({ ...statusOf(snapshot(node), LABEL, 0), rules: rules as never }))
 
   test('is taken where it is what it should be', () => {
@@ -60,10 +60,10 @@ describe('what others say of their rules', () => {
 
 test('whom rules to come would reject is told to the others, by policy and key', async () => {
   const { node: make, world, close } = scene()
-  const next = { policies: [{ name: 'a', limit: 2, interval: '1m' }] }
-  const text = JSON.stringify({ version: 1, policies: [{ name: 'a', limit: 10, interval: '1m' }], next })
+  const next = { policies: [{ name: 'a', limit: 2, interval: '1m', key: 'ip' }] }
+  const text = JSON.stringify({ version: 1, policies: [{ name: 'a', limit: 10, interval: '1m', key: 'ip' }], next })
   const [node, other] = [0, 1].map(() => {
-    const one = make({ name: 'a', limit: 10, interval: '1m' })
+    const one = make({ name: 'a', limit: 10, interval: '1m', key: 'ip' })
     follow(one, { name: 'source', interval: 60_000, read: async () => text })
     return one.start()
   }) as [ReturnType<typeof make>, ReturnType<typeof make>]
@@ -86,7 +86,7 @@ test('whom rules to come would reject is told to the others, by policy and key',
 test.each([[undefined], ['all'], [[{ policy: 'a', key: 'k', rejected: '7' }]], [[{ policy: 'a', rejected: 7 }]], [[null]]])(
   'a node that says %j of them is not believed',
   (wouldReject) => {
-    const node = scene().node({ name: 'a', limit: 1, interval: '1m' }, { alone: true })
+    const node = scene().node({ name: 'a', limit: 1, interval: '1m', key: 'ip' }, { alone: true })
     expect(parseStatus(formatStatus(statusOf(snapshot(node), LABEL, 0)))).toBeDefined()
     const status = JSON.stringify({ ...statusOf(snapshot(node), LABEL, 0), wouldReject })
     expect(parseStatus(status)).toBe(undefined)

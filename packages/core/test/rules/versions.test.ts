@@ -6,7 +6,7 @@ import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { scene } from '../support/nodes.ts'
 
 const document = (version: number, more: object = {}) =>
-  JSON.stringify({ version, policies: [{ name: 'a', limit: 10, interval: '1h' }], ...more })
+  JSON.stringify({ version, policies: [{ name: 'a', limit: 10, interval: '1h', key: 'ip' }], ...more })
 
 /** A source that keeps what it held, the newest first; or keeps nothing. */
 function source(texts: string[], history?: RulesSource['history']): RulesSource & { change: (text: string) => void } {
@@ -29,7 +29,7 @@ function source(texts: string[], history?: RulesSource['history']): RulesSource 
 
 async function followed(from: RulesSource, options: FollowOptions = {}) {
   const { node: make, world } = scene()
-  const node = make({ name: 'code', limit: 1, interval: '1h' }, { alone: true })
+  const node = make({ name: 'code', limit: 1, interval: '1h', key: 'ip' }, { alone: true })
   node.on('warning', () => {})
   follow(node, from, options)
   await world.settle()
@@ -102,11 +102,11 @@ test.each([
 test('has what holds as it was written, with overrides as they were checked, and rules to come', async () => {
   const overrides = [{ policy: 'a', key: 'k', limit: 3, until: '2030-01-01T00:00:00Z' }]
   const next = { policies: [{ name: 'a', limit: '5' }] }
-  const good = { policies: [{ name: 'a', limit: 5, interval: '1h' }], overrides: [{ policy: 'a', key: 'k', limit: 9 }] }
+  const good = { policies: [{ name: 'a', limit: 5, interval: '1h', key: 'ip' }], overrides: [{ policy: 'a', key: 'k', limit: 9 }] }
   const one = source([document(1, { overrides, next: good })])
   const { rules, world } = await followed(one)
   const held = {
-    policies: [{ name: 'a', limit: 10, interval: '1h' }],
+    policies: [{ name: 'a', limit: 10, interval: '1h', key: 'ip' }],
     overrides: [{ policy: 'a', key: 'k', limit: 3, until: Date.UTC(2030, 0) }],
     next: { policies: good.policies, overrides: [{ policy: 'a', key: 'k', limit: 9, until: Number.POSITIVE_INFINITY }] },
   }

@@ -51,7 +51,7 @@ const SPELLINGS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
   algorithm: [[undefined, fixedWindow(), fixedWindow({}), fixedWindow({ start: 'epoch' })]],
   coordination: [[undefined, 'background'], ['periodic']],
   key: [
-    [undefined, 'route', ['route']],
+    ['route', ['route']],
     ['ip', ['ip']],
     ['all', ['all']],
     [header('X-Api-Key'), header('x-api-key'), { header: 'X-API-KEY' }, [{ header: 'x-Api-key' }]],
@@ -177,11 +177,12 @@ test.each<[string, AnyPolicyOptions<never> | PlannedPolicyOptions<never>, AnyPol
   ],
   [
     'plans in another order',
-    { interval: '1m', plan: read, plans: { free: 60, pro: 600, basic: 60 }, match: paths('/a/:id') },
+    { key: 'ip', interval: '1m', plan: read, plans: { free: 60, pro: 600, basic: 60 }, match: paths('/a/:id') },
     {
       match: paths('/A/:name'),
       plans: { basic: { interval: '60s', limit: 60 }, pro: 600, free: { limit: 60 } },
       interval: 60_000,
+      key: ['ip'],
       plan: read,
     },
   ],
@@ -214,7 +215,7 @@ test('throttlers of one process may let a request cost more at one of them', () 
 
 test('of plans that allow the same all nodes take the same one for the smallest', () => {
   const smallest = (limits: Record<string, number>) => {
-    const { rules } = adapterOf(createThrottler({ policies: [{ interval: '1m', plan: read, plans: limits }] }))
+    const { rules } = adapterOf(createThrottler({ policies: [{ key: 'ip', interval: '1m', plan: read, plans: limits }] }))
     const match: unknown = rules[0]?.match
     return (match as { group: { smallest: string } }).group.smallest
   }

@@ -91,7 +91,6 @@ describe('another rule of the same name at another node', () => {
     ['a burst by default, and the same number', { ...rule, algorithm: tokenBucket() }, { ...rule, algorithm: tokenBucket({ burst: 10 }) }],
     ['the same', rule, { ...rule, match: paths('/api/*rest'), key: ['ip', header('X-User')] }],
     ['functions, which can not be compared', { ...rule, key: () => 'a' }, { ...rule, key: () => 'b' }],
-    ['the default key, and the same by name', { limit: 10, interval: '1m' }, { limit: 10, interval: '1m', key: 'route' }],
     ['of another name', rule, { ...rule, name: 'other', limit: 20 }],
     ['of one process alone', rule, { ...rule, coordination: 'local', limit: 20 }],
   ])('is nothing to tell of: %s', async (_, one, two) => {

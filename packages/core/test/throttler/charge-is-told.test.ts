@@ -31,8 +31,8 @@ test.each([
 describe('a charge of a rejected decision counts nothing, at no policy', () => {
   const policies = (dryRun: boolean) =>
     [
-      { name: 'large', limit: 100, interval: '1h' },
-      { name: 'small', limit: 1, interval: '1h', dryRun },
+      { name: 'large', key: 'ip', limit: 100, interval: '1h' },
+      { name: 'small', key: 'ip', limit: 1, interval: '1h', dryRun },
     ] as const
   const left = (throttler: Node) => throttler.peek('k').parts.map(({ remaining }) => remaining)
 

@@ -136,7 +136,7 @@ test('a dry run holds nothing, and counts what would find no room', async () => 
 test('an adapter holds requests after an update by which they wait, and none after one by which they do not', async () => {
   const it = await started(1, { algorithm: leakyBucket({ burst: 4, immediate: 4 }) })
   const [node] = it.nodes as [Node]
-  const rule = { name: 'default', limit: 10, interval: 1_000 } as const
+  const rule = { name: 'default', key: 'all', limit: 10, interval: 1_000 } as const
   node.update([{ ...rule, algorithm: leakyBucket({ burst: 4 }) }])
   const guard = createGuard(node, fakeReader)
   await guard.check({})

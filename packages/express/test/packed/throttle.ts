@@ -6,7 +6,7 @@ import express from 'express'
 
 async function main(): Promise<void> {
   const app = express()
-  app.use(throttle({ limit: 2, interval: '1h' }))
+  app.use(throttle({ key: 'ip', limit: 2, interval: '1h' }))
   app.get('/', (_req, res) => {
     res.send('hello')
   })

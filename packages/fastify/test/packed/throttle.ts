@@ -10,7 +10,7 @@ declare module '@weir/fastify' {
 
 async function main(): Promise<void> {
   const app = Fastify()
-  await app.register(weir, { name: 'user', limit: 2, interval: '1h' })
+  await app.register(weir, { name: 'user', key: 'ip', limit: 2, interval: '1h' })
   app.get('/', async (request) => {
     const policy: 'everyone' | 'user' | undefined = request.throttle?.policy?.name
     return policy

@@ -5,7 +5,7 @@ import { Hono } from 'hono'
 
 async function main(): Promise<void> {
   const app = new Hono()
-  app.use(throttle({ limit: 2, interval: '1h' }))
+  app.use(throttle({ key: 'ip', limit: 2, interval: '1h' }))
   app.get('/', (c) => c.text('hello'))
   const outcomes: string[] = []
   for (let request = 0; request < 3; request++) {

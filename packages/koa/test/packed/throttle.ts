@@ -6,7 +6,7 @@ import Koa from 'koa'
 
 async function main(): Promise<void> {
   const app = new Koa()
-  app.use(throttle({ limit: 2, interval: '1h' }))
+  app.use(throttle({ key: 'ip', limit: 2, interval: '1h' }))
   app.use((ctx) => {
     ctx.body = 'hello'
   })

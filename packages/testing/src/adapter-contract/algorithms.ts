@@ -42,7 +42,7 @@ const AN_HOUR = /^3(600|59\d)$/
 type Rule = PolicyOptions<never> & { readonly limit: number }
 
 function rule(context: AdapterContext, algorithm: Algorithm, more: object = {}): Rule {
-  return { name: 'user', key: 'all', ...context.limit(MOST), algorithm, coordination: 'local', ...more }
+  return { name: 'user', ...context.limit(MOST), key: 'all', algorithm, coordination: 'local', ...more }
 }
 
 /** Units left to everybody. */

@@ -65,8 +65,8 @@ export const centralCases: readonly AdapterCase[] = [
     needs: 'store',
     async run(context) {
       const policies = [
-        { name: 'here', key: context.readHeader('x-user'), ...context.limit(2), coordination: 'local' },
-        { name: 'store', key: 'all', ...context.limit(3), coordination: 'central' },
+        { name: 'here', ...context.limit(2), key: context.readHeader('x-user'), coordination: 'local' },
+        { name: 'store', ...context.limit(3), key: 'all', coordination: 'central' },
       ]
       const client = await context.start({
         policies: policies.map((policy) => ({ ...policy, ...(policy.key === 'all' && { storeTimeout: PATIENT }) })),

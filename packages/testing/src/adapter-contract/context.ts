@@ -205,9 +205,9 @@ export class AdapterContext {
     return this.#store !== undefined
   }
 
-  /** One policy whose interval does not end while a case runs. */
-  limit(limit: number): { limit: number; interval: number } {
-    return { limit, interval: 365 * 24 * 3600 * 1000 }
+  /** One policy for each route whose interval does not end while a case runs. */
+  limit(limit: number): { key: 'route'; limit: number; interval: number } {
+    return { key: 'route', limit, interval: 365 * 24 * 3600 * 1000 }
   }
 
   /** An application with the adapter, given options without a clock or store. */

@@ -228,7 +228,7 @@ export const inFlightCases: readonly AdapterCase[] = [
   {
     title: 'counts a request once in several places, and holds no slot for one that another level rejects',
     async run(context) {
-      const rate = { name: 'rate', key: 'all', ...context.limit(3), coordination: 'local' }
+      const rate = { name: 'rate', ...context.limit(3), key: 'all', coordination: 'local' }
       const client = await context.start({ policies: [{ ...FLIGHT, limit: 5 }, rate] })
       assert.deepEqual(await client.statuses(['/', '/', '/', '/', '/', '/']), [200, 200, 200, 429, 429, 429])
       await taken(client, 0, 5)
@@ -244,7 +244,7 @@ export const inFlightCases: readonly AdapterCase[] = [
   {
     title: 'refunds what a failed request took beside its slot',
     async run(context) {
-      const rate = { name: 'rate', key: 'all', ...context.limit(3), coordination: 'local' }
+      const rate = { name: 'rate', ...context.limit(3), key: 'all', coordination: 'local' }
       const client = await context.start({ policies: [rate, { ...FLIGHT, limit: 2 }], skipFailedRequests: true })
       const { leave } = await hang(client)
       for (let i = 0; i < 5; i++) {

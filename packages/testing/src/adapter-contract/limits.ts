@@ -88,8 +88,8 @@ export const limitCases: readonly AdapterCase[] = [
     async run(context) {
       const client = await context.start({
         policies: [
-          { name: 'all', key: 'all', ...context.limit(4) },
-          { name: 'user', key: context.readHeader('x-user'), ...context.limit(1) },
+          { name: 'all', ...context.limit(4), key: 'all' },
+          { name: 'user', ...context.limit(1), key: context.readHeader('x-user') },
         ],
       })
       const as = (user: string) => client.send('/', { headers: { 'x-user': user } })
@@ -162,8 +162,8 @@ export const limitCases: readonly AdapterCase[] = [
   {
     title: 'asks two throttlers in turn, and tells of both',
     async run(context) {
-      const wide = { ...context.base, name: 'wide', key: 'all', ...context.limit(5) }
-      const tight = { ...context.base, name: 'tight', key: 'all', ...context.limit(2) }
+      const wide = { ...context.base, name: 'wide', ...context.limit(5), key: 'all' }
+      const tight = { ...context.base, name: 'tight', ...context.limit(2), key: 'all' }
       const client = await context.startWith([wide, tight])
       const answer = await client.send('/')
       assert.match(String(answer.headers['ratelimit']), /^"wide";r=4;t=\d+, "tight";r=1;t=\d+$/)

@@ -18,9 +18,9 @@ export const ownLimitCases: readonly AdapterCase[] = [
       title: `a route has a limit of its own, and all else of the application, with coordination ${coordination}`,
       needs: 'ownLimits',
       async run(context) {
-        const rule = { key: 'all', ...context.limit(300), coordination, ...(storeTimeout !== undefined && { storeTimeout }) }
+        const rule = { ...context.limit(300), key: 'all', coordination, ...(storeTimeout !== undefined && { storeTimeout }) }
         const interval = 180 * 24 * 3600 * 1000
-        const owns = [{ limit: 2 }, { limit: 2, interval }, { limit: 2, algorithm }, { policies: [{ ...rule, limit: 2 }] }]
+        const owns = [{ limit: 2 }, { limit: 2, interval }, { limit: 2, algorithm }, { policies: [{ ...rule, key: undefined, limit: 2 }] }]
         for (const own of owns) {
           const client = await context.startWith([{ ...rule, store: memoryStore() }], { own })
           const answers = []

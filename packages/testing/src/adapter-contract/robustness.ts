@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createThrottler } from '@weir/core'
 import { paths } from '@weir/core/http'
 import type { AdapterCase } from './context.ts'
 
@@ -71,12 +72,28 @@ export const robustnessCases: readonly AdapterCase[] = [
     title: 'rejects options that can not be used, before it starts',
     async run(context) {
       const rejects = (options: object, code: string) => assert.rejects(() => context.start(options), { code })
-      await rejects({ limit: 0, interval: '1m' }, 'WEIR_INVALID_OPTION')
-      await rejects({ limit: 10 }, 'WEIR_MISSING_OPTION')
+      await rejects({ key: 'ip', limit: 0, interval: '1m' }, 'WEIR_INVALID_OPTION')
+      await rejects({ key: 'ip', limit: 10 }, 'WEIR_MISSING_OPTION')
       await rejects({ limit: 10, interval: '1m', key: 'user' }, 'WEIR_INVALID_OPTION')
-      await rejects({ limit: 10, interval: '1m', match: '/login' }, 'WEIR_INVALID_OPTION')
-      await rejects({ limit: 10, interval: '1m', windowMs: 60_000 }, 'WEIR_UNKNOWN_OPTION')
+      await rejects({ limit: 10, interval: '1m', key: 'ip', match: '/login' }, 'WEIR_INVALID_OPTION')
+      await rejects({ limit: 10, interval: '1m', key: 'ip', windowMs: 60_000 }, 'WEIR_UNKNOWN_OPTION')
       await rejects({ policies: [] }, 'WEIR_INVALID_OPTION')
+    },
+  },
+  {
+    title: 'rejects a policy without a key, also one of a throttler that was made before, or of an update',
+    async run(context) {
+      const { key: _key, ...keyless } = { ...context.limit(1), name: 'login' }
+      const failure = { code: 'WEIR_MISSING_OPTION', message: /^Policy "login" has no "key"\. Choose what requests are counted by:\n/ }
+      await assert.rejects(() => context.start(keyless), failure)
+      await assert.rejects(() => context.start({ policies: [context.limit(1), keyless] }), failure)
+      const throttler = createThrottler({ ...context.base, policies: [keyless] })
+      await assert.rejects(() => context.startWith([{ throttler }]), failure)
+      throttler.update([{ ...keyless, limit: 2 }])
+      await throttler.close()
+      const client = await context.start({ ...keyless, key: 'all' })
+      assert.throws(() => client.throttlers[0]?.update([{ ...keyless, limit: 9 }]), failure)
+      assert.deepEqual(await client.statuses(['/', '/']), [200, 429])
     },
   },
 ]

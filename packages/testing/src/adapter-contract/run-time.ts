@@ -40,8 +40,8 @@ export const runTimeCases: readonly AdapterCase[] = [
     async run(context) {
       const client = await context.start({
         policies: [
-          { name: 'all', key: 'all', ...context.limit(500) },
-          { name: 'user', key: context.readHeader('x-user'), ...context.limit(300) },
+          { name: 'all', ...context.limit(500), key: 'all' },
+          { name: 'user', ...context.limit(300), key: context.readHeader('x-user') },
         ],
       })
       const as = (user: string, path: string) => client.send(path, { headers: { 'x-user': user } })
@@ -54,8 +54,8 @@ export const runTimeCases: readonly AdapterCase[] = [
   {
     title: 'swaps rules under load, and keeps counts and blocks of those that stay',
     async run(context) {
-      const user = { name: 'user', key: context.readHeader('x-user'), ...context.limit(40) }
-      const rules = (limit: number) => [user, { name: 'other', key: 'all' as const, ...context.limit(limit) }]
+      const user = { name: 'user', ...context.limit(40), key: context.readHeader('x-user') }
+      const rules = (limit: number) => [user, { name: 'other', ...context.limit(limit), key: 'all' as const }]
       const client = await context.start({ policies: rules(10_000) })
       const throttler = client.throttlers[0]
       throttler?.block('eve', '1h', { policy: 'user' })
@@ -76,9 +76,9 @@ export const runTimeCases: readonly AdapterCase[] = [
   {
     title: 'follows a changed limit from the next request on, in its fields too',
     async run(context) {
-      const client = await context.start({ name: 'user', key: 'all', ...context.limit(2) })
+      const client = await context.start({ name: 'user', ...context.limit(2), key: 'all' })
       assert.deepEqual(await client.statuses(['/', '/', '/']), [200, 200, 429])
-      client.throttlers[0]?.update([{ name: 'user', key: 'all', ...context.limit(4) }])
+      client.throttlers[0]?.update([{ name: 'user', ...context.limit(4), key: 'all' }])
       const { status, headers } = await client.send('/')
       assert.equal(status, 200)
       assert.match(String(headers['ratelimit-policy']), /^"user";q=4;/)

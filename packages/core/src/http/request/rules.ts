@@ -1,5 +1,5 @@
 import { isPlanMatch, type PlanGroup } from '../../decide/plans.ts'
-import type { PolicyOptions } from '../../decide/policy.ts'
+import type { PolicyOptions, RequestPolicyOptions } from '../../decide/policy.ts'
 import { isPathMatch, type PathPolicies } from '../../decide/request-options.ts'
 import { keySources, matchOf } from '../../decide/request-rule.ts'
 import { bounded } from '../../keys/key-text.ts'
@@ -21,7 +21,8 @@ import { RuleAnswers } from './rule-answers.ts'
 const COLONS_WATCHED = 100
 
 /** The request side of a policy: what it counts by, which requests it applies to, what they cost, and their limit. */
-export type RequestRule<Req> = Pick<PolicyOptions<Req>, 'name' | 'key' | 'match' | 'cost'> & Partial<Pick<PolicyOptions<Req>, 'limit'>>
+export type RequestRule<Req> = Pick<RequestPolicyOptions<Req>, 'name' | 'key' | 'match' | 'cost'> &
+  Partial<Pick<PolicyOptions<Req>, 'limit'>>
 
 /** How rules are compiled. */
 export interface RulesOptions {

@@ -37,7 +37,7 @@ export function toldRules({ limiters, rules }: Coordinated): ToldRule[] {
         calendar?.id ?? interval,
         algorithm.id,
         coordination,
-        digest(key),
+        key === undefined ? '' : digest(key),
         match === undefined ? '' : digest(match),
         limit,
         cooldown,

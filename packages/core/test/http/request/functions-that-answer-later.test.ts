@@ -28,7 +28,7 @@ async function read(rules: Rules<FakeRequest>, request: FakeRequest) {
   return { keys: [...rules.keys], costs: [...rules.costs], limits: rules.limits?.slice(), applying: rules.applying.slice(0, rules.applied) }
 }
 
-const one = { limit: 1, interval: '1h' } as const
+const one = { key: 'route', limit: 1, interval: '1h' } as const
 const tick = () => new Promise((resolve) => setImmediate(resolve))
 
 test.each([

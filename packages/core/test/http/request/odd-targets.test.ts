@@ -12,7 +12,7 @@ function read(
   reader: RequestReader<FakeRequest> = fakeReader,
 ): { counted: string[]; key: string } {
   const policies = matches.map((match): RequestRule<FakeRequest> => ({ name: match, match: paths(match), key: 'all' }))
-  const rules = new Rules<FakeRequest>([...policies, { name: 'route' }], reader, { report: () => {} })
+  const rules = new Rules<FakeRequest>([...policies, { name: 'route', key: 'route' }], reader, { report: () => {} })
   rules.evaluate({ path })
   const counted = rules.applying.slice(0, rules.applied).flatMap((place) => matches[place] ?? [])
   return { counted, key: rules.keys[matches.length] as string }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { expandPlans, type PlannedPolicyOptions } from '../../../src/decide/plans.ts'
+import type { RequestPolicyOptions } from '../../../src/decide/policy.ts'
 import { paths } from '../../../src/http/request/paths.ts'
 import { Rules } from '../../../src/http/request/rules.ts'
 import type { WeirError } from '../../../src/report/errors.ts'
@@ -36,7 +37,7 @@ describe('the plan of a request', () => {
       },
     },
   ])
-  const rules = new Rules(policies, fakeReader, { report: (error) => reported.push(error) })
+  const rules = new Rules(policies as readonly RequestPolicyOptions<FakeRequest>[], fakeReader, { report: (error) => reported.push(error) })
   const applying = (user: unknown, path = '/api/x') => {
     rules.evaluate({ user, path })
     return rules.applying.slice(0, rules.applied)
@@ -80,7 +81,7 @@ describe('plans with intervals of their own', () => {
       ['api:free', 1000, '1d'],
       ['api:pro', 600, '1m'],
     ])
-    const rules = new Rules(policies, fakeReader, { report: () => {} })
+    const rules = new Rules(policies as readonly RequestPolicyOptions<FakeRequest>[], fakeReader, { report: () => {} })
     rules.evaluate({ user: 'unknown' })
     expect(rules.applying.slice(0, rules.applied)).toEqual([0])
   })

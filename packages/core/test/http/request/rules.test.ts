@@ -24,14 +24,12 @@ function keyOf(key: KeyOption<FakeRequest>, request: FakeRequest): string | unde
 }
 
 function applies(match: MatchOption<FakeRequest>, request: FakeRequest): boolean {
-  return rulesOf([{ match }]).rules.evaluate(request) === true
+  return rulesOf([{ key: 'all', match }]).rules.evaluate(request) === true
 }
 
 describe('keys', () => {
-  test('without a key, requests are counted by route', () => {
-    const { rules } = rulesOf([{}])
-    rules.evaluate({ path: '/users/42?x=1' })
-    expect(rules.keys).toEqual(['GET /users/:id'])
+  test('a route without a pattern is the path, whose identifiers stand for all', () => {
+    expect(keyOf('route', { path: '/users/42?x=1' })).toBe('GET /users/:id')
   })
 
   test('the pattern of a matched route comes before the path', () => {
@@ -265,7 +263,7 @@ describe('match', () => {
   })
 
   test('several patterns apply once', () => {
-    const { rules } = rulesOf([{ match: paths('/a', '/:any', 'GET /a') }])
+    const { rules } = rulesOf([{ key: 'all', match: paths('/a', '/:any', 'GET /a') }])
     expect(rules.evaluate({ path: '/a' })).toBe(true)
     expect(rules.applying.slice(0, rules.applied)).toEqual([0])
   })
@@ -289,11 +287,13 @@ describe('match', () => {
   test('a match function that throws applies the policy, with one report', () => {
     const { rules, reported } = rulesOf([
       {
+        key: 'all',
         match: () => {
           throw new Error('boom')
         },
       },
       {
+        key: 'all',
         match: () => {
           throw undefined
         },
@@ -343,13 +343,13 @@ describe('match', () => {
 
 describe('costs', () => {
   test('a function is asked for each request', () => {
-    const { rules } = rulesOf([{ cost: (request) => Number(request.user) }, { cost: 3 }, {}])
+    const { rules } = rulesOf([{ key: 'all', cost: (request) => Number(request.user) }, { key: 'all', cost: 3 }, { key: 'all' }])
     rules.evaluate({ user: 7 })
     expect(rules.costs).toEqual([7, 3, 1])
   })
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, -1, -0, 5n, '5', undefined])('%s counts as 1, with one report', (user) => {
-    const { rules, reported } = rulesOf([{ cost: (request) => request.user as number }])
+    const { rules, reported } = rulesOf([{ key: 'all', cost: (request) => request.user as number }])
     rules.evaluate({ user })
     rules.evaluate({ user })
     expect(rules.costs).toEqual([1])
@@ -358,7 +358,7 @@ describe('costs', () => {
 })
 
 describe('what cannot be used is rejected', () => {
-  test.each<[RequestRule<never>, string]>([
+  test.each<[Partial<RequestRule<never>>, string]>([
     [{ key: 'user' as 'ip' }, 'key'],
     [{ key: [] }, 'key'],
     [{ key: ['ip', ['route']] as unknown as ['ip'] }, 'key'],
