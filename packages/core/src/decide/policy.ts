@@ -237,14 +237,12 @@ export interface SlotPolicyOptions<Req = unknown, Name extends string = string>
 }
 
 /** A policy by which an adapter counts requests. */
-export interface RequestPolicyOptions<Req = unknown, Name extends string = string> extends PolicyOptions<Req, Name> {
-  readonly key: KeyOption<Req>
-}
+export type RequestPolicyOptions<Req = unknown, Name extends string = string> = PolicyOptions<Req, Name> & WithKey<Req>
 
 /** A policy by which an adapter counts requests in flight. */
-export interface RequestSlotPolicyOptions<Req = unknown, Name extends string = string> extends SlotPolicyOptions<Req, Name> {
-  readonly key: KeyOption<Req>
-}
+export type RequestSlotPolicyOptions<Req = unknown, Name extends string = string> = SlotPolicyOptions<Req, Name> & WithKey<Req>
+
+type WithKey<Req> = Required<Pick<PolicyOptions<Req>, 'key'>>
 
 /** A rule of either kind. */
 export type AnyPolicyOptions<Req = unknown, Name extends string = string> = PolicyOptions<Req, Name> | SlotPolicyOptions<Req, Name>
