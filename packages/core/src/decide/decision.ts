@@ -6,40 +6,43 @@ import type { Policy } from './policy.ts'
 /**
  * What was decided for one request by one policy, or by several: then it is the decision of the policy that rejected
  * (for longest), or else of the one with the smallest part of its limit left, and `parts` holds all of them.
+ *
+ * Fields are computed when they are read, so read the ones you need: `const { allowed, retryAfterMs } = decision`. A spread copies none of
+ * them, which TypeScript reports. `JSON.stringify(decision)` contains all but `parts`.
  */
-export interface Decision<Name extends string = string> {
+export declare abstract class Decision<Name extends string = string> {
   /** Whether the request may go on. */
-  readonly allowed: boolean
-  readonly reason: DecisionReason
+  get allowed(): boolean
+  get reason(): DecisionReason
   /** The policy that this decision is of; undefined when none applies to the request. */
-  readonly policy: Policy<Name> | undefined
+  get policy(): Policy<Name> | undefined
   /** What the request was counted by in that policy. Of a key of more than 256 characters: its beginning and a hash. */
-  readonly key: string
+  get key(): string
   /** Units per interval, or in flight; `Infinity` when no policy applies. */
-  readonly limit: number
+  get limit(): number
   /** Units left to the key as far as this node knows, after this request; 0 for a blocked key. Of a bucket up to its burst. */
-  readonly remaining: number
+  get remaining(): number
   /**
    * Milliseconds until all units are back if no other request comes: `limit` (of a bucket its burst) fits then. A block ends before it. 0
    * if that is not known: when requests in flight end (`concurrency()`).
    */
-  readonly resetAfterMs: number
+  get resetAfterMs(): number
   /**
    * Milliseconds after which a rejected request would be let in if no other came before it; 0 when allowed, and where that is not
    * known (`concurrency()`). `Infinity` for a request that costs more than the limit: it never fits.
    */
-  readonly retryAfterMs: number
+  get retryAfterMs(): number
   /**
    * Milliseconds that an allowed request is to wait before it goes on, where the algorithm keeps a pace (`leakyBucket()`); the
    * longest of several policies. 0 for all others.
    */
-  readonly delayMs: number
+  get delayMs(): number
   /** Units that the request took; 0 when it was rejected. */
-  readonly cost: number
+  get cost(): number
   /** True when `dryRun` let a request pass that would have been rejected. */
-  readonly dryRun: boolean
+  get dryRun(): boolean
   /** One decision for each policy that applies, in the order of the policies. */
-  readonly parts: readonly Decision<Name>[]
+  get parts(): readonly Decision<Name>[]
 }
 
 /**
@@ -125,7 +128,7 @@ export function logAsJSON({ prototype }: { readonly prototype: { toJSON(): unkno
 logAsJSON(PolicyDecision)
 
 /** All fields of a decision but its parts. */
-export function summary({
+export function summary<Name extends string>({
   allowed,
   reason,
   policy,
@@ -134,11 +137,11 @@ export function summary({
   remaining,
   resetAfterMs,
   retryAfterMs,
-  delayMs: delay,
+  delayMs,
   cost,
   dryRun,
-}: Decision): Omit<Decision, 'parts'> {
-  return { allowed, reason, policy, key, limit, remaining, resetAfterMs, retryAfterMs, delayMs: delay, cost, dryRun }
+}: Decision<Name>): Omit<Decision<Name>, 'parts'> {
+  return { allowed, reason, policy, key, limit, remaining, resetAfterMs, retryAfterMs, delayMs, cost, dryRun }
 }
 
 /** For a request to which no policy applies. */

@@ -422,7 +422,7 @@ function clientReader<Req>(reader: RequestReader<Req>, subnet: number | undefine
 
 /** A rejection that is only reported. */
 function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name> {
-  return { ...(summary(decision) as Decision<Name>), allowed: true, dryRun: true, parts: decision.parts }
+  return { ...summary(decision), allowed: true, dryRun: true, parts: decision.parts }
 }
 
 /**

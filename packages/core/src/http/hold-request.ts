@@ -23,8 +23,14 @@ export async function holdRequest<Name extends string, Req>(
     if (!(error instanceof AcquireError)) throw error
     if (error.reason === 'aborted') return null
     if (error.reason !== 'queue-full') throw error
-    const rejected = { allowed: false, reason: 'limit', cost: 0, delay: 0, retryAfterMs: Math.max(1, Math.ceil(decision.delayMs)) } as const
-    return { ...(summary(decision) as Decision<Name>), ...rejected, parts: decision.parts }
+    const rejected = {
+      allowed: false,
+      reason: 'limit',
+      cost: 0,
+      delayMs: 0,
+      retryAfterMs: Math.max(1, Math.ceil(decision.delayMs)),
+    } as const
+    return { ...summary(decision), ...rejected, parts: decision.parts }
   } finally {
     leave?.()
   }

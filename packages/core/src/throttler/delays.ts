@@ -337,7 +337,7 @@ export class Delays {
   #reject(asked: Asked, seen: Decision): Decision | Promise<Decision> {
     if (!this.#queues.closing) return this.#decide(asked.at(this.#host.limiters))
     if (!seen.allowed) return seen
-    return { ...(summary(seen) as Decision), allowed: false, reason: 'limit', cost: 0, retryAfterMs: 1, parts: seen.parts }
+    return { ...summary(seen), allowed: false, reason: 'limit', cost: 0, retryAfterMs: 1, parts: seen.parts }
   }
 
   #decide({ keys, costs, places, limits }: AskedNow): Decision | Promise<Decision> {

@@ -148,7 +148,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.waitingRoom.queues?.nudge([{ policy, key }])
   }
 
-  giveBack(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
+  giveBack(decision: Pick<Decision, 'parts'>, units: number = Number.POSITIVE_INFINITY): void {
     giveBack(decision, units, 'all', this)
     this.waitingRoom.queues?.nudge(decision.parts)
   }

@@ -51,7 +51,7 @@ export interface AcquireHost extends DecidingHost {
   /** Brings a limiter to the running interval. */
   roll(limiter: Limiter, now: number): void
   /** Units and slots, of a request that does not go. */
-  giveBack(decision: Decision, units?: number): void
+  giveBack(decision: Pick<Decision, 'parts'>, units?: number): void
 }
 
 /** The requests of a throttler that wait for their turn; loaded with the first of them. */
@@ -206,7 +206,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const place = Math.floor(host.clock.monotonic() + left) as Ordinal
       for (const part of decision.parts as readonly PolicyDecision[]) {
         const { policy, cost, limit, delayMs: delay } = part
-        const only = { ...decision, parts: [part] }
+        const only = { parts: [part] }
         if (policy === undefined || delay === 0 || delay !== decision.delayMs) host.giveBack(only)
         else {
           const time = policy.interval / limit

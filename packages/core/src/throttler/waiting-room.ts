@@ -121,7 +121,7 @@ export class WaitingRoom {
     const queues = this.#queues.value ?? (await this.#queues.load())
     if (queues !== undefined) return await queues.hold(decision, signal, client)
     const why = this.#closing ? 'closed' : await this.#wait(decision.delayMs, signal, false, client)
-    if (why === undefined) return { ...(summary(decision) as Decision), delayMs: 0, parts: decision.parts }
+    if (why === undefined) return { ...summary(decision), delayMs: 0, parts: decision.parts }
     this.#host.giveBack(decision)
     throw this.#failure(why, decision.key, signal)
   }

@@ -153,3 +153,15 @@ describe.each([
     expect(Math.min(...rejections)).toBeGreaterThan(10)
   })
 })
+
+test('the fields of a decision are computed, so a spread of one is an error of types', () => {
+  const decision: Decision = scene().node({ limit: 3, interval: '10s' }).check('a')
+  const copy = { ...decision }
+  // @ts-expect-error: a copy has no fields
+  expect(copy.allowed).toBe(undefined)
+  const { allowed, delayMs, ...rest } = decision
+  expect([allowed, delayMs]).toEqual([true, 0])
+  // @ts-expect-error: and neither has the rest
+  expect(rest.limit).toBe(undefined)
+  expect(JSON.parse(JSON.stringify(decision))).toMatchObject({ allowed: true, delayMs: 0, limit: 3 })
+})

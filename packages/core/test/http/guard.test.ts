@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
 import { concurrency } from '../../src/algorithms/concurrency/index.ts'
+import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import type { ThrottleInput } from '../../src/http/adapter-options.ts'
@@ -388,4 +389,16 @@ describe('the end of a response that is only an emitter', () => {
     guard.watch(guard.check({}) as Decision, {} as ServerResponse, [{}])
     expect(warnings).toMatchObject([{ code: 'WEIR_WARN_OPTION_FUNCTION_FAILED' }])
   })
+})
+
+test('a request for which the queue has no room is rejected by a decision without a delay', async () => {
+  const options = { key: 'all', limit: 1, interval: '1h', algorithm: leakyBucket({ burst: 3 }), queue: { maxWaiting: 1, maxWait: '5h' } }
+  const guard = createGuard<FakeRequest, readonly [FakeRequest]>(options as unknown as Input, fakeReader)
+  expect(await guard.check({})).toMatchObject({ allowed: true, delayMs: 0 })
+  const waits = Promise.resolve(guard.check({})).catch(() => {})
+  const decision = await guard.check({})
+  expect(decision).toMatchObject({ allowed: false, reason: 'limit', cost: 0, delayMs: 0 })
+  expect(decision?.retryAfterMs).toBeGreaterThan(0)
+  await guard.throttler.close()
+  await waits
 })
