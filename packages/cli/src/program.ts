@@ -1,4 +1,5 @@
 import { WeirError } from '@weir/core'
+import { nearest } from '@weir/core/inspect'
 import { RulesError } from '@weir/core/rules'
 import { Command, CommanderError } from 'commander'
 import { addExplain } from './commands/explain.ts'
@@ -24,7 +25,7 @@ export function programOf(out: Output, version: string, end: (code: number) => v
     .version(version, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .addHelpText('after', EXIT_CODES)
-    .showHelpAfterError('(weir --help says what there is)')
+    .showHelpAfterError('(weir --help lists the commands)')
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .configureHelp({ helpWidth: out.width, showGlobalOptions: false })
@@ -38,9 +39,18 @@ export function programOf(out: Output, version: string, end: (code: number) => v
     command
       .copyInheritedSettings(program)
       .helpOption('-h, --help', 'show this help')
-      .showHelpAfterError(`(weir ${command.name()} --help says what there is)`)
+      .showHelpAfterError(`(weir ${command.name()} --help lists the options)`)
+      .configureOutput({ outputError: (text, write) => write(suggested(text, command)) })
   }
   return program
+}
+
+/** A message about an unknown option, with the option that other tools call so. Commander itself suggests only similar names. */
+function suggested(text: string, command: Command): string {
+  const [, name] = /^error: unknown option '--([^']+)'\n$/.exec(text) ?? []
+  const known = command.options.map(({ long }) => long?.slice(2) ?? '')
+  const near = name === undefined ? undefined : nearest(name.replaceAll('-', ''), known)
+  return near === undefined ? text : `${text}(Did you mean --${near}?)\n`
 }
 
 /**

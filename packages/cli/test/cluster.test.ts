@@ -188,7 +188,7 @@ describe('weir top in a terminal', () => {
           )
         await shown('0 nodes')
         await server.kill()
-        await shown('The store does not answer')
+        await shown('is unreachable')
         await server.start()
         yield 'q'
       },

@@ -41,10 +41,10 @@ const WRONG: readonly (readonly [args: readonly string[], why: RegExp])[] = [
   [['usage', 'ann', ...KEYS], /'--store <address>'/],
   [['usage', 'ann', '--store', 'redis://127.0.0.1:1'], /'--rules <file>'/],
   [['usage', ...KEYS, '--store', 'redis://127.0.0.1:1'], /missing required argument 'key'/],
-  [['top', '--store', 'redis://127.0.0.1:none'], /must be a URL like redis:/],
+  [['top', '--store', 'redis://127.0.0.1:none'], /Use a URL like redis:/],
   [['top', '--store', 'postgres://127.0.0.1:none/weir'], /^weir: /],
   [['top', '--store', 'http://127.0.0.1:none'], /can not be read/],
-  [['log', '--source', 'redis://127.0.0.1:none'], /must be a URL like redis:/],
+  [['log', '--source', 'redis://127.0.0.1:none'], /Use a URL like redis:/],
   [['plan', '/none', ...KEYS], /no such file/],
   [['check', '/none'], /no such file/],
 ]

@@ -56,7 +56,7 @@ describe('weir check', () => {
   it('says what is wrong, and where, and ends with 1', async () => {
     const { code, out, err } = await weir(['check', file('bad.yaml', yaml(1, 0))])
     expect([code, out]).toEqual([1, ''])
-    expect(err).toMatch(/policies\[0\]\.limit, line 6, column 12: .*must be a number from 1/)
+    expect(err).toMatch(/policies\[0\]\.limit, line 6, column 12: .*Use a number of at least 1/)
   })
 
   it('ends with 2 for what is no file, and takes URLs of files', async () => {

@@ -32,7 +32,7 @@ describe('a mistake that is made often is answered by the option, the value, and
       () => policy({ interval: '1 month' }),
       '"interval"',
       '"1 month"',
-      'calendar("month"), with calendar imported beside throttle, or "30d"',
+      'Use "30d", or calendar("month"). Import it: import { calendar } from',
     ],
     ['some months', () => policy({ interval: '3months' }), '"interval"', '"3months"', '"90d"'],
     ['months of a cooldown', () => policy({ cooldown: '1 month' }), '"cooldown"', '"1 month"', 'Use "30d"'],
@@ -53,13 +53,13 @@ describe('a mistake that is made often is answered by the option, the value, and
       'a client of pg',
       'postgresStore(pool), imported from "@weir/postgres"',
     ],
-    ['a URL', () => throttler({ store: 'redis://:pa55@host' }), '"store"', 'a text', 'redisStore("redis://localhost:6379")'],
+    ['a URL', () => throttler({ store: 'redis://:pa55@host' }), '"store"', 'a string', 'redisStore("redis://localhost:6379")'],
     [
       'a promise of options',
       () => createGuard(Promise.resolve(ONE) as never, nodeReader),
       '"throttle"',
       'object',
-      'await the promise first',
+      'It is a promise: await it.',
     ],
     [
       'a list',
@@ -98,10 +98,10 @@ describe('a mistake that is made often is answered by the option, the value, and
 test.each<[options: object, message: string]>([
   [
     { limit: undefined, plan: () => 'a' },
-    'Option "plans" is missing; "plan" needs it. Add the limit of each plan, such as plans: { free: 60, pro: 600 }.',
+    'Option "plans" is missing. Option "plan" needs it. Add the limit of each plan, e.g. plans: { free: 60, pro: 600 }.',
   ],
   [{ plan: () => 'a' }, 'Option "plans" is missing'],
-  [{ limit: undefined, plans: { a: 5 } }, 'Option "plan" is missing; with "plans", add plan: (req) => "free".'],
+  [{ limit: undefined, plans: { a: 5 } }, 'Option "plan" is missing. With "plans", add plan: (req) => "free".'],
 ])('plan without plans, and plans without plan: %#', (options, message) => {
   for (const make of [policy, guard])
     expect(thrownBy(() => make(options))).toMatchObject({ code: 'WEIR_MISSING_OPTION', message: expect.stringContaining(message) })
@@ -155,14 +155,14 @@ describe('a number of milliseconds that looks like seconds', () => {
   test.each([60, 300, 900, 999, 1_800, 3_600, 86_400])('%d is a warning that names both readings, once', async (interval) => {
     const [warning, ...more] = await warningsOf({ interval })
     expect(more).toEqual([])
-    expect(warning).toMatch(/^WEIR_WARN_SHORT_DURATION: Option "interval" of the policy "api" is the number \d+,/)
+    expect(warning).toMatch(/^WEIR_WARN_SHORT_DURATION: Option "interval" of policy "api" is the number \d+,/)
     expect(warning).toContain(`Use "${interval}s" if you mean seconds, or "${interval}ms" if you mean milliseconds.`)
   })
 
   test('so it is with a cooldown', async () => {
     const [warning, ...more] = await warningsOf({ cooldown: 30 })
     expect(more).toEqual([])
-    expect(warning).toContain('Option "cooldown" of the policy "api" is the number 30')
+    expect(warning).toContain('Option "cooldown" of policy "api" is the number 30')
   })
 
   test.each(['60ms', '0.5s', 1_000, 1_500, 10_000, 60_000, 900_000, 3_600_000])('%j is none', async (interval) => {
@@ -190,7 +190,7 @@ describe('throttlers that are made again and again', () => {
     })
     expect(more).toEqual([])
     expect(warning).toMatch(/^\d\d throttlers are open, and more are made at .*usual-mistakes\.test\.ts:\d+/)
-    expect(warning).toContain('call it once, when your application starts')
+    expect(warning).toContain('Call it once, when your application starts')
     expect(warning).toContain('"await throttler.close()"')
   })
 
@@ -242,15 +242,15 @@ describe('every function with options rejects options that it does not have, and
     if (name === 'memoryStore') return
     const { code, message } = thrownBy(() => make({ nothing: 5 } as never))
     expect(code).toBe('WEIR_UNKNOWN_OPTION')
-    expect(message).toMatch(new RegExp(`^Unknown option "(\\w+\\.)?nothing"\\. ${name}\\(\\) has(: | none)`))
+    expect(message).toMatch(new RegExp(`^Unknown option "(\\w+\\.)?nothing"\\. (Remove it: )?${name}\\(\\) has(: | no options)`))
   })
 
   test("the message says which option was meant, and that the limit is the policy's", () => {
     expect(thrownBy(() => tokenBucket({ brust: 5 } as never)).message).toBe(
-      'Unknown option "brust". Did you mean "burst"? tokenBucket() has: burst, warmUp, maxDebt, earlyDrop.',
+      'Unknown option "brust". Did you mean "burst"? tokenBucket() has: burst, warmUp, maxDebt, earlyDrop. See @weir/core/docs/errors/weir_unknown_option.md',
     )
     expect(thrownBy(() => (slidingWindow as (...given: unknown[]) => unknown)(10, '10 s')).message).toBe(
-      'Option "slidingWindow" is 10; it must be options such as { subWindows: 60 }; "limit" and "interval" are options of the policy.',
+      'Option "slidingWindow" is 10. Use options such as { subWindows: 60 }. "limit" and "interval" are options of the policy. See @weir/core/docs/errors/weir_invalid_option.md',
     )
     expect(thrownBy(() => concurrency({ maxConcurrent: 5 } as never)).message).toContain('concurrency() has: maxDuration, releaseOn.')
   })

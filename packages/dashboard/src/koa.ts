@@ -1,5 +1,5 @@
 import type { Throttler } from '@weir/core'
-import { WeirError } from '@weir/core'
+import { missingOption } from '@weir/core/inspect'
 import type { Middleware } from 'koa'
 import { Dashboard, type DashboardHandler } from './dashboard.ts'
 import type { DashboardOptions } from './options.ts'
@@ -16,9 +16,8 @@ export function dashboard(
   throttler: Throttler<string, never>,
   options: DashboardOptions & { readonly path: string },
 ): Middleware & Pick<DashboardHandler, 'close'> {
-  const { path } = options
-  if (path === undefined)
-    throw new WeirError('WEIR_MISSING_OPTION', 'Option "path" is missing: Koa needs it to know where the dashboard is.')
+  const { path } = options ?? {}
+  if (path === undefined) throw missingOption('path', 'Koa does not cut mount paths off. Set it, e.g. path: "/weir".')
   const made = new Dashboard(throttler, options)
   const middleware: Middleware = async (ctx, next) => {
     if (ctx.path !== path && !ctx.path.startsWith(`${path}/`)) return next()

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { WeirError } from '@weir/core'
+import { checkOptions as checkNames, invalidOption, kindOf, missingOption } from '@weir/core/inspect'
 import type { PasswordAccess } from './access/password.ts'
 
 /** What somebody wants: to look, or to block, unblock and reset keys. */
@@ -54,29 +55,27 @@ export interface CheckedOptions extends DashboardOptions {
 
 const OPTIONS = ['authorize', 'actions', 'path', 'maxClients']
 
-const MISSING = `Option "authorize" is missing. The dashboard shows keys such as addresses and account names; say who may see it:
-  authorize: password(process.env.DASHBOARD_PASSWORD)   a page to sign in, for those who know the password
-  authorize: (request, access) => …                     a function of yours: exactly true lets in
+const MISSING = `The dashboard shows keys such as addresses and account names. Choose who may see it:
+  authorize: password(process.env.DASHBOARD_PASSWORD)   a sign-in page with a password
+  authorize: (request, access) => …                     your own function: only exactly true allows access
   authorize: 'none'                                     everybody: only for a server that listens on a loopback address`
 
 /** @throws WeirError */
 export function checkOptions(options: DashboardOptions): CheckedOptions {
   const given: unknown = options ?? {}
-  if (typeof given !== 'object') throw invalid('options', 'an object such as { authorize: password(…) }')
-  for (const name of Object.keys(given as object)) {
-    if (!OPTIONS.includes(name)) {
-      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "${name}". The dashboard has: ${OPTIONS.join(', ')}.`)
-    }
-  }
+  checkNames('dashboard', given, OPTIONS, 'an object such as { authorize: password("…") }')
   const { authorize, actions = false, path, maxClients = 50 } = given as DashboardOptions
-  if (authorize === undefined) throw new WeirError('WEIR_MISSING_OPTION', MISSING)
+  if (authorize === undefined) throw missingOption('authorize', MISSING)
   if (authorize !== 'none' && typeof authorize !== 'function' && !isPassword(authorize)) {
-    throw invalid('authorize', `what password(…) returns, a function of a request and an access, or 'none'`)
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `Option "authorize" is ${kindOf(authorize)}. Use password("…"), a function of the request and the access, or 'none'.`,
+    )
   }
-  if (typeof actions !== 'boolean') throw invalid('actions', 'true or false')
+  if (typeof actions !== 'boolean') throw invalidOption('actions', actions, 'true or false')
   if (path !== undefined && (typeof path !== 'string' || !/^(\/[^/?#]+)*$/.test(path)))
-    throw invalid('path', 'a path such as "/weir", without a slash at its end')
-  if (!Number.isInteger(maxClients) || maxClients < 1) throw invalid('maxClients', 'a whole number of at least 1')
+    throw invalidOption('path', path, 'a path such as "/weir", without a slash at its end')
+  if (!Number.isInteger(maxClients) || maxClients < 1) throw invalidOption('maxClients', maxClients, 'a whole number of at least 1')
   return { authorize, actions, maxClients, ...(path !== undefined && { path }) }
 }
 
@@ -84,8 +83,4 @@ export function checkOptions(options: DashboardOptions): CheckedOptions {
 function isPassword(authorize: object): boolean {
   const { kind, matches, sign } = (authorize ?? {}) as Readonly<Record<string, unknown>>
   return kind === 'password' && typeof matches === 'function' && typeof sign === 'function'
-}
-
-function invalid(option: string, allowed: string): WeirError {
-  return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" must be ${allowed}.`)
 }

@@ -188,7 +188,7 @@ describe('another site', () => {
 test.each([
   [{ authorise: () => true }, /Unknown option "authorise"/],
   [{ authorize: true }, /"authorize"/],
-  [{ authorize: 'a password as it is' }, /"authorize" must be what password\(…\) returns/],
+  [{ authorize: 'a password as it is' }, /"authorize" is a string. Use password\("…"\)/],
   [{ authorize: 'None' }, /"authorize"/],
   [{ authorize: null }, /"authorize"/],
   [{ authorize: { kind: 'password' } }, /"authorize"/],
@@ -196,12 +196,14 @@ test.each([
   [{ authorize: 'none', path: 'weir' }, /"path"/],
   [{ authorize: 'none', path: '/weir/' }, /"path"/],
   [{ authorize: 'none', maxClients: 0 }, /"maxClients"/],
-  ['none', /"options"/],
+  ['none', /^Option "dashboard" is "none"\. Use an object such as/],
 ])('options that can not be used are rejected: %j', (options, message) => {
   expect(() => dashboard(throttlerFor(), options as never)).toThrow(message)
 })
 
 test('a middleware, a promise and nothing are no throttler', () => {
   for (const wrong of [() => {}, Promise.resolve(throttlerFor()), undefined, null])
-    expect(() => dashboard(wrong as never, { authorize: 'none' })).toThrow(/^Option "throttler" is .* property "throttler" of a middleware/)
+    expect(() => dashboard(wrong as never, { authorize: 'none' })).toThrow(
+      /^Option "throttler" is .* Use the throttler that createThrottler\(\) returned, or middleware\.throttler\./,
+    )
 })

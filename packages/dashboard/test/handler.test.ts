@@ -100,7 +100,10 @@ test('keys are blocked, found and unblocked by hand', async () => {
 test.each([
   [{}, '"key" must be a string.'],
   [{ key: 'a', duration: -1 }, '"duration" must be a number of milliseconds, at most a year.'],
-  [{ key: 'a', duration: 60_000, policy: 'nobody' }, 'There is no policy "nobody"; there is "user", "tenant".'],
+  [
+    { key: 'a', duration: 60_000, policy: 'nobody' },
+    'Unknown policy "nobody". This throttler has "user" and "tenant". See @weir/core/docs/errors/weir_unknown_policy.md',
+  ],
   [{ key: 'a', duration: 60_000, policy: 7 }, '"policy" must be a string.'],
 ])('an action that makes no sense is explained: %j', async (body, message) => {
   const { url } = await serve(dashboard(throttlerFor(), open))

@@ -102,9 +102,13 @@ describe('the algorithm of the guide', () => {
     const making = (coordination?: 'background' | 'periodic') => () =>
       createThrottler({ store: memoryStore(), policies: [{ ...policy, ...(coordination && { coordination }) }] })
     // The guide shows the first message.
-    expect(page?.text).toContain('Option "coordination" is "background"; it must be "local" with everySecond().')
-    expect(making('background')).toThrow('Option "coordination" is "background"; it must be "local" with everySecond().')
-    expect(making('periodic')).toThrow('must be "local" with everySecond()')
-    expect(making()).toThrow(`everySecond() can't be "background"; give "local"`)
+    expect(page?.text).toContain(
+      'Option "coordination" is "background"; everySecond() supports "local". Use one of those, or fixedWindow() for "background".',
+    )
+    expect(making('background')).toThrow(
+      'Option "coordination" is "background"; everySecond() supports "local". Use one of those, or fixedWindow() for "background".',
+    )
+    expect(making('periodic')).toThrow('everySecond() supports "local"')
+    expect(making()).toThrow('everySecond() can\'t sync in the background, the default with a store. Set "coordination" to "local"')
   })
 })

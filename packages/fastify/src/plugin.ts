@@ -19,7 +19,7 @@ import { checkHook, type RouteGuard, RouteLimits } from './route-limits.ts'
 const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<void> => {
   if (typeof app.addHook !== 'function') {
     const message =
-      'weir is a plugin, and was called with a request. Write app.register(weir, { key: "ip", limit: 100, interval: "1m" }) instead of giving it as a hook.'
+      'weir is a plugin, but was called with a request. Write app.register(weir, { key: "ip", limit: 100, interval: "1m" }) instead of using it as a hook.'
     throw new WeirError('WEIR_INVALID_OPTION', message)
   }
   const { hook, input } = withoutFastify(options)
@@ -152,7 +152,10 @@ function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: 
   for (const own of ['prefix', 'logLevel', 'logSerializers']) delete input[own]
   // Of a throttler Fastify passes on a copy, which has none of its methods, but its clock; options of a clock alone limit nothing.
   if (Object.keys(input).join() === 'clock') {
-    throw new WeirError('WEIR_INVALID_OPTION', 'The plugin was given a throttler; give it as an option: app.register(weir, { throttler }).')
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      'The plugin got a throttler instead of options. Pass it as an option: app.register(weir, { throttler }).',
+    )
   }
   checkHook(hook)
   return { hook, input: input as ThrottleInput<FastifyRequest, FastifyArgs> }

@@ -1,6 +1,15 @@
 import { createHash } from 'node:crypto'
 import { type Throttler, WeirError } from '@weir/core'
-import { type Guard, type PlaceLimit, PlaceLimits, type PlaceOptions, type ThrottleInput } from '@weir/core/adapter'
+import {
+  type Guard,
+  invalidOption,
+  missingOption,
+  type PlaceLimit,
+  PlaceLimits,
+  type PlaceOptions,
+  show,
+  type ThrottleInput,
+} from '@weir/core/adapter'
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import type { FastifyArgs, NamedThrottleOptions, ThrottleHook } from './options.ts'
 import { type FastifyReader, PATTERN, type RouteConfig } from './reader.ts'
@@ -133,15 +142,14 @@ export class RouteLimits {
   place(options: NamedThrottleOptions | undefined): () => RouteGuard {
     const { general } = this.#places
     if (options === undefined) return () => general
-    if (!isObject(options))
-      throw new WeirError('WEIR_INVALID_OPTION', 'app.throttle() takes an object such as { name: "login", limit: 5 }.')
+    if (!isObject(options)) throw invalidOption('throttle', options, 'app.throttle() with an object such as { name: "login", limit: 5 }')
     if (!('name' in options || 'policies' in options || 'throttler' in options)) {
-      throw new WeirError('WEIR_MISSING_OPTION', 'app.throttle() needs a "name" for its policy, e.g. { name: "login", limit: 5 }.')
+      throw missingOption('name', 'app.throttle() needs it for its policy. Add it, e.g. { name: "login", limit: 5 }.')
     }
     if (this.#serves) {
       throw new WeirError(
         'WEIR_INVALID_OPTION',
-        'app.throttle() was given limits while requests are served, most likely in a handler. Call it once, before the application starts, and use what it returns: const login = app.throttle({ name: "login", limit: 5 }), and login.check(request) in the handler.',
+        'app.throttle() was called with limits while requests are served, most likely in a handler. Call it once, before the application starts, and use what it returns: const login = app.throttle({ name: "login", limit: 5 }), and login.check(request) in the handler.',
       )
     }
     const limit = this.#places.add(options, String('name' in options ? options.name : 'app.throttle()'))
@@ -183,7 +191,8 @@ export class RouteLimits {
   #read(given: unknown, name: string, get?: Declared): Limited {
     if (given === undefined || given === false) return { limit: given, hook: this.#hook }
     const named = `Option "config.throttle" of route ${name}`
-    if (!isObject(given)) throw new WeirError('WEIR_INVALID_OPTION', `${named} must be false, or an object such as { limit: 20 }.`)
+    if (!isObject(given))
+      throw new WeirError('WEIR_INVALID_OPTION', `${named} is ${show(given)}. Use false, or an object such as { limit: 20 }.`)
     const { hook = this.#hook, ...options } = given as Options & { readonly hook?: ThrottleHook }
     try {
       checkHook(hook)
@@ -229,16 +238,13 @@ export class RouteLimits {
 /** @throws WeirError `WEIR_INVALID_OPTION` */
 export function checkHook(hook: ThrottleHook): void {
   if (HOOKS.includes(hook)) return
-  throw new WeirError(
-    'WEIR_INVALID_OPTION',
-    `Option "hook" is ${JSON.stringify(hook)}; it must be ${HOOKS.map((one) => JSON.stringify(one)).join(' or ')}.`,
-  )
+  throw invalidOption('hook', hook, HOOKS.map((one) => JSON.stringify(one)).join(' or '))
 }
 
 function tooLate(name: string): WeirError {
   return new WeirError(
     'WEIR_INVALID_OPTION',
-    `Option "config.throttle.hook" of route ${name} came too late to be followed; await the registration of the plugin before the route is declared, and register it after plugins whose onRoute hooks give limits.`,
+    `Option "config.throttle.hook" of route ${name} came too late. Await the registration of the plugin before you declare the route, and register it after plugins whose onRoute hooks set limits.`,
   )
 }
 

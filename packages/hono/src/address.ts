@@ -1,4 +1,4 @@
-import { WeirError } from '@weir/core'
+import { invalidOption } from '@weir/core/adapter'
 import type { Context } from 'hono'
 import { connectionOf } from './connection.ts'
 
@@ -20,10 +20,7 @@ export const socketAddress: AddressOf = (c) => connectionOf(c).incoming?.socket?
  */
 export function forwardedAddress(proxies: number): AddressOf {
   if (!Number.isInteger(proxies) || proxies < 1 || proxies > MOST_PROXIES) {
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `forwardedAddress(${String(proxies).slice(0, 40)}) must be given the number of your proxies, from 1 to ${MOST_PROXIES}.`,
-    )
+    throw invalidOption('forwardedAddress', proxies, `the number of your proxies, from 1 to ${MOST_PROXIES}`)
   }
   return (c) => {
     const listed = c.req.header('x-forwarded-for')

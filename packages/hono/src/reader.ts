@@ -24,7 +24,9 @@ export function honoReader(address: AddressOf = socketAddress): RequestReader<Co
       if (typeof given !== 'string' && given !== undefined && given !== null) {
         // If it is a promise that is rejected, that must not end the process.
         Promise.resolve(given).catch(() => {})
-        throw new TypeError(`option "address" returned ${typeof given}, not a string such as getConnInfo(c).remote.address at once`)
+        throw new TypeError(
+          `option "address" returned ${Object.prototype.toString.call(given)}; return a string such as getConnInfo(c).remote.address, no promise`,
+        )
       }
       return given ?? undefined
     },

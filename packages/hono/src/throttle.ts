@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import { type Decision, type PlannedName, type Throttler, WeirError } from '@weir/core'
+import type { Decision, PlannedName, Throttler } from '@weir/core'
 import {
   createGuard,
   handlerStarts,
+  invalidOption,
   isListField,
   type PolicyName,
   type SetHeader,
@@ -133,10 +134,7 @@ function withoutAddress<Name extends string>(
   if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'address')) return { address: undefined, input: options }
   const { address, ...input } = options
   if (address !== undefined && (typeof address !== 'function' || address === (forwardedAddress as unknown))) {
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      'Option "address" must be forwardedAddress(<number of your proxies>), or a function of the context.',
-    )
+    throw invalidOption('address', address, 'forwardedAddress(1) for one proxy, or a function of the context')
   }
   return { address, input: input as ThrottleInput<Context, HonoArgs, Name> }
 }

@@ -1,8 +1,9 @@
-import { type Decision, type PlannedName, type Throttler, WeirError } from '@weir/core'
+import type { Decision, PlannedName, Throttler } from '@weir/core'
 import type { Handled } from '@weir/core/adapter'
 import {
   createGuard,
   handlerStarts,
+  invalidOption,
   isListField,
   LIMIT_FIELDS,
   type PolicyName,
@@ -106,7 +107,7 @@ function withoutRouter<Name extends string>(
   if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'router')) return { router: undefined, input: options }
   const { router, ...input } = options
   if (router !== undefined && (typeof router !== 'object' || typeof router?.match !== 'function')) {
-    throw new WeirError('WEIR_INVALID_OPTION', 'Option "router" must be the application\'s router, an instance of @koa/router.')
+    throw invalidOption('router', router, "the application's router, an instance of @koa/router")
   }
   return { router, input: input as ThrottleInput<Context, KoaArgs, Name> }
 }

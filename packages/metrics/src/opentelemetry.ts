@@ -41,7 +41,7 @@ export interface OpenTelemetryOptions {
  * const end = openTelemetryMetrics(throttler, { attributes: { 'service.part': 'gateway' } })
  */
 export function openTelemetryMetrics(throttler: Throttler<string, never>, options: OpenTelemetryOptions = {}): () => void {
-  checkArguments(throttler, options, ['meter', 'attributes'])
+  checkArguments('openTelemetryMetrics', throttler, options, ['meter', 'attributes'])
   const { attributes = {}, meter = metrics.getMeter('@weir/metrics') } = options
   const read: { readonly metric: Metric; readonly instrument: Observable }[] = METRICS.flatMap((metric) =>
     metric.read === undefined ? [] : [{ metric, instrument: observable(meter, metric) }],

@@ -175,22 +175,26 @@ const bundles = new WeakMap<Registry, Bundle>()
  * more is added with the labels of the last time only.
  *
  * @returns a function that takes the throttler out
- * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
- * @throws Error when the registry holds another throttler with other label names
+ * @throws WeirError `WEIR_INVALID_OPTION`, also if the registry has another throttler with other label names; `WEIR_UNKNOWN_OPTION`
  */
 export function prometheusMetrics(throttler: Throttler<string, never>, options: PrometheusOptions = {}): () => void {
-  checkArguments(throttler, options, ['register', 'labels'])
+  checkArguments('prometheusMetrics', throttler, options, ['register', 'labels'])
   const { register = globalRegister, labels = {} } = options
   const names = Object.keys(labels).sort()
   const taken = names.find((name) => METRICS.some(({ labels: own }) => (own as readonly string[]).includes(name)))
   if (taken !== undefined)
-    throw new WeirError('WEIR_INVALID_OPTION', `The metrics have a label "${taken}" of their own. Choose another name.`)
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `Option "labels" has the name "${taken}", which the metrics use themselves. Choose another name.`,
+    )
   const made = bundles.get(register)
   // `clear` of a registry takes our metrics out without a word.
   let bundle = register.getSingleMetric(SYNC_DURATION.prometheus) === undefined ? undefined : made
   if (bundle === undefined) bundles.set(register, (bundle = new Bundle(register, names)))
   if (bundle.labelNames.join() !== names.join()) {
-    throw new Error(`All throttlers of a registry need the same labels; another one has ${bundle.labelNames.join(', ') || 'none'}.`)
+    const others = bundle.labelNames.join(', ') || 'none'
+    const what = `Option "labels" has the names ${names.join(', ') || 'none'}, but another throttler of this registry has ${others}`
+    throw new WeirError('WEIR_INVALID_OPTION', `${what}. Use the same names, or another "register".`)
   }
   return bundle.add(throttler, labels)
 }

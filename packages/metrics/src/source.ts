@@ -1,6 +1,6 @@
-import { type Throttler, WeirError } from '@weir/core'
+import type { Throttler } from '@weir/core'
 import { adapterOf } from '@weir/core/adapter'
-import { type Snapshot, snapshot } from '@weir/core/inspect'
+import { checkOptions, type Snapshot, snapshot } from '@weir/core/inspect'
 
 /** A snapshot without its lists of keys, which no metric holds. */
 export function readSource(source: Throttler<string, never>): Snapshot {
@@ -8,12 +8,11 @@ export function readSource(source: Throttler<string, never>): Snapshot {
 }
 
 /**
+ * @param of the function's name
  * @param names of the options that there are
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
-export function checkArguments(throttler: Throttler<string, never>, options: object, names: readonly string[]): void {
+export function checkArguments(of: string, throttler: Throttler<string, never>, options: object, names: readonly string[]): void {
   adapterOf(throttler)
-  const unknown = Object.keys(options).find((name) => !names.includes(name))
-  if (unknown !== undefined)
-    throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "${unknown}". The metrics have: ${names.join(', ')}.`)
+  checkOptions(of, options, names, `options such as { ${names.join(', ')} }`)
 }

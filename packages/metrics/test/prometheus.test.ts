@@ -123,7 +123,9 @@ test('several throttlers of a process, told apart by a label', async () => {
   const families = await scrape(register)
   expect(sample(families, 'weir_allowed_units_total', { app: 'one', policy: 'user' })).toBe('10')
   expect(sample(families, 'weir_allowed_units_total', { app: 'two', policy: 'user' })).toBe('11')
-  expect(() => prometheusMetrics(second, { register })).toThrow(/same labels; another one has app/)
+  expect(() => prometheusMetrics(second, { register })).toThrow(
+    /Option "labels" has the names none, but another throttler of this registry has app\. Use the same names/,
+  )
 })
 
 test('a registry that was cleared takes the metrics again', async () => {

@@ -19,23 +19,25 @@ test.each([
   ['OpenTelemetry', openTelemetryMetrics],
 ])('%s: a middleware, a promise and nothing are no throttler', (_, metrics) => {
   for (const wrong of [() => {}, Promise.resolve(throttlerOf()), undefined, null])
-    expect(() => metrics(wrong as never)).toThrow(/^Option "throttler" is .* property "throttler" of a middleware/)
+    expect(() => metrics(wrong as never)).toThrow(
+      /^Option "throttler" is .* Use the throttler that createThrottler\(\) returned, or middleware\.throttler\./,
+    )
 })
 
 test('an option that there is not is an error, and not a registry or attributes that nobody uses', () => {
   const throttler = throttlerOf()
   expect(() => prometheusMetrics(throttler, { registry: new Registry() } as never)).toThrow(
-    'Unknown option "registry". The metrics have: register, labels.',
+    'Unknown option "registry". Did you mean "register"? prometheusMetrics() has: register, labels.',
   )
   expect(() => openTelemetryMetrics(throttler, { labels: { app: 'a' } } as never)).toThrow(
-    'Unknown option "labels". The metrics have: meter, attributes.',
+    'Unknown option "labels". Did you mean "attributes"? openTelemetryMetrics() has: meter, attributes.',
   )
 })
 
 test('labels that the metrics have themselves are an error', () => {
   for (const label of ['policy', 'reason', 'source', 'cause'])
     expect(() => prometheusMetrics(throttlerOf(), { register: new Registry(), labels: { [label]: 'x' } })).toThrow(
-      `The metrics have a label "${label}" of their own.`,
+      `Option "labels" has the name "${label}", which the metrics use themselves.`,
     )
 })
 

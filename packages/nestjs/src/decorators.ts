@@ -1,5 +1,5 @@
 import { applyDecorators, type CustomDecorator, createParamDecorator, Inject, SetMetadata, UseFilters } from '@nestjs/common'
-import { WeirError } from '@weir/core'
+import { invalidOption } from '@weir/core/adapter'
 import { decisionOf } from './decisions.ts'
 import type { HandlerThrottleOptions } from './options.ts'
 import { RequiresModule, THROTTLER } from './requires-module.ts'
@@ -21,11 +21,7 @@ export const LIMITS = 'weir:limits'
  */
 export function Throttle(options: HandlerThrottleOptions): MethodDecorator & ClassDecorator {
   if (typeof options !== 'object' || options === null) {
-    const given = options === undefined ? 'nothing' : JSON.stringify(options)
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `@Throttle() was given ${given}; it must be limits such as { limit: 5 }. A handler without limits has @SkipThrottle().`,
-    )
+    throw invalidOption('@Throttle()', options, 'limits such as { limit: 5 }', 'For a handler without limits use @SkipThrottle().')
   }
   return applyDecorators(SetMetadata(LIMITS, options), UseFilters(RequiresModule))
 }

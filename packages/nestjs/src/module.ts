@@ -1,5 +1,6 @@
 import { type DynamicModule, Inject, type ModuleMetadata, type OnModuleInit, Optional, type Provider } from '@nestjs/common'
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, ModulesContainer } from '@nestjs/core'
+import { checkOptions } from '@weir/core/adapter'
 import { ThrottleFilter } from './filter.ts'
 import { ThrottleGuard } from './guard.ts'
 import { HandlerEndInterceptor } from './handler-end.ts'
@@ -72,7 +73,9 @@ export class ThrottleModule implements OnModuleInit {
 Optional()(ThrottleModule, undefined, 0)
 Inject(THROTTLER)(ThrottleModule, undefined, 0)
 
-function dynamic(options: Provider[], { guard = true }: ThrottleModuleExtras): DynamicModule {
+function dynamic(options: Provider[], extras: ThrottleModuleExtras): DynamicModule {
+  checkOptions('ThrottleModule.forRoot', extras, ['guard'], 'an object such as { guard: false } as second argument')
+  const { guard = true } = extras
   const providers: Provider[] = [
     ...options,
     {

@@ -9,7 +9,7 @@ export const THROTTLER = 'weir:throttler'
 export function requireModule(throttler: unknown, instead: string): void {
   if (throttler !== undefined) return
   const imports = 'imports: [ThrottleModule.forRoot({ limit: 300, interval: "1m", key: "ip" })]'
-  throw new WeirError('WEIR_MISSING_OPTION', `${instead}, so nothing is limited. Write ${imports} in the module of the application.`)
+  throw new WeirError('WEIR_MISSING_OPTION', `${instead}, so nothing is limited. Add ${imports} to the module of your application.`)
 }
 
 /**

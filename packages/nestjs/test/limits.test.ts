@@ -248,7 +248,7 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
     class Bare {}
     await expect(start(Bare)).rejects.toMatchObject({
       code: 'WEIR_MISSING_OPTION',
-      message: expect.stringContaining('Write imports: [ThrottleModule.forRoot({'),
+      message: expect.stringContaining('Add imports: [ThrottleModule.forRoot({'),
     })
     @Controller('cats')
     class Cats {
@@ -273,7 +273,7 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
     class App {}
     await expect(start(App)).rejects.toMatchObject({
       code: 'WEIR_MISSING_OPTION',
-      message: expect.stringMatching(/^@Throttle\(\) .* Write imports: \[ThrottleModule\.forRoot\(\{/),
+      message: expect.stringMatching(/^@Throttle\(\) .* Add imports: \[ThrottleModule\.forRoot\(\{/),
     })
     @Module({ imports: [ThrottleModule.forRoot({ ...ONE, enabled: () => false })], controllers: [Cats] })
     class Unlimited {}

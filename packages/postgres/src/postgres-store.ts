@@ -1,5 +1,5 @@
-import { backgroundStore, type Store } from '@weir/core/sync'
-import { checkOptions, checkSchema, invalidOption, type PostgresStoreOptions } from './connection/options.ts'
+import { backgroundStore, checkOptions as checkNames, invalidOption, type Store } from '@weir/core/sync'
+import { checkOptions, checkSchema, type PostgresStoreOptions } from './connection/options.ts'
 import { type PostgresTarget, templateOf } from './connection/template.ts'
 import { PostgresConnection } from './exchange/store-connection.ts'
 import { grants, statements } from './schema/schema-sql.ts'
@@ -60,7 +60,9 @@ export interface SchemaOptions {
  *
  * @throws {WeirError} `WEIR_INVALID_OPTION`
  */
-export function schemaSql({ schema = 'weir', unlogged = true, role }: SchemaOptions = {}): string {
+export function schemaSql(options: SchemaOptions = {}): string {
+  checkNames('schemaSql', options, ['schema', 'unlogged', 'role'], 'an object such as { schema: "weir" }')
+  const { schema = 'weir', unlogged = true, role } = options
   checkSchema(schema)
   if (typeof unlogged !== 'boolean') throw invalidOption('unlogged', unlogged, 'true or false')
   if (role !== undefined && (typeof role !== 'string' || !/^[^\0]{1,63}$/.test(role)))

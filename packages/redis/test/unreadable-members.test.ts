@@ -389,6 +389,6 @@ test('a flood of values that can’t be read is told of in part', async () => {
   expect(results.map((result) => result?.cells[0]?.taken)).toEqual(keys.map(() => 1))
   expect(a.warnings).toHaveLength(100)
   for (const { message } of a.warnings) expect(message).toMatch(/^[^\p{Cc}]{50,500}$/u)
-  expect(a.warnings.at(-1)?.message).toContain('More of them are not named')
+  expect(a.warnings.at(-1)?.message).toContain('Weir reports no more of them')
   await a.close()
 })

@@ -52,7 +52,7 @@ const MISTAKES: readonly (readonly [string, () => Store, string, string])[] = [
     'This server is no Sentinel',
   ],
   ['a host that is none', () => redisStore('redis://no.such.invalid', PATIENT), 'ENOTFOUND', 'Check the URL'],
-  ['a Cluster that is none', () => redisStore(cluster('right'), PATIENT), 'cluster support disabled', 'Give redisStore its URL'],
+  ['a Cluster that is none', () => redisStore(cluster('right'), PATIENT), 'cluster support disabled', 'Pass its URL to redisStore'],
   ['a Cluster without its password', () => redisStore(cluster(''), PATIENT), 'NOAUTH', 'needs a password'],
   ['no password, by node-redis', () => nodeRedisStore(createClient({ url: at('') }), PATIENT), 'NOAUTH', 'redis://user:password@host:6379'],
   [
@@ -92,7 +92,9 @@ test.each(['self-signed certificate', 'unable to get local issuer certificate', 
 test('a server that is down is no mistake: the events report it', async () => {
   const node = new TestNode(redisStore('redis://127.0.0.1:1', PATIENT))
   const failure = await node.failure(() => node.count('k', 1))
-  expect(failure?.message).toBe("Redis at 127.0.0.1:1/0 can't be used now: connect ECONNREFUSED 127.0.0.1:1.")
+  expect(failure?.message).toBe(
+    'Redis at 127.0.0.1:1/0 is unreachable (connect ECONNREFUSED 127.0.0.1:1). Weir tries again. Check the server, its address and the network. See @weir/core/docs/errors/weir_store_unavailable.md',
+  )
   expect(node.warnings).toEqual([])
   await node.close()
 })

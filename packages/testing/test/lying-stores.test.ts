@@ -277,7 +277,7 @@ describe('one bad entry', () => {
     expect(warnings).toHaveLength(1)
     expect(warnings[0]).toMatchObject({ code: 'WEIR_STORE_REPLY' })
     expect(warnings[0]?.message).toBe(
-      'The store "lying" said something that can not be used: a result for the key "bad\\nkey" of the policy "user". It counts as not said.',
+      'Ignored an invalid reply from the store "lying": a result for key "bad\\nkey" of policy "user". Does another program write to these keys? See @weir/core/docs/errors/weir_store_reply.md',
     )
     const closing = Promise.all([liar.close(), other.close()])
     await clock.advance(3_000)

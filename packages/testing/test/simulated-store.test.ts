@@ -36,7 +36,7 @@ function setUp(network: NetworkOptions = {}, options: Omit<SimulatedStoreOptions
 describe('a simulated store', () => {
   it('is in the time of a clock, not in a clock', () => {
     for (const wrong of [undefined, {}, { time: manualClock() }, { clock: manualClock() }])
-      expect(() => simulatedStore(wrong as never)).toThrow(/^Option "time" must be .* clock\.time of clock = manualClock\(\)/)
+      expect(() => simulatedStore(wrong as never)).toThrow(/^Option "time" is .* clock\.time of clock = manualClock\(\)/)
   })
 
   it('answers after a round trip, with its own time from the middle of it', async () => {

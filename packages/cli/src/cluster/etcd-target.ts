@@ -14,7 +14,7 @@ export function etcdTarget(address: string): { endpoints: readonly string[]; use
       return `${protocol}//${host}`
     } catch {
       // What is wrong is not shown: it may hold a password.
-      throw new UsageError('The address of etcd can not be read; it must be such as http://host:2379 or http://one:2379,http://two:2379.')
+      throw new UsageError('The address of etcd can not be read. Use one such as http://host:2379 or http://one:2379,http://two:2379.')
     }
   })
   return { endpoints, ...user }

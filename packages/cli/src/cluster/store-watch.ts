@@ -104,7 +104,8 @@ export class StoreWatch {
       blocks: [],
       heartbeat: { ttl: GONE_AT_ONCE, cursor: this.#cursor, policies: [...this.#policies.values()], watch: true, rules: NO_RULES },
     })
-    if (heartbeat === undefined) throw new WeirError('WEIR_STORE_REPLY', 'The store did not answer to a sign of life.')
+    if (heartbeat === undefined)
+      throw new WeirError('WEIR_STORE_REPLY', 'The store did not answer a heartbeat. Check its address and the network.')
     return heartbeat
   }
 

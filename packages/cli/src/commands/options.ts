@@ -6,7 +6,7 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   return (text) => {
     const value = Number(text)
     if (text.trim() === '' || !Number.isInteger(value) || value < least || value > most)
-      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
+      throw new InvalidArgumentError(`Use a whole number from ${least} to ${most}.`)
     return value
   }
 }
@@ -17,7 +17,7 @@ export function durationOption(most: number): (text: string) => number {
     try {
       return parseDuration((/^\d+(\.\d+)?$/.test(text) ? Number(text) : text) as never, 'duration', 0, most)
     } catch {
-      throw new InvalidArgumentError(`It must be a duration such as 500ms or 2s, at most ${most / 1_000} s.`)
+      throw new InvalidArgumentError(`Use a duration such as 500ms or 2s, at most ${most / 1_000} s.`)
     }
   }
 }

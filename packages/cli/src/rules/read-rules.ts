@@ -39,6 +39,6 @@ export function pathOf(file: string): string {
   try {
     return fileURLToPath(file)
   } catch {
-    throw new UsageError(`"${file}" is no URL of a file; it must be such as file:///etc/rules.yaml.`)
+    throw new UsageError(`"${file}" is no URL of a file. Use one such as file:///etc/rules.yaml.`)
   }
 }

@@ -1,4 +1,5 @@
 import type { Exchange } from '../algorithms/shared/site.ts'
+import { alternatives } from '../options/one-of.ts'
 import type { Decide, Decider, Question, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import { Asked } from './asked.ts'
@@ -273,7 +274,11 @@ export class CentralLink {
     }
     if (verdicts === undefined) {
       // It is there, so others may ask; about this key it can't say anything, and nothing is to be gained by telling it.
-      this.#warn('WEIR_STORE_REPLY', 'The store answered something that can not be used when it was asked about a request.')
+      const names = [...new Set(asked.questions.map(({ policy }) => policy.id.replace(/^(?:[^:]*:){4}/, '')))]
+      this.#warn(
+        'WEIR_STORE_REPLY',
+        `Invalid reply from the store for policy ${alternatives(names, 'and')}: verdicts are missing or out of range. This request used "failMode". Does another program write to these keys?`,
+      )
       for (const one of asked.members ?? [asked]) {
         if (one.over && one !== asked) continue
         const waits = !one.settled

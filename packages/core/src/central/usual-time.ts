@@ -21,8 +21,7 @@ export class UsualTime {
     this.#usual += (now - sent - this.#usual) * Math.max(WEIGHT, 1 / this.#answers)
     if (this.#warned || this.#answers < ENOUGH || !(this.#usual > storeTimeout / PART)) return
     this.#warned = true
-    const what = `The store usually takes ${Math.ceil(this.#usual)} ms to decide about a request, more than a fifth of the storeTimeout of ${storeTimeout} ms`
-    const then = 'requests that take longer are decided about by "failMode". Give a longer "storeTimeout", or move the store nearer'
-    this.#warn(`${what}: ${then}.`)
+    const what = `The store needs ${Math.ceil(this.#usual)} ms on average; "storeTimeout" is ${storeTimeout} ms`
+    this.#warn(`${what}. Slower requests fall back to "failMode". Raise "storeTimeout", or move the store closer.`)
   }
 }

@@ -1,5 +1,6 @@
 import type { AnyAlgorithm, Coordination } from '../algorithms/algorithm.ts'
 import { FIXED_WINDOW } from '../algorithms/fixed-window/epoch.ts'
+import { alternatives } from '../options/one-of.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 
 /** The algorithm that is asked for; fixed windows where none is. */
@@ -16,12 +17,8 @@ export function checkAlgorithm(option: string, given: unknown): AnyAlgorithm {
   const forms = [local, background, spans, leases]
   const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)
   if (typeof name !== 'string' || typeof id !== 'string' || !/^[a-z\d-]{1,64}$/.test(id) || !made) {
-    const hint = typeof given === 'function' ? '; it is a function, which must be called' : ''
-    throw invalidOption(
-      option,
-      given,
-      `an algorithm such as fixedWindow() or slidingWindow(), with an id of letters, digits and dashes${hint}`,
-    )
+    const allowed = 'an algorithm such as fixedWindow() or slidingWindow(), with an id of letters, digits and dashes'
+    throw invalidOption(option, given, allowed, typeof given === 'function' ? 'It is a function: call it.' : '')
   }
   const { fields = 1 } = given as AnyAlgorithm
   if (!Number.isInteger(fields) || fields < 1 || fields > MOST_FIELDS) {
@@ -35,6 +32,14 @@ const MOST_FIELDS = 1000
 
 const COORDINATIONS: readonly Coordination[] = ['background', 'periodic', 'local', 'leased', 'central']
 
+const MEANINGS: Readonly<Record<Coordination, string>> = {
+  background: 'counts are synced in the background',
+  periodic: 'counts are synced at the end of each span',
+  local: 'each process counts alone',
+  leased: 'each process takes quota ahead',
+  central: 'the store decides each request',
+}
+
 /**
  * The coordination that is asked for, or the usual one.
  *
@@ -42,16 +47,22 @@ const COORDINATIONS: readonly Coordination[] = ['background', 'periodic', 'local
  */
 export function checkCoordination(option: string, given: unknown, algorithm: AnyAlgorithm, shared: boolean): Coordination {
   const possible = COORDINATIONS.filter((one) => can(algorithm, one))
-  const instead = possible.map((one) => JSON.stringify(one)).join(' or ')
   if (given === undefined) {
     const usual = shared ? 'background' : 'local'
     if (possible.includes(usual)) return usual
-    throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is missing: ${algorithm.name} can't be "${usual}"; give ${instead}.`)
+    const cannot = usual === 'local' ? "can't count without a store" : "can't sync in the background, the default with a store"
+    const meant = possible.map((one) => `"${one}" (${MEANINGS[one]})`).join(' or ')
+    throw new WeirError('WEIR_MISSING_OPTION', `${algorithm.name} ${cannot}. Set "${option}" to ${meant}.`)
   }
-  if (!(COORDINATIONS as readonly unknown[]).includes(given)) throw invalidOption(option, given, instead)
-  if (!(possible as readonly unknown[]).includes(given)) throw invalidOption(option, given, `${instead} with ${algorithm.name}`)
-  if (!shared && given !== 'local')
-    throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is ${show(given)}, which needs a "store"; there is none.`)
+  if (!(COORDINATIONS as readonly unknown[]).includes(given)) throw invalidOption(option, given, alternatives(possible))
+  if (!(possible as readonly unknown[]).includes(given)) {
+    const what = `Option "${option}" is ${show(given)}; ${algorithm.name} supports ${alternatives(possible, 'and')}`
+    throw new WeirError('WEIR_INVALID_OPTION', `${what}. Use one of those, or fixedWindow() for ${show(given)}.`)
+  }
+  if (!shared && given !== 'local') {
+    const add = 'Add one, e.g. store: redisStore("redis://localhost:6379"), or use "local"'
+    throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is ${show(given)}, which needs a "store". ${add}.`)
+  }
   return given as Coordination
 }
 

@@ -5,7 +5,7 @@ import { parseDuration } from '../options/duration.ts'
 import { parseInterval } from '../options/interval.ts'
 import { checkNames } from '../options/names.ts'
 import { oneOf } from '../options/one-of.ts'
-import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { excessOption, importOf, invalidOption, missingOption, show, WeirError } from '../report/errors.ts'
 import { LONGEST_TIMER } from '../time/alarm.ts'
 import { checkAlgorithm, checkCoordination } from './check-algorithm.ts'
 import type { EscalatingCooldown } from './escalating.ts'
@@ -21,6 +21,8 @@ const MOST_SPANS = 1000
 /** How long a request waits for the store, and may be told to, in milliseconds. */
 const USUAL_STORE_TIMEOUT = 50
 const LONGEST_STORE_TIMEOUT = 60_000
+
+const FAIL_MODES = '"share" (this process\'s part of the limit), "open" (allow all) or "closed" (reject all)'
 
 /** The names of a policy's options. */
 export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
@@ -56,9 +58,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   const algorithm = checkAlgorithm(`${at}algorithm`, options.algorithm)
   const { slots } = algorithm
   const need = (option: 'limit' | 'interval', example: string) => {
-    if (options[option] === undefined) {
-      throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}${option}" is missing; give e.g. ${option}: ${example}.`)
-    }
+    if (options[option] === undefined) throw missingOption(`${at}${option}`, `Set it, e.g. ${option}: ${example}.`)
   }
   need('limit', '100')
   if (slots === undefined) need('interval', '"1m"')
@@ -74,35 +74,26 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     slots === undefined ? parseInterval(options.interval, `${at}interval`, 2 * SHORTEST_SPAN) : { interval: 0, calendar: undefined }
   const { interval, calendar } = intervals
   if (calendar !== undefined && algorithm.calendar !== true) {
-    const allowed = `a duration such as "30d" with ${algorithm.name}; those of a calendar are for fixedWindow()`
-    throw invalidOption(`${at}interval`, calendar.id, allowed)
+    throw invalidOption(`${at}interval`, calendar.id, `a duration such as "30d" with ${algorithm.name}, or fixedWindow() with a calendar`)
   }
   const { spans = defaultSpans(interval) } = options
   if (!Number.isInteger(spans) || spans < 2 || spans > MOST_SPANS) {
     throw invalidOption(`${at}spans`, spans, `a whole number from 2 to ${MOST_SPANS}`)
   }
   const { subWindows: buckets = 1 } = algorithm
-  if (slots === undefined) checkParts(options.interval, interval, buckets, 'bucket', at)
+  if (slots === undefined) checkParts(options.interval, interval, buckets, 'subWindow', at)
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
   // A dry run holds nothing: it rejects what there is no room for.
   const counting = (coordination === 'background' && !options.dryRun && algorithm.together) || algorithm
   if (counting.holds !== undefined && options.cooldown !== undefined && options.cooldown !== 0) {
-    throw invalidOption(
-      `${at}cooldown`,
-      options.cooldown,
-      `left out with ${algorithm.name} in the background: who is to be held would be blocked`,
-    )
+    throw excessOption(`${at}cooldown`, `${algorithm.name} delays requests, and a cooldown would block the key instead`)
   }
   // Where each request is decided by itself spans mean nothing.
   if (slots === undefined && coordination !== 'local' && coordination !== 'central')
     checkParts(options.interval, interval, spans, 'span', at)
   const waits = coordination === 'central' || coordination === 'leased'
   if (options.storeTimeout !== undefined && !waits) {
-    throw invalidOption(
-      `${at}storeTimeout`,
-      options.storeTimeout,
-      `left out with coordination "${coordination}", by which no request waits`,
-    )
+    throw excessOption(`${at}storeTimeout`, `it applies only to "leased" and "central". With "${coordination}" no request waits`)
   }
   checkCost(options.cost, limit, counting, `${at}cost`)
   checkRequestRule(options, at)
@@ -115,7 +106,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     ...parseCooldown(options.cooldown, `${at}cooldown`),
     algorithm: counting,
     coordination,
-    failMode: oneOf<FailMode>(`${at}failMode`, options.failMode, ['share', 'open', 'closed']),
+    failMode: oneOf<FailMode>(`${at}failMode`, options.failMode, ['share', 'open', 'closed'], FAIL_MODES),
     storeTimeout: waits ? parseDuration(options.storeTimeout ?? USUAL_STORE_TIMEOUT, `${at}storeTimeout`, 1, LONGEST_STORE_TIMEOUT) : 0,
     delay:
       options.delay === undefined ? longestHold(counting, limit, interval) : parseDelay(options, algorithm, coordination, `${at}delay`),
@@ -137,13 +128,19 @@ function parseDelay(
   coordination: Coordination,
   option: string,
 ): Policy['delay'] {
-  // Who is to be held would be blocked.
-  if (cooldown !== undefined && cooldown !== 0) throw invalidOption(option, delay, 'left out with a "cooldown"')
-  if (algorithm.delay !== undefined) throw invalidOption(option, delay, `left out with ${algorithm.name}: what its burst lets in is held`)
+  if (cooldown !== undefined && cooldown !== 0) {
+    const why = 'a cooldown blocks the key whose request "delay" would make wait'
+    throw new WeirError('WEIR_INVALID_OPTION', `Use either "${option}" or "cooldown": ${why}.`)
+  }
+  if (algorithm.delay !== undefined) throw excessOption(option, `${algorithm.name} already delays up to "burst" requests`)
   if (typeof delay !== 'function') return parseDuration(delay, option, 1, LONGEST_TIMER)
-  if (algorithm.slots !== undefined) throw invalidOption(option, delay, `a duration with ${algorithm.name}`)
+  if (algorithm.slots !== undefined) throw invalidOption(option, delay, `a duration such as "2s" with ${algorithm.name}`)
   if (coordination !== 'local' && coordination !== 'background')
-    throw invalidOption(option, delay, `a duration with coordination "${coordination}"; a function needs "local" or "background"`)
+    throw invalidOption(
+      option,
+      delay,
+      `a duration such as "2s" with coordination "${coordination}", or "local" or "background" with a function`,
+    )
   return delay
 }
 
@@ -153,12 +150,13 @@ function longestHold({ holds }: AnyAlgorithm, limit: number, interval: number): 
 }
 
 /** @param what a part of the interval: as many as `parts` must not be too short */
-function checkParts(given: unknown, interval: number, parts: number, what: 'bucket' | 'span', at: string): void {
+function checkParts(given: unknown, interval: number, parts: number, what: 'subWindow' | 'span', at: string): void {
   if (interval / parts >= SHORTEST_SPAN) return
+  const shown = typeof given === 'number' ? `${given} ms` : show(given)
   throw new WeirError(
     'WEIR_INVALID_OPTION',
-    `Option "${at}interval" is ${show(given)}, which is too short for ${parts} ${what}s; ` +
-      `a ${what} is at least ${SHORTEST_SPAN} ms, so it must be at least ${parts * SHORTEST_SPAN} ms, or "${what}s" fewer.`,
+    `Option "${at}interval" is ${shown}, too short for ${parts} ${what === 'span' ? what : 'sub-window'}s of at least ${SHORTEST_SPAN} ms. ` +
+      `Use at least ${parts * SHORTEST_SPAN} ms, or fewer "${what}s".`,
   )
 }
 
@@ -166,14 +164,14 @@ function checkCost(cost: unknown, limit: number, counting: AnyAlgorithm, option:
   if (cost === undefined || typeof cost === 'function') return
   if (!isCost(cost)) throw invalidOption(option, cost, 'a finite number > 0, or a function of the request')
   const most = counting.most?.(limit) ?? limit
-  const what = counting.holds !== undefined ? 'what need not wait' : most === limit ? 'the limit' : `what ${counting.name} holds`
-  if (cost > most) throw invalidOption(option, cost, `at most ${what}, ${most}; with it every request would be rejected`)
+  const what = counting.holds !== undefined ? 'the units that need not wait' : most === limit ? 'the limit' : `the size of ${counting.name}`
+  if (cost > most) throw invalidOption(option, cost, `at most ${what}, ${most}, because every request would be rejected`)
 }
 
 function checkWithout(options: object, without: readonly string[], algorithm: string, at: string): void {
   for (const option of without) {
     const given = (options as Record<string, unknown>)[option]
-    if (given !== undefined) throw invalidOption(`${at}${option}`, given, `left out with ${algorithm}`)
+    if (given !== undefined) throw excessOption(`${at}${option}`, `it does not apply to ${algorithm}`)
   }
 }
 
@@ -181,15 +179,16 @@ function checkWithout(options: object, without: readonly string[], algorithm: st
 function parseLimit({ limit, fallbackLimit }: PolicyOptions<never>, at: string): number {
   const fixed = typeof limit !== 'function'
   if (fixed && fallbackLimit !== undefined) {
-    throw invalidOption(`${at}fallbackLimit`, fallbackLimit, 'left out unless "limit" is a function of the request')
+    throw excessOption(`${at}fallbackLimit`, 'it applies only if "limit" is a function')
   }
   if (!fixed && fallbackLimit === undefined) {
-    const why = 'what holds when the "limit" function fails or is late'
-    throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}fallbackLimit" is missing; give e.g. fallbackLimit: 100, ${why}.`)
+    throw missingOption(`${at}fallbackLimit`, 'Set it, e.g. fallbackLimit: 100: it applies if the "limit" function fails or is late.')
   }
   const [option, units] = fixed ? (['limit', limit] as const) : (['fallbackLimit', fallbackLimit] as const)
   if (typeof units !== 'number' || !(units >= 1 && units <= MOST_UNITS)) {
-    throw invalidOption(`${at}${option}`, units, `a number from 1 to ${MOST_UNITS}${fixed ? ', or a function of the request' : ''}`)
+    const most = typeof units === 'number' && units > MOST_UNITS ? ` and at most ${MOST_UNITS}` : ''
+    const zero = fixed && (units as number) === 0 ? 'To reject every request, use limit: () => 0 with a "fallbackLimit".' : ''
+    throw invalidOption(`${at}${option}`, units, `a number of at least 1${most}${fixed ? ', or a function of the request' : ''}`, zero)
   }
   return units
 }
@@ -205,7 +204,7 @@ function parseCooldown(given: unknown, option: string): Pick<Policy, 'cooldown' 
   }
   const { first, growth } = given as Partial<EscalatingCooldown>
   if (first === undefined || growth === undefined) {
-    throw invalidOption(option, given, 'a duration, or escalating({ base: "1m", max: "1h" }), imported from the same package')
+    throw invalidOption(option, given, 'a duration, or escalating({ base: "1m", max: "1h" })', importOf('escalating'))
   }
   return { cooldown: first, cooldownGrowth: growth }
 }
@@ -217,20 +216,23 @@ function parseCooldown(given: unknown, option: string): Pick<Policy, 'cooldown' 
  */
 export function parsePolicies<Name extends string>(list: readonly PolicyOptions<never, Name>[], shared: boolean): readonly Policy<Name>[] {
   if (list === undefined) {
-    throw new WeirError('WEIR_MISSING_OPTION', 'Option "policies" is missing; give e.g. policies: [{ limit: 100, interval: "1m" }].')
+    throw missingOption('policies', 'Set it, e.g. policies: [{ limit: 100, interval: "1m" }].')
   }
   if (!Array.isArray(list) || list.length === 0) {
     throw invalidOption('policies', list, 'a list of at least one policy')
   }
-  const names = new Set<string>()
+  const places = new Map<string, number>()
   const policies = list.map((options: PolicyOptions<never, Name>, index) =>
     parsePolicy<Name>(options, shared, list.length > 1 ? `policies[${index}].` : ''),
   )
-  for (const { name } of policies) {
-    if (names.has(name)) {
-      throw new WeirError('WEIR_DUPLICATE_POLICY', `Two policies are named ${show(name)}; give each a "name" of its own.`)
+  for (const [place, { name }] of policies.entries()) {
+    const other = places.get(name)
+    if (other !== undefined) {
+      const unnamed = name === 'default' ? ', the name of policies without one' : ''
+      const what = `policies[${other}] and policies[${place}] are both named ${show(name)}${unnamed}`
+      throw new WeirError('WEIR_DUPLICATE_POLICY', `${what}. Give each a different "name".`)
     }
-    names.add(name)
+    places.set(name, place)
   }
   return Object.freeze(policies)
 }

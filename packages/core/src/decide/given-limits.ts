@@ -27,11 +27,8 @@ export class GivenLimits {
   /** The limit that a request gave; undefined where it gave none, or one that can't be used. */
   checked(limit: number | undefined): number | undefined {
     if (limit === undefined || isLimit(limit)) return limit
-    const allowed = 'it must be 0, Infinity, or a number of at least 1'
-    this.#warn(
-      new WeirError('WEIR_WARN_INVALID_LIMIT', `A limit of ${show(limit)} is not used; ${allowed}. The policy's own holds.`),
-      'limit',
-    )
+    const what = `check(key, { limit: ${show(limit)} }): "limit" must be 0, Infinity or at least 1`
+    this.#warn(new WeirError('WEIR_WARN_INVALID_LIMIT', `${what}. Weir used the policy's own limit.`), 'limit')
     return undefined
   }
 

@@ -1,5 +1,5 @@
 import { type IntervalOption, parseInterval } from '../options/interval.ts'
-import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { invalidOption, missingOption, WeirError } from '../report/errors.ts'
 import type { Awaitable } from '../report/user-function.ts'
 import type { AnyPolicyOptions, PolicyOptions, RequestPolicyOptions, RequestSlotPolicyOptions } from './policy.ts'
 import type { MatchOption } from './request-options.ts'
@@ -95,8 +95,7 @@ function isPlanned<Req>(policy: PolicyOptions<Req> | PlannedPolicyOptions<Req>):
 function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptions<Req>[] {
   const { plans: limits, plan, match: matched, name = 'default', ...rest } = policy
   if (limits === undefined) {
-    const what = `Option "${at}plans" is missing; "plan" needs it`
-    throw new WeirError('WEIR_MISSING_OPTION', `${what}. Add the limit of each plan, such as plans: { free: 60, pro: 600 }.`)
+    throw missingOption(`${at}plans`, 'Option "plan" needs it. Add the limit of each plan, e.g. plans: { free: 60, pro: 600 }.')
   }
   if ((rest as Partial<PolicyOptions<Req>>).limit !== undefined) {
     throw new WeirError('WEIR_INVALID_OPTION', `Use either "${at}limit" or "${at}plans" (one limit per plan), not both.`)
@@ -105,7 +104,7 @@ function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptio
     throw invalidOption(`${at}plans`, limits, 'an object with the limit of each plan, such as { free: 60, pro: 600 }')
   }
   if (plan === undefined) {
-    throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}plan" is missing; with "plans", add plan: (req) => "free".`)
+    throw missingOption(`${at}plan`, 'With "plans", add plan: (req) => "free".')
   }
   if (typeof plan !== 'function') throw invalidOption(`${at}plan`, plan, 'a function of the request')
   const plans = Object.keys(limits)
@@ -129,9 +128,4 @@ function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptio
     const match = planMatch as unknown as MatchOption<Req>
     return { ...rest, ...own(one), name: `${name}:${one}`, match } as PolicyOptions<Req>
   })
-}
-
-/** Why a plan can't be used, for the warning. */
-export function unknownPlan(group: PlanGroup, answer: unknown): string {
-  return `returned ${show(answer)}; it must return ${group.plans.map((plan) => show(plan)).join(' or ')}`
 }

@@ -1,7 +1,7 @@
 import { bounded, boundedOnce } from '../keys/key-text.ts'
 import { isCost } from '../keys/units.ts'
 import { checkNames } from '../options/names.ts'
-import { closedError, show, WeirError } from '../report/errors.ts'
+import { closedError, invalidKey, show, WeirError } from '../report/errors.ts'
 import type { Requests } from '../report/requests.ts'
 import { type Clock, keptAlive } from '../time/clock.ts'
 import type { Asking, AskingHost, Keys, Limits } from './asking.ts'
@@ -139,7 +139,7 @@ export class RequestPath<Name extends string> {
   /** Takes other rules over, with their limiters in the same order. */
   adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
     this.#limiters = limiters
-    const waits = limiters.find(({ policy }) => mayWait(policy) || delays(policy))?.policy.name
+    const waits = limiters.find(({ policy }) => mayWait(policy) || delays(policy))
     // Methods of this object's own, so that those of all others need not ask whether they may decide at once.
     if (waits !== undefined) this.check = this.decide = () => mustWait(waits)
     else for (const method of ['check', 'decide']) Reflect.deleteProperty(this, method)
@@ -361,16 +361,17 @@ export class RequestPath<Name extends string> {
   #costOf(cost: number | undefined, index: number): number {
     if (isCost(cost)) return cost
     this.host.warn(
-      new WeirError('WEIR_WARN_INVALID_COST', `A cost of ${show(cost)} counts as 1; it must be a finite number > 0.`),
+      new WeirError('WEIR_WARN_INVALID_COST', `Option "cost" of a request is ${show(cost)}, which counts as 1. Use a finite number > 0.`),
       this.#limiters[index]?.policy.name,
     )
     return 1
   }
 }
 
-function mustWait(policy: string): never {
-  const what = `Requests to the policy ${show(policy)} may have to wait`
-  throw new WeirError('WEIR_ASYNC_POLICY', `${what}: use "await throttler.checkAsync(...)". Adapters wait by themselves.`)
+function mustWait({ policy }: Limiter): never {
+  const { name, coordination } = policy
+  const why = mayWait(policy) ? `has coordination "${coordination}", so a request may wait for the store` : 'may delay a request'
+  throw new WeirError('WEIR_ASYNC_POLICY', `Policy ${show(name)} ${why}. Use await throttler.checkAsync(key).`)
 }
 
 /** Whether requests may be held. */
@@ -385,6 +386,5 @@ function mayWait({ coordination, storeTimeout, dryRun }: Limiter['policy']): boo
 
 function checkKey(key: unknown): void {
   if (typeof key === 'string') return
-  const hint = typeof key === 'object' ? ' From a request createGuard reads it.' : ''
-  throw new WeirError('WEIR_INVALID_KEY', `A key must be a string; it is ${show(key)}.${hint}`)
+  throw invalidKey(key)
 }

@@ -1,11 +1,11 @@
-import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { importOf, invalidOption, show, WeirError } from '../report/errors.ts'
 import { isPlanMatch } from './plans.ts'
 import type { PolicyOptions } from './policy.ts'
 import { type AddressKey, type HeaderKey, isPathMatch, type KeyOption, type KeySource, type MatchOption } from './request-options.ts'
 
 const KEYS =
   '"route", "ip", "all", header("name"), address(header("name")), address(a function), a function of the request, or a list of these'
-const MATCHES = 'paths("POST /login", "/api/*rest"), with paths imported beside throttle, or a function of the request'
+const MATCHES = 'paths("POST /login", "/api/*rest"), or a function of the request'
 /** A header's name as HTTP defines it (RFC 9110, section 5.6.2). */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
@@ -115,7 +115,7 @@ export function checkRequestRule(rule: Pick<PolicyOptions<never>, 'key' | 'match
   if (rule.key !== undefined) keySources(rule.key, `${at}key`)
   const match: unknown = matchOf(rule)
   if (match === undefined || typeof match === 'function') return
-  if (!isPathMatch(match)) throw invalidOption(`${at}match`, match, MATCHES)
+  if (!isPathMatch(match)) throw invalidOption(`${at}match`, match, MATCHES, importOf('paths'))
 }
 
 /** A checked rule in the one form that all spellings of its `key` come to. What the application changes later in its own does not count. */

@@ -4,7 +4,7 @@ import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../dec
 import type { PolicyOptions, RequestPolicyOptions, RequestSlotPolicyOptions } from '../decide/policy.ts'
 import { meantBy } from '../options/did-you-mean.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { importOf, invalidOption, show, WeirError } from '../report/errors.ts'
 import { type Awaitable, CALLBACK_TIMEOUT, isThenable } from '../report/user-function.ts'
 import { ADAPTER } from '../throttler/adapter-side.ts'
 import { THROTTLER_OPTIONS, type ThrottlerOptions } from '../throttler/options.ts'
@@ -216,7 +216,7 @@ const OWN: Readonly<Record<string, Kind>> = {
   callbackTimeout: 'other',
 } satisfies Record<keyof AdapterOptions<never, []>, Kind>
 
-const LIST = 'addresses("10.0.0.0/8", "2001:db8::1"), with addresses imported beside throttle, or a function of the request'
+const LIST = 'addresses("10.0.0.0/8", "2001:db8::1"), or a function of the request'
 
 /** An adapter's options apart from those of its throttler. */
 export interface SplitOptions<Req, Args extends readonly unknown[], Name extends string> {
@@ -239,13 +239,13 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
 ): SplitOptions<Req, Args, Name> {
   if (typeof input !== 'object' || input === null || Array.isArray(input) || 'then' in input) {
     const allowed = 'a throttler, or options such as { key: "ip", limit: 100, interval: "1m" }'
-    throw invalidOption('throttle', input, 'then' in Object(input) ? `${allowed}; await the promise first` : allowed)
+    throw invalidOption('throttle', input, allowed, 'then' in Object(input) ? 'It is a promise: await it.' : '')
   }
   if (isThrottler<Name, Req>(input)) return { own: {}, throttler: input, given: [], make: { policies: [] } }
   if (isRequest(input)) {
     throw new WeirError(
       'WEIR_INVALID_OPTION',
-      'throttle was given a request in place of options, because it was not called itself. Write app.use(throttle({ key: "ip", limit: 100, interval: "1m" })) instead of app.use(throttle).',
+      'throttle() got a request instead of options, because it was passed without being called. Write app.use(throttle({ key: "ip", limit: 100, interval: "1m" })) instead of app.use(throttle).',
     )
   }
   const own: Record<string, unknown> = {}
@@ -261,9 +261,11 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   const foreign = Object.keys(policy)
   const ofPolicy = [...POLICY_OPTIONS, 'plans', 'plan']
   if ('throttler' in input && input.throttler !== undefined) {
-    if (!isThrottler<Name, Req>(input.throttler)) throw invalidOption('throttler', input.throttler, 'what createThrottler returns')
+    if (!isThrottler<Name, Req>(input.throttler))
+      throw invalidOption('throttler', input.throttler, 'the throttler that createThrottler() returns')
     const extra = [...foreign, ...Object.keys(shared)][0]
-    if (extra !== undefined) throw unknown(extra, 'Beside "throttler" only options of the adapter are allowed: give it to createThrottler.')
+    if (extra !== undefined)
+      throw unknown(extra, 'With "throttler" only options of the adapter are allowed. Pass it to createThrottler() instead.')
     return { own, throttler: input.throttler, given: [], make: { policies: [] } }
   }
   for (const option of foreign) {
@@ -271,7 +273,8 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
     const meant = meantBy(option, [...Object.keys(OWN), ...THROTTLER_OPTIONS, ...ofPolicy])
     throw unknown(option, meant ?? `A policy has: ${ofPolicy.join(', ')}; and an adapter: ${Object.keys(OWN).join(', ')}.`)
   }
-  if ('policies' in shared && foreign[0] !== undefined) throw unknown(foreign[0], 'Beside "policies" it must stand in one of them.')
+  if ('policies' in shared && foreign[0] !== undefined)
+    throw unknown(foreign[0], 'It is an option of a policy: move it into one of "policies".')
   const given = ('policies' in shared ? shared['policies'] : [policy]) as readonly PolicyOptions<Req, Name>[]
   const policies = expandPlans(given)
   // What else is in here is checked when the throttler is made, not by the compiler.
@@ -300,7 +303,7 @@ function checkOwn(own: Record<string, unknown>): void {
     if (kind === 'switch' && type !== 'boolean' && type !== 'function') throw invalidOption(option, value, 'true, false, or a function')
     if (kind === 'boolean' && type !== 'boolean') throw invalidOption(option, value, 'true or false')
     const made = typeof (value as Partial<AddressList> | null)?.includes === 'function' && type === 'object' && !Array.isArray(value)
-    if (kind === 'list' && type !== 'function' && !made) throw invalidOption(option, value, LIST)
+    if (kind === 'list' && type !== 'function' && !made) throw invalidOption(option, value, LIST, importOf('addresses'))
     if (option === 'message' && (!['string', 'object', 'function'].includes(type) || value === null || isThenable(value)))
       throw invalidOption(option, value, 'a string, an object, or a function that returns one')
   }
@@ -311,7 +314,7 @@ function checkOwn(own: Record<string, unknown>): void {
   if (own['requestWasSuccessful'] !== undefined && own['skipFailedRequests'] !== true && own['skipSuccessfulRequests'] !== true) {
     throw new WeirError(
       'WEIR_MISSING_OPTION',
-      'Option "requestWasSuccessful" does nothing without "skipFailedRequests: true" or "skipSuccessfulRequests: true".',
+      'Option "requestWasSuccessful" has no effect alone. Add "skipFailedRequests: true" or "skipSuccessfulRequests: true".',
     )
   }
   // As the guard reads them: what it can't use must be found before it has made a throttler.
@@ -320,13 +323,11 @@ function checkOwn(own: Record<string, unknown>): void {
   addressKeys(own['ipv6Subnet'] as number | undefined)
   const answer = ['handler', 'message'].find((option) => own[option] !== undefined)
   if (throwOnReject === true && answer !== undefined) {
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `Options "${answer}" and "throwOnReject: true" are both given; the framework's error handler writes the answer.`,
-    )
+    const why = "with the latter the framework's error handler writes the response"
+    throw new WeirError('WEIR_INVALID_OPTION', `Use either "${answer}" or "throwOnReject: true", not both: ${why}.`)
   }
   if (own['handler'] !== undefined && own['message'] !== undefined) {
-    throw new WeirError('WEIR_INVALID_OPTION', 'Options "handler" and "message" are both given; a handler writes the body itself.')
+    throw new WeirError('WEIR_INVALID_OPTION', 'Use either "handler" or "message", not both: a handler writes the body itself.')
   }
 }
 
@@ -337,7 +338,5 @@ function checkOwn(own: Record<string, unknown>): void {
  */
 export function callbackTimeout({ callbackTimeout: given }: Pick<AdapterOptions<never, []>, 'callbackTimeout'>): number {
   if (given === undefined) return CALLBACK_TIMEOUT
-  const timeout = parseDuration(given, 'callbackTimeout', 1)
-  if (timeout > LONGEST_TIMEOUT) throw invalidOption('callbackTimeout', given, 'from 1 ms to 60 s')
-  return timeout
+  return parseDuration(given, 'callbackTimeout', 1, LONGEST_TIMEOUT)
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { type Decision, summary } from '../decide/decision.ts'
 import { requireKeys } from '../decide/request-rule.ts'
-import { invalidOption } from '../report/errors.ts'
+import { invalidOption, isWeirError } from '../report/errors.ts'
 import type { RejectionReason } from '../report/stats.ts'
 import { ask, NoAnswer, type Patience, tell } from '../report/user-function.ts'
 import type { Answering } from '../report/when-ended.ts'
@@ -17,7 +17,7 @@ import { type Compiled, compile } from './compiled.ts'
 import { Gates } from './gates.ts'
 import { keepUntilHandled } from './handler-end.ts'
 import { type Handled, Handling } from './handling.ts'
-import { isWeirError, type Report, reporter } from './reports.ts'
+import { type Report, reporter } from './reports.ts'
 import { addressKeys } from './request/address.ts'
 import type { Reading } from './request/later.ts'
 import type { RequestReader } from './request/reader.ts'
@@ -403,7 +403,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   #pass(error: unknown): undefined {
-    this.report(isWeirError(error) ? error.code : 'check', 'A request could not be decided about and passes', error)
+    this.report(isWeirError(error) ? error.code : 'check', 'Weir could not decide a request, and let it pass', error)
     return undefined
   }
 }

@@ -127,7 +127,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
       if (missing.length > 0) this.throttler.update([...this.general.side.rules, ...missing])
     } catch (error) {
       // Another throttler may have taken a name meanwhile. Requests must not fail for it.
-      this.general.report('places', `${this.#words.place} limits that an update has left out can't be added again`, error)
+      this.general.report('places', `${this.#words.place} limits that an update removed can't be added again`, error)
     }
     this.#version = this.general.side.version
   }
@@ -150,8 +150,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     const place = options as Partial<PlaceRule<Req>>
     const levels = place.policies !== undefined || place.throttler !== undefined
     if (place.policies !== undefined && !(Array.isArray(place.policies) && place.policies.length > 0)) {
-      const { message } = invalidOption('policies', place.policies, 'a list of at least one policy')
-      throw new WeirError('WEIR_INVALID_OPTION', `${message} ${this.#words.none}`)
+      throw invalidOption('policies', place.policies, 'a list of at least one policy', this.#words.none)
     }
     const base = given.length === 1 ? (given[0] as Rule<Req>) : undefined
     const said = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
@@ -167,13 +166,13 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     if (foreign !== undefined) {
       throw new WeirError(
         'WEIR_UNKNOWN_OPTION',
-        `Option ${show(foreign)} can't be set for one ${one.toLowerCase()}: all limits of ${whole} share one throttler. Give it to ${whole}.`,
+        `Option ${show(foreign)} can't be set for one ${one.toLowerCase()}: all limits of ${whole} share one throttler. Set it on ${whole}.`,
       )
     }
     if (throttler !== undefined) {
       throw new WeirError(
         'WEIR_MISSING_OPTION',
-        `${one} ${name} has limits of its own, but ${whole} was given a throttler: give the ${one.toLowerCase()} a "throttler" too, or give ${whole} "policies" and a "store".`,
+        `${one} ${name} has its own limits, but ${whole} uses a ready-made throttler. Add a "throttler" to the ${one.toLowerCase()}, or use "policies" and a "store" for ${whole}.`,
       )
     }
     // Here, so that messages name options as they stand at the place.

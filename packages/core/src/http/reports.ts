@@ -1,4 +1,4 @@
-import { WeirError } from '../report/errors.ts'
+import { isWeirError, WeirError } from '../report/errors.ts'
 import { Once } from '../report/once.ts'
 import { reasonOf } from '../report/show.ts'
 import { NoAnswer } from '../report/user-function.ts'
@@ -23,14 +23,5 @@ export function reporter(throttler: { warn(error: WeirError, subject: string): v
     } catch {
       // Nobody is left to tell; the request matters more.
     }
-  }
-}
-
-/** Whatever was thrown: that of a proxy may throw when it is asked what it is. */
-export function isWeirError(error: unknown): error is WeirError {
-  try {
-    return error instanceof WeirError
-  } catch {
-    return false
   }
 }

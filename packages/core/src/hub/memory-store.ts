@@ -1,4 +1,4 @@
-import { invalidOption, WeirError } from '../report/errors.ts'
+import { closedPart, invalidOption, WeirError } from '../report/errors.ts'
 import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
 import type { Store } from '../throttler/coordinator.ts'
@@ -17,7 +17,8 @@ import { Hub } from './hub.ts'
  * @param given - where the nodes meet; given in tests only, to share or to look into it
  */
 export function memoryStore(given?: Hub): Store {
-  if (given !== undefined && typeof given?.exchange !== 'function') throw invalidOption('memoryStore', given, 'left out: it has no options')
+  if (given !== undefined && typeof given?.exchange !== 'function')
+    throw invalidOption('memoryStore', given, 'memoryStore() without options')
   let hub = given
   return backgroundStore({
     kind: 'memory',
@@ -36,11 +37,17 @@ export function connectToHub(hub: Hub, node: StoreNode): StoreConnection {
   const unlisten = hub.listen((announcement) => node.announced(announcement))
   return {
     sync(request: SyncRequest): Promise<SyncReply> {
-      if (closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection to the store is closed.'))
+      if (closed) return Promise.reject(closedPart('The connection to the store'))
       try {
         return Promise.resolve(hub.exchange(node.id, request))
       } catch (cause) {
-        return Promise.reject(new WeirError('WEIR_STORE_REPLY', 'The memory store could not read a request.', { cause }))
+        return Promise.reject(
+          new WeirError(
+            'WEIR_STORE_REPLY',
+            'The memory store could not read a request. Use the same version of @weir/core in all packages.',
+            { cause },
+          ),
+        )
       }
     },
     async decider(): Promise<Decider> {

@@ -115,8 +115,11 @@ const deciding = new Retried(
   systemClock,
   (cause, first) => {
     if (!first) return
-    const what = `The code that decides about requests of child processes could not be loaded (${reasonOf(cause)})`
-    warnProcess('WEIR_NOT_LOADED', `${what}. Weir tries again. Until it succeeds, their policies decide by "failMode".`)
+    const what = `Code that decides requests of child processes could not be loaded (${reasonOf(cause)})`
+    warnProcess(
+      'WEIR_NOT_LOADED',
+      `${what}. Weir tries again. Until it succeeds, their policies use "failMode". Check that the files of the package are readable.`,
+    )
   },
 )
 
@@ -247,7 +250,7 @@ class ServedChild {
     this.#warned.add(what)
     warnProcess(
       'WEIR_WARN_IPC_MESSAGE',
-      `The child process ${this.#child.pid} sent something that can not be used: ${what}. It was left out.`,
+      `Ignored an invalid message from child process ${this.#child.pid}: ${what}. Use the same version of @weir/core in all processes.`,
     )
   }
 }

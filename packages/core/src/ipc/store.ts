@@ -1,6 +1,7 @@
 import { connectToHub } from '../hub/memory-store.ts'
+import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkOptions } from '../options/names.ts'
-import { invalidOption, WeirError, type WeirErrorCode, warnProcess } from '../report/errors.ts'
+import { closedPart, WeirError, type WeirErrorCode, warnProcess } from '../report/errors.ts'
 import type { Decide, Decider, StoreConnection, StoreNode, SyncReply, SyncRequest, Verdict } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
 import type { Store } from '../throttler/coordinator.ts'
@@ -17,7 +18,7 @@ export interface IpcStoreOptions {
    *
    * @default 1000
    */
-  readonly timeout?: number
+  readonly timeout?: Duration
 }
 
 /**
@@ -40,11 +41,8 @@ export interface IpcStoreOptions {
  * }
  */
 export function ipcStore(options: IpcStoreOptions = {}): Store {
-  checkOptions('ipcStore', options, ['timeout'], 'options such as { timeout: 1000 }')
-  const { timeout = 1000 } = options
-  if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
-    throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
-  }
+  checkOptions('ipcStore', options, ['timeout'], 'options such as { timeout: "1s" }')
+  const timeout = parseDuration(options.timeout ?? 1000, 'timeout', 10, 60_000)
   return backgroundStore({ kind: 'ipc', decides: (step) => STEPS.includes(step), open: (node) => new IpcConnection(node, timeout) })
 }
 
@@ -92,7 +90,7 @@ class IpcConnection implements StoreConnection, ChannelUser {
   }
 
   sync(request: SyncRequest): Promise<SyncReply> {
-    if (this.#closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection to the store is closed.'))
+    if (this.#closed) return Promise.reject(closedPart('The connection to the store'))
     // `serveIpc` may have been called after this connection was opened.
     this.#connectDirectly()
     if (this.#direct !== undefined) return this.#direct.sync(request)
@@ -126,7 +124,10 @@ class IpcConnection implements StoreConnection, ChannelUser {
     if (this.#closed) return
     this.#closed = true
     await this.#direct?.close()
-    for (const id of [...this.#questions.keys()]) this.#settle(id)?.reject(new WeirError('WEIR_CLOSED', 'The store was closed.'))
+    for (const id of [...this.#questions.keys()])
+      this.#settle(id)?.reject(
+        new WeirError('WEIR_CLOSED', 'The store was closed before it answered. Make another throttler to use it again.'),
+      )
     if (parentChannel.open && this.#direct === undefined) parentChannel.send({ kind: 'leave', node: this.node }, () => {})
     parentChannel.leave(this)
   }
@@ -135,7 +136,13 @@ class IpcConnection implements StoreConnection, ChannelUser {
     const question = this.#settle(id)
     this.#failing = false
     if (reply instanceof Error) {
-      question?.reject(new WeirError('WEIR_STORE_REPLY', `The parent process has no answer: ${reply.message}`, { cause: reply }))
+      question?.reject(
+        new WeirError(
+          'WEIR_STORE_REPLY',
+          `The parent process could not answer: ${reply.message}. Use the same version of @weir/core in all processes.`,
+          { cause: reply },
+        ),
+      )
     } else {
       question?.resolve(reply as never)
     }
@@ -181,8 +188,9 @@ class IpcConnection implements StoreConnection, ChannelUser {
   }
 
   #alone(why: string, code: 'WEIR_STORE_UNAVAILABLE' | 'WEIR_STORE_TIMEOUT' = 'WEIR_STORE_UNAVAILABLE'): WeirError {
-    warnOnce(`${why}. Weir throttles this process alone until it answers; does the parent call serveIpc()?`, code)
-    return new WeirError(code, `${why}.`)
+    const next = 'Policies use their "failMode" until it answers. Call serveIpc() in the parent'
+    warnOnce(`${why}. ${next}.`, code)
+    return new WeirError(code, `${why}. Call serveIpc() in the parent.`)
   }
 }
 

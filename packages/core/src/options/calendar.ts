@@ -1,4 +1,4 @@
-import { invalidOption } from '../report/errors.ts'
+import { excessOption, invalidOption } from '../report/errors.ts'
 import { type Calendar, type CalendarInterval, CalendarTime } from '../time/calendar.ts'
 import type { EpochTime, Ordinal } from '../time/intervals.ts'
 import { checkOptions } from './names.ts'
@@ -47,11 +47,8 @@ export function calendar(unit: CalendarUnit, options: CalendarOptions = {}): Cal
   const zone = new Zone(timeZone)
   const { name } = zone
   if (startsOn !== undefined && (unit !== 'week' || !WEEKDAYS.includes(startsOn))) {
-    throw invalidOption(
-      'calendar.startsOn',
-      startsOn,
-      unit === 'week' ? 'a day such as "monday" or "sunday"' : 'left out: only weeks have it',
-    )
+    if (unit !== 'week') throw excessOption('calendar.startsOn', 'it applies only to calendar("week")')
+    throw invalidOption('calendar.startsOn', startsOn, 'a day such as "monday" or "sunday"')
   }
   switch (unit) {
     case 'day':

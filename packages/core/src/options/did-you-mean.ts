@@ -5,10 +5,9 @@
 export function nearest(option: string, options: Iterable<string>): string | undefined {
   const wanted = option.toLowerCase()
   const known = [...options].map((name) => ({ name, have: name.toLowerCase() }))
-  const meant = Object.keys(ELSEWHERE).find((name) => ELSEWHERE[name]?.split(' ').includes(wanted))
   const found =
     known.find(({ have }) => have === wanted || have === `${wanted}s` || `${have}s` === wanted) ??
-    known.find(({ name }) => name === meant) ??
+    known.find(({ name }) => Object.hasOwn(ELSEWHERE, name) && ELSEWHERE[name]?.split(' ').includes(wanted)) ??
     known.find(({ have }) => wanted.length > 3 && within(1, wanted, have)) ??
     known.find(({ have }) => wanted.length > 3 && have.startsWith(wanted)) ??
     known.find(({ have }) => wanted.length > 7 && within(2, wanted, have))
@@ -25,42 +24,64 @@ function within(slips: number, a: string, b: string): boolean {
   return slips > 0 && (skip(1, 1) || skip(1, 0) || skip(0, 1) || (x[0] === y[1] && x[1] === y[0] && skip(2, 2)))
 }
 
-/** What to say of an unknown option: the one that was meant, or what takes its place here; undefined where neither is known. */
+/** The next step for an unknown option: the one that was meant, or what replaces it here; undefined if neither is known. */
 export function meantBy(option: string, options: Iterable<string>): string | undefined {
+  const near = nearest(option, options)
+  if (near !== undefined) return `Did you mean "${near}"?`
   const wanted = option.toLowerCase()
   const use = Object.keys(INSTEAD).find((names) => names.split(' ').includes(wanted))
-  if (use !== undefined) return INSTEAD[use]
-  const near = nearest(option, options)
-  return near === undefined ? undefined : `Did you mean "${near}"?`
+  return use === undefined ? undefined : INSTEAD[use]
 }
 
-/** What other libraries call ours, in lower case. */
+/** The names of other libraries for ours, in lower case. One name may stand for options of different objects. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  limit: 'max points tokensperinterval intervalcap reservoir reservoirrefreshamount maxrequests requests',
-  interval: 'windowms duration period timewindow ttl reservoirrefreshinterval windowseconds windowsize per',
-  cooldown: 'blockduration ban inmemoryblockduration',
+  limit: 'max points tokensperinterval intervalcap reservoir reservoirrefreshamount maxrequests requests threshold',
+  interval: 'windowms duration period timewindow ttl reservoirrefreshinterval windowseconds windowsize per window',
+  cooldown: 'blockduration ban inmemoryblockduration continueexceeding exponentialbackoff',
   delay: 'delayafter delayms maxdelayms',
-  failMode: 'passonstoreerror skiponerror insurancelimiter',
-  storeTimeout: 'timeout timeoutms',
+  failMode: 'passonstoreerror skiponerror insurancelimiter degraded',
+  storeTimeout: 'timeout timeoutms deadline',
+  cost: 'weight points tokens',
   key: 'keygenerator gettracker generatekey groupid id',
   name: 'identifier',
+  match: 'routes paths',
   policies: 'throttlers limiters rules limits',
   allow: 'allowlist whitelist',
   deny: 'blacklist denylist',
   skip: 'skipif ignoreuseragents',
-  headers: 'standardheaders legacyheaders addheaders addheadersonexceeding setheaders disableheader',
+  headers: 'standardheaders legacyheaders addheaders addheadersonexceeding setheaders disableheader enabledraftspec',
+  sendRetryAfter: 'retryafter',
   message: 'errormessage errorresponsebuilder',
+  throwOnReject: 'throw',
   onRejected: 'onexceeded onexceeding onlimitreached onbanreach',
-  store: 'storeclient redis client db driver datastore connection clientoptions storage',
+  store: 'storeclient redis client db driver datastore connection clientoptions storage url',
+  maxKeys: 'cache cachesize ephemeralcache',
+  burst: 'capacity bucketsize',
+  subWindows: 'buckets segments',
+  maxWaiting: 'highwater maxqueue maxqueuesize',
+  timeout: 'expiration maxwait commandtimeout connecttimeout',
+  namespace: 'keyprefix prefix',
+  shards: 'buckets partitions',
+  schema: 'tablename table dbname',
+  create: 'tablecreated migrate',
+  endpoints: 'hosts host url urls',
+  register: 'registry',
+  labels: 'labelnames',
+  attributes: 'labels',
+  authorize: 'auth authenticate password',
 }
 
-/** What takes the place of options of other libraries, by their names in lower case. */
+/** What replaces options of other libraries, by their names in lower case. */
 const INSTEAD: Readonly<Record<string, string>> = {
   mintime: 'For one request each 100 ms use limit: 1, interval: "100ms", and algorithm: leakyBucket() to let requests wait.',
   'maxconcurrent concurrency': 'For requests at the same time use algorithm: concurrency().',
-  'execevenly strict smooth': 'For an even pace use algorithm: leakyBucket().',
+  'execevenly execevenlymindelayms strict smooth': 'For an even pace use algorithm: leakyBucket().',
   'burst capacity bucketsize': 'It is an option of the algorithm: tokenBucket({ burst: 20 }).',
   'keyprefix prefix namespace': 'It is an option of the store: redisStore(client, { namespace: "app" }).',
+  'sendcommand storeclient redis client': 'Pass the client as first argument: redisStore(client).',
+  resetexpiryonchange: 'For windows from the first request use algorithm: fixedWindow({ start: "first-request" }).',
+  global: 'For routes without a limit use config: { throttle: false }.',
   highwater: 'Use queue: { maxWaiting: 100 }.',
-  'trustproxy trust': 'Addresses are read by the framework: in Express app.set("trust proxy", 1).',
+  'validate requestpropertyname inmemoryblockonconsumed': 'Remove it: Weir has no such option.',
+  'trustproxy trust': 'The framework reads addresses: in Express use app.set("trust proxy", 1).',
 }

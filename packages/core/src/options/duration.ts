@@ -1,4 +1,4 @@
-import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { importOf, invalidOption, show, WeirError } from '../report/errors.ts'
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
 
@@ -34,7 +34,7 @@ const LONGEST_TEXT = 100
  * @throws WeirError `WEIR_INVALID_OPTION` when it is no duration from `least` to `most`
  */
 export function parseDuration(value: unknown, option: string, least: number, most: number = LONGEST): number {
-  const allowed = `a number of milliseconds or a string such as "500ms", "10s", "1m" or "1h", at least ${least} ms and at most ${most === LONGEST ? '1000 years' : `${most} ms`}`
+  const allowed = `a number of milliseconds or a string such as "500ms", "10s" or "1h", from ${least} ms to ${most === LONGEST ? '1000 years' : `${most} ms`}`
   let parsed: unknown = value
   if (typeof value === 'string') {
     const use = insteadOf(value.trim(), option, least)
@@ -53,8 +53,8 @@ function insteadOf(text: string, option: string, least: number): string | undefi
   // It could be meant as seconds.
   if (/^\d+$/.test(text)) return `which has no unit. Use "${text}s", or the number ${text} for milliseconds (at least ${least} ms).`
   if (/^\d* *(?:mo|mon|months?)$/i.test(text)) {
-    const month = option.endsWith('interval') ? 'calendar("month"), with calendar imported beside throttle, or ' : ''
-    return `but months differ in length. Use ${month}"${30 * (Number.parseInt(text, 10) || 1)}d".`
+    const days = `but months differ in length. Use "${30 * (Number.parseInt(text, 10) || 1)}d"`
+    return option.endsWith('interval') ? `${days}, or calendar("month"). ${importOf('calendar')}` : `${days}.`
   }
   const [, unit] = /^(?:(?:an?|per|every|each) )?(second|minute|hour|day|week|year)$/i.exec(text) ?? []
   return unit === undefined ? undefined : `which has no number. Use "1 ${unit.toLowerCase()}".`

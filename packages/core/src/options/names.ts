@@ -2,7 +2,7 @@ import { invalidOption, WeirError } from '../report/errors.ts'
 import { meantBy } from './did-you-mean.ts'
 
 /**
- * @param what that has options of these names, at the beginning of a sentence
+ * @param what has options of these names
  * @param hint tells of some names better than that they look like another
  * @param at goes before the name of an option
  * @throws WeirError `WEIR_UNKNOWN_OPTION` for a property that is none of `names`
@@ -20,7 +20,7 @@ export function checkNames(
     const meant = hint?.(option) ?? meantBy(option, known)
     throw new WeirError(
       'WEIR_UNKNOWN_OPTION',
-      `Unknown option "${at}${option}".${meant === undefined ? '' : ` ${meant}`} ${what} has${known.length === 0 ? ' none' : `: ${known.join(', ')}`}.`,
+      `Unknown option "${at}${option}".${meant === undefined ? '' : ` ${meant}`} ${known.length === 0 ? `Remove it: ${what} has no options` : `${what} has: ${known.join(', ')}`}.`,
     )
   }
 }
@@ -44,6 +44,6 @@ export function checkOptions(of: string, options: unknown, names: readonly strin
  * @param example options that it may have; undefined where it has none
  */
 export function checkAlgorithmOptions(of: string, options: unknown, names: readonly string[], example?: string): void {
-  const allowed = `${example === undefined ? 'left out' : `options such as ${example}`}; "limit" and "interval" are options of the policy`
-  checkOptions(of, options, names, allowed)
+  const allowed = example === undefined ? `${of}() without options` : `options such as ${example}`
+  checkOptions(of, options, names, `${allowed}. "limit" and "interval" are options of the policy`)
 }

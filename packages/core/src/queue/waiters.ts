@@ -404,21 +404,20 @@ export class Waiters<D extends Answer> {
   }
 
   #message(reason: AcquireFailure, { key, wanted }: Request<D>, retryAfterMs: number | undefined): string {
-    const what = `A request of the key ${show(key)}`
     const { maxWaitingPerKey, maxWaiting } = this.#settings
     switch (reason) {
       case 'timeout': {
-        const when = retryAfterMs === undefined ? '' : ` It may go in ${retryAfterMs} ms at the soonest.`
-        return `${what} can't go within its timeout of ${wanted.timeout} ms.${when}`
+        const when = retryAfterMs === undefined ? '' : `; the next is in ${retryAfterMs} ms at the earliest`
+        return `Key ${show(key)} has no capacity within ${wanted.timeout} ms${when}. Raise "timeout", or try again later.`
       }
       case 'aborted':
-        return `${what} was aborted while it waited.`
+        return `A request of key ${show(key)} was aborted by its signal while it waited. Its reason is the "cause".`
       case 'queue-full':
-        return `${what} can't wait: ${maxWaitingPerKey} may for one key (queue.maxWaitingPerKey), and ${maxWaiting} in all (queue.maxWaiting).`
+        return `The queue for key ${show(key)} is full (queue.maxWaitingPerKey ${maxWaitingPerKey}, queue.maxWaiting ${maxWaiting}). Raise them, or try again later.`
       case 'never-fits':
-        return `${what} costs more than the limit, and never fits.`
+        return `A request of key ${show(key)} costs more than the limit, so it never fits. Lower its "cost", or raise the limit.`
       case 'closed':
-        return 'The throttler is closed, or closing.'
+        return 'The throttler was closed while a request waited. Close it after the last request.'
     }
   }
 }

@@ -1,4 +1,5 @@
-import { printable, reasonOf, show } from './show.ts'
+import { pageOf, withPage } from './page.ts'
+import { kindOf, printable, reasonOf, show } from './show.ts'
 
 export { show }
 
@@ -41,7 +42,7 @@ const LONGEST = 2_000
 
 /**
  * Every error that Weir throws or reports. `code` is stable; the message is for people and may change. The message is safe to print,
- * whatever was thrown or given. It is one line, except for a missing `key`, whose choices have a line each.
+ * whatever was thrown or given, and ends with `page`. It is one line, except for a missing `key`, whose choices have a line each.
  */
 export class WeirError extends Error {
   override readonly name: string = 'WeirError'
@@ -51,17 +52,15 @@ export class WeirError extends Error {
 
   /** @param further lines below the message, of Weir's own words only */
   constructor(code: WeirErrorCode, message: string, options?: ErrorOptions, further = '') {
-    super(printable(message, LONGEST) + further, options)
+    const text = printable(message, LONGEST) + further
+    // Frameworks send this one to clients.
+    super(code === 'WEIR_THROTTLED' ? text : withPage(text, code), options)
     this.code = code
     this.page = pageOf(code)
   }
 }
 
-function pageOf(code: string): string {
-  return `@weir/core/docs/errors/${code.toLowerCase()}.md`
-}
-
-/** Warns the process, and says where to read more. Codes of warnings are those of errors, and a few that are never thrown. */
+/** Warns the process. The message ends with the page of its code. Codes of warnings are those of errors, and a few that are never thrown. */
 export function warnProcess(
   code:
     | WeirErrorCode
@@ -72,24 +71,64 @@ export function warnProcess(
     | 'WEIR_WARN_MANY_THROTTLERS',
   message: string,
 ): void {
-  process.emitWarning(printable(message, LONGEST), {
-    type: 'WeirWarning',
-    code,
-    detail: `See ${pageOf(code)}`,
-  })
+  process.emitWarning(withPage(printable(message, LONGEST), code), { type: 'WeirWarning', code })
 }
 
-/** An option that can't be used: names the option, what was given and what is allowed. */
-export function invalidOption(option: string, given: unknown, allowed: string): WeirError {
-  return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${show(given)}; it must be ${allowed}.`)
+/**
+ * An option whose value can't be used.
+ *
+ * @param allowed follows "Use"
+ * @param next further sentences
+ */
+export function invalidOption(option: string, given: unknown, allowed: string, next = ''): WeirError {
+  return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${show(given)}. Use ${allowed}.${next && ` ${next}`}`)
+}
+
+/** An option that can't be combined with others. @param why a sentence's end */
+export function excessOption(option: string, why: string): WeirError {
+  return new WeirError('WEIR_INVALID_OPTION', `Remove "${option}": ${why}.`)
+}
+
+/** @param add whole sentences: what to write */
+export function missingOption(option: string, add: string): WeirError {
+  return new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is missing. ${add}`)
+}
+
+/** For a key that is no string. A request may hold secrets, so of an object only its kind is shown. */
+export function invalidKey(key: unknown): WeirError {
+  const isObject = typeof key === 'object' && key !== null
+  const next = isObject
+    ? 'Pass a string such as req.ip. To limit requests, use an adapter or createGuard().'
+    : `Pass a string${key === undefined || key === null ? '' : ', e.g. String(id)'}.`
+  return new WeirError('WEIR_INVALID_KEY', `A key must be a string. It is ${isObject ? kindOf(key) : show(key)}. ${next}`)
+}
+
+/** Where to get a function of Weir's that an option needs. */
+export function importOf(name: string): string {
+  return `Import it: import { ${name} } from '@weir/express', or from your adapter's package.`
+}
+
+/** For a connection to a store, or another part, that was closed by itself. */
+export function closedPart(what: string): WeirError {
+  return new WeirError('WEIR_CLOSED', `${what} is closed. Make another one to use it again.`)
 }
 
 /** For a store that can't load a part of its code yet. The store tries again with each exchange, and warns once. */
 export function codeNotLoaded(store: string, cause: unknown): WeirError {
   const what = `Code of the ${store} store could not be loaded (${reasonOf(cause)})`
-  return new WeirError('WEIR_NOT_LOADED', `${what}. Until a retry succeeds, counts that need it are not exchanged.`, { cause })
+  const next = 'Weir tries again. Until it succeeds, counts that need it are not synced. Check that the files of the package are readable.'
+  return new WeirError('WEIR_NOT_LOADED', `${what}. ${next}`, { cause })
 }
 
 export function closedError(): WeirError {
-  return new WeirError('WEIR_CLOSED', 'The throttler is closed.')
+  return new WeirError('WEIR_CLOSED', 'The throttler was used after close(). Close it after the server has stopped accepting requests.')
+}
+
+/** Whatever was thrown: that of a proxy may throw when it is asked what it is. */
+export function isWeirError(error: unknown): error is WeirError {
+  try {
+    return error instanceof WeirError
+  } catch {
+    return false
+  }
 }

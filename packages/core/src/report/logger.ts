@@ -50,7 +50,7 @@ export function logEvents(given: Logger, emitter: Emitter): void {
   const logger = fieldLogger(given)
   const node = () => emitter.node
   emitter.on('storeDown', ({ cause }) =>
-    logger.warn({ node: node(), err: logged(cause) }, 'weir: the store is away; limits are kept by what is known'),
+    logger.warn({ node: node(), err: logged(cause) }, 'weir: the store is down; policies use their failMode'),
   )
   emitter.on('storeUp', ({ durationMs }) => logger.info({ node: node(), durationMs }, 'weir: the store answers again'))
   emitter.on('overflow', ({ policy, maxKeys }) => logger.warn({ node: node(), policy, maxKeys }, 'weir: the table of keys is full'))

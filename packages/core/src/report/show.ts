@@ -1,4 +1,5 @@
 import { isDate } from 'node:util/types'
+import { withoutPage } from './page.ts'
 
 /** Longest text of a foreign value or error inside a message, in characters. */
 const LONGEST = 200
@@ -42,13 +43,27 @@ export function show(value: unknown): string {
   }
 }
 
+/** What kind of value it is, without showing any of it: for values that may hold a password. Whatever the value is, this does not throw. */
+export function kindOf(value: unknown): string {
+  try {
+    if (Array.isArray(value)) return 'an array'
+    if (typeof value === 'object' && value !== null) {
+      const { name } = (Object.getPrototypeOf(value) as object | null)?.constructor ?? Object
+      return name === 'Object' ? 'an object' : `an instance of ${show(name)}`
+    }
+    return value === undefined || value === null ? String(value) : `a ${typeof value}`
+  } catch {
+    return HIDDEN
+  }
+}
+
 /** What an error says, or whatever else was thrown: on one line, safe to print. Whatever it is, this does not throw. */
 export function reasonOf(error: unknown, longest: number = LONGEST): string {
   try {
     if (typeof error === 'string') return printable(error, longest)
     if (!(error instanceof Error)) return show(error)
     const message: unknown = error.message
-    return typeof message === 'string' && message !== '' ? printable(message, longest) : show(error.name)
+    return typeof message === 'string' && message !== '' ? printable(withoutPage(message), longest) : show(error.name)
   } catch {
     return HIDDEN
   }

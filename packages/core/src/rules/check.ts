@@ -67,14 +67,14 @@ export function checkRules<Req = unknown>(
   if (!isObject(document)) {
     problems.add(
       [],
-      `It is ${show(document)}; it must be an object such as { "version": 1, "policies": [{ "key": "ip", "limit": 100, "interval": "1m" }] }.`,
+      `It is ${show(document)}. Use an object such as { "version": 1, "policies": [{ "key": "ip", "limit": 100, "interval": "1m" }] }.`,
     )
     throw new RulesError(problems.list)
   }
   checkMembers(document, DOCUMENT, 'A document', [], problems)
   const { version, change } = document
   const known = Number.isSafeInteger(version) && (version as number) >= 1 ? (version as number) : undefined
-  if (known === undefined) problems.add(['version'], `It is ${show(version)}; it must be a whole number from 1 on.`)
+  if (known === undefined) problems.add(['version'], `It is ${show(version)}. Use a whole number from 1 on.`)
   checkChange(change, problems)
   const named = new Named(options as NamedFunctions<never>, options.standIn)
   const store = options.store !== false
@@ -86,7 +86,7 @@ export function checkRules<Req = unknown>(
 
 function checkNext<Req>(given: unknown, named: Named, store: boolean, problems: Problems): RuleSet<Req> {
   if (!isObject(given)) {
-    problems.add(['next'], `It is ${show(given)}; it must be an object with "policies", and "overrides" if there are some.`)
+    problems.add(['next'], `It is ${show(given)}. Use an object with "policies", and "overrides" if there are some.`)
     return { policies: [], overrides: [] }
   }
   checkMembers(given, NEXT, 'Rules to come', ['next'], problems)
@@ -103,7 +103,7 @@ function checkSet<Req>(
   const { policies: list, overrides } = given
   const at: Path = [...path, 'policies']
   if (!Array.isArray(list) || list.length === 0 || list.length > MOST_POLICIES) {
-    problems.add(at, `It is ${show(list)}; it must be a list of 1 to ${MOST_POLICIES} policies.`)
+    problems.add(at, `It is ${show(list)}. Use a list of 1 to ${MOST_POLICIES} policies.`)
     return { policies: [], overrides: [] }
   }
   const maker = new PolicyMaker<Req>(named, problems)
@@ -112,7 +112,7 @@ function checkSet<Req>(
   const policies = (list as readonly unknown[]).flatMap((one, place): readonly MadePolicy<Req>[] => {
     const here: Path = [...at, place]
     if (!isObject(one)) {
-      problems.add(here, `It is ${show(one)}; it must be an object such as { "key": "ip", "limit": 100, "interval": "1m" }.`)
+      problems.add(here, `It is ${show(one)}. Use an object such as { "key": "ip", "limit": 100, "interval": "1m" }.`)
       return []
     }
     // A policy that something is wrong with is there all the same: overrides may name it.
@@ -145,7 +145,7 @@ function checkMembers(given: object, known: readonly string[], what: string, pat
 function checkChange(change: unknown, problems: Problems): void {
   if (change === undefined) return
   if (!isObject(change)) {
-    problems.add(['change'], `It is ${show(change)}; it must be an object with "at", "by" and "why", or some of them.`)
+    problems.add(['change'], `It is ${show(change)}. Use an object with "at", "by" and "why", or some of them.`)
     return
   }
   checkMembers(change, Object.keys(CHANGE), 'A change', ['change'], problems)
@@ -153,8 +153,8 @@ function checkChange(change: unknown, problems: Problems): void {
     const value = change[name]
     if (value === undefined) continue
     if (typeof value !== 'string' || value.length > longest || value === '')
-      problems.add(['change', name], `It is ${show(value)}; it must be a string of 1 to ${longest} characters.`)
+      problems.add(['change', name], `It is ${show(value)}. Use a string of 1 to ${longest} characters.`)
     else if (name === 'at' && timeOf(value) === undefined)
-      problems.add(['change', name], `It is ${show(value)}; it must be a time such as "2026-11-23T22:00:00Z".`)
+      problems.add(['change', name], `It is ${show(value)}. Use a time such as "2026-11-23T22:00:00Z".`)
   }
 }

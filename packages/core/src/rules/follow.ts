@@ -1,6 +1,7 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkOptions } from '../options/names.ts'
 import { invalidOption, WeirError, warnProcess } from '../report/errors.ts'
+import { withoutPage } from '../report/page.ts'
 import type { FollowedRules, HeldRules, RulesStatus } from '../report/rules-status.ts'
 import { printable, reasonOf } from '../report/show.ts'
 import { type AdapterSide, adapterOf } from '../throttler/adapter-side.ts'
@@ -231,8 +232,9 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     this.#tell({ rejected: { version: known?.version ?? rejected, problem: printable(problem, LONGEST_PROBLEM) } })
     const told = known ?? new WeirError('WEIR_RULES_REJECTED', `Rules are rejected: ${reasonOf(error)}`, { cause: error })
     const { version } = this.#status
-    const stays = version === undefined ? 'policies of the code hold on' : `version ${version} holds on`
-    this.#report(new WeirError('WEIR_RULES_REJECTED', `${told.message} (${this.#source.name}; ${stays})`, { cause: told }))
+    const stays = version === undefined ? 'the policies in the code still apply' : `version ${version} still applies`
+    const message = `${withoutPage(told.message)} (${this.#source.name}; ${stays})`
+    this.#report(new WeirError('WEIR_RULES_REJECTED', message, { cause: told }))
   }
 
   #away(why: unknown): void {
@@ -241,9 +243,13 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     this.#tell({ away })
     if (!first) return
     const { version } = this.#status
-    const stays = version === undefined ? 'policies of the code hold' : `version ${version} holds on`
+    const stays = version === undefined ? 'The policies in the code still apply' : `Version ${version} still applies`
     this.#report(
-      new WeirError('WEIR_WARN_RULES_SOURCE', `Rules can't be read from ${this.#source.name}: ${away}; ${stays}.`, { cause: why }),
+      new WeirError(
+        'WEIR_WARN_RULES_SOURCE',
+        `Rules can't be read from ${this.#source.name}: ${away}. ${stays}, and Weir tries again. Check the source.`,
+        { cause: why },
+      ),
     )
   }
 
@@ -258,7 +264,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   }
 
   #warnOfFile(error: unknown): void {
-    const what = `The file of the last good rules can't be used: ${reasonOf(error)}.`
+    const what = `The file "lastGood" can't be used: ${reasonOf(error)}. Check its path and permissions.`
     this.#side.warn(new WeirError('WEIR_WARN_RULES_SOURCE', what, { cause: error }), 'lastGood')
   }
 

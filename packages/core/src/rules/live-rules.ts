@@ -71,7 +71,11 @@ export class LiveRules<Req> {
     } catch (error) {
       // Called by a timer: what it throws would end the process. Another throttler may have come to disagree, and may go again.
       this.#side.warn(
-        new WeirError('WEIR_RULES_REJECTED', `Limits of keys did not end: ${reasonOf(error)}.`, { cause: error }),
+        new WeirError(
+          'WEIR_RULES_REJECTED',
+          `Limits of single keys could not be removed when they expired: ${reasonOf(error)}. Weir tries again.`,
+          { cause: error },
+        ),
         'overrides',
       )
       this.#timer = this.#clock.setTimeout(() => this.#expire(open), LONGEST_WAIT)

@@ -3,6 +3,7 @@ import type { SlowDown } from '../decide/policy.ts'
 import type { AddressKey, KeySource } from '../decide/request-options.ts'
 import { isAddressKey } from '../decide/request-rule.ts'
 import { nearest } from '../options/did-you-mean.ts'
+import { alternatives } from '../options/one-of.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { Awaitable } from '../report/user-function.ts'
 
@@ -78,7 +79,7 @@ export function checkNamed(named: NamedFunctions<never>): void {
       const reserved = kind === 'keys' && BUILT_IN_KEYS.includes(name)
       if (!NAME.test(name) || reserved) {
         const what = 'a name of letters, digits, "_" and "-" that begins with a letter, at most 64'
-        throw invalidOption(`${kind}.${name}`, name, reserved ? 'another name: this one has a meaning of its own' : what)
+        throw invalidOption(`${kind}.${name}`, name, reserved ? 'another name, because this one is built in' : what)
       }
       const fits = typeof value === 'function' || (kind === 'keys' && isAddressKey(value))
       if (!fits) throw invalidOption(`${kind}.${name}`, value, 'a function')
@@ -109,7 +110,8 @@ export class Named {
     const names = [...(BUILT_IN[kind] ?? []), ...Object.keys(known)]
     const near = nearest(name, names)
     const meant = near === undefined ? '' : ` Did you mean ${show(near)}?`
-    const there = names.length === 0 ? 'the application gives none' : `there is ${names.map((one) => show(one)).join(', ')}`
-    throw new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${show(name)}, which is no name in "${kind}"; ${there}.${meant}`)
+    const use =
+      names.length === 0 ? `Pass it to follow(), in "${kind}"` : `Use ${alternatives(names)}, or pass it to follow(), in "${kind}"`
+    throw new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${show(name)}, which is not in "${kind}".${meant} ${use}.`)
   }
 }

@@ -32,7 +32,7 @@ export function timeOf(given: unknown): number | undefined {
 export function checkOverrides(given: unknown, policies: ReadonlySet<string>, path: Path, problems: Problems): readonly Override[] {
   if (given === undefined) return []
   if (!Array.isArray(given) || given.length > MOST_OVERRIDES) {
-    problems.add(path, `It must be a list of at most ${MOST_OVERRIDES} overrides.`)
+    problems.add(path, `Use a list of at most ${MOST_OVERRIDES} overrides.`)
     return []
   }
   /** Keys that were there before, by policy. */
@@ -56,7 +56,7 @@ function checkOverride(given: unknown, policies: ReadonlySet<string>, path: Path
     problems.add(option === undefined ? path : [...path, option], message)
     return undefined
   }
-  if (!isObject(given)) return wrong(undefined, 'It must be an object such as { "policy": "customer", "key": "acme", "limit": 5000 }.')
+  if (!isObject(given)) return wrong(undefined, 'Use an object such as { "policy": "customer", "key": "acme", "limit": 5000 }.')
   const strange = Object.keys(given).find((option) => !OPTIONS.includes(option))
   if (strange !== undefined) return wrong(strange, `Unknown option ${show(strange)}. An override has: ${OPTIONS.join(', ')}.`)
   const { policy, key, limit, until } = given
@@ -64,10 +64,10 @@ function checkOverride(given: unknown, policies: ReadonlySet<string>, path: Path
     return wrong('policy', `There is no policy ${show(policy)}; there is ${[...policies].map((name) => show(name)).join(', ')}.`)
   }
   if (typeof key !== 'string' || key === '' || key.length > LONGEST_KEY)
-    return wrong('key', `It is ${show(key)}; it must be a string of 1 to ${LONGEST_KEY} characters.`)
+    return wrong('key', `It is ${show(key)}. Use a string of 1 to ${LONGEST_KEY} characters.`)
   if (typeof limit !== 'number' || !(limit === 0 || (limit >= 1 && limit <= MOST_UNITS)))
-    return wrong('limit', `It is ${show(limit)}; it must be 0, or a number from 1 to ${MOST_UNITS}.`)
+    return wrong('limit', `It is ${show(limit)}. Use 0, or a number from 1 to ${MOST_UNITS}.`)
   const end = until === undefined ? Number.POSITIVE_INFINITY : timeOf(until)
-  if (end === undefined) return wrong('until', `It is ${show(until)}; it must be a time such as "2026-11-23T22:00:00Z".`)
+  if (end === undefined) return wrong('until', `It is ${show(until)}. Use a time such as "2026-11-23T22:00:00Z".`)
   return { policy, key, limit, until: end }
 }

@@ -31,7 +31,7 @@ export class PolicyMaker<Req> {
     const before = this.#problems.list.length
     for (const option of ['plans', 'match', 'key'] as const) {
       const parts = countOf(given[option])
-      if (parts > MOST_PARTS) this.#problems.add([...path, option], `It has ${parts} entries; it must have at most ${MOST_PARTS}.`)
+      if (parts > MOST_PARTS) this.#problems.add([...path, option], `It has ${parts} entries; the most is ${MOST_PARTS}.`)
     }
     // In code it makes a policy one of rules to come, which a document has in a place of their own.
     if ('candidate' in given) this.#problems.add([...path, 'candidate'], CANDIDATE)

@@ -1,4 +1,5 @@
 import { WeirError } from '../report/errors.ts'
+import { withoutPage } from '../report/page.ts'
 import { printable } from '../report/show.ts'
 
 /** Where something stands in a document: the names and places on the way to it. */
@@ -74,7 +75,10 @@ export class Problems {
     } catch (error) {
       if (!(error instanceof WeirError)) throw error
       const option = optionOf(error.message)
-      const message = error.message.replace('a function of the request', 'the name of a function')
+      // A document has no functions.
+      const message = withoutPage(error.message)
+        .replace('a function of the request', 'the name of a function')
+        .replace(/ To reject every request, .*$/, '')
       this.add([...path, ...(option[0] === path.at(-1) ? option.slice(1) : option)], message)
       return undefined
     }
@@ -86,7 +90,7 @@ const MAKERS: readonly string[] = ['calendar', 'escalating', 'paths']
 
 /** The option that an error of core is about, as a path: its messages begin with it. */
 function optionOf(message: string): Path {
-  const [, option = ''] = /^(?:Unknown o|O)ption "([^"]*)"/.exec(message) ?? []
+  const [, option = ''] = /^(?:Unknown option|Option|Remove|Use either) "([^"]*)"/.exec(message) ?? []
   return option === '' ? [] : option.split('.').filter((part) => !MAKERS.includes(part))
 }
 

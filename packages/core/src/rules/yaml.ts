@@ -179,7 +179,7 @@ class Values {
 
   #name(key: YamlNode | null): string {
     const name = this.of(key)
-    if (typeof name === 'object' && name !== null) this.#wrong(`A key is ${show(name)}; it must be a text.`, key)
+    if (typeof name === 'object' && name !== null) this.#wrong(`A key is ${show(name)}. Use a text.`, key)
     return String(name ?? '')
   }
 

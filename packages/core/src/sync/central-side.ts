@@ -119,8 +119,8 @@ export class CentralSide implements CentralStore {
       this.#clock,
       (cause, first) => {
         if (!first) return
-        const what = `The store can't decide about requests yet (${reasonOf(cause)})`
-        const then = 'Until a retry succeeds, the "failMode" of policies with coordination "central" decides.'
+        const what = `The store can't decide requests yet (${reasonOf(cause)})`
+        const then = 'Weir tries again. Until it succeeds, policies with coordination "central" use their "failMode". Check the store.'
         this.#warn(new WeirError('WEIR_NOT_LOADED', `${what}. ${then}`, { cause }))
       },
     )

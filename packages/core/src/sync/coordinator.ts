@@ -1,7 +1,7 @@
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
-import { WeirError } from '../report/errors.ts'
+import { show, WeirError } from '../report/errors.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
 import { KEPT_INTERVALS } from '../throttler/limiter-set.ts'
@@ -213,12 +213,12 @@ class BackgroundCoordinator implements Coordinator {
   }
 
   serve(throttler: Coordinated, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void {
-    const ids = policies.map(({ id }) => id)
-    if (!this.isFree(throttler, ids)) {
-      throw new WeirError(
-        'WEIR_DUPLICATE_POLICY',
-        'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
-      )
+    const taken = policies.find(({ id }) => !this.isFree(throttler, [id]))
+    if (taken !== undefined) {
+      const place = this.names.placeOf(taken.name, throttler)
+      const made = place === undefined ? '' : ` (made at ${place})`
+      const what = `Policy ${show(taken.name)} already exists in another throttler on this store${made}`
+      throw new WeirError('WEIR_DUPLICATE_POLICY', `${what}. Rename one of them.`)
     }
     this.names.claim(throttler, rules, policies)
     this.#served = [...this.#others(throttler), { whose: new WeakRef(throttler), policies }]
@@ -348,4 +348,4 @@ const MOST_USED = 1_000
 /** A node has at least this time to leave the store, in milliseconds, however little is left of its timeout. */
 const LEAVE = 100
 const TOO_MANY_BLOCKS =
-  'More changes of blocks wait for the store than are kept while it is unavailable (100,000). Other nodes will not learn of the oldest ones.'
+  'More than 100,000 changes of blocks wait for the store. The oldest ones will not reach other processes. Check the store.'

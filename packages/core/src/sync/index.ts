@@ -1,5 +1,7 @@
 export { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
-export { codeNotLoaded } from '../report/errors.ts'
+export { checkOptions } from '../options/names.ts'
+export { closedPart, codeNotLoaded, invalidOption } from '../report/errors.ts'
+export { kindOf } from '../report/show.ts'
 export type {
   Announcement,
   AskAnnouncement,

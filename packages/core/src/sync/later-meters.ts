@@ -117,7 +117,7 @@ export class LaterMeters {
 
   #notLoaded({ policy }: SharedSite, cause: unknown): void {
     const what = `Code of policy ${show(policy.name)} could not be loaded (${reasonOf(cause)})`
-    const then = `Until a retry succeeds, its "failMode" decides: "${policy.failMode}".`
+    const then = `Weir tries again. Until it succeeds, the policy uses its "failMode", ${show(policy.failMode)}. Check that the files of the package are readable.`
     this.#warn(new WeirError('WEIR_NOT_LOADED', `${what}. ${then}`, { cause }))
   }
 

@@ -23,7 +23,7 @@ export function adapterOf<Name extends string, Req>(throttler: { readonly [ADAPT
   // JavaScript may pass anything.
   const side = (throttler as Partial<typeof throttler> | undefined)?.[ADAPTER]
   if (side === undefined)
-    throw invalidOption('throttler', throttler, 'what createThrottler() returned, or the property "throttler" of a middleware')
+    throw invalidOption('throttler', throttler, 'the throttler that createThrottler() returned, or middleware.throttler')
   return side
 }
 

@@ -8,10 +8,7 @@ export function checkDecides(policies: readonly Policy[], store: Store | undefin
   for (const { name, algorithm, coordination, calendar } of policies) {
     const step = calendar === undefined ? stepOf(algorithm) : 'calendar'
     if (coordination !== 'central' || store?.decides?.(step ?? '') === true) continue
-    const what = `Option "coordination" of the policy ${show(name)} is "central", but the store ${show(store?.kind)}`
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `${what} can't decide about requests by ${algorithm.name}; give another coordination or store.`,
-    )
+    const what = `Option "coordination" of policy ${show(name)} is "central", but the store ${show(store?.kind)}`
+    throw new WeirError('WEIR_INVALID_OPTION', `${what} can't decide by ${algorithm.name}. Use another coordination or store.`)
   }
 }

@@ -197,7 +197,7 @@ export class Delays {
     } finally {
       stay?.()
     }
-    if (left) throw new AcquireError('aborted', 'The client has gone while its request was held.')
+    if (left) throw new AcquireError('aborted', 'The client disconnected while its request was delayed. Send no response.')
     return this.#reject(asked, seen)
   }
 
@@ -316,7 +316,7 @@ export class Delays {
     try {
       return parseDuration(answer, 'delay', 0)
     } catch {
-      return new NoAnswer(`returned ${show(answer)}; it must return a number of milliseconds, a duration such as "500ms", or Infinity`)
+      return new NoAnswer(`returned ${show(answer)}. Return a number of milliseconds, a duration such as "500ms", or Infinity`)
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Policy } from '../decide/policy.ts'
 import { isLimit } from '../keys/units.ts'
-import { invalidOption, show, WeirError } from '../report/errors.ts'
-import { countedKey } from './limiters-of.ts'
+import { invalidOption } from '../report/errors.ts'
+import { countedKey, unknownPolicy } from './limiters-of.ts'
 
 /** A limit of one key. */
 export interface KeyLimit {
@@ -24,8 +24,7 @@ export function keyLimits(limits: readonly KeyLimit[], policies: readonly Policy
   let own = new Map<string, number>()
   // There may be tens of thousands, most of them of one policy after another.
   for (const { policy, key, limit } of limits) {
-    if (policy !== last && !names.has(policy))
-      throw new WeirError('WEIR_UNKNOWN_POLICY', `There is no policy ${show(policy)} for the limit of a key.`)
+    if (policy !== last && !names.has(policy)) throw unknownPolicy(policy, [...names])
     if (!isLimit(limit)) throw invalidOption('limit', limit, '0, Infinity, or a number of at least 1')
     if (policy !== last) {
       own = found.get(policy) ?? new Map<string, number>()

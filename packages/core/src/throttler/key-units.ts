@@ -1,7 +1,7 @@
 import type { Limiter } from '../decide/limiter.ts'
 import { ALL_KEY, goesOnLocally, type PolicyOptions } from '../decide/policy.ts'
 import { MOST_UNITS } from '../keys/units.ts'
-import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { invalidOption, missingOption, show, WeirError } from '../report/errors.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 import { chargeOne, type RefundHost } from './refunds.ts'
 
@@ -62,7 +62,7 @@ function target(
   const [limiter] = limiters as [Limiter]
   if (limiters.length > 1) {
     const names = limiters.map(({ policy }) => show(policy.name)).join(', ')
-    throw new WeirError('WEIR_MISSING_OPTION', `Option "policy" is missing. ${call}(key, units) needs one of ${names}.`)
+    throw missingOption('policy', `Set it for ${call}(key, units) to one of ${names}.`)
   }
   const { policy } = limiter
   const inFlight = policy.algorithm.slots !== undefined

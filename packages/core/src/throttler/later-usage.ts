@@ -26,7 +26,10 @@ export class LaterUsage {
       code?.usage(key, options, this.#parts) ??
       this.#code.within(PATIENCE).then((loaded) => {
         if (loaded !== undefined) return loaded.usage(key, options, this.#parts)
-        throw new WeirError('WEIR_NOT_LOADED', 'The code that asks for usage could not be loaded yet. Try again later.')
+        throw new WeirError(
+          'WEIR_NOT_LOADED',
+          'The code of usage() could not be loaded yet. Try again later, and check that the files of the package are readable.',
+        )
       })
     return keptAlive(this.#clock, told)
   }

@@ -1,7 +1,8 @@
 import type { Limiter } from '../decide/limiter.ts'
 import { boundedOnce, copied } from '../keys/key-text.ts'
 import { checkNames } from '../options/names.ts'
-import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { alternatives } from '../options/one-of.ts'
+import { invalidKey, invalidOption, show, WeirError } from '../report/errors.ts'
 import { hush } from '../report/user-function.ts'
 
 /** Restricts a call to one policy. */
@@ -32,8 +33,10 @@ export function limitersOf(
   if (name === undefined) return limiters
   const limiter = limiters.find(({ policy }) => policy.name === name)
   if (limiter === undefined) {
-    const names = limiters.map(({ policy }) => show(policy.name)).join(', ')
-    throw new WeirError('WEIR_UNKNOWN_POLICY', `There is no policy ${show(name)}; there is ${names}.`)
+    throw unknownPolicy(
+      name,
+      limiters.map(({ policy }) => policy.name),
+    )
   }
   return [limiter]
 }
@@ -47,5 +50,9 @@ export function countedKey(key: unknown): string {
   if (typeof key === 'string') return copied(boundedOnce(key))
   // What an async key function of `wrap` or `limitedFetch` returned.
   hush(key)
-  throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, not ${show(key)}.`)
+  throw invalidKey(key)
+}
+
+export function unknownPolicy(name: unknown, names: readonly string[]): WeirError {
+  return new WeirError('WEIR_UNKNOWN_POLICY', `Unknown policy ${show(name)}. This throttler has ${alternatives(names, 'and')}.`)
 }

@@ -8,7 +8,9 @@ const DAY = 86_400_000
 export function noticeLongIntervals(policies: readonly Policy[], warn: (error: WeirError, subject: string) => void): void {
   for (const { name, interval, calendar, algorithm } of policies) {
     if (algorithm.calendar !== true || calendar !== undefined || interval < DAY) continue
-    const message = `The policy ${show(name)} has intervals of ${interval / DAY} d, counted from the Unix epoch in UTC: those of a week begin on Thursdays. Give interval: calendar("day"), "week" or "month"; see @weir/core/docs/guides/windows.md.`
+    const begin = interval % (7 * DAY) === 0 ? 'on Thursdays at midnight UTC' : 'at midnight UTC'
+    const unit = interval < 7 * DAY ? 'day' : interval < 28 * DAY ? 'week' : 'month'
+    const message = `Policy ${show(name)}: intervals of ${interval / DAY} d begin ${begin}. For a local ${unit} use interval: calendar("${unit}", { timeZone: "Europe/Prague" }).`
     warn(new WeirError('WEIR_WARN_UTC_INTERVAL', message), name)
   }
 }

@@ -134,7 +134,7 @@ export class Names {
     if (!this.#said.first(`${name} ${later.place.text}`)) return
     const owners = [later, earlier].map(({ owner }) => owner.deref())
     const teller = owners.find((owner) => owner?.emitter?.has('warning')) ?? owners[0]
-    const message = `Policy ${show(name)} is made again by ${later.place.text}: ${differenceOf(earlier, later)}. The new rule replaces the older one, also at the throttlers that were made there before. If this is no hot reload, give each policy a "name" of its own: with NODE_ENV=production it is an error.`
+    const message = `Policy ${show(name)} is made again by ${later.place.text}: ${differenceOf(earlier, later)}. The new rule replaces the older one in all throttlers of this process. If this is no hot reload, give each policy a different "name": with NODE_ENV=production it is an error.`
     teller?.warn?.(new WeirError('WEIR_WARN_POLICY_REPLACED', message), name)
   }
 
@@ -166,6 +166,11 @@ export class Names {
   release(owner: object): void {
     for (const name of this.#claimed.get(owner) ?? []) this.#set(name, this.#othersNamed(name, owner))
     this.#claimed.delete(owner)
+  }
+
+  /** Where another throttler was made that has a policy of this name, for messages. */
+  placeOf(name: string, than: object): string | undefined {
+    return this.#othersNamed(name, than)[0]?.place.text
   }
 
   #ownNamed(name: string, owner: Claimant): Claim | undefined {

@@ -8,6 +8,7 @@ import { oneOf } from '../options/one-of.ts'
 import { type QueueOptions, type QueueSettings, queueSettings } from '../queue/settings.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { checkLogger, type Logger } from '../report/logger.ts'
+import { kindOf } from '../report/show.ts'
 import { LONGEST_TIMER } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Store } from './coordinator.ts'
@@ -129,8 +130,7 @@ export function throttlerSettings(options: ThrottlerOptions<never>): ThrottlerSe
   if (!Number.isInteger(expectedProcesses) || expectedProcesses < 1)
     throw invalidOption('expectedProcesses', expectedProcesses, 'a whole number of at least 1')
   const overflow = oneOf<Overflow>('overflow', options.overflow, ['shared', 'allow', 'reject'])
-  const heartbeat = parseDuration(options.heartbeat === undefined ? 1_000 : options.heartbeat, 'heartbeat', 100)
-  if (heartbeat > 10_000) throw invalidOption('heartbeat', options.heartbeat, 'from 100 ms to 10 s')
+  const heartbeat = parseDuration(options.heartbeat === undefined ? 1_000 : options.heartbeat, 'heartbeat', 100, 10_000)
   const closeTimeout = parseDuration(options.closeTimeout === undefined ? 1_000 : options.closeTimeout, 'closeTimeout', 0, LONGEST_TIMER)
   return { maxKeys, overflow, expectedProcesses, heartbeat, closeTimeout, queue: queueSettings(options.queue) }
 }
@@ -140,7 +140,7 @@ function checkOptions(options: object): void {
     throw invalidOption('options', options, 'an object such as { policies: [{ limit: 100, interval: "1m" }] }')
   }
   checkNames('A throttler', options, THROTTLER_OPTIONS, (option) =>
-    isPolicyOption(option) ? 'It is an option of a policy: put it into "policies".' : undefined,
+    isPolicyOption(option) ? 'It is an option of a policy: move it into "policies".' : undefined,
   )
   const { store, clock, random, logger } = options as ThrottlerOptions
   checkLogger(logger)
@@ -157,9 +157,8 @@ function checkOptions(options: object): void {
 
 /** What was given in place of a store, and what to do. A client or a URL may hold a password, so they are not shown. */
 function storeHint(given: unknown): string {
-  if (typeof given === 'function') return `${show(given)}, which may make a store: call it, as in store: memoryStore().`
-  if (typeof given === 'string')
-    return 'a text. Make a store of it, as in store: redisStore("redis://localhost:6379"), imported from "@weir/redis".'
+  if (typeof given === 'function') return `${show(given)}. If it makes a store, call it, as in store: memoryStore().`
+  if (typeof given === 'string') return 'a string. Use store: redisStore("redis://localhost:6379"), imported from "@weir/redis".'
   if (typeof given === 'object' && given !== null) {
     const has = (...names: string[]) => names.every((name) => name in given)
     const [client, made, from] = has('duplicate', 'isReady')
@@ -171,6 +170,5 @@ function storeHint(given: unknown): string {
           : []
     if (client !== undefined) return `${client}. Use store: ${made}, imported from "${from}".`
   }
-  const shown = typeof given === 'object' ? Object.prototype.toString.call(given) : show(given)
-  return `${shown}; it must be a store such as memoryStore(), ipcStore() or redisStore(...); one of your own is made with backgroundStore(...).`
+  return `${kindOf(given)}. Use a store such as memoryStore(), ipcStore() or redisStore(...), or make your own with backgroundStore(...).`
 }

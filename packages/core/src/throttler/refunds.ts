@@ -24,8 +24,8 @@ export interface RefundHost extends LimitersNow {
 /** @throws WeirError `WEIR_INVALID_OPTION` for what is no decision, such as the promise of one */
 export function checkDecision(given: Pick<Decision, 'parts'>): void {
   if (Array.isArray(given?.parts)) return
-  const needed = isThenable(given) ? 'a decision, but it is a promise, which must be awaited' : 'a decision'
-  throw invalidOption('decision', given, `${needed}: what check() returned, or "await checkAsync(key)", or "await acquire(key)"`)
+  const next = isThenable(given) ? 'It is a promise: await it.' : ''
+  throw invalidOption('decision', given, 'the decision that check(), await checkAsync(key) or await acquire(key) returned', next)
 }
 
 /**
@@ -66,7 +66,7 @@ export function charge(decision: Decision, given: number, host: RefundHost): voi
   checkDecision(decision)
   if (host.closed || given === 0) return
   if (!isCost(given)) {
-    const what = `A charge of ${show(given)} counts as nothing; it must be a finite number > 0.`
+    const what = `charge() got ${show(given)} units, and counted nothing. Use a finite number > 0.`
     host.warn(new WeirError('WEIR_WARN_INVALID_COST', what), 'charge')
     return
   }

@@ -11,7 +11,7 @@ export function noticeShortDurations(rules: readonly PolicyOptions<never>[], war
     for (const option of ['interval', 'cooldown'] as const) {
       const given = rule[option]
       if (typeof given !== 'number' || given === 0 || (given >= 1_000 && (given % 900 !== 0 || given % 1_000 === 0))) continue
-      const message = `Option "${option}" of the policy ${show(name)} is the number ${given}, which means ${given} milliseconds. Use "${given}s" if you mean seconds, or "${given}ms" if you mean milliseconds.`
+      const message = `Option "${option}" of policy ${show(name)} is the number ${given}, which means ${given} milliseconds. Use "${given}s" if you mean seconds, or "${given}ms" if you mean milliseconds.`
       warn(new WeirError('WEIR_WARN_SHORT_DURATION', message), `${name} ${option}`)
     }
   }

@@ -48,7 +48,7 @@ export class WaitingRoom {
     this.#occupancy = new Occupancy(settings.maxWaiting)
     const failed = (cause: unknown, first: boolean): void => {
       if (!first) return
-      const what = `Code could not be loaded (${reasonOf(cause)}). Until a retry succeeds, limits hold, but no request waits for its turn.`
+      const what = `Code of the queues could not be loaded (${reasonOf(cause)}). Weir tries again. Until it succeeds, limits apply, but no request waits. Check that the files of the package are readable.`
       host.warn(new WeirError('WEIR_NOT_LOADED', what, { cause }), 'waiting')
     }
     this.#queues = new Retried(() => this.#openQueues(), host.clock, failed)
@@ -202,7 +202,7 @@ export class WaitingRoom {
   }
 
   #failure(why: AcquireFailure, key: string, signal?: Leaving, retryAfterMs?: number): AcquireError {
-    const what = `Key ${show(key)} can't wait for its turn (${why}): the code for that could not be loaded yet.`
+    const what = `A request of key ${show(key)} can't wait (${why}), because the code of the queues could not be loaded yet. Try again later.`
     return new AcquireError(why, what, retryAfterMs, signal?.aborted === true ? { cause: signal.reason } : undefined)
   }
 

@@ -12,7 +12,7 @@ export function warnLocal(): void {
   saidLocal = true
   warnProcess(
     'WEIR_WARN_LOCAL_ONLY',
-    'This throttler has no store, so it limits this process alone. Give it a store such as redisStore(...), or its policies coordination: "local" to say that this is meant.',
+    'This throttler has no "store", so it limits this process alone. Add a store such as redisStore(...). If one process is all you have, set coordination: "local" on its policies.',
   )
 }
 
@@ -21,14 +21,14 @@ let saidFake = false
 /** Says, once in a process, that a test fakes a part of time only, by which no time passes. */
 export function warnOfHalfFakedTime(faked: string, real: string): void {
   warnOfFakeTime(
-    `${faked} is faked, but ${real} is not, so that no interval, cooldown or wait ends. Fake both, by vi.useFakeTimers() in vitest or jest.useFakeTimers() in Jest, or beside real sockets by vi.useFakeTimers({ toFake: ['Date', 'hrtime'] }). Or give the throttler a clock of its own: clock: manualClock(), of @weir/testing.`,
+    `${faked} is faked, but ${real} is not, so no interval, cooldown or wait ends. Fake both, with vi.useFakeTimers() in vitest or jest.useFakeTimers() in Jest, or beside real sockets with vi.useFakeTimers({ toFake: ['Date', 'hrtime'] }). Or pass clock: manualClock(), imported from "@weir/testing".`,
   )
 }
 
 /** Says, once in a process, that a store that is reached over sockets can't answer in time that is faked. */
 export function warnOfFakeTimers(kind: string): void {
   warnOfFakeTime(
-    `Timers are faked, and the store "${kind}" is reached over real sockets, which no faked time waits for. Use memoryStore() in this test, or leave the timers real: vi.useFakeTimers({ toFake: ['Date', 'hrtime'] }).`,
+    `Timers are faked, but the store "${kind}" uses real sockets, so its replies never arrive. Use memoryStore() in this test, or keep the timers real: vi.useFakeTimers({ toFake: ['Date', 'hrtime'] }).`,
   )
 }
 
@@ -42,7 +42,7 @@ function warnOfFakeTime(message: string): void {
 export function warnOfListener(event: EventName, failure: NoAnswer): void {
   warnProcess(
     'WEIR_WARN_LISTENER_FAILED',
-    `A listener of "${event}" ${failure.problem}. It is told of further events all the same. ${stackOf(failure.error)}`,
+    `The listener for "${event}" ${failure.problem}. Weir keeps calling it. Fix the listener: ${stackOf(failure.error)}`,
   )
 }
 
@@ -67,7 +67,7 @@ export function countOpened(): void {
   places.clear()
   warnProcess(
     'WEIR_WARN_MANY_THROTTLERS',
-    `${open} throttlers are open, and more are made at ${place}. If throttle() or createThrottler() is called for each request, nothing is limited: call it once, when your application starts. If modules are loaded again, as by a hot reload, call "await throttler.close()" before.`,
+    `${open} throttlers are open, and more are made at ${place}. If throttle() or createThrottler() is called for each request, nothing is limited. Call it once, when your application starts. If a hot reload evaluates modules again, call "await throttler.close()" before.`,
   )
 }
 

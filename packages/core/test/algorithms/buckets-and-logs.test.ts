@@ -29,12 +29,12 @@ describe('options', () => {
     [() => tokenBucket({ warmUp: { duration: 0 } }), '"warmUp.duration"'],
     [() => tokenBucket({ warmUp: { duration: '1s', coldFactor: 1 } }), '"warmUp.coldFactor" is 1'],
     [() => tokenBucket({ warmUp: { duration: '1s', factor: 3 } as never }), '"warmUp.factor"'],
-    [() => tokenBucket({ maxDebt: -1 }), '"maxDebt" is -1; it must be a number of at least 0'],
-    [() => tokenBucket({ maxDebt: 5, warmUp: '1s' }), 'left out beside "warmUp"'],
+    [() => tokenBucket({ maxDebt: -1 }), '"maxDebt" is -1. Use a number of at least 0'],
+    [() => tokenBucket({ maxDebt: 5, warmUp: '1s' }), 'Remove "maxDebt": it can\'t be combined with "warmUp"'],
     [() => leakyBucket({ burst: -1 }), '"burst" is -1'],
-    [() => leakyBucket({ burst: 2, immediate: 3 }), '"immediate" is 3; it must be a number from 0 to "burst", 2'],
+    [() => leakyBucket({ burst: 2, immediate: 3 }), '"immediate" is 3. Use a number from 0 to "burst", 2'],
     [() => leakyBucket({ immediate: -1 }), '"immediate" is -1'],
-    [() => fixedWindow({ start: 'now' as never }), '"start" is "now"; it must be "epoch" or "first-request"'],
+    [() => fixedWindow({ start: 'now' as never }), '"start" is "now". Use "epoch" or "first-request"'],
   ])('%s', (make, says) => {
     expect(thrownBy(make as () => never).message).toContain(says)
   })
@@ -49,15 +49,17 @@ describe('options', () => {
             store: memoryStore(),
           }),
         ).message
-      expect(make('background')).toMatch(/"background"; it must be "local".* with /)
-      expect(make('periodic')).toContain(`with ${algorithm.name}`)
-      expect(make(undefined)).toContain(`${algorithm.name} can't be "background"; give "local"`)
+      expect(make('background')).toMatch(/"background"; .* supports "local"/)
+      expect(make('periodic')).toContain(`; ${algorithm.name} supports "local"`)
+      expect(make(undefined)).toContain(
+        `${algorithm.name} can't sync in the background, the default with a store. Set "coordination" to "local" (`,
+      )
     },
   )
 
   test('a cost may be more than the limit where the burst is', () => {
     expect(one(tokenBucket({ burst: 20 }), 10, { cost: 15 }).throttler.check('a').allowed).toBe(true)
-    expect(thrownBy(() => one(tokenBucket({ burst: 4 }), 10, { cost: 5 })).message).toContain('at most what tokenBucket() holds, 4')
+    expect(thrownBy(() => one(tokenBucket({ burst: 4 }), 10, { cost: 5 })).message).toContain('at most the size of tokenBucket(), 4')
   })
 })
 

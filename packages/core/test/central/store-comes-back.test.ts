@@ -74,7 +74,9 @@ test('a key that the store can not read is decided about alone, and disturbs no 
   const asked = it.store.decided.length
   await it.world.run(5_000)
   expect(it.store.decided.length).toBe(asked)
-  await vi.waitFor(() => expect(heard.map(({ message }) => message)).toContainEqual(expect.stringContaining('can not be used')))
+  await vi.waitFor(() =>
+    expect(heard.map(({ message }) => message)).toContainEqual(expect.stringContaining('Invalid reply from the store for policy')),
+  )
   await it.close()
 })
 

@@ -203,7 +203,7 @@ test('a limit for one request goes with the question', async () => {
 
 test('one warning says that a usual round trip takes more than a fifth of the storeTimeout', async () => {
   const heard = warnings()
-  const slow = () => heard.filter(({ message }) => message.includes('usually takes')).map(({ message }) => message)
+  const slow = () => heard.filter(({ message }) => message.includes('The store needs')).map(({ message }) => message)
   const it = scene()
   const node = it.node({ ...CENTRAL, limit: 1_000, storeTimeout: 100 })
   await started(it, node)
@@ -215,6 +215,6 @@ test('one warning says that a usual round trip takes more than a fifth of the st
   for (let i = 0; i < 80; i++) expect(allowed(await ask(it, node, 'k', 1))).toBe(1)
   await new Promise(setImmediate)
   expect(slow()).toHaveLength(1)
-  expect(slow()[0]).toMatch(/usually takes (2\d|3\d|4\d) ms .* storeTimeout of 100 ms.*"failMode".*"storeTimeout"/)
+  expect(slow()[0]).toMatch(/needs (2\d|3\d|4\d) ms on average; "storeTimeout" is 100 ms.*"failMode".*Raise "storeTimeout"/)
   await it.close()
 })

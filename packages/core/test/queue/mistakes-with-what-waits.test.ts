@@ -16,7 +16,7 @@ const MISTAKES: Readonly<Record<string, [(made: Throttler) => unknown, string]>>
   'wrap with its arguments the other way round': [(made) => made.wrap({ key: 'a' } as never, (() => {}) as never), 'Option "run"'],
   'limitedFetch without a throttler': [() => limitedFetch(undefined as never), 'Option "throttler"'],
   'limitedFetch with its options first': [() => limitedFetch({ timeout: '5s' } as never), 'Option "throttler"'],
-  'hold of a promise': [(made) => made.waitFor(made.checkAsync('b') as never), 'it is a promise, which must be awaited'],
+  'hold of a promise': [(made) => made.waitFor(made.checkAsync('b') as never), 'It is a promise: await it.'],
   'acquire without its options, as null': [(made) => made.acquire('a', null as never), 'Option "options"'],
 }
 

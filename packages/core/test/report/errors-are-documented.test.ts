@@ -74,7 +74,10 @@ describe('the page of errors', () => {
   })
 
   test('its example prints what it says', () => {
-    const error = new WeirError('WEIR_INVALID_OPTION', 'Option "limit" is 0; it must be a number from 1 to 9007199254740991.')
+    const error = new WeirError(
+      'WEIR_INVALID_OPTION',
+      'Option "limit" is 0. Use a number of at least 1, or a function of the request. To reject every request, use limit: () => 0 with a "fallbackLimit".',
+    )
     expect(page).toContain(`// ${error.message}`)
   })
 })

@@ -96,8 +96,8 @@ describe('whatever a value is', () => {
     fc.assert(
       fc.property(value, text, (make, name) => {
         const given = make()
-        safe(invalidOption(name, given, name).message, 2_000)
-        safe(new WeirError('WEIR_CLOSED', name, { cause: given }).message, 2_000)
+        safe(invalidOption(name, given, name).message, 2_100)
+        safe(new WeirError('WEIR_CLOSED', name, { cause: given }).message, 2_100)
       }),
       { numRuns: 200 },
     )
@@ -138,7 +138,7 @@ test('what listeners and functions throw reaches the process on one line', async
     adapterOf(throttler).warn(new WeirError('WEIR_WARN_OPTION_FUNCTION_FAILED', HOSTILE))
     // Once for the event, once for the test's own, and of the throttler that it is a local one.
     expect(warned.filter((message) => message.includes('"blocked"'))).toHaveLength(1)
-    for (const message of warned) safe(message, 2_000)
+    for (const message of warned) safe(message, 2_100)
     await throttler.close()
   } finally {
     emit.mockRestore()

@@ -140,7 +140,7 @@ describe('a bad document', () => {
     expect(follower.status.rejected?.problem).toMatch(/^policies\[0\]\.limit \(line 4, column 11\): /)
     expect(warned).toEqual([
       expect.stringMatching(
-        /^WEIR_RULES_REJECTED: Rules of version 7 are rejected: policies\[0\]\.limit \(line 4, column 11\).*\(the test; version 1 holds on\)$/,
+        /^WEIR_RULES_REJECTED: Rules of version 7 are rejected: policies\[0\]\.limit \(line 4, column 11\).*\(the test; version 1 still applies\) See \S+$/,
       ),
     ])
     source.put(rules(8, 6))
@@ -206,7 +206,9 @@ describe('a source that is away', () => {
     source.put(rules(2, 6))
     await world.run(30_000)
     expect(follower.status).toMatchObject({ version: 1, away: 'no connection' })
-    expect(warned).toEqual(["WEIR_WARN_RULES_SOURCE: Rules can't be read from the test: no connection; version 1 holds on."])
+    expect(warned).toEqual([
+      "WEIR_WARN_RULES_SOURCE: Rules can't be read from the test: no connection. Version 1 still applies, and Weir tries again. Check the source. See @weir/core/docs/errors/weir_warn_rules_source.md",
+    ])
     source.fails = undefined
     await world.run(10_000)
     expect(follower.status).toMatchObject({ version: 2, away: undefined })

@@ -109,7 +109,7 @@ describe('aliases of YAML', () => {
 
   test('that name a name, not an object, may be keys', () => {
     expect(read('a: &x name\nb: { *x : 1 }\n').value).toEqual({ a: 'name', b: { name: 1 } })
-    expect(problemsOf('a: &x [1]\nb: { *x : 1 }\n')[0]?.message).toBe('A key is [1]; it must be a text.')
+    expect(problemsOf('a: &x [1]\nb: { *x : 1 }\n')[0]?.message).toBe('A key is [1]. Use a text.')
   })
 })
 

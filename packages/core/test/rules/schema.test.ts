@@ -128,7 +128,7 @@ describe('the schema for editors', () => {
   test('rejects each wrong value that the checks reject by itself', () => {
     /** What takes more than one value to see, or the application. */
     const meaning =
-      /needs a "store"|too short|left out|without|is missing|"background"|so it must|at most the limit|holds, |no name in|IANA|both given|at most \d+ ms|in the background|at least 10 ms/
+      /needs a "store"|too short|Remove|without|is missing|"background"|at most the limit|the size of|which is not in|IANA|Use either|to \d+ ms|in the background|from \d+ ms|can't count without/
     for (const [option, some] of Object.entries(values)) {
       for (const value of some) {
         const policy = { key: 'ip', limit: 10, interval: '1m', [option]: value }
@@ -146,7 +146,7 @@ describe('the schema for editors', () => {
       [...POLICY_OPTIONS, 'plans', 'plan'].filter((option) => option !== 'candidate').sort(),
     )
     for (const make of [fixedWindow, slidingWindow, slidingCounter, slidingLog, tokenBucket, leakyBucket, concurrency]) {
-      const options = / has: (.*)\./.exec(thrownBy(() => make({ '?': 1 } as never)).message)?.[1]?.split(', ') ?? []
+      const options = / has: ([^.]*)\./.exec(thrownBy(() => make({ '?': 1 } as never)).message)?.[1]?.split(', ') ?? []
       expect(Object.keys(definitions[make.name].properties)).toEqual(['name', ...options])
     }
     expect(Object.keys(values).sort()).toEqual(Object.keys(definitions.policy.properties).sort())

@@ -47,8 +47,8 @@ describe('another rule of the same name at another node', () => {
     for (const [at, { warnings, changes }] of heard.entries()) {
       expect(changes).toEqual([])
       expect(warnings.map(({ code }) => code)).toEqual(['WEIR_WARN_RULES_DIFFER'])
-      expect(warnings[0]?.message).toContain('rule named "api"')
-      expect(warnings[0]?.message).toContain(`node ${nodes[1 - at]?.nodeId}`)
+      expect(warnings[0]?.message).toContain('different settings for policy "api"')
+      expect(warnings[0]?.message).toContain(`Process ${nodes[1 - at]?.nodeId}`)
     }
     expect(heard[0]?.warnings[0]?.message).toContain(difference)
     await close()

@@ -19,7 +19,7 @@ async function heard(nodes: number, ...policies: PolicyOptions<never>[]): Promis
 test('a limit of less than two units per node is told of once, when the number of nodes is known', async () => {
   const [message, ...more] = await heard(3, small, { ...small, name: 'large', limit: 6 })
   expect(message).toContain('WEIR_WARN_SMALL_LIMIT')
-  expect(message).toContain('"login" is 5, less than 2 for each of 3 nodes')
+  expect(message).toContain('"login" is 5, less than 2 for each of 3 processes')
   expect(message).toContain('up to 15 through')
   expect(more).toEqual([])
 })

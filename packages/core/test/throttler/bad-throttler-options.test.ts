@@ -29,14 +29,14 @@ describe('an option that cannot be used is rejected at construction', () => {
     ['maxKeys', Number.NaN, 'a whole number of at least 1'],
     ['maxKeys', '5', 'a whole number of at least 1'],
     ['maxKeys', null, 'a whole number of at least 1'],
-    ['overflow', 'drop', '"shared" or "allow" or "reject"'],
-    ['overflow', null, '"shared" or "allow" or "reject"'],
-    ['heartbeat', 99, 'at least 100 ms'],
-    ['heartbeat', '11s', 'from 100 ms to 10 s'],
-    ['heartbeat', null, 'at least 100 ms'],
-    ['closeTimeout', -1, 'at least 0 ms'],
-    ['closeTimeout', 'soon', 'at least 0 ms'],
-    ['closeTimeout', null, 'at least 0 ms'],
+    ['overflow', 'drop', '"shared", "allow" or "reject"'],
+    ['overflow', null, '"shared", "allow" or "reject"'],
+    ['heartbeat', 99, 'from 100 ms to 10000 ms'],
+    ['heartbeat', '11s', 'from 100 ms to 10000 ms'],
+    ['heartbeat', null, 'from 100 ms to 10000 ms'],
+    ['closeTimeout', -1, 'from 0 ms to'],
+    ['closeTimeout', 'soon', 'from 0 ms to'],
+    ['closeTimeout', null, 'from 0 ms to'],
   ] as readonly (readonly [string, unknown, string])[])('%s: %s', (option, given, allowed) => {
     const error = thrownBy(() => make({ policies, [option]: given }))
     expect(error.code).toBe('WEIR_INVALID_OPTION')
@@ -66,7 +66,7 @@ test('an unknown option is named, with the one that was meant or where it belong
   expect(meant.message).toContain('Unknown option "policy"')
 
   expect(thrownBy(() => make({ policies, maxkeys: 5 })).message).toContain('Did you mean "maxKeys"?')
-  expect(thrownBy(() => make({ limit: 5, interval: '1s' })).message).toContain('put it into "policies"')
+  expect(thrownBy(() => make({ limit: 5, interval: '1s' })).message).toContain('move it into "policies"')
   expect(thrownBy(() => make({ policies, colour: 5 })).message).toContain('A throttler has: policies, store')
 })
 

@@ -17,12 +17,12 @@ const CALLS = {
   usage: (throttler: Throttler, options: never) => throttler.usage('ann', options),
 }
 const WRONG: readonly (readonly [options: unknown, code: string, message: RegExp])[] = [
-  ['login', 'WEIR_INVALID_OPTION', /^Option "options" is "login"; it must be an object, such as \{ policy: "login" \}/],
+  ['login', 'WEIR_INVALID_OPTION', /^Option "options" is "login". Use an object, such as \{ policy: "login" \}/],
   [5, 'WEIR_INVALID_OPTION', /^Option "options" is 5/],
   [null, 'WEIR_INVALID_OPTION', /^Option "options" is null/],
   [['login'], 'WEIR_UNKNOWN_OPTION', /^Unknown option "0"/],
   [{ policies: ['login'] }, 'WEIR_UNKNOWN_OPTION', /^Unknown option "policies"\. \w+ has: policy/],
-  [{ policy: 'logon' }, 'WEIR_UNKNOWN_POLICY', /^There is no policy "logon"; there is "login", "api"\./],
+  [{ policy: 'logon' }, 'WEIR_UNKNOWN_POLICY', /^Unknown policy "logon"\. This throttler has "login" and "api"\./],
 ]
 
 for (const [name, call] of Object.entries(CALLS)) {
@@ -50,7 +50,7 @@ test.each(['throtled', 'toString', '__proto__', '', undefined, 5])('an event tha
   expect(() => throttler.on(name as never, () => {})).toThrow(
     expect.objectContaining({
       code: 'WEIR_INVALID_OPTION',
-      message: expect.stringMatching(/must be one of blocked, unblocked, rejections, .*, warning/),
+      message: expect.stringMatching(/Use one of blocked, unblocked, rejections, .*, warning/),
     }),
   )
 })
@@ -79,7 +79,7 @@ describe('options of one request', () => {
       [{ cost: 1, timeout: '5s' }, 'Unknown option "timeout". It is an option of acquire(). check() has: cost, limit.'],
     ] as const) {
       const error = await (async () => ask(throttler, options as never))().catch((error) => error)
-      expect(error).toMatchObject({ code: 'WEIR_UNKNOWN_OPTION', message: hint })
+      expect(error).toMatchObject({ code: 'WEIR_UNKNOWN_OPTION', message: `${hint} See @weir/core/docs/errors/weir_unknown_option.md` })
     }
     expect(left(throttler)).toEqual([2, 2])
     // What an object has from elsewhere is none of its options.
@@ -100,8 +100,8 @@ describe('what is to be done about a decision needs a decision', () => {
     const throttler = made()
     const promise = throttler.checkAsync('ann')
     for (const [given, text] of [
-      [promise, /^Option "decision" is \[object Promise\]; it must be a decision, but it is a promise, which must be awaited/],
-      [5, /^Option "decision" is 5; it must be a decision: what check\(\) returned/],
+      [promise, /^Option "decision" is \[object Promise\]. Use the decision that .* returned\. It is a promise: await it\./],
+      [5, /^Option "decision" is 5. Use the decision that check\(\),.* returned/],
       [undefined, /^Option "decision" is undefined/],
       [null, /^Option "decision" is null/],
     ] as const) {

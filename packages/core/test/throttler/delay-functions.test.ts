@@ -142,6 +142,6 @@ test('a function may answer later; what is no duration, fails or is too long rej
   ])
   // Once for each policy.
   expect(warnings).toHaveLength(1)
-  expect(warnings[0]).toMatch(/^The delay function of policy "default" .+ Such requests are rejected\.$/)
+  expect(warnings[0]).toMatch(/^The delay function of policy "default" .+ Such requests are rejected\. See \S+$/)
   await it.close()
 })

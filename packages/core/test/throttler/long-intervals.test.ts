@@ -18,14 +18,14 @@ function warningsOf(policy: Omit<PolicyOptions, 'limit'>): string[] {
 }
 
 test.each([
-  ['1d', '1 d'],
-  ['7d', '7 d'],
-  ['30h', '1.25 d'],
-] as const)('windows of %s that begin by the epoch are told once', (interval, said) => {
+  ['1d', '1 d begin at midnight', 'day'],
+  ['7d', '7 d begin on Thursdays at midnight', 'week'],
+  ['30h', '1.25 d begin at midnight', 'day'],
+] as const)('windows of %s that begin by the epoch are told once', (interval, said, unit) => {
   const warnings = warningsOf({ interval })
   expect(warnings).toHaveLength(1)
-  expect(warnings[0]).toContain(`WEIR_WARN_UTC_INTERVAL: The policy "default" has intervals of ${said}, `)
-  expect(warnings[0]).toContain('Give interval: calendar("day")')
+  expect(warnings[0]).toContain(`WEIR_WARN_UTC_INTERVAL: Policy "default": intervals of ${said} UTC.`)
+  expect(warnings[0]).toContain(`use interval: calendar("${unit}", { timeZone:`)
 })
 
 test.each<[string, Omit<PolicyOptions, 'limit'>]>([

@@ -245,7 +245,7 @@ describe('bad input', () => {
       const error = thrownBy(call)
       expect(error.code).toBe('WEIR_UNKNOWN_POLICY')
       expect(error.message).toContain('"users"')
-      expect(error.message).toContain('"user", "route"')
+      expect(error.message).toContain('"user" and "route"')
     }
   })
 

@@ -157,9 +157,9 @@ test('`check` can not wait, and says so', () => {
 })
 
 test.each([
-  [{ cost: 2 }, /"cost" is 2; it must be at most what need not wait, 1/],
-  [{ cooldown: '1s' }, /"cooldown" .*left out with leakyBucket\(\) in the background/],
-  [{ delay: '1s' }, /"delay" .*left out with leakyBucket\(\)/],
+  [{ cost: 2 }, /"cost" is 2. Use at most the units that need not wait, 1/],
+  [{ cooldown: '1s' }, /^Remove "cooldown": leakyBucket\(\) delays requests/],
+  [{ delay: '1s' }, /^Remove "delay": leakyBucket\(\) already delays/],
 ] as const)('rejects %o', (more, says) => {
   expect(thrownBy(() => scene().node({ ...PACED, ...more } as never)).message).toMatch(says)
 })

@@ -181,11 +181,16 @@ test('of several policies one is named, and the key is the one that it counts', 
 const rules = ['login', 'api'].map((name) => ({ name, limit: 5, interval: '1h', coordination: 'local' }) as const)
 
 test.each<[units: unknown, options: unknown, code: string, message: RegExp]>([
-  [1, undefined, 'WEIR_MISSING_OPTION', /^Option "policy" is missing\. (refund|charge)\(key, units\) needs one of "login", "api"\./],
-  [1, { policy: 'logon' }, 'WEIR_UNKNOWN_POLICY', /^There is no policy "logon"; there is "login", "api"\./],
+  [
+    1,
+    undefined,
+    'WEIR_MISSING_OPTION',
+    /^Option "policy" is missing\. Set it for (refund|charge)\(key, units\) to one of "login", "api"\./,
+  ],
+  [1, { policy: 'logon' }, 'WEIR_UNKNOWN_POLICY', /^Unknown policy "logon"\. This throttler has "login" and "api"\./],
   [1, 'login', 'WEIR_INVALID_OPTION', /^Option "options" is "login"/],
   [1, { policies: 'login' }, 'WEIR_UNKNOWN_OPTION', /^Unknown option "policies"/],
-  [-1, { policy: 'api' }, 'WEIR_INVALID_OPTION', /^Option "units" is -1; it must be a finite number of at least 0/],
+  [-1, { policy: 'api' }, 'WEIR_INVALID_OPTION', /^Option "units" is -1. Use a finite number of at least 0/],
   [Number.NaN, { policy: 'api' }, 'WEIR_INVALID_OPTION', /^Option "units" is NaN/],
   [Number.POSITIVE_INFINITY, { policy: 'api' }, 'WEIR_INVALID_OPTION', /^Option "units" is Infinity/],
   ['2', { policy: 'api' }, 'WEIR_INVALID_OPTION', /^Option "units" is "2"/],

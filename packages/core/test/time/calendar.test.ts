@@ -158,13 +158,13 @@ describe('intervals of a calendar', () => {
 
 describe('options of a calendar', () => {
   test.each<[string, () => unknown]>([
-    ['Option "calendar" is "year"; it must be "day", "week" or "month".', () => calendar('year' as 'day')],
+    ['Option "calendar" is "year". Use "day", "week" or "month".', () => calendar('year' as 'day')],
     ['Option "calendar.timeZone" is "Mars/Olympus"', () => calendar('day', { timeZone: 'Mars/Olympus' })],
     ['Option "calendar.timeZone" is 60', () => calendar('day', { timeZone: 60 as never })],
-    ['Option "calendar.startsOn" is "sunday"; it must be left out', () => calendar('month', { startsOn: 'sunday' })],
-    ['Option "calendar.startsOn" is "someday"; it must be a day', () => calendar('week', { startsOn: 'someday' as 'sunday' })],
+    ['Remove "calendar.startsOn"', () => calendar('month', { startsOn: 'sunday' })],
+    ['Option "calendar.startsOn" is "someday". Use a day', () => calendar('week', { startsOn: 'someday' as 'sunday' })],
     ['Unknown option "calendar.zone"', () => calendar('day', { zone: 'UTC' } as never)],
-    ['Option "calendar" is "UTC"; it must be options', () => calendar('day', 'UTC' as never)],
+    ['Option "calendar" is "UTC". Use options', () => calendar('day', 'UTC' as never)],
   ])('%s', (message, make) => {
     expect(make).toThrow(message)
   })

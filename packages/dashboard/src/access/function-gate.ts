@@ -50,7 +50,11 @@ export class FunctionGate implements Gate {
   #failed(how: string, cause?: unknown): void {
     // The message of what was thrown stays out of the text: it may hold what a client has sent.
     this.#warn(
-      new WeirError('WEIR_WARN_OPTION_FUNCTION_FAILED', `The dashboard's "authorize" ${how}. The request was rejected.`, { cause }),
+      new WeirError(
+        'WEIR_WARN_OPTION_FUNCTION_FAILED',
+        `The dashboard's "authorize" ${how}, so the request was rejected. Return exactly true or false.`,
+        { cause },
+      ),
       `dashboard.authorize ${how}`,
     )
   }

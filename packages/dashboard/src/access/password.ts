@@ -53,16 +53,19 @@ export class Password implements PasswordAccess {
  */
 export function password(secret: string | undefined): PasswordAccess {
   if (secret === undefined || secret === '') {
-    throw new WeirError('WEIR_MISSING_OPTION', 'The password of the dashboard is missing: is the variable that it comes from set?')
+    throw new WeirError(
+      'WEIR_MISSING_OPTION',
+      'The password of the dashboard is missing. Set the variable that it comes from, e.g. DASHBOARD_PASSWORD.',
+    )
   }
-  if (typeof secret !== 'string') throw invalid(`a string, not ${typeof secret}`)
+  if (typeof secret !== 'string') throw invalid(`is a ${typeof secret}`, 'a string')
   const { length } = secret
-  if (length < SHORTEST || length > LONGEST) throw invalid(`${SHORTEST} to ${LONGEST} characters long, not ${length}`)
+  if (length < SHORTEST || length > LONGEST) throw invalid(`has ${length} characters`, `${SHORTEST} to ${LONGEST}`)
   // Nobody can type them. A file that the password was read from often ends with one.
-  if (/\p{Cc}/u.test(secret)) throw invalid('without line breaks and control characters, also at its end')
+  if (/\p{Cc}/u.test(secret)) throw invalid('has a line break or a control character, perhaps at its end', 'one line of text')
   return new Password(secret)
 }
 
-function invalid(allowed: string): WeirError {
-  return new WeirError('WEIR_INVALID_OPTION', `The password of the dashboard must be ${allowed}.`)
+function invalid(what: string, allowed: string): WeirError {
+  return new WeirError('WEIR_INVALID_OPTION', `The password of the dashboard ${what}. Use ${allowed}.`)
 }

@@ -66,7 +66,13 @@ export class EtcdDecider implements Decider {
         this.#lines.set(line, first)
         void this.#serve(line, first)
       } else if (waiting.length < MOST_WAITING) waiting.push(own)
-      else reject(new WeirError('WEIR_STORE_UNAVAILABLE', `${MOST_WAITING} requests wait for etcd already.`))
+      else
+        reject(
+          new WeirError(
+            'WEIR_STORE_UNAVAILABLE',
+            `${MOST_WAITING} requests wait for etcd already. Check its load, or use coordination: "background".`,
+          ),
+        )
     })
   }
 
@@ -74,7 +80,7 @@ export class EtcdDecider implements Decider {
     while (waiting.length > 0) {
       const batch = waiting.splice(0, MOST_TOGETHER).filter((one) => {
         if (one.until > this.#host.monotonic()) return true
-        one.reject(new WeirError('WEIR_STORE_TIMEOUT', 'etcd did not answer the requests before this one in time.'))
+        one.reject(new WeirError('WEIR_STORE_TIMEOUT', 'etcd did not answer earlier requests in time. Check its load and the network.'))
         return false
       })
       if (batch.length > 0) await this.#decideTogether(batch)
@@ -101,7 +107,10 @@ export class EtcdDecider implements Decider {
     }
     const [answers] = results
     for (const [i, { resolve, reject }] of batch.entries()) {
-      if (answers === undefined) reject(new WeirError('WEIR_STORE_UNAVAILABLE', 'Too many nodes write the same key of etcd at once.'))
+      if (answers === undefined)
+        reject(
+          new WeirError('WEIR_STORE_UNAVAILABLE', 'Too many processes write the same key of etcd at once. Use coordination: "background".'),
+        )
       else resolve(answers[i])
     }
     // Who has written last knows best what is there, and would write again before the others: it lets one of them go first.

@@ -1,7 +1,8 @@
-import { WeirError } from '@weir/core'
+import type { WeirError } from '@weir/core'
 import {
   type Announcement,
   type BlockChange,
+  closedPart,
   codeNotLoaded,
   type Decider,
   loadCode,
@@ -69,7 +70,7 @@ export class EtcdConnection implements StoreConnection {
   }
 
   async sync(request: SyncRequest): Promise<SyncReply> {
-    if (this.#closed) throw new WeirError('WEIR_CLOSED', 'The connection to the store is closed.')
+    if (this.#closed) throw closedPart('The connection to the store')
     const { clock } = this.#node
     const begun = clock.monotonic()
     const { time } = request
@@ -219,5 +220,5 @@ export class EtcdConnection implements StoreConnection {
 }
 
 function closedError(): WeirError {
-  return new WeirError('WEIR_CLOSED', 'The connection to the store is closed.')
+  return closedPart('The connection to the store')
 }

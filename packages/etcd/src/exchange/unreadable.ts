@@ -27,11 +27,11 @@ export class Unreadable {
     const shown = clean(name)
     if (this.#told.size >= MOST_NAMES || this.#told.has(shown)) return
     this.#told.add(shown)
-    const rest = this.#told.size === MOST_NAMES ? ' More of them are not named within the hour.' : ''
+    const rest = this.#told.size === MOST_NAMES ? ' Weir reports no more of them within the hour.' : ''
     this.#warn(
       new WeirError(
         'WEIR_WARN_STORE_VALUE',
-        `etcd held something in ${shown} that Weir can't read. It counts as lost; nodes write theirs anew. Does another program write to these keys?${rest}`,
+        `Ignored a value in etcd that Weir can't read: ${shown}. Processes write theirs again. Does another program write to these keys?${rest}`,
       ),
     )
   }

@@ -1,4 +1,5 @@
 import { type Clock, type TimerHandle, WeirError } from '@weir/core'
+import { closedPart } from '@weir/core/sync'
 import { Endpoint, EtcdError, Unreachable } from './endpoint.ts'
 import type { Compare, Operation } from './operations.ts'
 import type { CheckedTarget } from './options.ts'
@@ -60,7 +61,7 @@ export class Link {
   async call(path: string, body: object): Promise<unknown> {
     const text = JSON.stringify(body)
     for (let tried = 1; ; tried++) {
-      if (this.#closed) throw new WeirError('WEIR_CLOSED', 'The connection to the store is closed.')
+      if (this.#closed) throw closedPart('The connection to the store')
       const place = this.#place
       try {
         const answer = await this.#authorized((token) => this.#ask(path, text, token))
@@ -178,24 +179,26 @@ export function asWeirError(error: unknown): WeirError {
   if (error instanceof WeirError) return error
   const message = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
   const step = STEPS.find(([pattern]) => pattern.test(message))?.[1]
-  const next = step === undefined ? '' : `. ${step}`
-  return new WeirError('WEIR_STORE_UNAVAILABLE', `etcd can't be used now: ${message}${next}`, { cause: error })
+  const what = error instanceof EtcdError ? 'rejected a request' : 'is unreachable'
+  return new WeirError('WEIR_STORE_UNAVAILABLE', `etcd ${what} (${message}). ${step ?? OTHERWISE}`, { cause: error })
 }
 
 /** Whether it stays so until somebody changes a setting: then it is worth a warning. */
 export function isSetting(error: WeirError): boolean {
-  return error.code === 'WEIR_STORE_UNAVAILABLE' && STEPS.some(([, step]) => error.message.endsWith(step))
+  return error.code === 'WEIR_STORE_UNAVAILABLE' && STEPS.some(([, step]) => error.message.includes(step))
 }
+
+const OTHERWISE = 'Weir tries again. Check the servers, "endpoints" and the network.'
 
 /** What to do about an answer of etcd. */
 const STEPS: readonly (readonly [pattern: RegExp, step: string])[] = [
-  [/user name is empty/, 'This etcd needs a user. Give etcdStore "username" and "password" beside "endpoints".'],
+  [/user name is empty/, 'This etcd needs a user. Add "username" and "password" beside "endpoints".'],
   [/authentication failed/, 'Check the options "username" and "password" of etcdStore.'],
-  [/authentication is not enabled/, 'This etcd has no users. Leave out "username" and "password".'],
+  [/authentication is not enabled/, 'This etcd has no users. Remove "username" and "password".'],
   [
     /permission denied/,
     'Give this user of etcd the role under "Permissions" in the README of @weir/etcd, for the keys of your "namespace".',
   ],
-  [/ENOTFOUND/, 'There is no host of this name. Check "endpoints".'],
+  [/ENOTFOUND/, 'No host has this name. Check "endpoints".'],
   [/certificate|SSL routines/, 'Check "tls" and whether the endpoints begin with "https:".'],
 ]

@@ -1,4 +1,5 @@
-import { WeirError } from '@weir/core'
+import { type Duration, parseDuration, WeirError } from '@weir/core'
+import { checkOptions as checkNames, invalidOption, kindOf } from '@weir/core/sync'
 
 /** How servers are trusted, and what this process shows them. PEM, as in `node:tls`. */
 export interface EtcdTls {
@@ -70,7 +71,7 @@ export interface EtcdStoreOptions {
    *
    * @default 1000
    */
-  readonly timeout?: number
+  readonly timeout?: Duration
 }
 
 export interface CheckedTarget {
@@ -90,22 +91,28 @@ const ENDPOINT = 'an address such as "http://127.0.0.1:2379", without a path, a 
 /** @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION` */
 export function checkTarget(target: EtcdTarget): CheckedTarget {
   const plain = typeof target === 'string' || Array.isArray(target)
-  if (!plain && !isObject(target)) throw invalidOption('target', target, 'an address, a list of them, or an object with endpoints')
+  if (!plain && !isObject(target)) {
+    const allowed = `${ENDPOINT}, a list of them, or { endpoints }`
+    throw new WeirError('WEIR_INVALID_OPTION', `etcdStore(): the first argument is ${kindOf(target)}. Use ${allowed}.`)
+  }
   const given = plain ? { endpoints: target } : (target as Exclude<EtcdTarget, string | readonly string[]>)
-  knowOnly(given, ['endpoints', 'username', 'password', 'tls'])
+  checkNames('etcdStore', given, ['endpoints', 'username', 'password', 'tls'], '')
   const { endpoints, username, password, tls = {} } = given as Exclude<EtcdTarget, string | readonly string[]>
   const list: readonly unknown[] = typeof endpoints === 'string' ? [endpoints] : Array.isArray(endpoints) ? endpoints : []
-  if (list.length < 1 || list.length > MOST_ENDPOINTS) throw invalidOption('endpoints', endpoints, `1 to ${MOST_ENDPOINTS} addresses`)
+  if (list.length < 1 || list.length > MOST_ENDPOINTS) throw hidden('endpoints', endpoints, `1 to ${MOST_ENDPOINTS} addresses`)
   const urls = list.map(endpointOf)
-  if ((username === undefined) !== (password === undefined)) throw invalidOption('password', password, 'given together with "username"')
-  if (username !== undefined && (typeof username !== 'string' || username === '')) throw invalidOption('username', username, 'a text')
-  if (password !== undefined && typeof password !== 'string') throw invalidOption('password', password, 'a text')
-  if (!isObject(tls)) throw invalidOption('tls', tls, 'an object')
-  knowOnly(tls, ['ca', 'cert', 'key', 'servername'])
+  if ((username === undefined) !== (password === undefined)) throw hidden('password', password, '"username" and "password" together')
+  if (username !== undefined && (typeof username !== 'string' || username === '')) throw hidden('username', username, 'a string')
+  if (password !== undefined && typeof password !== 'string') throw hidden('password', password, 'a string')
+  if (!isObject(tls)) throw hidden('tls', tls, 'an object such as { ca }')
+  checkNames('etcdStore', tls, ['ca', 'cert', 'key', 'servername'], '', 'tls.')
   if (Object.keys(tls).length > 0 && urls.some(({ protocol }) => protocol === 'http:')) {
-    throw invalidOption('tls', tls, 'left out, or all endpoints must begin with "https:"')
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      'Option "tls" applies only to endpoints that begin with "https:". Change the endpoints, or remove "tls".',
+    )
   }
-  if ((tls.cert === undefined) !== (tls.key === undefined)) throw invalidOption('key', tls.key, 'given together with "cert"')
+  if ((tls.cert === undefined) !== (tls.key === undefined)) throw hidden('tls.key', tls.key, '"cert" and "key" together')
   const user = username === undefined || password === undefined ? undefined : { name: username, password }
   return { endpoints: urls, user, tls }
 }
@@ -115,40 +122,28 @@ function endpointOf(text: unknown): URL {
   try {
     url = new URL(text as string)
   } catch {
-    throw invalidOption('endpoints', text, ENDPOINT)
+    throw hidden('endpoints', text, ENDPOINT)
   }
   const bare = url.username === '' && url.password === '' && url.search === '' && url.hash === '' && url.pathname === '/'
-  if (!/^https?:$/.test(url.protocol) || !bare) throw invalidOption('endpoints', text, ENDPOINT)
+  if (!/^https?:$/.test(url.protocol) || !bare) throw hidden('endpoints', text, ENDPOINT)
   return url
 }
 
 /** @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION` */
-export function checkOptions(options: EtcdStoreOptions): CheckedOptions {
-  if (!isObject(options)) throw invalidOption('storeOptions', options, 'an object')
-  knowOnly(options, ['namespace', 'timeout'])
-  const { namespace = 'weir', timeout = 1000 } = options
+export function checkOptions(options: EtcdStoreOptions, of = 'etcdStore'): CheckedOptions {
+  checkNames(of, options, ['namespace', 'timeout'], 'an object such as { namespace: "app" } as second argument')
+  const { namespace = 'weir' } = options
   if (typeof namespace !== 'string' || !/^[\w.:-]{1,100}$/.test(namespace)) {
     throw invalidOption('namespace', namespace, '1 to 100 letters, digits or any of _ . : -')
   }
-  if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
-    throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
-  }
-  return { namespace, timeout }
+  return { namespace, timeout: parseDuration(options.timeout ?? 1000, 'timeout', 10, 60_000) }
 }
 
-function knowOnly(given: object, known: readonly string[]): void {
-  for (const name of Object.keys(given)) {
-    if (known.includes(name)) continue
-    throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" of etcdStore is unknown; known are ${known.join(', ')}.`)
-  }
+/** An address, a password or a certificate: only its kind is shown. */
+function hidden(option: string, given: unknown, allowed: string): WeirError {
+  return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${kindOf(given)} that can't be used. Use ${allowed}.`)
 }
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** An address or a text may hold a password: of these only the kind is shown. */
-export function invalidOption(option: string, given: unknown, allowed: string): WeirError {
-  const shown = typeof given === 'number' || typeof given === 'boolean' ? String(given) : given === null ? 'null' : typeof given
-  return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${shown}; it must be ${allowed}.`)
 }

@@ -128,5 +128,5 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 export function replyError(what: string): WeirError {
-  return new WeirError('WEIR_STORE_REPLY', `etcd answered ${what}.`)
+  return new WeirError('WEIR_STORE_REPLY', `Invalid reply from etcd: ${what}. Is it etcd 3.4 or newer?`)
 }

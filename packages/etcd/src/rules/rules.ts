@@ -1,10 +1,11 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
-import { systemClock, WeirError } from '@weir/core'
+import { systemClock } from '@weir/core'
 import type { RulesSource } from '@weir/core/rules'
+import { closedPart, invalidOption } from '@weir/core/sync'
 import { asWeirError, Link } from '../gateway/link.ts'
 import { get, last, put, removeFrom, unchanged, watchOfOne } from '../gateway/operations.ts'
-import { type CheckedTarget, checkOptions, checkTarget, type EtcdStoreOptions, type EtcdTarget, invalidOption } from '../gateway/options.ts'
+import { type CheckedTarget, checkOptions, checkTarget, type EtcdStoreOptions, type EtcdTarget } from '../gateway/options.ts'
 import { type Held, partOf } from '../gateway/replies.ts'
 import { Watch } from '../gateway/watch.ts'
 
@@ -52,7 +53,7 @@ const LONGEST = 16_000_000
  * ```
  */
 export function etcdRules(target: EtcdTarget, { name = 'default', ...options }: EtcdRulesOptions = {}): EtcdRules {
-  const { namespace, timeout } = checkOptions(options)
+  const { namespace, timeout } = checkOptions(options, 'etcdRules')
   if (typeof name !== 'string' || !/^[\w.-]{1,100}$/.test(name))
     throw invalidOption('name', name, '1 to 100 letters, digits or any of _ . -')
   return new RulesKey(checkTarget(target), `${namespace}/rules/${name}`, timeout)
@@ -155,7 +156,7 @@ class RulesKey implements EtcdRules {
   }
 
   async #asked<T>(run: () => Promise<T>): Promise<T> {
-    if (this.#closed) throw new WeirError('WEIR_CLOSED', 'The source of rules is closed.')
+    if (this.#closed) throw closedPart('The source of rules')
     try {
       return await run()
     } catch (error) {

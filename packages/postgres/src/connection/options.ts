@@ -1,4 +1,5 @@
-import { WeirError } from '@weir/core'
+import { type Duration, parseDuration, WeirError } from '@weir/core'
+import { checkOptions as checkNames, invalidOption, kindOf } from '@weir/core/sync'
 import { SCHEMA_NAME } from '../schema/schema-sql.ts'
 
 /** Options of `postgresStore` beside the connection. */
@@ -31,7 +32,7 @@ export interface PostgresStoreOptions {
    *
    * @default 1000
    */
-  readonly timeout?: number
+  readonly timeout?: Duration
   /**
    * Announces totals and blocks by NOTIFY, and receives them by LISTEN on a second connection. Without it limits are less accurate.
    *
@@ -52,16 +53,10 @@ const KNOWN = ['schema', 'unlogged', 'create', 'timeout', 'publish']
 
 /** Checks what a user gave. @throws WEIR_INVALID_OPTION, WEIR_UNKNOWN_OPTION */
 export function checkOptions(options: PostgresStoreOptions): CheckedOptions {
-  if (typeof options !== 'object' || options === null) throw invalidOption('storeOptions', options, 'an object')
-  for (const name of Object.keys(options)) {
-    if (KNOWN.includes(name)) continue
-    throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" of postgresStore is unknown; known are ${KNOWN.join(', ')}.`)
-  }
-  const { schema = 'weir', unlogged = true, create = true, timeout = 1000, publish = true } = options
+  checkNames('postgresStore', options, KNOWN, 'an object such as { schema: "weir" } as second argument')
+  const { schema = 'weir', unlogged = true, create = true, publish = true } = options
   checkSchema(schema)
-  if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
-    throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
-  }
+  const timeout = parseDuration(options.timeout ?? 1000, 'timeout', 10, 60_000)
   for (const [name, value] of Object.entries({ unlogged, create, publish })) {
     if (typeof value !== 'boolean') throw invalidOption(name, value, 'true or false')
   }
@@ -75,10 +70,8 @@ const FOREIGN = ['url', 'uri', 'pool', 'client', 'storeClient', 'connection']
 export function checkSettings(settings: object): void {
   const name = [...KNOWN, ...FOREIGN].find((known) => known in settings)
   if (name === undefined) return
-  const instead = KNOWN.includes(name)
-    ? `write postgresStore(connection, { ${name}: ... })`
-    : 'give postgresStore a Pool of pg, settings of pg, or a URL itself'
-  throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" is unknown to pg; ${instead}.`)
+  const instead = KNOWN.includes(name) ? `Use postgresStore(connection, { ${name}: … })` : `Use ${ALLOWED}`
+  throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "${name}" of pg. ${instead}.`)
 }
 
 /** @throws WEIR_INVALID_OPTION */
@@ -88,9 +81,9 @@ export function checkSchema(schema: unknown): asserts schema is string {
   }
 }
 
-/** An option that can't be used: names it, what was given and what is allowed. */
-export function invalidOption(option: string, given: unknown, allowed: string): WeirError {
-  // A pool or a URL may hold a password: of objects and texts only the kind is shown.
-  const shown = typeof given === 'number' || typeof given === 'boolean' ? String(given) : given === null ? 'null' : typeof given
-  return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${shown}; it must be ${allowed}.`)
+const ALLOWED = 'a URL like postgres://user@host:5432/database, a Pool of pg, or settings of pg'
+
+/** For what `postgresStore` can't connect to. A pool or a URL may hold a password, so only its kind is shown. */
+export function invalidTarget(given: unknown): WeirError {
+  return new WeirError('WEIR_INVALID_OPTION', `postgresStore(): the first argument is ${kindOf(given)} that can't be used. Use ${ALLOWED}.`)
 }

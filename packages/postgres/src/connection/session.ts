@@ -200,5 +200,8 @@ function drop(client: Client): void {
 }
 
 export function timedOut(timeout: number): WeirError {
-  return new WeirError('WEIR_STORE_TIMEOUT', `PostgreSQL did not answer within ${timeout} ms.`)
+  return new WeirError(
+    'WEIR_STORE_TIMEOUT',
+    `PostgreSQL did not answer within ${timeout} ms. Check its load and the network, or raise "timeout" of the store.`,
+  )
 }

@@ -1,5 +1,5 @@
 import { pg } from './npm-install-pg.ts'
-import { checkSettings, invalidOption } from './options.ts'
+import { checkSettings, invalidTarget } from './options.ts'
 import { type GuardedClient, guard } from './stream-guard.ts'
 
 /** A `Pool` of pg. */
@@ -109,14 +109,14 @@ function made(make: () => Client): { readonly host: string; readonly port: numbe
     return make() as unknown as ReturnType<typeof made>
   } catch {
     // Its message may hold the password.
-    throw invalidOption('connection', 'a URL', 'a URL like postgres://user@host:5432/database')
+    throw invalidTarget('')
   }
 }
 
 function settingsOf(target: PostgresTarget): object {
   if (typeof target === 'string') {
     if (!/^(postgres|postgresql|socket):\/\/|^\//.test(target)) {
-      throw invalidOption('connection', target, 'a URL like postgres://user@host:5432/database')
+      throw invalidTarget(target)
     }
     return { connectionString: target }
   }
@@ -129,7 +129,7 @@ function settingsOf(target: PostgresTarget): object {
       return target
     }
   }
-  throw invalidOption('connection', target, 'a Pool of pg, settings of pg, or a URL')
+  throw invalidTarget(target)
 }
 
 function isPool(target: object): target is PoolTemplate {

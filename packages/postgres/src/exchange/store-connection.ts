@@ -1,5 +1,5 @@
 import { type TimerHandle, WeirError } from '@weir/core'
-import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
+import { closedPart, type Decider, type StoreConnection, type StoreNode, type SyncReply, type SyncRequest } from '@weir/core/sync'
 import { Calls, codeOf, lacks, QUEUE_FULL } from '../connection/calls.ts'
 import { Listener } from '../connection/listener.ts'
 import type { CheckedOptions } from '../connection/options.ts'
@@ -58,7 +58,7 @@ export class PostgresConnection implements StoreConnection {
   }
 
   sync(request: SyncRequest): Promise<SyncReply> {
-    if (this.#closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection to the store is closed.'))
+    if (this.#closed) return Promise.reject(closedPart('The connection to the store'))
     const { clock } = this.#node
     return new Promise((resolve, reject) => {
       const begun = clock.monotonic()
@@ -159,7 +159,10 @@ export class PostgresConnection implements StoreConnection {
   #deaf(reason: string): void {
     if (this.#closed) return
     this.#node.warned?.(
-      new WeirError('WEIR_STORE_UNAVAILABLE', `Weir hears no announcements of PostgreSQL, so that limits are less accurate: ${reason}.`),
+      new WeirError(
+        'WEIR_STORE_UNAVAILABLE',
+        `Can't LISTEN on PostgreSQL (${reason}); limits are less accurate. pgbouncer in transaction mode blocks LISTEN: use session mode or a direct connection.`,
+      ),
     )
   }
 }
@@ -178,9 +181,13 @@ function asWeirError(error: unknown, options: CheckedOptions): WeirError {
   if (error instanceof WeirError) return error
   const message = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
   const step = nextStep(codeOf(error), message, options)
-  const next = step === undefined ? '' : ` ${step}`
-  return new WeirError('WEIR_STORE_UNAVAILABLE', `PostgreSQL can't be used now: ${message}.${next}`, { cause: error })
+  const what = codeOf(error).length === SQLSTATE ? 'rejected a statement' : 'is unreachable'
+  return new WeirError('WEIR_STORE_UNAVAILABLE', `PostgreSQL ${what} (${message}). ${step ?? OTHERWISE}`, { cause: error })
 }
+
+/** Characters of a code that PostgreSQL gives to an error; those of connections are longer. */
+const SQLSTATE = 5
+const OTHERWISE = 'Weir tries again. Check the server, its address and the network.'
 
 /** What to do about an answer of PostgreSQL, or of pg, where only another setting helps. */
 function nextStep(code: string, message: string, { schema, create }: CheckedOptions): string | undefined {
@@ -192,8 +199,7 @@ function nextStep(code: string, message: string, { schema, create }: CheckedOpti
   if (code === '28000') return 'Allow this user and this host in pg_hba.conf, or check the "user" and "ssl" of pg.'
   if (code === '3D000') return 'Create the database, or check its name in the URL.'
   if (/does not support SSL/.test(message)) return 'This server does not use TLS: leave out "ssl", or sslmode in the URL.'
-  if (/certificate/.test(message))
-    return 'Name the server as its certificate does. If its authority is your own, give pg that one: ssl: { ca }.'
-  if (code === 'ENOTFOUND') return 'There is no host of this name. Check the URL.'
+  if (/certificate/.test(message)) return 'Use the host name of its certificate. If the authority is your own, pass it to pg: ssl: { ca }.'
+  if (code === 'ENOTFOUND') return 'No host has this name. Check the URL.'
   return undefined
 }

@@ -13,7 +13,10 @@ export const LONGEST_TIME = 5e12
 const MOST_CELLS = 8_192
 
 export function replyError(what: string): WeirError {
-  return new WeirError('WEIR_STORE_REPLY', `PostgreSQL answered something that Weir does not understand: ${what}.`)
+  return new WeirError(
+    'WEIR_STORE_REPLY',
+    `Invalid reply from PostgreSQL: ${what}. Does another program write to the tables or functions of this schema?`,
+  )
 }
 
 export function asNumber(value: unknown): number {

@@ -71,15 +71,11 @@ export function subscriberOf(channel: string, clock: Clock): (subscribe: () => P
       if (warned) return
       warned = true
       // Safe to print, whatever the server said.
-      const { code, message, page } = new WeirError(
+      const { code, message } = new WeirError(
         'WEIR_STORE_UNAVAILABLE',
-        `Weir can't listen to the channel ${channel}; limits are less accurate without. ${error.message}`,
+        `Can't SUBSCRIBE to the channel ${channel} (${error.message}); limits are less accurate. Give this user the permissions under "Permissions" in the README of @weir/redis.`,
       )
-      process.emitWarning(message, {
-        type: 'WeirWarning',
-        code,
-        detail: `See ${page}`,
-      })
+      process.emitWarning(message, { type: 'WeirWarning', code })
     })
   }
   return ask

@@ -1,4 +1,5 @@
-import { WeirError } from '@weir/core'
+import { type Duration, parseDuration, WeirError } from '@weir/core'
+import { checkOptions as checkNames, invalidOption, kindOf } from '@weir/core/sync'
 
 /** Options of `redisStore` beside the connection. */
 export interface RedisStoreOptions {
@@ -15,7 +16,7 @@ export interface RedisStoreOptions {
    *
    * @default 1000
    */
-  readonly timeout?: number
+  readonly timeout?: Duration
   /**
    * Divides keys into this many groups (hash tags): a sync makes one call for each. All processes must use the same number. A whole number
    * from 1 to 1024.
@@ -42,18 +43,12 @@ export interface CheckedOptions {
 const KNOWN = ['namespace', 'timeout', 'shards', 'publish']
 
 /** Checks what a user gave. @throws WEIR_INVALID_OPTION, WEIR_UNKNOWN_OPTION */
-export function checkOptions(options: RedisStoreOptions): CheckedOptions {
-  if (typeof options !== 'object' || options === null) throw invalidOption('storeOptions', options, 'an object')
-  for (const name of Object.keys(options)) {
-    if (KNOWN.includes(name)) continue
-    throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" of redisStore is unknown; known are ${KNOWN.join(', ')}.`)
-  }
-  const { namespace = 'weir', timeout = 1000, shards, publish = true } = options
+export function checkOptions(options: RedisStoreOptions, of = 'redisStore', known: readonly string[] = KNOWN): CheckedOptions {
+  checkNames(of, options, known, 'an object such as { namespace: "app" } as second argument')
+  const { namespace = 'weir', shards, publish = true } = options
+  const timeout = parseDuration(options.timeout ?? 1000, 'timeout', 10, 60_000)
   if (typeof namespace !== 'string' || !/^[\w.:/-]{1,100}$/.test(namespace)) {
     throw invalidOption('namespace', namespace, '1 to 100 letters, digits or any of _ . : / -')
-  }
-  if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
-    throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
   }
   if (shards !== undefined && !(Number.isInteger(shards) && shards >= 1 && shards <= 1024)) {
     throw invalidOption('shards', shards, 'a whole number from 1 to 1024')
@@ -66,12 +61,13 @@ export function checkOptions(options: RedisStoreOptions): CheckedOptions {
 export function checkPlaces(settings: object): void {
   const name = Object.keys(settings).find((own) => KNOWN.includes(own))
   if (name === undefined) return
-  throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" is not one of the client; write redisStore(client, { ${name}: ... }).`)
+  throw new WeirError(
+    'WEIR_UNKNOWN_OPTION',
+    `Option "${name}" is an option of the store, not of the client. Use redisStore(client, { ${name}: … }).`,
+  )
 }
 
-/** An option that can't be used: names it, what was given and what is allowed. */
-export function invalidOption(option: string, given: unknown, allowed: string): WeirError {
-  // A client or a URL may hold a password: of objects and texts only the kind is shown.
-  const shown = typeof given === 'number' || typeof given === 'boolean' ? String(given) : given === null ? 'null' : typeof given
-  return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${shown}; it must be ${allowed}.`)
+/** For what `redisStore` can't connect to. A client or a URL may hold a password, so only its kind is shown. */
+export function invalidTarget(given: unknown, allowed: string): WeirError {
+  return new WeirError('WEIR_INVALID_OPTION', `redisStore(): the first argument is ${kindOf(given)}. Use ${allowed}.`)
 }

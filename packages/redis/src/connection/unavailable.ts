@@ -7,21 +7,20 @@ export function asWeirError(error: unknown, address: string): WeirError {
   const { lastNodeError = error } = error as { readonly lastNodeError?: unknown }
   const message = (lastNodeError instanceof Error ? lastNodeError.message : String(lastNodeError)).replace(/\.$/, '')
   const step = nextStep(message)
-  return new WeirError(
-    'WEIR_STORE_UNAVAILABLE',
-    `Redis at ${address} can't be used now: ${message}.${step === undefined ? '' : ` ${step}`}`,
-    { cause: error },
-  )
+  const what = /^[A-Z]+ /.test(message) ? 'rejected a command' : 'is unreachable'
+  return new WeirError('WEIR_STORE_UNAVAILABLE', `Redis at ${address} ${what} (${message}). ${step ?? OTHERWISE}`, { cause: error })
 }
 
 /** Whether it stays so until somebody changes a setting: then it is worth a warning. */
 export function isSetting(error: WeirError): boolean {
-  return error.code === 'WEIR_STORE_UNAVAILABLE' && STEPS.some(([, step]) => error.message.endsWith(step))
+  return error.code === 'WEIR_STORE_UNAVAILABLE' && STEPS.some(([, step]) => error.message.includes(step))
 }
 
 function nextStep(message: string): string | undefined {
   return STEPS.find(([pattern]) => pattern.test(message))?.[1]
 }
+
+const OTHERWISE = 'Weir tries again. Check the server, its address and the network.'
 
 /** What to do about an answer of Redis, or of the client library. */
 const STEPS: readonly (readonly [pattern: RegExp, step: string])[] = [
@@ -38,14 +37,14 @@ const STEPS: readonly (readonly [pattern: RegExp, step: string])[] = [
     /^NOPERM|user executing the script can't/,
     'Give this user of Redis the permissions under "Permissions" in the README of @weir/redis, for the keys and the channel of your "namespace".',
   ],
-  [/^MOVED/, 'This server belongs to a Cluster. Give redisStore the Cluster, as in { cluster: [{ host, port }] }.'],
-  [/cluster support disabled/, 'This server belongs to no Cluster. Give redisStore its URL.'],
-  [/ENOTFOUND/, 'There is no host of this name. Check the URL.'],
-  [/unknown command '?sentinel/i, 'This server is no Sentinel: mind the port, which is 26379 in most places.'],
+  [/^MOVED/, 'This server belongs to a Cluster. Use redisStore({ cluster: [{ host, port }] }).'],
+  [/cluster support disabled/, 'This server belongs to no Cluster. Pass its URL to redisStore().'],
+  [/ENOTFOUND/, 'No host has this name. Check the URL.'],
+  [/unknown command '?sentinel/i, 'This server is no Sentinel. Check the port, which is usually 26379.'],
   [/DB index is out of range/, 'This server has fewer databases. Choose one from 0 to 15.'],
   [
     /certificate/,
-    'Name the server as its certificate does. If its authority is your own, give the client that one: "tls" of ioredis, "socket" of node-redis, as { tls: { ca } } or { socket: { tls: true, ca } }.',
+    'Use the host name of its certificate. If the authority is your own, pass it to the client: { tls: { ca } } for ioredis, { socket: { tls: true, ca } } for node-redis.',
   ],
   [/secure TLS|SSL routines/, 'If this server does not use TLS, begin the URL with "redis:" in place of "rediss:".'],
   [/^DENIED/, 'This Redis answers its own machine only. Set a password there, or bind it to the address that you use.'],

@@ -104,5 +104,8 @@ export class Shard {
 }
 
 export function timedOut(timeout: number): WeirError {
-  return new WeirError('WEIR_STORE_TIMEOUT', `Redis did not answer within ${timeout} ms.`)
+  return new WeirError(
+    'WEIR_STORE_TIMEOUT',
+    `Redis did not answer within ${timeout} ms. Check its load and the network, or raise "timeout" of the store.`,
+  )
 }

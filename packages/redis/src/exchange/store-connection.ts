@@ -1,5 +1,13 @@
-import { type TimerHandle, WeirError } from '@weir/core'
-import { codeNotLoaded, type Decider, type StoreConnection, type StoreNode, type SyncReply, type SyncRequest } from '@weir/core/sync'
+import type { TimerHandle, WeirError } from '@weir/core'
+import {
+  closedPart,
+  codeNotLoaded,
+  type Decider,
+  type StoreConnection,
+  type StoreNode,
+  type SyncReply,
+  type SyncRequest,
+} from '@weir/core/sync'
 import type { Link, Target } from '../connection/link.ts'
 import type { CheckedOptions } from '../connection/options.ts'
 import { asWeirError, isSetting } from '../connection/unavailable.ts'
@@ -65,7 +73,7 @@ export class RedisConnection implements StoreConnection {
   }
 
   sync(request: SyncRequest): Promise<SyncReply> {
-    if (this.#closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection to the store is closed.'))
+    if (this.#closed) return Promise.reject(closedPart('The connection to the store'))
     const { clock } = this.#node
     return new Promise((resolve, reject) => {
       const begun = clock.monotonic()

@@ -31,11 +31,11 @@ export class Unreadable {
       const shown = typeof name === 'string' ? clean(name) : ''
       if (shown === '' || this.#told.has(shown)) continue
       this.#told.add(shown)
-      const rest = this.#told.size === MOST_NAMES ? ' More of them are not named within the hour.' : ''
+      const rest = this.#told.size === MOST_NAMES ? ' Weir reports no more of them within the hour.' : ''
       this.#warn(
         new WeirError(
           'WEIR_WARN_STORE_VALUE',
-          `Redis held something in ${shown} that Weir can't read. It was taken for lost; nodes write theirs anew. Does another program write to these keys?${rest}`,
+          `Ignored a value in Redis that Weir can't read: ${shown}. Processes write theirs again. Does another program write to these keys?${rest}`,
         ),
       )
     }

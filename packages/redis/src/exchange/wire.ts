@@ -19,7 +19,7 @@ const LONGEST_MESSAGE = 2 * 1024 * 1024
 const MOST_NEWS = 500
 
 export function replyError(what: string): WeirError {
-  return new WeirError('WEIR_STORE_REPLY', `Redis answered something that Weir does not understand: ${what}.`)
+  return new WeirError('WEIR_STORE_REPLY', `Invalid reply from Redis: ${what}. Is there a proxy that changes replies?`)
 }
 
 /** A number as the scripts write it (`%.17g`). */

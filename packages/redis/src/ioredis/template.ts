@@ -1,6 +1,6 @@
 import { WeirError } from '@weir/core'
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis'
-import { checkPlaces, invalidOption } from '../connection/options.ts'
+import { checkPlaces, invalidTarget } from '../connection/options.ts'
 import type { ScriptRunner } from '../scripts/script.ts'
 import { Cluster, Redis } from './npm-install-ioredis.ts'
 import type { GuardedClient, GuardedStream } from './stream-guard.ts'
@@ -122,12 +122,12 @@ function placeOf(node: unknown): string {
 function instanceOf(target: RedisTarget): Duplicable {
   if (typeof target === 'string') {
     const allowed = 'a URL like redis://host:6379'
-    if (!/^(rediss?|unix):\/\/|^\//.test(target)) throw invalidOption('client', target, allowed)
+    if (!/^(rediss?|unix):\/\/|^\//.test(target)) throw invalidTarget(target, allowed)
     try {
       return new Redis(target, { lazyConnect: true }) as Duplicable
     } catch {
       // It can't be read, e.g. as its port is no number.
-      throw invalidOption('client', target, allowed)
+      throw invalidTarget(target, allowed)
     }
   }
   if (typeof target === 'object' && target !== null) {
@@ -135,13 +135,13 @@ function instanceOf(target: RedisTarget): Duplicable {
     checkPlaces(target)
     if ('cluster' in target) {
       if (!Array.isArray(target.cluster) || target.cluster.length === 0) {
-        throw invalidOption('cluster', target.cluster, 'an array of startup nodes')
+        throw invalidTarget({}, '{ cluster: [{ host: "host", port: 6379 }] } with at least one startup node')
       }
-      checkNames(target, (name) => name !== 'cluster' && name !== 'options', 'a Cluster is { cluster: [...], options: { redisOptions } }')
+      checkNames(target, (name) => name !== 'cluster' && name !== 'options', 'Use { cluster: […], options: { redisOptions } }')
       const options = { ...target.options, lazyConnect: true } as { readonly lazyConnect: true }
       return new Cluster(target.cluster, options) as unknown as Duplicable
     }
-    checkNames(target, (name) => FOREIGN.has(name), `it must be ${ALLOWED}`)
+    checkNames(target, (name) => FOREIGN.has(name), `Use ${ALLOWED}`)
     // An instance of another library, or an array, would otherwise pass for options and connect to the default port.
     if (Object.getPrototypeOf(target) === Object.prototype || Object.getPrototypeOf(target) === null) {
       // The types of ioredis 6 allow no undefined options; ioredis itself does.
@@ -149,11 +149,11 @@ function instanceOf(target: RedisTarget): Duplicable {
       return new Redis(options) as Duplicable
     }
   }
-  throw invalidOption('client', target, ALLOWED)
+  throw invalidTarget(target, ALLOWED)
 }
 
 const ALLOWED =
-  'an ioredis instance, options of ioredis, a URL, or { cluster: [...] }; for a client of node-redis import redisStore from "@weir/redis/node-redis"'
+  'a URL, an ioredis client, ioredis options or { cluster: […] }. For a client of node-redis, import redisStore from "@weir/redis/node-redis"'
 
 /** Where node-redis and other limiters have the server. ioredis ignores them, and would connect to localhost. */
 const FOREIGN: ReadonlySet<string> = new Set([
@@ -164,7 +164,7 @@ const FOREIGN: ReadonlySet<string> = new Set([
 /** @throws WEIR_UNKNOWN_OPTION */
 function checkNames(target: object, isUnknown: (name: string) => boolean, instead: string): void {
   const name = Object.keys(target).find(isUnknown)
-  if (name !== undefined) throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" is unknown to ioredis; ${instead}.`)
+  if (name !== undefined) throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "${name}" of ioredis. ${instead}.`)
 }
 
 function isInstance(target: object): target is Duplicable & IoredisInstance {

@@ -1,5 +1,5 @@
 import type { Target } from '../connection/link.ts'
-import { checkPlaces, invalidOption } from '../connection/options.ts'
+import { checkPlaces, invalidTarget } from '../connection/options.ts'
 import { type Client, type ClientOptions, connectionSettings } from './client.ts'
 import { ClusterLink } from './cluster-link.ts'
 import { createClient } from './npm-install-redis.ts'
@@ -72,11 +72,11 @@ export interface NodeRedisSentinelOptions {
 export type NodeRedisTarget = NodeRedisClient | NodeRedisCluster | NodeRedisClusterOptions | NodeRedisSentinelOptions
 
 const ALLOWED =
-  'what createClient() or createCluster() of the package redis returns, or the options of createCluster() or createSentinel(); for a URL, or a client of ioredis, import redisStore from "@weir/redis", which uses ioredis'
+  'a client made by createClient() or createCluster() of the package redis, or the options of createCluster() or createSentinel(). For a URL or a client of ioredis, import redisStore from "@weir/redis"'
 
 /** @throws WEIR_INVALID_OPTION */
 export function targetOf(target: NodeRedisTarget): Target {
-  if (typeof target !== 'object' || target === null) throw invalidOption('client', target, ALLOWED)
+  if (typeof target !== 'object' || target === null) throw invalidTarget(target, ALLOWED)
   // Only the cluster itself knows its options; it has kept them under this name in all its versions.
   const { _options } = target as { readonly _options?: object }
   if (Object.getPrototypeOf(target) === Object.prototype) checkPlaces(target)
@@ -89,7 +89,7 @@ export function targetOf(target: NodeRedisTarget): Target {
   if (typeof duplicate === 'function' && typeof sendCommand === 'function' && typeof isReady === 'boolean') {
     return serverTarget(target as NodeRedisClient)
   }
-  throw invalidOption('client', target, ALLOWED)
+  throw invalidTarget(target, ALLOWED)
 }
 
 function serverTarget(instance: NodeRedisClient): Target {

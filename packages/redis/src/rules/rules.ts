@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { systemClock, WeirError } from '@weir/core'
 import type { RulesSource } from '@weir/core/rules'
+import { closedPart, invalidOption } from '@weir/core/sync'
 import type { Link, Target } from '../connection/link.ts'
-import { checkOptions, invalidOption, type RedisStoreOptions } from '../connection/options.ts'
+import { checkOptions, type RedisStoreOptions } from '../connection/options.ts'
 import { asWeirError } from '../connection/unavailable.ts'
 import { READ_RULES, REPLACE_RULES, RULES_HISTORY } from '../scripts/rules.ts'
 import { type Script, script } from '../scripts/script.ts'
@@ -35,7 +36,7 @@ const HISTORY = script(RULES_HISTORY)
 
 /** Rules at a server or Cluster, whatever the client library. */
 export function rulesAt(target: Target, { name = 'default', ...options }: RedisRulesOptions): RedisRules {
-  const { namespace, timeout } = checkOptions(options)
+  const { namespace, timeout } = checkOptions(options, 'redisRules', ['namespace', 'timeout'])
   if (typeof name !== 'string' || !/^[\w.-]{1,100}$/.test(name))
     throw invalidOption('name', name, '1 to 100 letters, digits or any of _ . -')
   return new RulesKey(target, `${namespace}:{rules}:${name}`, timeout)
@@ -101,14 +102,19 @@ class RulesKey implements RedisRules {
   }
 
   async #run(what: Script, keys: readonly string[], argument: string): Promise<unknown> {
-    if (this.#closed) throw new WeirError('WEIR_CLOSED', 'The source of rules is closed.')
+    if (this.#closed) throw closedPart('The source of rules')
     const link = (this.#link ??= this.#open())
     link.hold()
     let timer: unknown
     const late = new Promise<never>((_, reject) => {
       timer = systemClock.setTimeout(() => {
         link.silent(true)
-        reject(new WeirError('WEIR_STORE_TIMEOUT', `Redis did not answer within ${this.#timeout} ms.`))
+        reject(
+          new WeirError(
+            'WEIR_STORE_TIMEOUT',
+            `Redis did not answer within ${this.#timeout} ms. Check its load and the network, or raise "timeout".`,
+          ),
+        )
       }, this.#timeout)
     })
     try {
@@ -129,5 +135,5 @@ class RulesKey implements RedisRules {
 
 function textOf(reply: unknown): string | undefined {
   if (reply === null || typeof reply === 'string') return reply ?? undefined
-  throw new WeirError('WEIR_STORE_REPLY', 'What Redis holds as rules is no text.')
+  throw new WeirError('WEIR_STORE_REPLY', 'The rules in Redis are no text. Write them with replace(), or with `weir rules`.')
 }

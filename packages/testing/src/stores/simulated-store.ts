@@ -12,7 +12,7 @@ import type {
   SyncRequest,
   Verdict,
 } from '@weir/core/sync'
-import { backgroundStore } from '@weir/core/sync'
+import { backgroundStore, checkOptions, closedPart, invalidOption } from '@weir/core/sync'
 import type { OutageMode } from '../network/fault.ts'
 import { Link, type NetworkOptions } from '../network/network.ts'
 import { SeededRandom } from '../random/random.ts'
@@ -50,6 +50,8 @@ export interface SimulatedStoreOptions {
    */
   readonly clock?: 'store' | 'caller'
 }
+
+const OPTIONS = ['time', 'random', 'network', 'storeTimeout', 'clock']
 
 /** What passed through a simulated store. */
 export interface StoreStatistics {
@@ -113,7 +115,8 @@ export class SimulatedStore implements Store {
   constructor(options: SimulatedStoreOptions) {
     // A clock has a time, and is none.
     if (typeof options?.time?.at !== 'function')
-      throw new WeirError('WEIR_INVALID_OPTION', 'Option "time" must be a VirtualTime, such as clock.time of clock = manualClock().')
+      throw invalidOption('time', options?.time, 'a VirtualTime, such as clock.time of clock = manualClock()')
+    checkOptions('SimulatedStore', options, OPTIONS, 'options such as { time: clock.time }')
     this.#options = options
     this.#time = options.time
     this.#random = options.random ?? new SeededRandom('store')
@@ -224,7 +227,7 @@ export class SimulatedStore implements Store {
 
   async #decider(connection: SimulatedConnection): Promise<Decider> {
     const decider = await connectToHub(this.#hub, { ...connection.node, announced: () => {} }).decider?.()
-    if (decider === undefined) throw new WeirError('WEIR_STORE_UNAVAILABLE', 'The hub decides about nothing.')
+    if (decider === undefined) throw new WeirError('WEIR_STORE_UNAVAILABLE', 'The simulated store decides nothing. Use a step that it has.')
     return {
       partOf: (id) => decider.partOf(id),
       decide: (request: Decide): Promise<readonly Verdict[] | undefined> => {
@@ -352,7 +355,7 @@ class SimulatedConnection implements StoreConnection {
   }
 
   sync(request: SyncRequest): Promise<SyncReply> {
-    if (this.#closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection is closed.'))
+    if (this.#closed) return Promise.reject(closedPart('The connection to the store'))
     return this.#store.exchange(this, request)
   }
 

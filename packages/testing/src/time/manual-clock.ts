@@ -1,4 +1,5 @@
 import { type Clock, type Duration, parseDuration, type TimerHandle } from '@weir/core'
+import { checkOptions } from '@weir/core/sync'
 import type { QueuedEvent } from './event-queue.ts'
 import { VirtualTime } from './virtual-time.ts'
 
@@ -30,6 +31,8 @@ export interface NodeClockOptions {
   readonly origin?: number
 }
 
+const OPTIONS = ['offset', 'drift', 'resolution', 'origin']
+
 /**
  * One machine's view of virtual time: a wall clock that may be wrong, run too fast and step, a monotonic clock that
  * never steps, and timers that run by the machine's own idea of a millisecond.
@@ -47,6 +50,7 @@ export class NodeClock implements Clock {
   #events = 0
 
   constructor(time: VirtualTime, options: NodeClockOptions = {}) {
+    checkOptions('manualClock', options, OPTIONS, 'options such as { offset: 1000 }')
     this.#time = time
     this.#rate = 1 + (options.drift ?? 0)
     this.#resolution = options.resolution ?? 1

@@ -68,8 +68,8 @@ export function concurrency(options: ConcurrencyOptions = {}): SlotAlgorithm {
       busy: 'Too many requests at the same time. Try again when one of them has ended.',
       without: ['interval', 'spans', 'cooldown'],
       expired: (policy: string) =>
-        `A slot of the policy ${show(policy)} was freed, as nobody had released it for ${longest} ms: its request has not ended, or ` +
-        'throttler.release(decision) was forgotten. Requests that take longer need a longer "lease".',
+        `Policy ${show(policy)} freed a slot that was not released within ${longest} ms: its request has not ended, or ` +
+        'throttler.release(decision) was not called. If requests take longer, raise "maxDuration".',
       whenEnded,
     }),
     local: (site) => new LocalSlots(site),

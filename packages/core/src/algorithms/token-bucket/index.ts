@@ -1,7 +1,7 @@
 import { MOST_UNITS } from '../../keys/units.ts'
 import { type Duration, parseDuration } from '../../options/duration.ts'
 import { checkAlgorithmOptions, checkNames } from '../../options/names.ts'
-import { invalidOption } from '../../report/errors.ts'
+import { excessOption, invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { BACKGROUND_BUCKET } from '../bucket/later.ts'
 import { LocalBucket } from '../bucket/meter.ts'
@@ -85,7 +85,7 @@ export function tokenBucket(options: TokenBucketOptions = {}): Algorithm {
     ['earlyDrop', earlyDrop || undefined],
   ] as const) {
     if (value === undefined || warmUp === undefined) continue
-    throw invalidOption(name, value, 'left out beside "warmUp", which does not count in the background')
+    throw excessOption(name, 'it can\'t be combined with "warmUp"')
   }
   const size = burst ?? DEFAULT
   const most = (limit: number) => capacityOf(size, limit)

@@ -43,7 +43,7 @@ export class PathIndex implements PathPolicies {
    * @throws WeirError `WEIR_INVALID_OPTION`, naming `paths`, when one can't be compiled, or when there is none
    */
   add(patterns: readonly string[], policy: number): void {
-    if (patterns.length === 0) throw invalidOption('paths', patterns, `given at least one pattern: ${ALLOWED}`)
+    if (patterns.length === 0) throw invalidOption('paths', patterns, `at least one pattern: ${ALLOWED}`)
     for (const pattern of patterns) this.#add(pattern, policy)
   }
 
@@ -54,7 +54,7 @@ export class PathIndex implements PathPolicies {
       // Over HTTP/2 a router may be sent, and match, the octet that this letter is in Latin-1.
       if (/[\x80-\xff]/.test(path)) this.#place(path, method, policy, (text) => text)
     } catch (error) {
-      throw invalidOption('paths', pattern, `${ALLOWED}; ${(error as Error).message}`)
+      throw invalidOption('paths', pattern, ALLOWED, `${(error as Error).message}.`)
     }
   }
 
@@ -108,7 +108,7 @@ function parseMethod(pattern: string): { readonly method: string | undefined; re
   const parts = typeof pattern === 'string' ? /^(?:([A-Z]+)\s+)?(\/\S*)$/.exec(pattern) : null
   if (parts === null) throw invalidOption('paths', pattern, ALLOWED)
   const method = parts[1] === undefined ? undefined : countedMethod(parts[1])
-  if (method === 'OTHER') throw invalidOption('paths', pattern, `${ALLOWED}; the method ${parts[1]} is not one that can be told apart`)
+  if (method === 'OTHER') throw invalidOption('paths', pattern, ALLOWED, `Weir does not know the method ${parts[1]}.`)
   return { method, path: parts[2] as string }
 }
 

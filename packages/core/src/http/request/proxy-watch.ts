@@ -55,7 +55,7 @@ export class ProxyWatch<Req> {
     this.#unknown = true
     this.#warn(
       'address-unknown',
-      `The address of a client could not be found (${reasonOf(error)}). All such requests share the key "${UNKNOWN_ADDRESS}".`,
+      `The address of a client could not be found (${reasonOf(error)}). All such requests share the key "${UNKNOWN_ADDRESS}". Check the function or the setting that reads addresses.`,
     )
   }
 
@@ -75,7 +75,8 @@ export class ProxyWatch<Req> {
 
   #lookAtSetting(request: Req): void {
     const setting = this.#reader.forgeable?.(request)
-    if (setting !== undefined) this.#warn('proxy', `Clients can choose the address that they are counted by: ${setting}.`)
+    if (setting !== undefined)
+      this.#warn('proxy', `Clients can choose the address that they are counted by: ${setting}. Trust only your own proxies.`)
   }
 
   #lookAtUnknown(request: Req, address: string | undefined): void {
@@ -88,7 +89,7 @@ export class ProxyWatch<Req> {
       address !== undefined
         ? `The framework takes ${show(address)} for the address of a client: your proxy writes no addresses into its header, or clients can write it.`
         : connection === undefined
-          ? 'A request came without a connection that Weir knows.'
+          ? 'A request came without a connection that Weir can read.'
           : 'A request came over a Unix socket, which has no address.'
     const unsent = connection !== undefined && this.#reader.header(request, 'x-forwarded-for') === undefined
     this.#warn(

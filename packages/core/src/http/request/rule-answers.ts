@@ -1,11 +1,11 @@
 import { isIP } from 'node:net'
-import { unknownPlan } from '../../decide/plans.ts'
 import { ALL_KEY } from '../../decide/policy.ts'
 import type { KeySource } from '../../decide/request-options.ts'
 import { isAddressKey } from '../../decide/request-rule.ts'
 import { LONGEST_KEY } from '../../keys/key-text.ts'
 import { isCost, isLimit } from '../../keys/units.ts'
-import { show, WeirError, type WeirErrorCode } from '../../report/errors.ts'
+import { alternatives } from '../../options/one-of.ts'
+import { importOf, show, WeirError, type WeirErrorCode } from '../../report/errors.ts'
 import { ask, isThenable, NoAnswer } from '../../report/user-function.ts'
 import { isRaw, own, standIn } from './key-source.ts'
 import type { KeyFacts } from './request-facts.ts'
@@ -57,13 +57,12 @@ export class RuleAnswers<Req> {
       rule.keyReported = true
       const hint =
         !byAddress && (answer === undefined || answer === null)
-          ? '; what authentication finds out is there only if it runs before Weir (in Fastify also: hook: "preHandler")'
+          ? ' If the key needs authentication, run that first (Fastify: hook: "preHandler").'
           : ''
       const allowed = byAddress ? 'an address' : 'a string or a number'
-      const problem = problemOf(answer, `It must return ${allowed} for every request${hint}`)
       this.#warn(
         'WEIR_INVALID_KEY',
-        `The key function of policy ${show(rule.name)} ${problem}. Such requests are counted by their address.`,
+        `The key function of policy ${show(rule.name)} ${problemOf(answer)}; such requests are counted by address. Return ${allowed}.${hint}`,
         rule.name,
       )
     }
@@ -74,10 +73,9 @@ export class RuleAnswers<Req> {
     if (typeof answer === 'boolean') return answer
     if (!rule.matchReported) {
       rule.matchReported = true
-      const problem = problemOf(answer, 'It must return true or false')
       this.#warn(
         'WEIR_WARN_CALLBACK_FAILED',
-        `The match function of policy ${show(rule.name)} ${problem}. The policy applies to such requests.`,
+        `The match function of policy ${show(rule.name)} ${problemOf(answer)}; the policy applies to such requests. Return true or false.`,
         rule.name,
       )
     }
@@ -89,8 +87,8 @@ export class RuleAnswers<Req> {
     if (typeof answer === 'string' && group.plans.includes(answer)) return answer
     if (!state.reported) {
       state.reported = true
-      const problem = answer instanceof NoAnswer ? answer.problem : unknownPlan(group, answer)
-      const message = `The plan function of policy ${show(group.policy)} ${problem}. Such requests have the plan ${show(group.smallest)}.`
+      const plans = alternatives(group.plans)
+      const message = `The plan function of policy ${show(group.policy)} ${problemOf(answer)}; such requests have the plan ${show(group.smallest)}. Return ${plans}.`
       this.#warn('WEIR_WARN_CALLBACK_FAILED', message, group.policy)
     }
     return group.smallest
@@ -100,8 +98,8 @@ export class RuleAnswers<Req> {
     if (isCost(answer)) return answer
     if (!rule.costReported) {
       rule.costReported = true
-      const problem = problemOf(answer, 'It must return a finite number > 0')
-      this.#warn('WEIR_WARN_INVALID_COST', `The cost function of policy ${show(rule.name)} ${problem}. Such requests cost 1.`, rule.name)
+      const message = `The cost function of policy ${show(rule.name)} ${problemOf(answer)}; such requests cost 1. Return a finite number > 0.`
+      this.#warn('WEIR_WARN_INVALID_COST', message, rule.name)
     }
     return 1
   }
@@ -111,10 +109,9 @@ export class RuleAnswers<Req> {
     if (isLimit(answer)) return answer
     if (!rule.limitReported) {
       rule.limitReported = true
-      const problem = problemOf(answer, 'It must return 0, Infinity or a number of at least 1')
       this.#warn(
         'WEIR_WARN_INVALID_LIMIT',
-        `The limit function of policy ${show(rule.name)} ${problem}. "fallbackLimit" holds then.`,
+        `The limit function of policy ${show(rule.name)} ${problemOf(answer)}; such requests have the "fallbackLimit". Return 0, Infinity or a number of at least 1.`,
         rule.name,
       )
     }
@@ -128,7 +125,7 @@ export class RuleAnswers<Req> {
       : `Use key: address(header(${show(header)}))`
     this.#warn(
       'WEIR_WARN_UNBOUNDED_KEY',
-      `Policy ${show(rule.name)} counts by the text of the header ${show(header)}, so each spelling of an address and each address of an IPv6 client has a limit of its own. ${instead}.`,
+      `Policy ${show(rule.name)} counts by the text of the header ${show(header)}, so each spelling of an address and each address of an IPv6 client gets a new limit. ${instead}.`,
       rule.name,
     )
   }
@@ -137,13 +134,13 @@ export class RuleAnswers<Req> {
     rule.colonsWatched--
     if (isIP(answer) !== 6) return
     rule.colonsWatched = 0
-    const message = `The key function of policy ${show(rule.name)} returned an IPv6 address. One client has 2^64 of them, each with a limit of its own. Use key: address(yourFunction), with address imported beside throttle.`
+    const message = `The key function of policy ${show(rule.name)} returned an IPv6 address. One client has 2^64 of them, each with a new limit. Use key: address(yourFunction). ${importOf('address')}`
     this.#warn('WEIR_WARN_UNBOUNDED_KEY', message, rule.name)
   }
 
   #warnRaw(rule: Rule<Req>): void {
     rule.rawReported = true
-    const message = `The key function of policy ${show(rule.name)} returned what a client can vary at will: a URL with its query, or more than ${LONGEST_KEY} characters. Each spelling has a limit of its own. Use "route", or return what names the client.`
+    const message = `The key function of policy ${show(rule.name)} returned a URL with its query (or over ${LONGEST_KEY} characters). A client can vary it and get a new limit each time. Return a user id, or use key: "route".`
     this.#warn('WEIR_WARN_UNBOUNDED_KEY', message, rule.name)
   }
 
@@ -152,6 +149,6 @@ export class RuleAnswers<Req> {
   }
 }
 
-function problemOf(answer: unknown, allowed: string): string {
-  return answer instanceof NoAnswer ? answer.problem : `returned ${show(answer)}. ${allowed}`
+function problemOf(answer: unknown): string {
+  return answer instanceof NoAnswer ? answer.problem : `returned ${show(answer)}`
 }

@@ -1,7 +1,8 @@
 import { unescape as decoded } from 'node:querystring'
 import { type Duration, parseDuration } from '../../options/duration.ts'
 import { checkOptions } from '../../options/names.ts'
-import { WeirError } from '../../report/errors.ts'
+import { show, WeirError } from '../../report/errors.ts'
+import { kindOf } from '../../report/show.ts'
 import { LONGEST_DOCUMENT } from '../parse.ts'
 import type { RulesSource } from '../source.ts'
 
@@ -44,7 +45,10 @@ const REDIRECTIONS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 export function httpRules(url: string | URL, options: HttpRulesOptions = {}): RulesSource {
   // What is wrong is not shown: it may hold a password.
   if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(url).protocol))
-    throw new WeirError('WEIR_INVALID_OPTION', 'Option "url" must be an address with http: or https:.')
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `Option "url" is ${kindOf(url)} that is no address. Use one such as "https://config.example/rules.json".`,
+    )
   checkOptions('httpRules', options, ['interval', 'headers'], 'options such as { interval: "1m" }')
   const { interval = USUAL_INTERVAL, headers = {} } = options
   const address = new URL(url)
@@ -102,7 +106,22 @@ function fieldsOf(headers: Readonly<Record<string, string>>): Headers {
   try {
     return new Headers(headers)
   } catch {
-    throw new WeirError('WEIR_INVALID_OPTION', 'Option "headers" must be an object of names and values that HTTP allows.')
+    const wrong = Object.entries(headers ?? {}).find((field) => !isField(field))
+    // The value may be a password.
+    const what = wrong === undefined ? `is ${kindOf(headers)}` : `has the field ${show(wrong[0])}, whose name or value HTTP does not allow`
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `Option "headers" ${what}. Use an object of names and values such as { authorization: "…" }.`,
+    )
+  }
+}
+
+function isField(field: [string, string]): boolean {
+  try {
+    new Headers([field])
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -448,5 +448,5 @@ async function leave(connection: StoreConnection): Promise<void> {
 }
 
 function neverAnswered(): WeirError {
-  return new WeirError('WEIR_STORE_TIMEOUT', 'The store neither answered nor gave up.')
+  return new WeirError('WEIR_STORE_TIMEOUT', 'The store neither replied nor failed in time. Check the store and the network.')
 }

@@ -32,7 +32,7 @@ export function tellDifferences(own: readonly ToldRule[], report: RulesReport, {
       if (ours[0] !== name) continue
       const differences = differencesOf(ours, theirs, 1, RULE)
       if (differences.length > 0) {
-        const message = `The node ${node} counts at the same store by another rule named ${show(name)}: ${differences.join('; ')}. Give one of the two rules another "name", or both the same rule.`
+        const message = `Process ${node} uses different settings for policy ${show(name)}: ${differences.join('; ')}. This is expected during a rolling deploy. Otherwise rename one of them.`
         warn(new WeirError('WEIR_WARN_RULES_DIFFER', message), name)
         continue
       }

@@ -12,7 +12,9 @@ export function openStore(store: MeetingPoint, node: StoreNode): StoreConnection
       return connection as StoreConnection
     }
     const what = typeof connection === 'object' || typeof connection === 'function' ? 'something without "sync"' : show(connection)
-    return neverOpened(new WeirError('WEIR_STORE_REPLY', `The store's "open" returned no connection but ${what}.`))
+    return neverOpened(
+      new WeirError('WEIR_STORE_REPLY', `The store's open() returned ${what}. Return a connection: an object with sync() and close().`),
+    )
   } catch (error) {
     return neverOpened(error)
   }

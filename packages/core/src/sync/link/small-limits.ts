@@ -17,7 +17,7 @@ export function noticeSmallLimits(throttlers: readonly Coordinated[], nodes: num
       throttler.warn(
         new WeirError(
           'WEIR_WARN_SMALL_LIMIT',
-          `The limit of the policy ${show(name)} is ${limit}, less than 2 for each of ${nodes} nodes: a client that sends many requests at the same moment may get up to ${most} through. Where that matters, give the policy coordination: "leased", or send each client to one node; see @weir/core/docs/guides/small-limits.md.`,
+          `The "limit" of policy ${show(name)} is ${limit}, less than 2 for each of ${nodes} processes: a client that sends many requests at the same moment may get up to ${most} through. If that matters, use coordination: "leased", or route each client to one process.`,
         ),
         name,
       )

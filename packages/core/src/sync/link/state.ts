@@ -1,6 +1,6 @@
 import { SETTLE } from '../../algorithms/shared/gated-meter.ts'
 import type { Exchanging } from '../../algorithms/shared/site.ts'
-import { WeirError } from '../../report/errors.ts'
+import { isWeirError, WeirError } from '../../report/errors.ts'
 import type { Emitter } from '../../report/events.ts'
 import { reasonOf, show } from '../../report/show.ts'
 import { ANNOUNCED, GLOBAL, type SourceIndex } from '../../report/stats.ts'
@@ -73,8 +73,8 @@ export class StoreState {
   /** The store said something that can't be used. Reported once per policy and kind, as more would follow. */
   nonsense(what: string, policyId?: string, key?: string): void {
     const policy = this.#host.meters.find(({ storePolicy }) => storePolicy.id === policyId)?.policy.name
-    const of = `${key === undefined ? '' : ` for the key ${show(key)}`}${policy === undefined ? '' : ` of the policy ${show(policy)}`}`
-    const message = `The store ${show(this.#host.storeKind)} said something that can not be used: ${what}${of}. It counts as not said.`
+    const of = `${key === undefined ? '' : ` for key ${show(key)}`}${policy === undefined ? '' : ` of policy ${show(policy)}`}`
+    const message = `Ignored an invalid reply from the store ${show(this.#host.storeKind)}: ${what}${of}. Does another program write to these keys?`
     this.#host.warn(new WeirError('WEIR_STORE_REPLY', message), `${what} ${policy ?? ''}`)
   }
 
@@ -101,7 +101,8 @@ export class StoreState {
   }
 
   #warnOfLoss(policy: string): void {
-    const message = `The store has lost quota that nodes hold of the policy ${show(policy)}: for a while more than the limit may pass.`
+    const why = '(restart without data, eviction or failover). The limit may be exceeded for about four heartbeats'
+    const message = `The store ${show(this.#host.storeKind)} lost the leases of policy ${show(policy)} ${why}. Use persistence, and noeviction for Redis.`
     this.#host.warn(new WeirError('WEIR_WARN_QUOTA_LOST', message), policy)
   }
 
@@ -160,8 +161,9 @@ export class StoreState {
     if (this.#host.emitter.has('storeDown')) this.#host.emitter.emit('storeDown', { cause: error })
     else {
       // A mistyped address of the store must not go unnoticed because nobody listens.
-      const why = reasonOf(error)
-      const message = `The store does not answer (${why}). Until it does, each policy goes on by its "failMode". Listen to "storeDown" to hear of each time.`
+      const why = reasonOf(error).replace(/\.$/, '')
+      const what = isWeirError(error) ? why : `The store ${show(this.#host.storeKind)} is unreachable (${why})`
+      const message = `${what}. Policies use their "failMode" until it answers. Check its address; listen for "storeDown" events.`
       this.#host.warn(new WeirError('WEIR_STORE_UNAVAILABLE', message, { cause: error }))
     }
   }

@@ -59,15 +59,18 @@ const MOST_ITEMS = 1_000_000
 /** Tells of what was no part of an answer. `policyId` and `key` where they are known. */
 export type Nonsense = (what: string, policyId?: string, key?: string) => void
 
+const INVALID = 'Invalid reply from the store'
+const FIX = 'If the store is your own, check its sync() with the contract in @weir/testing.'
+
 /** @throws WeirError `WEIR_STORE_REPLY` when nothing of the reply can be used */
 export function checkReply(reply: unknown, request: SyncRequest, nonsense: Nonsense): SyncReply {
   let checked: SyncReply | undefined
   try {
     checked = readReply(reply, request, nonsense)
   } catch (cause) {
-    throw new WeirError('WEIR_STORE_REPLY', 'The store answered something that can not be read.', { cause })
+    throw new WeirError('WEIR_STORE_REPLY', `${INVALID}: it can't be read. ${FIX}`, { cause })
   }
-  if (checked === undefined) throw new WeirError('WEIR_STORE_REPLY', 'The store answered without time, results or blocks.')
+  if (checked === undefined) throw new WeirError('WEIR_STORE_REPLY', `${INVALID}: "time", "results" or "blocks" is missing. ${FIX}`)
   return checked
 }
 

@@ -352,14 +352,14 @@ describe('requests that wait', () => {
 
 describe('options', () => {
   test.each([
-    [{ interval: '1m' }, /Option "interval".*left out with concurrency\(\)/],
-    [{ spans: 4 }, /Option "spans".*left out/],
-    [{ cooldown: '1m' }, /Option "cooldown".*left out/],
-    [{ coordination: 'background' }, /Option "coordination".*"local" or "leased" with concurrency\(\)/],
-    [{ coordination: 'periodic' }, /Option "coordination".*"local" or "leased" with concurrency\(\)/],
-    [{ coordination: 'central' }, /Option "coordination".*"local" or "leased" with concurrency\(\)/],
-    [{ coordination: 'leased' }, /Option "coordination" is "leased", which needs a "store"; there is none/],
-    [{ storeTimeout: '1s' }, /Option "storeTimeout"/],
+    [{ interval: '1m' }, /Remove "interval": it does not apply to concurrency\(\)/],
+    [{ spans: 4 }, /Remove "spans"/],
+    [{ cooldown: '1m' }, /Remove "cooldown"/],
+    [{ coordination: 'background' }, /Option "coordination".*concurrency\(\) supports "local" and "leased"/],
+    [{ coordination: 'periodic' }, /Option "coordination".*concurrency\(\) supports "local" and "leased"/],
+    [{ coordination: 'central' }, /Option "coordination".*concurrency\(\) supports "local" and "leased"/],
+    [{ coordination: 'leased' }, /Option "coordination" is "leased", which needs a "store". Add one/],
+    [{ storeTimeout: '1s' }, /Remove "storeTimeout"/],
     [{ limit: 0 }, /Option "limit"/],
   ])('%j is rejected by name', (more, message) => {
     expect(() => createThrottler({ policies: [{ limit: 2, algorithm: concurrency(), ...more } as never] })).toThrow(message)
@@ -367,7 +367,9 @@ describe('options', () => {
 
   test('where they are counted has to be said where there is a store', () => {
     const policy = { limit: 2, algorithm: concurrency() } as const
-    expect(() => createThrottler({ policies: [policy], store: memoryStore() })).toThrow(/"background"; give "local" or "leased"/)
+    expect(() => createThrottler({ policies: [policy], store: memoryStore() })).toThrow(
+      /sync in the background.*"local" \(.*\) or "leased" \(/,
+    )
     const leased = { ...policy, coordination: 'leased', delay: () => 1 } as never
     expect(() => createThrottler({ policies: [leased], store: memoryStore() })).toThrow(/Option "delay"/)
   })

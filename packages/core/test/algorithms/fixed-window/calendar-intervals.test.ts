@@ -154,6 +154,6 @@ test.each([
   ['tokenBucket()', tokenBucket()],
 ])('%s has no intervals of a calendar', (name, algorithm) => {
   expect(() => scene().node({ limit: 1, interval: calendar('day'), algorithm })).toThrow(
-    `Option "interval" is "day@UTC"; it must be a duration such as "30d" with ${name}`,
+    `Option "interval" is "day@UTC". Use a duration such as "30d" with ${name}`,
   )
 })

@@ -171,7 +171,7 @@ describe('options that can not be used are rejected when the throttler is made',
   test.each([
     [{ fallbackLimit: undefined }, 'WEIR_MISSING_OPTION', /"fallbackLimit" is missing/],
     [{ fallbackLimit: 0 }, 'WEIR_INVALID_OPTION', /"fallbackLimit" is 0/],
-    [{ limit: 5 }, 'WEIR_INVALID_OPTION', /"fallbackLimit" is 1; it must be left out/],
+    [{ limit: 5 }, 'WEIR_INVALID_OPTION', /Remove "fallbackLimit"/],
     [{ limit: 'many', fallbackLimit: undefined }, 'WEIR_INVALID_OPTION', /"limit" is "many".*function of the request/],
     [{ cost: 2 }, 'WEIR_INVALID_OPTION', /"cost"/],
   ])('%j', (options, code, message) => {
