@@ -94,7 +94,7 @@ describe('what belongs to the adapter is told from what belongs to the throttler
         '  key: (req) => req.user.id  one for each value that your function returns',
         "  key: 'route'               one for each route: all clients share it",
         "  key: 'all'                 one for all requests: all clients share it",
-        "A list combines several, such as key: ['ip', 'route'].",
+        "A list combines several, such as key: ['ip', 'route']. See @weir/core/docs/errors/weir_missing_option.md",
       ])
     })
 
