@@ -35,3 +35,23 @@ test.each([
 ])('what is unknown in %o %o is rejected', (target, options) => {
   expect(() => etcdStore(target as EtcdTarget, options as object)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
 })
+
+const HOST = 'http://127.0.0.1:1'
+test.each([
+  [() => etcdStore(HOST, { prefix: 'x' } as never), /Unknown option "prefix"\. Did you mean "namespace"\?/],
+  [() => etcdStore({ hosts: HOST } as never), /Unknown option "hosts"\. Did you mean "endpoints"\?/],
+  [() => etcdStore('http://u:secret@h:1'), /Option "endpoints" is a string that can't be used\. Use an address such as/],
+  [
+    () => etcdStore({ endpoints: HOST, password: 'secret' } as never),
+    /Option "password" is a string .* Use "username" and "password" together\./,
+  ],
+  [
+    () => etcdStore({ endpoints: HOST, tls: { key: 'secret' } } as never),
+    /Option "tls" applies only to endpoints that begin with "https:"\. Change/,
+  ],
+  [() => etcdStore(HOST, { timeout: '5ms' }), /Option "timeout" is "5ms"\. Use .* from 10 ms/],
+])('a message names what was given and the next step, and no password: %#', (make, message) => {
+  expect(make).toThrow(message)
+  expect(make).toThrow(/ See @weir\/core\/docs\/errors\/weir_\w+\.md$/)
+  expect(make).toThrow(expect.objectContaining({ message: expect.not.stringContaining('secret') }))
+})

@@ -282,3 +282,10 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
     await (await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false })).close()
   })
 })
+
+test('options that the module does not have are rejected, with those that were meant', () => {
+  expect(() => ThrottleModule.forRoot(ONE, { gard: false } as never)).toThrow(
+    'Unknown option "gard". Did you mean "guard"? ThrottleModule.forRoot() has: guard.',
+  )
+  expect(() => ThrottleModule.forRootAsync({ useFactory: () => ONE, gard: false } as never)).toThrow('Unknown option "gard"')
+})

@@ -25,6 +25,17 @@ test.each([
   expect(make).toThrow(expect.objectContaining({ message: expect.not.stringContaining('topsecret') }))
 })
 
+test.each([
+  [() => postgresStore(URL, { tableName: 'x' } as never), /Unknown option "tableName"\. Did you mean "schema"\?/],
+  [() => schemaSql({ tableName: 'x' } as never), /Unknown option "tableName"\. Did you mean "schema"\?/],
+  [() => postgresStore('mysql://u:topsecret@h'), /postgresStore\(\): the first argument is a string .*Use a URL like postgres:/],
+  [() => postgresStore(URL, { timeout: '5ms' }), /Option "timeout" is "5ms"\. Use .* from 10 ms/],
+])('a message names what was given and the next step, and no password: %#', (make, message) => {
+  expect(make).toThrow(message)
+  expect(make).toThrow(/ See @weir\/core\/docs\/errors\/weir_\w+\.md$/)
+  expect(make).toThrow(expect.objectContaining({ message: expect.not.stringContaining('topsecret') }))
+})
+
 test('an unknown option is named', () => {
   expect(() => postgresStore(URL, { namespace: 'x' } as never)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
 })

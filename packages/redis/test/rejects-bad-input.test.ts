@@ -92,3 +92,36 @@ test('a client in the place of a store, or of the other library, is answered by 
   thrower(() => nodeRedisStore(ioredis as never), 'a client of ioredis, import redisStore from "@weir/redis"')
   ioredis.disconnect()
 })
+
+test.each([
+  [() => redisStore(new Map() as never), /redisStore\(\): the first argument is an instance of "Map"\. Use a URL, an ioredis client/],
+  [() => redisStore('localhost'), /redisStore\(\): the first argument is a string\. Use a URL like redis:\/\/host:6379/],
+  [
+    () => redisStore('redis://:secret@host', { timeout: '5ms' }),
+    /Option "timeout" is "5ms"\. Use a number of milliseconds .* from 10 ms to 60000 ms\./,
+  ],
+  [() => redisStore('redis://:secret@host', { timeout: '60' as never }), /Option "timeout" is "60", which has no unit\. Use "60s"/],
+  [() => redisStore('redis://:secret@host', { namespace: 'a b' }), /Option "namespace" is "a b"\. Use 1 to 100 letters/],
+  [
+    () => redisStore('redis://:secret@host', 'app' as never),
+    /Option "redisStore" is "app"\. Use an object such as \{ namespace: "app" \} as second argument\./,
+  ],
+  [() => redisStore('redis://:secret@host', { keyPrefix: 'x' } as never), /Unknown option "keyPrefix"\. Did you mean "namespace"\?/],
+  [
+    () => redisStore('redis://:secret@host', { sendCommand: 'x' } as never),
+    /Unknown option "sendCommand"\. Pass the client as first argument/,
+  ],
+  [() => redisStore({ host: 'h', password: 'secret', namespace: 'x' } as never), /Use redisStore\(client, \{ namespace: … \}\)\./],
+  [
+    () => nodeRedisStore('redis://:secret@host' as never),
+    /redisStore\(\): the first argument is a string\. .* import redisStore from "@weir\/redis"/,
+  ],
+])('a message names what was given and the next step, and no password: %#', (make, message) => {
+  expect(make).toThrow(message)
+  expect(make).toThrow(/ See @weir\/core\/docs\/errors\/weir_\w+\.md$/)
+  expect(make).toThrow(expect.objectContaining({ message: expect.not.stringContaining('secret') }))
+})
+
+test('the timeout may be a duration', () => {
+  expect(() => redisStore('redis://127.0.0.1:1', { timeout: '1s' })).not.toThrow()
+})

@@ -149,3 +149,10 @@ describe("a node's clock", () => {
     expect(() => new NodeClock(new VirtualTime()).clearTimeout(undefined)).not.toThrow()
   })
 })
+
+it('options that a clock does not have are rejected, with those that were meant', () => {
+  expect(() => manualClock({ offst: 5 } as never)).toThrow(
+    'Unknown option "offst". Did you mean "offset"? manualClock() has: offset, drift',
+  )
+  expect(() => manualClock(5 as never)).toThrow('Option "manualClock" is 5. Use options such as { offset: 1000 }.')
+})
