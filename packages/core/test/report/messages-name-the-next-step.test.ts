@@ -21,7 +21,7 @@ import { fakeReader } from '../http/fake-request.ts'
 import { thrownBy } from '../support/nodes.ts'
 import { World } from '../support/world.ts'
 
-const RULE = { name: 'api', limit: 5, interval: '1m', coordination: 'local' } as const
+const RULE = { key: 'all', name: 'api', limit: 5, interval: '1m', coordination: 'local' } as const
 const made = (...policies: object[]): Throttler => createThrottler({ policies: policies as never })
 const rejected = (run: () => unknown) =>
   (async () => run())().then(
@@ -242,7 +242,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   WEIR_WARN_POLICY_REPLACED: { make: replaced, names: '"api"', value: '"limit" is 5 and 6', step: 'give each policy a different "name"' },
   WEIR_RULES_REJECTED: {
-    make: () => thrownBy(() => checkRules(parseRules('{"version":1,"policies":[{"limit":0,"interval":"1m"}]}'))),
+    make: () => thrownBy(() => checkRules(parseRules('{"version":1,"policies":[{"key":"ip","limit":0,"interval":"1m"}]}'))),
     names: 'policies[0].limit',
     value: ' is 0.',
     step: 'Use a number of at least 1, or the name of a function.',
