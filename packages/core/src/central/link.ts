@@ -1,5 +1,5 @@
 import type { Exchange } from '../algorithms/shared/site.ts'
-import { alternatives } from '../options/one-of.ts'
+import { alternatives } from '../report/show.ts'
 import type { Decide, Decider, Question, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import { Asked } from './asked.ts'

@@ -1,7 +1,7 @@
 import type { AnyAlgorithm, Coordination } from '../algorithms/algorithm.ts'
 import { FIXED_WINDOW } from '../algorithms/fixed-window/epoch.ts'
-import { alternatives } from '../options/one-of.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { alternatives } from '../report/show.ts'
 
 /** The algorithm that is asked for; fixed windows where none is. */
 export function checkAlgorithm(option: string, given: unknown): AnyAlgorithm {

@@ -1,7 +1,7 @@
 import { type Growth, Offences } from '../keys/offences.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { checkOptions } from '../options/names.ts'
 import { invalidOption } from '../report/errors.ts'
+import { checkOptions } from '../report/names.ts'
 
 /** Options of `escalating`. */
 export interface EscalatingOptions {

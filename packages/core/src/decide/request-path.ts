@@ -1,7 +1,7 @@
 import { bounded, boundedOnce } from '../keys/key-text.ts'
 import { isCost } from '../keys/units.ts'
-import { checkNames } from '../options/names.ts'
 import { closedError, invalidKey, show, WeirError } from '../report/errors.ts'
+import { checkNames } from '../report/names.ts'
 import type { Requests } from '../report/requests.ts'
 import { type Clock, keptAlive } from '../time/clock.ts'
 import type { Asking, AskingHost, Keys, Limits } from './asking.ts'

@@ -1,5 +1,5 @@
-export { checkOptions } from '../options/names.ts'
 export { invalidOption, missingOption, show } from '../report/errors.ts'
+export { checkOptions } from '../report/names.ts'
 export { type AdapterSide, adapterOf } from '../throttler/adapter-side.ts'
 export { loadCode } from '../time/load-code.ts'
 export type { AdapterOptions, SharedThrottlerOptions, ThrottleInput } from './adapter-options.ts'

@@ -1,7 +1,7 @@
 import { connectToHub } from '../hub/memory-store.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { checkOptions } from '../options/names.ts'
 import { closedPart, WeirError, type WeirErrorCode, warnProcess } from '../report/errors.ts'
+import { checkOptions } from '../report/names.ts'
 import type { Decide, Decider, StoreConnection, StoreNode, SyncReply, SyncRequest, Verdict } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
 import type { Store } from '../throttler/coordinator.ts'
@@ -13,7 +13,7 @@ import { servedHub } from './serve.ts'
 /** Options of `ipcStore`. */
 export interface IpcStoreOptions {
   /**
-   * Limits how long a sync waits for the parent before it counts as failed. Milliseconds, 10 to 60,000. Requests never wait for it. The
+   * Limits how long a sync waits for the parent before it counts as failed. A duration from 10 ms to 60 s. Requests never wait for it. The
    * default is longer than the event loop of a healthy parent is ever blocked.
    *
    * @default 1000

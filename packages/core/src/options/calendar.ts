@@ -1,7 +1,7 @@
 import { excessOption, invalidOption } from '../report/errors.ts'
+import { checkOptions } from '../report/names.ts'
 import { type Calendar, type CalendarInterval, CalendarTime } from '../time/calendar.ts'
 import type { EpochTime, Ordinal } from '../time/intervals.ts'
-import { checkOptions } from './names.ts'
 
 /** What a calendar divides time into. */
 export type CalendarUnit = 'day' | 'week' | 'month'

@@ -1,4 +1,5 @@
 import { invalidOption } from '../report/errors.ts'
+import { alternatives } from '../report/show.ts'
 
 /**
  * One of a few words; the first is the default.
@@ -16,12 +17,4 @@ export function oneOf<Word extends string>(
     throw invalidOption(option, given, allowed)
   }
   return given as Word
-}
-
-/** Words as a message lists them: `"a", "b" or "c"`. */
-export function alternatives(words: readonly string[], last = 'or'): string {
-  return words
-    .map((word) => JSON.stringify(word))
-    .join(', ')
-    .replace(/, ([^,]*)$/, ` ${last} $1`)
 }

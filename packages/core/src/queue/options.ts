@@ -1,7 +1,7 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { checkNames } from '../options/names.ts'
 import { oneOf } from '../options/one-of.ts'
 import { invalidOption } from '../report/errors.ts'
+import { checkNames } from '../report/names.ts'
 import type { Asked } from './asked.ts'
 import type { QueueSettings } from './settings.ts'
 

@@ -1,6 +1,6 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { checkNames } from '../options/names.ts'
 import { invalidOption } from '../report/errors.ts'
+import { checkNames } from '../report/names.ts'
 import { LONGEST_TIMER } from '../time/alarm.ts'
 
 /** How many requests may wait with `acquire`, and for how long. */

@@ -106,3 +106,11 @@ function formOfEntries(value: Readonly<Record<string, unknown>>, depth: number):
   }
   return entries.join(',')
 }
+
+/** Words as a message lists them: `"a", "b" or "c"`. */
+export function alternatives(words: readonly string[], last = 'or'): string {
+  return words
+    .map((word) => JSON.stringify(word))
+    .join(', ')
+    .replace(/, ([^,]*)$/, ` ${last} $1`)
+}

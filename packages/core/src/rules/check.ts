@@ -1,7 +1,7 @@
 import { parsePolicy } from '../decide/check-policy.ts'
 import { expandPlans } from '../decide/plans.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
-import { nearest } from '../options/did-you-mean.ts'
+import { nearest } from '../report/did-you-mean.ts'
 import { show } from '../report/errors.ts'
 import type { NextRules, RulesChange, RulesDocument } from './document.ts'
 import { checkNamed, Named, type NamedFunctions, type NamedKind } from './named.ts'

@@ -1,6 +1,6 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { checkOptions } from '../options/names.ts'
 import { invalidOption, WeirError, warnProcess } from '../report/errors.ts'
+import { checkOptions } from '../report/names.ts'
 import { withoutPage } from '../report/page.ts'
 import type { FollowedRules, HeldRules, RulesStatus } from '../report/rules-status.ts'
 import { printable, reasonOf } from '../report/show.ts'

@@ -2,9 +2,9 @@ import type { Algorithm, SlotAlgorithm } from '../algorithms/algorithm.ts'
 import type { SlowDown } from '../decide/policy.ts'
 import type { AddressKey, KeySource } from '../decide/request-options.ts'
 import { isAddressKey } from '../decide/request-rule.ts'
-import { nearest } from '../options/did-you-mean.ts'
-import { alternatives } from '../options/one-of.ts'
+import { nearest } from '../report/did-you-mean.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { alternatives } from '../report/show.ts'
 import type { Awaitable } from '../report/user-function.ts'
 
 /** Functions in your code that rules refer to by name. Names begin with a letter and have letters, digits, `_` and `-`. */

@@ -1,6 +1,6 @@
 export { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
-export { checkOptions } from '../options/names.ts'
 export { closedPart, codeNotLoaded, invalidOption } from '../report/errors.ts'
+export { checkOptions } from '../report/names.ts'
 export { kindOf } from '../report/show.ts'
 export type {
   Announcement,

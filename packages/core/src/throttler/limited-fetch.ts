@@ -1,8 +1,8 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { checkOptions } from '../options/names.ts'
 import { pauseOf } from '../queue/answer-pause.ts'
 import type { ScheduleOptions } from '../queue/options.ts'
 import { invalidOption } from '../report/errors.ts'
+import { checkOptions } from '../report/names.ts'
 import { adapterOf } from './adapter-side.ts'
 import type { Throttler } from './throttler.ts'
 

@@ -1,8 +1,8 @@
 import type { Limiter } from '../decide/limiter.ts'
 import { boundedOnce, copied } from '../keys/key-text.ts'
-import { checkNames } from '../options/names.ts'
-import { alternatives } from '../options/one-of.ts'
 import { invalidKey, invalidOption, show, WeirError } from '../report/errors.ts'
+import { checkNames } from '../report/names.ts'
+import { alternatives } from '../report/show.ts'
 import { hush } from '../report/user-function.ts'
 
 /** Restricts a call to one policy. */

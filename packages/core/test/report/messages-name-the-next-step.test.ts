@@ -16,7 +16,6 @@ import type { StoreNode } from '../../src/store/contract.ts'
 import { backgroundStore } from '../../src/sync/index.ts'
 import { tellDifferences } from '../../src/sync/link/differing-rules.ts'
 import { noticeSmallLimits } from '../../src/sync/link/small-limits.ts'
-import { countOpened, warnLocal, warnOfFakeTimers, warnOfListener } from '../../src/throttler/warnings.ts'
 import { fakeReader } from '../http/fake-request.ts'
 import { thrownBy } from '../support/nodes.ts'
 import { World } from '../support/world.ts'
@@ -55,6 +54,15 @@ function emitted(run: () => void): { message: string; code: string } {
   } finally {
     spy.mockRestore()
   }
+}
+
+/** What a process that has not warned yet is warned of: most of these are said once. */
+async function warnedFirst(
+  run: (warnings: typeof import('../../src/throttler/warnings.ts')) => void,
+): Promise<{ message: string; code: string }> {
+  vi.resetModules()
+  const warnings = await import('../../src/throttler/warnings.ts')
+  return emitted(() => run(warnings))
 }
 
 /** A store whose connection does this. */
@@ -323,15 +331,23 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   WEIR_WARN_MANY_THROTTLERS: {
     make: () =>
-      emitted(() => {
+      warnedFirst(({ countOpened }) => {
         for (let i = 0; i < 70; i++) countOpened()
       }),
     names: 'throttle() or createThrottler()',
     value: 'throttlers are open',
     step: 'Call it once, when your application starts.',
   },
-  WEIR_WARN_LOCAL_ONLY: { make: () => emitted(warnLocal), names: '"store"', step: 'Add a store such as redisStore(...).' },
-  WEIR_WARN_FAKE_TIME: { make: () => emitted(() => warnOfFakeTimers('redis')), names: '"redis"', step: 'Use memoryStore() in this test' },
+  WEIR_WARN_LOCAL_ONLY: {
+    make: () => warnedFirst(({ warnLocal }) => warnLocal()),
+    names: '"store"',
+    step: 'Add a store such as redisStore(...).',
+  },
+  WEIR_WARN_FAKE_TIME: {
+    make: () => warnedFirst(({ warnOfFakeTimers }) => warnOfFakeTimers('redis')),
+    names: '"redis"',
+    step: 'Use memoryStore() in this test',
+  },
   WEIR_WARN_IPC_MESSAGE: {
     make: () => {
       const child = Object.assign(new EventEmitter(), { pid: 4711 })
@@ -346,7 +362,7 @@ const CASES: Readonly<Record<string, Case>> = {
     step: 'Use the same version of @weir/core in all processes.',
   },
   WEIR_WARN_LISTENER_FAILED: {
-    make: () => emitted(() => warnOfListener('blocked', new NoAnswer('threw', new Error('x')))),
+    make: () => warnedFirst(({ warnOfListener }) => warnOfListener('blocked', new NoAnswer('threw', new Error('x')))),
     names: '"blocked"',
     value: '"x"',
     step: 'Fix the listener',

@@ -66,7 +66,7 @@ export interface EtcdStoreOptions {
    */
   readonly namespace?: string
   /**
-   * Limits how long a request to etcd waits before it counts as failed, and half as long while etcd is down. Milliseconds, 10 to 60,000.
+   * Limits how long a request to etcd waits before it counts as failed, and half as long while etcd is down. A duration from 10 ms to 60 s.
    * Requests to your application wait for it only with coordination `'central'` and `'leased'`.
    *
    * @default 1000

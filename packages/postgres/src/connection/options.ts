@@ -28,7 +28,7 @@ export interface PostgresStoreOptions {
    */
   readonly create?: boolean
   /**
-   * Limits how long a sync waits for PostgreSQL before it counts as failed. Milliseconds, 10 to 60,000. Requests never wait for it.
+   * Limits how long a sync waits for PostgreSQL before it counts as failed. A duration from 10 ms to 60 s. Requests never wait for it.
    *
    * @default 1000
    */

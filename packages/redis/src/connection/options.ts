@@ -11,7 +11,7 @@ export interface RedisStoreOptions {
    */
   readonly namespace?: string
   /**
-   * Limits how long a sync waits for Redis before it counts as failed. Milliseconds, 10 to 60,000. Requests never wait for it. The default
+   * Limits how long a sync waits for Redis before it counts as failed. A duration from 10 ms to 60 s. Requests never wait for it. The default
    * is five times as long as a badly overloaded Redis takes, and detects a Redis that hangs within a second.
    *
    * @default 1000

@@ -1,7 +1,7 @@
 import { type Duration, parseDuration } from '../../options/duration.ts'
-import { checkAlgorithmOptions } from '../../options/names.ts'
 import { oneOf } from '../../options/one-of.ts'
 import { show } from '../../report/errors.ts'
+import { checkAlgorithmOptions } from '../../report/names.ts'
 import { whenEnded } from '../../report/when-ended.ts'
 import { LONGEST_TIMER } from '../../time/alarm.ts'
 import type { SlotAlgorithm, Slots } from '../algorithm.ts'

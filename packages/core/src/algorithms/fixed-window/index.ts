@@ -1,5 +1,5 @@
-import { checkAlgorithmOptions } from '../../options/names.ts'
 import { invalidOption } from '../../report/errors.ts'
+import { checkAlgorithmOptions } from '../../report/names.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { FIXED_WINDOW } from './epoch.ts'
 import { EPOCH_STEP } from './epoch-step.ts'

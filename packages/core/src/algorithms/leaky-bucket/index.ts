@@ -1,6 +1,6 @@
 import { MOST_UNITS } from '../../keys/units.ts'
-import { checkAlgorithmOptions } from '../../options/names.ts'
 import { invalidOption } from '../../report/errors.ts'
+import { checkAlgorithmOptions } from '../../report/names.ts'
 import type { Algorithm, AnyAlgorithm } from '../algorithm.ts'
 import { BACKGROUND_BUCKET } from '../bucket/later.ts'
 import { LocalBucket } from '../bucket/meter.ts'

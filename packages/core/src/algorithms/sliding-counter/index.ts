@@ -1,4 +1,4 @@
-import { checkAlgorithmOptions } from '../../options/names.ts'
+import { checkAlgorithmOptions } from '../../report/names.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { later } from '../shared/later.ts'
 import { LocalSlidingCounter } from './local.ts'

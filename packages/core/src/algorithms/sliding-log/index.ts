@@ -1,4 +1,4 @@
-import { checkAlgorithmOptions } from '../../options/names.ts'
+import { checkAlgorithmOptions } from '../../report/names.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { LocalSlidingLog } from './local.ts'
 import { SLIDING_LOG_STEP } from './step.ts'

@@ -1,5 +1,5 @@
-import { checkAlgorithmOptions } from '../../options/names.ts'
 import { invalidOption } from '../../report/errors.ts'
+import { checkAlgorithmOptions } from '../../report/names.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { later } from '../shared/later.ts'
 import { LocalSlidingWindow } from './local.ts'

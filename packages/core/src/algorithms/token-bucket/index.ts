@@ -1,7 +1,7 @@
 import { MOST_UNITS } from '../../keys/units.ts'
 import { type Duration, parseDuration } from '../../options/duration.ts'
-import { checkAlgorithmOptions, checkNames } from '../../options/names.ts'
 import { excessOption, invalidOption } from '../../report/errors.ts'
+import { checkAlgorithmOptions, checkNames } from '../../report/names.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { BACKGROUND_BUCKET } from '../bucket/later.ts'
 import { LocalBucket } from '../bucket/meter.ts'

@@ -1,7 +1,7 @@
 import { unescape as decoded } from 'node:querystring'
 import { type Duration, parseDuration } from '../../options/duration.ts'
-import { checkOptions } from '../../options/names.ts'
 import { show, WeirError } from '../../report/errors.ts'
+import { checkOptions } from '../../report/names.ts'
 import { kindOf } from '../../report/show.ts'
 import { LONGEST_DOCUMENT } from '../parse.ts'
 import type { RulesSource } from '../source.ts'

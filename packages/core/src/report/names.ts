@@ -1,5 +1,5 @@
-import { invalidOption, WeirError } from '../report/errors.ts'
 import { meantBy } from './did-you-mean.ts'
+import { invalidOption, WeirError } from './errors.ts'
 
 /**
  * @param what has options of these names
