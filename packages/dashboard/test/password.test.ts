@@ -17,14 +17,19 @@ function thrownBy(make: () => unknown): WeirError {
 
 describe('a password that can not be used is rejected, and never shown', () => {
   test.each<[string, unknown, WeirError['code'], RegExp]>([
-    ['none', undefined, 'WEIR_MISSING_OPTION', /is the variable that it comes from set/],
+    ['none', undefined, 'WEIR_MISSING_OPTION', /missing\. Set the variable that it comes from/],
     ['an empty one', '', 'WEIR_MISSING_OPTION', /missing/],
-    ['a short one', 'secret12345', 'WEIR_INVALID_OPTION', /12 to 256 characters long, not 11/],
-    ['one that no form can send', 'secret'.repeat(50), 'WEIR_INVALID_OPTION', /12 to 256 characters long, not 300/],
-    ['one read from a file, with the end of its line', 'secret secret secret\n', 'WEIR_INVALID_OPTION', /without line breaks/],
-    ['one with a control character', 'secret\u0000secret secret', 'WEIR_INVALID_OPTION', /control characters/],
-    ['a number', 123_456_789_012, 'WEIR_INVALID_OPTION', /a string, not number/],
-    ['an object', { secret: 'secret secret secret' }, 'WEIR_INVALID_OPTION', /a string, not object/],
+    ['a short one', 'secret12345', 'WEIR_INVALID_OPTION', /has 11 characters\. Use 12 to 256/],
+    ['one that no form can send', 'secret'.repeat(50), 'WEIR_INVALID_OPTION', /has 300 characters\. Use 12 to 256/],
+    [
+      'one read from a file, with the end of its line',
+      'secret secret secret\n',
+      'WEIR_INVALID_OPTION',
+      /has a line break .* at its end\. Use one line of text/,
+    ],
+    ['one with a control character', 'secret\u0000secret secret', 'WEIR_INVALID_OPTION', /or a control character/],
+    ['a number', 123_456_789_012, 'WEIR_INVALID_OPTION', /is a number\. Use a string/],
+    ['an object', { secret: 'secret secret secret' }, 'WEIR_INVALID_OPTION', /is an object\. Use a string/],
   ])('%s', (_what, secret, code, message) => {
     const error = thrownBy(() => password(secret as string))
     expect(error.code).toBe(code)

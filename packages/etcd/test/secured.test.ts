@@ -51,7 +51,7 @@ describeEtcd('an etcd with users', () => {
     expect(failure?.message).not.toContain('wrong')
     const nobody = new TestNode(etcdStore(server.url, { namespace, timeout: PATIENT }))
     const unnamed = await nobody.failure(() => nobody.count('k', 1))
-    expect(unnamed?.message).toMatch(/user name is empty.*Give etcdStore "username" and "password"/)
+    expect(unnamed?.message).toMatch(/user name is empty.*Add "username" and "password" beside "endpoints"/)
     const elsewhere = new TestNode(
       etcdStore({ endpoints: server.url, username: 'weir', password: 'secret' }, { namespace: freshNamespace(), timeout: PATIENT }),
     )

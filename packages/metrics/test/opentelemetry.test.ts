@@ -38,7 +38,7 @@ test('a reader collects every metric, with unit, description, attributes and val
   })
   onTestFinished(() => paced.close())
   openTelemetryMetrics(paced, { meter })
-  const policies = [{ name: 'pace', limit: 100, interval: '1s', algorithm: 'leakyBucket', coordination: 'local' }]
+  const policies = [{ name: 'pace', key: 'all', limit: 100, interval: '1s', algorithm: 'leakyBucket', coordination: 'local' }]
   const source = { name: 'the test', interval: 60_000, read: async () => JSON.stringify({ version: 7, policies }) }
   const rules = follow(paced, source, { algorithms: { leakyBucket } })
   onTestFinished(() => rules.close())

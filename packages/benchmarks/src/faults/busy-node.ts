@@ -13,6 +13,7 @@ export interface Busy {
   readonly rate: number
   readonly cost: readonly [least: number, most: number]
   readonly seed: number
+  readonly expectedProcesses: number
 }
 
 /** Units that were allowed, at a time of the wall clock. */
@@ -25,9 +26,9 @@ export interface Allowed {
 const PACE = 2
 
 // A process that asks its throttler for one key at a steady pace, by chance, and tells of each unit that it allows.
-const { port, namespace, limit, interval, rate, cost, seed } = JSON.parse(process.argv[2] ?? '') as Busy
+const { port, namespace, limit, interval, rate, cost, seed, expectedProcesses } = JSON.parse(process.argv[2] ?? '') as Busy
 const random = seeded(seed)
-const throttler = createThrottler({ policies: [{ limit, interval }], store: redisStore({ port }, { namespace }) })
+const throttler = createThrottler({ policies: [{ limit, interval }], store: redisStore({ port }, { namespace }), expectedProcesses })
 throttler.on('storeDown', () => {})
 throttler.start()
 

@@ -27,6 +27,8 @@ export interface Trial {
   /** How many times the limit is offered. */
   readonly times: number
   readonly cost: readonly [least: number, most: number]
+  /** The option of the processes' throttlers. They start while the store is down, and every interval is judged. */
+  readonly expectedProcesses?: number
   /** What happens, in real time. Afterwards it is over. */
   happen(hands: Hands): Promise<void>
   /** The same in a simulation. */
@@ -115,7 +117,33 @@ export const TRIALS: readonly Trial[] = [
     happen: () => sleep(40_000),
     simulated: { intervals: 60 },
   },
+  coldStart(12),
+  coldStart(1),
 ]
+
+/** Twelve processes that start without the store, which comes after two intervals. */
+function coldStart(expectedProcesses: number): Trial {
+  return {
+    name: `12 processes start while the store is down, expectedProcesses: ${expectedProcesses}; ×5, 1200 per 10 s`,
+    nodes: 12,
+    limit: 1_200,
+    interval: 10_000,
+    times: 5,
+    cost: [1, 1],
+    expectedProcesses,
+    async happen({ server }) {
+      await sleep(20_000)
+      await server.start()
+      await sleep(20_000)
+    },
+    simulated: {
+      intervals: 5,
+      warmup: 0,
+      faults: faults({ kind: 'outage', from: 0, until: 3, mode: 'reject' }),
+      throttler: { expectedProcesses },
+    },
+  }
+}
 
 export async function runTrial(trial: Trial, seed: number): Promise<TrialResult> {
   const { name, nodes, limit, interval, times, cost, simulated } = trial
@@ -129,8 +157,9 @@ export async function runTrial(trial: Trial, seed: number): Promise<TrialResult>
   return { name, real: await runForReal(trial, seed), simulated: result.overshoot.max }
 }
 
-async function runForReal({ nodes, limit, interval, times, cost, happen }: Trial, seed: number): Promise<number> {
+async function runForReal({ nodes, limit, interval, times, cost, expectedProcesses, happen }: Trial, seed: number): Promise<number> {
   const server = await RedisServer.start()
+  if (expectedProcesses !== undefined) await server.kill()
   const proxy = await faultProxy({ port: server.port })
   const allowed: Allowed[] = []
   const namespace = `trial-${process.pid}-${seed}`
@@ -139,7 +168,16 @@ async function runForReal({ nodes, limit, interval, times, cost, happen }: Trial
     const mean = (cost[0] + cost[1]) / 2
     const rate = (times * limit * 1000) / (mean * interval * nodes)
     const port = place < nodes / 2 ? server.port : proxy.port
-    const busy: Busy = { port, namespace, limit, interval, rate, cost, seed: seed * 1_000 + ++started }
+    const busy: Busy = {
+      port,
+      namespace,
+      limit,
+      interval,
+      rate,
+      cost,
+      seed: seed * 1_000 + ++started,
+      expectedProcesses: expectedProcesses ?? 1,
+    }
     const child = fork(SCRIPT, [JSON.stringify(busy)], { execArgv: [...EXEC_ARGV] })
     child.on('message', (one) => allowed.push(one as Allowed))
     return child
@@ -167,9 +205,11 @@ async function runForReal({ nodes, limit, interval, times, cost, happen }: Trial
     const ordinal = Math.floor(at / interval)
     units.set(ordinal, (units.get(ordinal) ?? 0) + more)
   }
-  // The first interval of a short one has processes that did not know of each other yet.
+  // Unless it is what is tried, the first interval of a short one has processes that did not know of each other yet.
   const first = Math.floor(begun / interval)
-  const judged = [...units].filter(([ordinal]) => interval === HOUR || ordinal > first + Math.ceil(SETTLING / interval) - 1)
+  const judged = [...units].filter(
+    ([ordinal]) => interval === HOUR || expectedProcesses !== undefined || ordinal > first + Math.ceil(SETTLING / interval) - 1,
+  )
   return Math.max(0, ...judged.map(([, taken]) => (taken - limit) / limit))
 }
 

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, scryptSync, timingSafeEqual } from 'node:crypto'
 import { WeirError } from '@weir/core'
+import { kindOf } from '@weir/core/inspect'
 
 const SHORTEST = 12
 const LONGEST = 256
@@ -58,7 +59,7 @@ export function password(secret: string | undefined): PasswordAccess {
       'The password of the dashboard is missing. Set the variable that it comes from, e.g. DASHBOARD_PASSWORD.',
     )
   }
-  if (typeof secret !== 'string') throw invalid(`is a ${typeof secret}`, 'a string')
+  if (typeof secret !== 'string') throw invalid(`is ${kindOf(secret)}`, 'a string')
   const { length } = secret
   if (length < SHORTEST || length > LONGEST) throw invalid(`has ${length} characters`, `${SHORTEST} to ${LONGEST}`)
   // Nobody can type them. A file that the password was read from often ends with one.
