@@ -50,7 +50,7 @@ describe('the configuration', () => {
       /^g\.yaml:16: "limits\[1\]\.price" is unknown; allowed here: name, key, match/,
     ],
     ['an unknown section', 'listen:', 'cache: yes\nlisten:', /^g\.yaml:1: "cache" is unknown; allowed here: listen, routes/],
-    ['a limit of nothing', 'limit: 10\n', 'limit: 0\n', /^g\.yaml:12: "limits\[1\]\.limit": .*from 1 to /],
+    ['a limit of nothing', 'limit: 10\n', 'limit: 0\n', /^g\.yaml:12: "limits\[1\]\.limit": .*at least 1/],
     ['a time without a unit', 'interval: 1m\n    match', 'interval: "60"\n    match', /^g\.yaml:13: "limits\[1\]\.interval": .*"60"/],
     ['spans that are too few', 'cost: 2', 'spans: 1', /^g\.yaml:15: "limits\[1\]\.spans": /],
     ['a cost above the limit', 'cost: 2', 'cost: 20', /^g\.yaml:15: "limits\[1\]\.cost": /],

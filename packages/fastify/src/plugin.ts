@@ -150,11 +150,11 @@ function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: 
   const { hook = 'onRequest', ...input } = options as ThrottleOptions & Record<string, unknown>
   // Fastify's own: where and how the plugin is registered.
   for (const own of ['prefix', 'logLevel', 'logSerializers']) delete input[own]
-  // Of a throttler Fastify passes on a copy, which has none of its methods, but its clock; options of a clock alone limit nothing.
-  if (Object.keys(input).join() === 'clock') {
+  // Fastify passes a copy of its options on, and a copy of a throttler is empty.
+  if (Object.keys(input).length === 0) {
     throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      'The plugin got a throttler instead of options. Pass it as an option: app.register(weir, { throttler }).',
+      'WEIR_MISSING_OPTION',
+      'The plugin got no options, or a throttler instead of options. Use app.register(weir, { key: "ip", limit: 100, interval: "1m" }), or app.register(weir, { throttler }).',
     )
   }
   checkHook(hook)

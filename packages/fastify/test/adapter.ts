@@ -15,7 +15,7 @@ export function fastifyAdapter(framework: typeof fastify): AdapterUnderTest<Fast
     async start(inputs, { work, http2, proxy, own }) {
       const trustProxy = proxy === 'unix' ? (_address: string, hop: number) => hop === 0 : (proxy ?? false)
       const app = framework({ trustProxy, ...(http2 && ({ http2 } as object)) })
-      for (const input of inputs) await app.register(weir, ('decide' in input ? { throttler: input } : input) as ThrottleOptions)
+      for (const input of inputs) await app.register(weir, ('check' in input ? { throttler: input } : input) as ThrottleOptions)
       app.get('/', own === undefined ? {} : { config: { throttle: own as RouteThrottleOptions } }, () => 'hello')
       app.get('/context', (request, reply) => {
         const { throttle: decision } = request

@@ -19,7 +19,7 @@ export function koaAdapter(Framework: typeof Koa, withRouter: boolean): AdapterU
       const router = new Router()
       // A throttler to share stands by itself: there is no place for a router.
       const own = (input: object) =>
-        withRouter && !('decide' in input) ? { ...input, router } : withRouter ? { throttler: input, router } : input
+        withRouter && !('check' in input) ? { ...input, router } : withRouter ? { throttler: input, router } : input
       const mounted = inputs.map((input) => throttle(own(input) as ThrottleOptions))
       for (const middleware of mounted) app.use(middleware)
       router.get('/', (ctx) => {

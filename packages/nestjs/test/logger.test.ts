@@ -26,6 +26,10 @@ test.each<[string, (kept: Kept) => LoggerService]>([
   adapterOf(throttler).warn(new WeirError('WEIR_INVALID_KEY', 'no key'))
   await throttler.close()
   expect(kept.lines).toEqual([
-    { messages: [expect.stringMatching(/^weir: no key \(node: \w+, code: WEIR_INVALID_KEY\)$/)], context: 'Weir', level: 'warn' },
+    {
+      messages: [expect.stringMatching(/^weir: no key See \S+\.md \(node: \w+, code: WEIR_INVALID_KEY\)$/)],
+      context: 'Weir',
+      level: 'warn',
+    },
   ])
 })

@@ -143,7 +143,7 @@ test('random values of a live store are corrupted while three nodes count: none 
         for (const node of nodes) expect(new Set(node.warnings.map(({ message }) => message)).size).toBe(node.warnings.length)
         for (const { message } of told) {
           // A part of a value is named after its key.
-          const key = /in (\S+)(?: .*)? that Weir/u.exec(message)?.[1] ?? message
+          const key = /read: (\S+?)(?: .*?)?\. Processes/u.exec(message)?.[1] ?? message
           expect([...corrupted.keys()].some((name) => key.startsWith(name.slice(0, 199)))).toBe(true)
         }
       } finally {

@@ -70,7 +70,9 @@ test('nodes of two processes that have different rules under one name are told, 
   await expect
     .poll(() => warnings.flat().sort(), { timeout: 20_000 })
     .toMatchObject([
-      expect.stringMatching(/^WEIR_WARN_RULES_DIFFER .*rule named "user": "interval" is \d+ here and \d+ there/),
+      expect.stringMatching(
+        /^WEIR_WARN_RULES_DIFFER Process \S+ uses different settings for policy "user": "interval" is \d+ here and \d+ there/,
+      ),
       expect.stringMatching(/^other "limit" is 10[01] here and 10[01] there/),
     ])
   const rules = (await server.cli('--scan', '--pattern', `${namespace}:*:rules`)).trim()

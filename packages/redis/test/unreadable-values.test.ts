@@ -222,7 +222,7 @@ describe.each(['a server', 'a Cluster'])('%s', (topology) => {
         name === 'the hot keys',
       )
       expect(one.warnings.length, what).toBe(1)
-      expect(one.warnings[0], what).toContain(`${key} that Weir can't read`)
+      expect(one.warnings[0], what).toContain(`can't read: ${key}. Processes`)
       expect(await admin.pttl(key), what).not.toBe(-1)
       await one.close()
     }

@@ -84,8 +84,8 @@ export function serveMemoryCases(start: (policy: object) => Promise<MemoryServer
   const answer = async (question: Question): Promise<number> => {
     if (question === 'heap') return heap()
     server?.close()
-    const key = cases.find(({ name }) => name === question.start)?.key
-    server = await start({ limit: 1_000_000, interval: '1d', ...(key !== undefined && { key }) })
+    const key = cases.find(({ name }) => name === question.start)?.key ?? 'route'
+    server = await start({ limit: 1_000_000, interval: '1d', key })
     return server.port
   }
   process.on('message', (question: Question) => void answer(question).then((number) => process.send?.(number)))
