@@ -139,7 +139,8 @@ function coldStart(expectedProcesses: number): Trial {
     simulated: {
       intervals: 5,
       warmup: 0,
-      faults: faults({ kind: 'outage', from: 0, until: 3, mode: 'reject' }),
+      // The nodes start before the first interval.
+      faults: faults({ kind: 'outage', from: -1, until: 3, mode: 'reject' }),
       throttler: { expectedProcesses },
     },
   }
