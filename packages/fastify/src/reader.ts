@@ -32,6 +32,7 @@ export function fastifyReader(): FastifyReader {
   // One that had to wait is not the last one.
   const known = (request: FastifyRequest) => (request === reading ? last : (request.routeOptions.config as RouteConfig))
   return {
+    options: ['hook'],
     config: (request) => {
       reading = request
       last = request.routeOptions.config as RouteConfig

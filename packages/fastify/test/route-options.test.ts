@@ -133,6 +133,16 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
     )
   })
 
+  test('a misspelled hook is recognized, of the plugin and of a route', async () => {
+    const app = fastify()
+    const misspelled = { ...PLUGIN, hoook: 'preHandler' }
+    await expect(app.register(weir, misspelled as typeof PLUGIN)).rejects.toThrow('Unknown option "hoook". Did you mean "hook"?')
+    const other = fastify()
+    await other.register(weir, PLUGIN)
+    const throttle = { limit: 5, hooks: 'preHandler' } as object
+    expect(() => other.get('/bad', { config: { throttle } }, () => '')).toThrow('Unknown option "hooks". Did you mean "hook"?')
+  })
+
   test.each([{ limit: 1 }, false])('%j beside config, where Fastify ignores it, is rejected with the right place', async (throttle) => {
     const app = fastify()
     await app.register(weir, PLUGIN)

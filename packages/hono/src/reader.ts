@@ -7,6 +7,7 @@ import { samplesOf } from './route-samples.ts'
 /** Reads requests of Hono 4. */
 export function honoReader(address: AddressOf = socketAddress): RequestReader<Context> {
   return Object.freeze({
+    options: ['address'],
     method: (c: Context) => c.req.method,
     path: sentTarget,
     // The router goes by the path that `@hono/node-server` and the option `getPath` have made of the target.

@@ -24,6 +24,11 @@ function warningsOf({ throttler }: ThrottleMiddleware): string[] {
   return warnings
 }
 
+test('a misspelled address is recognized', () => {
+  const misspelled = { ...ONE, adress: forwardedAddress(1) }
+  expect(() => throttle(misspelled as typeof ONE)).toThrow('Unknown option "adress". Did you mean "address"?')
+})
+
 describe('where it stands', () => {
   test('a middleware of a route, a group or a sub-application counts by the whole pattern', async () => {
     const app = new Hono()

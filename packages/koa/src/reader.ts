@@ -9,6 +9,7 @@ export interface RouterLike {
 /** Reads requests of Koa 2 and 3. */
 export function koaReader(router: RouterLike | undefined): RequestReader<Context> {
   return Object.freeze({
+    options: ['router'],
     method: (ctx: Context) => ctx.method,
     // koa-mount cuts its prefix off `path`; two mounts of one app are two places.
     path: (ctx: Context) => ctx.originalUrl,

@@ -21,6 +21,11 @@ describe.each(FRAMEWORKS)('%s', (_name, Koa) => {
     await request.get('/v1/users/bob').expect(429)
   })
 
+  test('a misspelled router is recognized', () => {
+    const misspelled = { ...ONE, rooter: new Router() }
+    expect(() => throttle(misspelled as typeof ONE)).toThrow('Unknown option "rooter". Did you mean "router"?')
+  })
+
   test('a middleware that is not called itself says so to the error handler', async () => {
     const app = new Koa()
     const errors: WeirError[] = []

@@ -73,6 +73,7 @@ export async function writeProject(directory: string, flavour: Flavour, packed: 
       lib: ['es2022'],
       types: ['node'],
       strict: true,
+      exactOptionalPropertyTypes: true,
       skipLibCheck: false,
       rootDir: 'src',
       outDir: 'out',

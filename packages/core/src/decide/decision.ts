@@ -8,7 +8,7 @@ import type { Policy } from './policy.ts'
  * (for longest), or else of the one with the smallest part of its limit left, and `parts` holds all of them.
  *
  * Fields are computed when they are read, so read the ones you need: `const { allowed, retryAfterMs } = decision`. A spread copies none of
- * them, which TypeScript reports. `JSON.stringify(decision)` contains all but `parts`.
+ * them, which TypeScript reports; `{ ...decision.toJSON() }` copies all but `parts`.
  */
 export declare abstract class Decision<Name extends string = string> {
   /** Whether the request may go on. */
@@ -43,6 +43,13 @@ export declare abstract class Decision<Name extends string = string> {
   get dryRun(): boolean
   /** One decision for each policy that applies, in the order of the policies. */
   get parts(): readonly Decision<Name>[]
+  /** A plain object of all fields but `parts`, to spread, keep or send. */
+  toJSON(): DecisionFields<Name>
+}
+
+/** What a log shows of a decision. */
+export type DecisionFields<Name extends string = string> = Omit<Decision, 'policy' | 'parts' | 'toJSON'> & {
+  readonly policy: Policy<Name> | undefined
 }
 
 /**
@@ -114,34 +121,25 @@ export class PolicyDecision implements Decision {
     return this.policy ? [this] : []
   }
 
-  /** All of it but `parts`, also for spreading and logs. */
-  toJSON(): Omit<Decision, 'parts'> {
-    return summary(this)
-  }
+  declare readonly toJSON: () => DecisionFields
 }
 
-/** What a log shows must not depend on which fields are computed. */
-export function logAsJSON({ prototype }: { readonly prototype: { toJSON(): unknown } }): void {
-  Object.defineProperty(prototype, Symbol.for('nodejs.util.inspect.custom'), { value: prototype.toJSON })
+/** Gives a class of decisions `toJSON`, which is also what logs show: it must not depend on which fields are computed. */
+export function logAsJSON({ prototype }: { readonly prototype: Decision }): void {
+  for (const name of ['toJSON', Symbol.for('nodejs.util.inspect.custom')]) Object.defineProperty(prototype, name, { value: toJSON })
+}
+
+function toJSON(this: Decision): DecisionFields {
+  const { allowed, reason, policy, key, limit, remaining, resetAfterMs, retryAfterMs, delayMs, cost, dryRun } = this
+  return { allowed, reason, policy, key, limit, remaining, resetAfterMs, retryAfterMs, delayMs, cost, dryRun }
 }
 
 logAsJSON(PolicyDecision)
 
-/** All fields of a decision but its parts. */
-export function summary<Name extends string>({
-  allowed,
-  reason,
-  policy,
-  key,
-  limit,
-  remaining,
-  resetAfterMs,
-  retryAfterMs,
-  delayMs,
-  cost,
-  dryRun,
-}: Decision<Name>): Omit<Decision<Name>, 'parts'> {
-  return { allowed, reason, policy, key, limit, remaining, resetAfterMs, retryAfterMs, delayMs, cost, dryRun }
+/** A decision that differs from another one in some fields. */
+export function changed<Name extends string>(decision: Decision<Name>, changes: Partial<DecisionFields>): Decision<Name> {
+  const fields = { ...decision.toJSON(), ...changes }
+  return Object.assign(Object.create({ parts: decision.parts, toJSON: () => fields }), fields)
 }
 
 /** For a request to which no policy applies. */

@@ -1,5 +1,5 @@
 import type { DecisionReason } from '../report/stats.ts'
-import { type Decision, logAsJSON, PolicyDecision, summary } from './decision.ts'
+import { type Decision, type DecisionFields, logAsJSON, PolicyDecision } from './decision.ts'
 import type { RunningCell } from './outcome.ts'
 import type { Policy } from './policy.ts'
 
@@ -57,9 +57,7 @@ class CombinedDecision implements Decision {
     return this.decisive.dryRun
   }
 
-  toJSON(): Omit<Decision, 'parts'> {
-    return summary(this)
-  }
+  declare readonly toJSON: () => DecisionFields
 }
 
 /** The policies that applied to a request, each with its running interval. One object for all requests until one of them changes. */
@@ -145,9 +143,7 @@ export class LevelsDecision implements Decision {
     return this.#combined().parts
   }
 
-  toJSON(): Omit<Decision, 'parts'> {
-    return summary(this)
-  }
+  declare readonly toJSON: () => DecisionFields
 
   /** Units left at one of the levels. */
   remainingAt(level: number): number {

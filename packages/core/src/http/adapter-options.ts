@@ -232,10 +232,12 @@ export interface SplitOptions<Req, Args extends readonly unknown[], Name extends
 /**
  * Tells what belongs to an adapter from what belongs to its throttler. The throttler's part is checked by `createThrottler`.
  *
+ * @param more names of options that an adapter has besides
  * @throws WeirError `WEIR_UNKNOWN_OPTION`, `WEIR_MISSING_OPTION` or `WEIR_INVALID_OPTION` for the adapter's own
  */
 export function splitOptions<Req, Args extends readonly unknown[], Name extends string>(
   input: ThrottleInput<Req, Args, Name>,
+  more: readonly string[] = [],
 ): SplitOptions<Req, Args, Name> {
   if (typeof input !== 'object' || input === null || Array.isArray(input) || 'then' in input) {
     const allowed = 'a throttler, or options such as { key: "ip", limit: 100, interval: "1m" }'
@@ -270,8 +272,9 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   }
   for (const option of foreign) {
     if (ofPolicy.includes(option)) continue
-    const meant = meantBy(option, [...Object.keys(OWN), ...THROTTLER_OPTIONS, ...ofPolicy])
-    throw unknown(option, meant ?? `A policy has: ${ofPolicy.join(', ')}; and an adapter: ${Object.keys(OWN).join(', ')}.`)
+    const ofAdapter = [...more, ...Object.keys(OWN)]
+    const meant = meantBy(option, [...ofAdapter, ...THROTTLER_OPTIONS, ...ofPolicy])
+    throw unknown(option, meant ?? `A policy has: ${ofPolicy.join(', ')}; and an adapter: ${ofAdapter.join(', ')}.`)
   }
   if ('policies' in shared && foreign[0] !== undefined)
     throw unknown(foreign[0], 'It is an option of a policy: move it into one of "policies".')

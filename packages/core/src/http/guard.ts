@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
-import { type Decision, summary } from '../decide/decision.ts'
+import { changed, type Decision, NO_POLICY } from '../decide/decision.ts'
 import { requireKeys } from '../decide/request-rule.ts'
 import { invalidOption, isWeirError } from '../report/errors.ts'
 import type { RejectionReason } from '../report/stats.ts'
@@ -24,20 +24,7 @@ import type { RequestReader } from './request/reader.ts'
 import { Settlement } from './settlement.ts'
 
 /** What a request on the deny list gets. */
-const DENIED: Decision<never> = Object.freeze({
-  allowed: false,
-  reason: 'denied',
-  policy: undefined,
-  key: '',
-  limit: 0,
-  remaining: 0,
-  resetAfterMs: 0,
-  retryAfterMs: 0,
-  delayMs: 0,
-  cost: 0,
-  parts: [],
-  dryRun: false,
-})
+const DENIED = Object.freeze(changed(NO_POLICY, { allowed: false, reason: 'denied', limit: 0, remaining: 0 }) as Decision<never>)
 
 /** Loaded when a request is to be held for the first time: most applications hold none. */
 let holdRequest: typeof import('./hold-request.ts').holdRequest | undefined
@@ -86,7 +73,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
    * @throws WeirError for options that can't be used, naming the option
    */
   constructor(input: ThrottleInput<Req, Args, Name>, reader: RequestReader<Req>, which: (policy: string) => boolean = () => true) {
-    const split = splitOptions(input)
+    const split = splitOptions(input, reader?.options)
     const { own } = split
     const needed = ['method', 'path', 'route', 'ip', 'header'] as const
     if (needed.some((method) => typeof reader?.[method] !== 'function')) {
@@ -398,7 +385,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const { onRejected, dryRun } = this.#options
     if (onRejected !== undefined) tell(this.#untold, onRejected, request, decision)
     if (dryRun !== true || decision.allowed) return decision
-    this.side.inspected.requests.passedAnyway(decision === DENIED ? 'denied' : (decision.reason as RejectionReason))
+    this.side.inspected.requests.passedAnyway(decision.reason as RejectionReason)
     return asDryRun(decision)
   }
 
@@ -422,7 +409,7 @@ function clientReader<Req>(reader: RequestReader<Req>, subnet: number | undefine
 
 /** A rejection that is only reported. */
 function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name> {
-  return { ...summary(decision), allowed: true, dryRun: true, parts: decision.parts }
+  return changed(decision, { allowed: true, dryRun: true })
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Decision, summary } from '../decide/decision.ts'
+import { changed, type Decision } from '../decide/decision.ts'
 import { AcquireError } from '../queue/acquire-error.ts'
 import { type Answering, whenEnded } from '../report/when-ended.ts'
 import type { Throttler } from '../throttler/throttler.ts'
@@ -23,14 +23,8 @@ export async function holdRequest<Name extends string, Req>(
     if (!(error instanceof AcquireError)) throw error
     if (error.reason === 'aborted') return null
     if (error.reason !== 'queue-full') throw error
-    const rejected = {
-      allowed: false,
-      reason: 'limit',
-      cost: 0,
-      delayMs: 0,
-      retryAfterMs: Math.max(1, Math.ceil(decision.delayMs)),
-    } as const
-    return { ...summary(decision), ...rejected, parts: decision.parts }
+    const retryAfterMs = Math.max(1, Math.ceil(decision.delayMs))
+    return changed(decision, { allowed: false, reason: 'limit', cost: 0, delayMs: 0, retryAfterMs })
   } finally {
     leave?.()
   }

@@ -60,7 +60,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
 
   /** @throws WeirError as `createGuard` */
   constructor(input: ThrottleInput<Req, Args>, reader: RequestReader<Req>, words: PlaceWords) {
-    this.#whole = splitOptions<Req, Args, string>(input)
+    this.#whole = splitOptions<Req, Args, string>(input, reader.options)
     this.#reader = reader
     this.#words = words
     this.general = new Guard(input, reader, (policy) => !this.#policies.has(policy))
@@ -158,6 +158,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
       (levels
         ? withKey(options, place, base?.key)
         : { ...inherited(base, said, make.store !== undefined), name, ...said }) as ThrottleInput<Req, Args>,
+      this.#reader.options,
     )
     if (split.throttler !== undefined) return { ...split, own: { ...inheritedAnswer(own, split.own), ...split.own } }
     const { policies: listed, ...shared } = split.make

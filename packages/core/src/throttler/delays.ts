@@ -1,4 +1,4 @@
-import { type Decision, type PolicyDecision, summary } from '../decide/decision.ts'
+import { changed, type Decision, type PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import { ALL_KEY, type Policy } from '../decide/policy.ts'
 import type { Asks } from '../decide/request-path.ts'
@@ -337,7 +337,7 @@ export class Delays {
   #reject(asked: Asked, seen: Decision): Decision | Promise<Decision> {
     if (!this.#queues.closing) return this.#decide(asked.at(this.#host.limiters))
     if (!seen.allowed) return seen
-    return { ...summary(seen), allowed: false, reason: 'limit', cost: 0, retryAfterMs: 1, parts: seen.parts }
+    return changed(seen, { allowed: false, reason: 'limit', cost: 0, retryAfterMs: 1 })
   }
 
   #decide({ keys, costs, places, limits }: AskedNow): Decision | Promise<Decision> {

@@ -1,4 +1,4 @@
-import { type Decision, summary } from '../decide/decision.ts'
+import { changed, type Decision } from '../decide/decision.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { type CheckOptions, hasOptions } from '../decide/request-path.ts'
 import { parseDuration } from '../options/duration.ts'
@@ -121,7 +121,7 @@ export class WaitingRoom {
     const queues = this.#queues.value ?? (await this.#queues.load())
     if (queues !== undefined) return await queues.hold(decision, signal, client)
     const why = this.#closing ? 'closed' : await this.#wait(decision.delayMs, signal, false, client)
-    if (why === undefined) return { ...summary(decision), delayMs: 0, parts: decision.parts }
+    if (why === undefined) return changed(decision, { delayMs: 0 })
     this.#host.giveBack(decision)
     throw this.#failure(why, decision.key, signal)
   }

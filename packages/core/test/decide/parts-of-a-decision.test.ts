@@ -1,8 +1,11 @@
+import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
 import { seeds } from '@weir/tooling/seed'
 import { describe, expect, test } from 'vitest'
+import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
+import { createGuard, nodeReader } from '../../src/http/adapter.ts'
 import { HeaderWriter } from '../../src/http/answer/headers.ts'
 import { snapshot } from '../../src/inspect/index.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
@@ -109,8 +112,7 @@ test('change nothing of what header fields, logs and JSON say', async () => {
 
 /** The decision as anybody could make it, so that its fields are written from its parts. */
 function asPlain(decision: Decision): Decision {
-  const { allowed, reason, policy, key, limit, remaining, resetAfterMs, retryAfterMs, delayMs: delay, cost, dryRun, parts } = decision
-  return { allowed, reason, policy, key, limit, remaining, resetAfterMs, retryAfterMs, delayMs: delay, cost, dryRun, parts }
+  return { ...decision.toJSON(), parts: decision.parts, toJSON: () => decision.toJSON() }
 }
 
 // With fractions a level that is put right after another one rejected must be as before to the last bit.
@@ -164,4 +166,40 @@ test('the fields of a decision are computed, so a spread of one is an error of t
   // @ts-expect-error: and neither has the rest
   expect(rest.limit).toBe(undefined)
   expect(JSON.parse(JSON.stringify(decision))).toMatchObject({ allowed: true, delayMs: 0, limit: 3 })
+})
+
+test('whoever made a decision, toJSON() returns a plain object of all fields but its parts, and logs show it', async () => {
+  const { world, node } = scene()
+  const fields = 'allowed,reason,policy,key,limit,remaining,resetAfterMs,retryAfterMs,delayMs,cost,dryRun'.split(',')
+  const one = node({ name: 'one', limit: 1, interval: '10s' })
+  const paced = node({ name: 'paced', limit: 10, interval: '10s', algorithm: leakyBucket(), coordination: 'local' })
+  paced.check('a')
+  const held = paced.acquire('a')
+  const request = { method: 'GET', url: '/', headers: {}, socket: { remoteAddress: '192.0.2.1' } } as unknown as IncomingMessage
+  const clock = world.clock()
+  const guard = (options: object) => createGuard({ key: 'ip', limit: 1, interval: '1h', clock, ...options }, nodeReader)
+  const [denying, dry] = [guard({ deny: () => true }), guard({ dryRun: true })]
+  await dry.check(request)
+  await world.run(2_000)
+  const decisions = {
+    allowed: one.check('a'),
+    rejected: one.check('a'),
+    levels: node(levels).check('a'),
+    held: await held,
+    denied: await denying.check(request),
+    dryRun: await dry.check(request),
+  }
+  for (const [name, decision] of Object.entries(decisions)) {
+    const plain = decision?.toJSON()
+    expect(Object.keys({ ...plain }), name).toEqual(fields)
+    expect(plain, name).toEqual(Object.fromEntries(fields.map((field) => [field, decision?.[field as 'key']])))
+    expect(JSON.stringify(decision), name).toBe(JSON.stringify(plain))
+    expect(inspect(decision), name).toBe(inspect(plain))
+  }
+  expect(decisions).toMatchObject({
+    denied: { reason: 'denied', parts: [] },
+    dryRun: { dryRun: true, reason: 'limit' },
+    held: { delayMs: 0 },
+  })
+  expect(decisions.held.parts).toHaveLength(1)
 })

@@ -131,6 +131,6 @@ function told({
   retryAfterMs,
   delayMs: delay,
   cost,
-}: Decision): Omit<Decision, 'policy' | 'key' | 'limit' | 'dryRun' | 'parts'> {
+}: Decision): Omit<Decision, 'policy' | 'key' | 'limit' | 'dryRun' | 'parts' | 'toJSON'> {
   return { allowed, reason, remaining, resetAfterMs, retryAfterMs, delayMs: delay, cost }
 }

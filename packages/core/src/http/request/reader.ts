@@ -10,6 +10,8 @@ export interface Connection {
  * written against it, so that core knows no framework.
  */
 export interface RequestReader<Req> {
+  /** Names of options that the adapter has taken out of those it passes on. Misspelled ones are recognized by it. */
+  readonly options?: readonly string[]
   /** The method in capitals. */
   method(request: Req): string
   /** The request's target or path as the client sent it: mount prefix included, still percent-encoded. A query is cut off. */

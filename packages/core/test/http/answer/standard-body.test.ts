@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Decision, summary } from '../../../src/decide/decision.ts'
+import { changed, type Decision } from '../../../src/decide/decision.ts'
 import { preferredForm, standardBody } from '../../../src/http/answer/problem-details.ts'
 import { adapterOf } from '../../../src/throttler/adapter-side.ts'
 import { createThrottler } from '../../../src/throttler/throttler.ts'
@@ -63,7 +63,7 @@ describe('the problem tells why', () => {
 
   test('nor is a store that is away', () => {
     const share = alone().check('k')
-    const rejected: Decision = { ...summary(share), allowed: false, reason: 'storeDown', parts: [] }
+    const rejected: Decision = changed(share, { allowed: false, reason: 'storeDown' })
     expect(problem(rejected).type).toMatch(/#temporary-reduced-capacity$/)
   })
 })
