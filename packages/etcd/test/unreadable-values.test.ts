@@ -33,6 +33,10 @@ describeEtcd('values that can not be read', () => {
     }
     const codes = new Set([...a.warnings, ...b.warnings].map(({ code }) => code))
     expect([...codes]).toEqual(['WEIR_WARN_STORE_VALUE'])
+    for (const { message } of [...a.warnings, ...b.warnings]) {
+      expect(message).toContain(`Ignored a value in etcd that Weir can't read: ${namespace}/1/`)
+      expect(message).toMatch(/Does another program write to these keys\?.* See \S+weir_warn_store_value\.md$/)
+    }
     expect(a.warnings.length).toBeLessThan(20)
     await Promise.all([a.close(), b.close()])
   })

@@ -82,7 +82,12 @@ test.each([
   expect(nets(await count(b, FIXED, 'k', [RUNNING, 4]))).toEqual([9])
   expect(nets(await count(a, FIXED, 'k', [RUNNING, 6]))).toEqual([10])
   expect(await here.admin.get(`${counterPrefix}k${suffix}`)).toBe('10')
-  expect(a.warnings.map(({ code }) => code)).toEqual(['WEIR_WARN_STORE_VALUE'])
+  expect(a.warnings.map(({ code, message }) => [code, message])).toEqual([
+    [
+      'WEIR_WARN_STORE_VALUE',
+      `Ignored a value in Redis that Weir can't read: ${cellPrefix}k${suffix}. Processes write theirs again. Does another program write to these keys? See @weir/core/docs/errors/weir_warn_store_value.md`,
+    ],
+  ])
   expect(b.warnings).toEqual([])
   expect(await here.admin.pttl(`${cellPrefix}k${suffix}`)).toBeGreaterThan(0)
   await Promise.all([a.close(), b.close()])
