@@ -1,5 +1,5 @@
+import { bucketEarlyDropGoals } from './bucket-early-drop.ts'
 import { bucketFaultGoals } from './bucket-faults.ts'
-import { bucketSoftGoals } from './bucket-soft.ts'
 import { bucketSteadyGoals } from './bucket-steady.ts'
 import { bucketWaitingGoals } from './bucket-waiting.ts'
 import { attackGoals } from './fixed-attacks.ts'
@@ -33,7 +33,7 @@ export const GOALS: readonly Goal[] = [
   ...burstGoals,
   ...bucketSteadyGoals,
   ...bucketFaultGoals,
-  ...bucketSoftGoals,
+  ...bucketEarlyDropGoals,
   ...bucketWaitingGoals,
   ...leaseGoals,
 ].sort((one, other) => rank(one.id) - rank(other.id))

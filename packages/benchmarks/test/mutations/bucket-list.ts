@@ -5,7 +5,7 @@ const METER = 'algorithms/bucket/background.ts'
 const PACE = 'algorithms/bucket/pace.ts'
 const ALONE = 'algorithms/bucket/alone.ts'
 const OWN = 'algorithms/bucket/own-cells.ts'
-const SOFT = 'algorithms/bucket/early-drop.ts'
+const EARLY_DROP = 'algorithms/bucket/early-drop.ts'
 const PLACES = 'algorithms/bucket/places.ts'
 const BOOKINGS = 'algorithms/bucket/bookings.ts'
 const HUB = 'hub/bucket-counts.ts'
@@ -143,17 +143,17 @@ export const BUCKETS: readonly Mutation[] = [
     check: 'bucket: a flood that waits',
   },
   {
-    name: 'soft: what others allow meanwhile is not expected',
+    name: 'early drop: what others allow meanwhile is not expected',
     file: METER,
     find: 'key.forecast.bare(now, drain) + key.forecast.others(now, drain))',
     replace: 'key.forecast.bare(now, drain))',
-    check: 'bucket, soft: far away',
+    check: 'bucket, early drop: far away',
   },
   {
-    name: 'soft: the bucket is let run full',
-    file: SOFT,
+    name: 'early drop: the bucket is let run full',
+    file: EARLY_DROP,
     find: 'const TARGET = 0.8',
     replace: 'const TARGET = 1.2',
-    check: 'bucket, soft: far away',
+    check: 'bucket, early drop: far away',
   },
 ]

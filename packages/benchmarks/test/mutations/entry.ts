@@ -144,7 +144,7 @@ export const checks = {
   'bucket: lost answers in a flood': goal('B16', 'a tenth of the replies lost, x100, 1000 per 10 s', 10, 3),
   'bucket: lost data': neverTooMuch('data lost', 'data lost at another moment'),
   'bucket: a flood that waits': goal('B20', 'a flood of 600, 12 nodes, 1 ms', 4),
-  'bucket, soft: far away': goal('B18', 'x2, a round trip of 250 ms, 1000 per 10 s', 8),
+  'bucket, early drop: far away': goal('B18', 'x2, a round trip of 250 ms, 1000 per 10 s', 8),
 } as const
 
 export type CheckName = keyof typeof checks

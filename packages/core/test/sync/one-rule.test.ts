@@ -193,7 +193,7 @@ test.each<[string, AnyPolicyOptions<never> | PlannedPolicyOptions<never>, AnyPol
 test.each<[string, Algorithm, Algorithm]>([
   ['burst', tokenBucket({ burst: 5 }), tokenBucket({ burst: 50 })],
   ['maxDebt', tokenBucket(), tokenBucket({ maxDebt: 5 })],
-  ['soft', tokenBucket(), tokenBucket({ earlyDrop: true })],
+  ['early drop', tokenBucket(), tokenBucket({ earlyDrop: true })],
   ['immediate', leakyBucket(), leakyBucket({ immediate: 2 })],
   ['reopen', slidingWindow(), slidingWindow({ reopenAt: 0.5 })],
 ])('throttlers of one process have to agree on an option of the algorithm: %s', (_, one, two) => {

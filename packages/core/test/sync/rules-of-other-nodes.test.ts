@@ -74,7 +74,7 @@ describe('another rule of the same name at another node', () => {
   test.each<[string, readonly Algorithm[], string]>([
     ['burst', [tokenBucket(), tokenBucket({ burst: 20 })], '"burst" is 10 here and 20 there'],
     ['maxDebt', [tokenBucket(), tokenBucket({ maxDebt: 5 })], '"maxDebt" is left out here and 5 there'],
-    ['soft', [tokenBucket({ earlyDrop: true }), tokenBucket()], '"earlyDrop" is 1 here and left out there'],
+    ['early drop', [tokenBucket({ earlyDrop: true }), tokenBucket()], '"earlyDrop" is 1 here and left out there'],
     ['what waits', [leakyBucket(), leakyBucket({ burst: 3 })], '"burst" is 9 here and 3 there'],
     ['immediate', [leakyBucket({ immediate: 2 }), leakyBucket()], '"immediate" is 2 here and 0 there'],
     ['reopen', [slidingWindow(), slidingWindow({ reopenAt: 0.5 })], '"reopenAt" is 0.1 here and 0.5 there'],

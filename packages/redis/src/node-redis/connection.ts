@@ -3,7 +3,7 @@ import { type Client, destroy } from './client.ts'
 import { afterSilence } from './patience.ts'
 
 /** Milliseconds between attempts to connect: a server that returns is noticed well within a second. */
-const RETRY_AFTER = 200
+const RETRY_DELAY = 200
 
 export interface ConnectionOptions {
   readonly clock: Clock
@@ -134,7 +134,7 @@ export class Connection {
     } catch (error) {
       this.#next = undefined
       this.#lastError = error
-      this.#retryAfter(RETRY_AFTER)
+      this.#retryLater(RETRY_DELAY)
       lost?.()
     } finally {
       answered?.()
@@ -142,17 +142,17 @@ export class Connection {
   }
 
   /** @returns whether it was the client in use */
-  #drop(client: Client, error: unknown, delay: number = RETRY_AFTER): boolean {
+  #drop(client: Client, error: unknown, delay: number = RETRY_DELAY): boolean {
     if (client !== this.#client) return false
     this.#client = undefined
     this.#lastError = error
     destroy(client)
-    this.#retryAfter(delay)
+    this.#retryLater(delay)
     this.#options.lost?.()
     return true
   }
 
-  #retryAfter(delay: number): void {
+  #retryLater(delay: number): void {
     if (this.#closed || this.#retry !== undefined) return
     this.#retry = this.#options.clock.setTimeout(() => {
       this.#retry = undefined

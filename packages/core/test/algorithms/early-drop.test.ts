@@ -7,10 +7,10 @@ const shape = { most: 100, drain: 0.1, interval: 1_000 }
 
 /** So many units a millisecond are asked for. */
 function askedFor(rate: number): EarlyDrop {
-  const soft = new EarlyDrop()
-  soft.arm(0, shape.interval)
-  for (let at = 0; at <= 500; at += 50) soft.answered(at * rate, at, shape, at)
-  return soft
+  const drop = new EarlyDrop()
+  drop.arm(0, shape.interval)
+  for (let at = 0; at <= 500; at += 50) drop.answered(at * rate, at, shape, at)
+  return drop
 }
 
 describe('letting requests in by chance', () => {
@@ -21,9 +21,9 @@ describe('letting requests in by chance', () => {
   })
 
   test('ends when the bucket is half empty, and two intervals after the last sign of more', () => {
-    const soft = askedFor(0.2)
-    expect(soft.active(50, shape, 600)).toBe(false)
-    expect(soft.active(90, shape, 600)).toBe(false)
+    const drop = askedFor(0.2)
+    expect(drop.active(50, shape, 600)).toBe(false)
+    expect(drop.active(90, shape, 600)).toBe(false)
     expect(askedFor(0.2).active(90, shape, 2_499)).toBe(true)
     expect(askedFor(0.2).active(90, shape, 2_501)).toBe(false)
   })
@@ -34,22 +34,22 @@ describe('letting requests in by chance', () => {
     [60, 0.7],
     [130, 0],
   ])('a level of %i lets in %f of twice the pace, whatever chance says', (level, part) => {
-    const soft = askedFor(0.2)
+    const drop = askedFor(0.2)
     const random = seeded(level)
     let allowed = 0
-    for (let i = 0; i < 1_000; i++) if (soft.allows(level, shape, random())) allowed++
+    for (let i = 0; i < 1_000; i++) if (drop.allows(level, shape, random())) allowed++
     expect(allowed / 1_000).toBeCloseTo(part, 2)
   })
 
   test('a store that lost its data is no drop of demand', () => {
-    const soft = askedFor(0.2)
-    soft.answered(0, 550, shape, 550)
-    soft.answered(10, 600, shape, 600)
-    expect(soft.active(90, shape, 600)).toBe(true)
+    const drop = askedFor(0.2)
+    drop.answered(0, 550, shape, 550)
+    drop.answered(10, 600, shape, 600)
+    expect(drop.active(90, shape, 600)).toBe(true)
   })
 })
 
-describe('a cluster with soft buckets', () => {
+describe('a cluster of buckets with early drop', () => {
   /** Each of two nodes is asked so often, evenly; returns what was allowed in each second. */
   async function flood({ world, node }: Scene, seconds: number, perSecond: number): Promise<number[]> {
     const policy = { limit: 100, interval: 1_000, algorithm: tokenBucket({ earlyDrop: true }) }
@@ -105,7 +105,7 @@ describe('a cluster with soft buckets', () => {
   })
 })
 
-test('soft is true or false, and nothing for a bucket that warms up', () => {
+test('earlyDrop is true or false, and nothing for a bucket that warms up', () => {
   expect(thrownBy(() => tokenBucket({ earlyDrop: 1 as never })).message).toContain('"earlyDrop" is 1')
   expect(thrownBy(() => tokenBucket({ earlyDrop: true, warmUp: '1s' })).message).toContain('"earlyDrop"')
   expect(tokenBucket({ earlyDrop: false, warmUp: '1s' }).background).toBe(undefined)

@@ -5,22 +5,22 @@ import { atLeast, atMost, type Goal, percent, pooled, type Size } from './goal.t
 import { MIDDLE, nameOf, type Setting, SMALL, SPREADS, spreadOf } from './settings.ts'
 
 /** As `bucketOf`, with `earlyDrop`. */
-function softly(setting: Setting, times: number, size: Size, more: Partial<Scenario> = {}): Scenario {
+function dropping(setting: Setting, times: number, size: Size, more: Partial<Scenario> = {}): Scenario {
   // What was rejected a moment ago may be let in by chance, and is told to the store: every request has to be asked about.
   return bucketOf(setting, times, size, { ...more, shortcut: false, policy: { ...setting, algorithm: tokenBucket({ earlyDrop: true }) } })
 }
 
 /** Buckets that let requests in by chance while too many come. */
-export const bucketSoftGoals: readonly Goal[] = [
+export const bucketEarlyDropGoals: readonly Goal[] = [
   {
     id: 'B18',
-    title: 'Bucket, soft: over the limit, near and far',
+    title: 'Bucket, early drop: over the limit, near and far',
     cases: (size) => [
       ...[1, 10, 50, 100, 250].flatMap((roundTrip) =>
         [2, 100].map((times) => ({
           name: `x${times}, a round trip of ${roundTrip} ms, ${nameOf(MIDDLE)}`,
           // Until the first flood is paid back and demand is known.
-          scenarios: [softly(MIDDLE, times, size, { warmup: 8, network: { latency: roundTrip / 2 } })],
+          scenarios: [dropping(MIDDLE, times, size, { warmup: 8, network: { latency: roundTrip / 2 } })],
           judge: (results: Parameters<typeof debt>[0]) => {
             const { allowed, intervals } = pooled(results)
             const rate = percent(allowed / intervals / MIDDLE.limit)
@@ -35,30 +35,30 @@ export const bucketSoftGoals: readonly Goal[] = [
       ),
       ...[2, 100].map((times) => ({
         name: `x${times}, ${nameOf(SMALL)}`,
-        scenarios: [softly(SMALL, times, size, { warmup: 8 })],
+        scenarios: [dropping(SMALL, times, size, { warmup: 8 })],
         judge: (results: Parameters<typeof debt>[0]) => debt(results, 8),
       })),
       ...[2, 100].map((times) => ({
         name: `x${times}, 50 nodes, ${nameOf(MIDDLE)}`,
-        scenarios: [softly(MIDDLE, times, size, { warmup: 8, nodes: 50 })],
+        scenarios: [dropping(MIDDLE, times, size, { warmup: 8, nodes: 50 })],
         judge: (results: Parameters<typeof debt>[0]) => [...debt(results, 1), atMost('operations', operations(results), 320, 'ops')],
       })),
     ],
   },
   {
     id: 'B19',
-    title: 'Bucket, soft: below the limit, and bursts that fit',
+    title: 'Bucket, early drop: below the limit, and bursts that fit',
     cases: (size) => [
       ...[SMALL, MIDDLE].map((setting) => ({
         name: `x0.8 and x0.9, all balancings, ${nameOf(setting)}`,
-        scenarios: [0.8, 0.9].flatMap((times) => SPREADS.map((spread) => softly(setting, times, size, spreadOf(spread)))),
+        scenarios: [0.8, 0.9].flatMap((times) => SPREADS.map((spread) => dropping(setting, times, size, spreadOf(spread)))),
         judge: (results: Parameters<typeof debt>[0]) => [rejectedWrongly(results)],
       })),
       {
         name: `x0.8 and 80 % of the bucket at once, all balancings, ${nameOf(MIDDLE)}`,
         scenarios: SPREADS.map((spread) => {
           const load = together(poisson(0.8), bursts({ size: Math.floor(0.8 * MIDDLE.limit), every: 5.2, phase: 0.37 }))
-          return softly(MIDDLE, 1, size, { load, ...spreadOf(spread) })
+          return dropping(MIDDLE, 1, size, { load, ...spreadOf(spread) })
         }),
         judge: (results) => [rejectedWrongly(results)],
       },
@@ -66,7 +66,7 @@ export const bucketSoftGoals: readonly Goal[] = [
         name: `97 % of the bucket at once, from idle, all balancings, ${nameOf(MIDDLE)}`,
         scenarios: SPREADS.map((spread) => {
           const load = bursts({ size: Math.floor(0.97 * MIDDLE.limit), every: 1.3, phase: 0.37 })
-          return softly(MIDDLE, 1, size, { load, ...spreadOf(spread) })
+          return dropping(MIDDLE, 1, size, { load, ...spreadOf(spread) })
         }),
         judge: (results) => [rejectedWrongly(results, 0.02)],
       },
