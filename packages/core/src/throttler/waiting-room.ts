@@ -126,7 +126,7 @@ export class WaitingRoom {
     throw this.#failure(why, decision.key, signal)
   }
 
-  /** As the throttler's `hold`: the decision was counted as an allowed one. */
+  /** As the throttler's `waitFor`: the decision was counted as an allowed one. */
   async holdCounted(decision: Decision, signal: AbortSignal | undefined, client?: string): Promise<Decision> {
     checkDecision(decision)
     if (!(decision.delayMs > 0)) return decision
