@@ -139,7 +139,7 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
     await expect(app.register(weir, misspelled as typeof PLUGIN)).rejects.toThrow('Unknown option "hoook". Did you mean "hook"?')
     const other = fastify()
     await other.register(weir, PLUGIN)
-    const throttle = { limit: 5, hooks: 'preHandler' } as object
+    const throttle = { limit: 5, hooks: 'preHandler' } as unknown as false
     expect(() => other.get('/bad', { config: { throttle } }, () => '')).toThrow('Unknown option "hooks". Did you mean "hook"?')
   })
 
