@@ -138,8 +138,7 @@ logAsJSON(PolicyDecision)
 
 /** A decision that differs from another one in some fields. */
 export function changed<Name extends string>(decision: Decision<Name>, changes: Partial<DecisionFields>): Decision<Name> {
-  const fields = { ...decision.toJSON(), ...changes }
-  return Object.assign(Object.create({ parts: decision.parts, toJSON: () => fields }), fields)
+  return Object.assign(Object.create({ parts: decision.parts, toJSON }), decision.toJSON(), changes)
 }
 
 /** For a request to which no policy applies. */

@@ -195,6 +195,8 @@ test('whoever made a decision, toJSON() returns a plain object of all fields but
     expect(plain, name).toEqual(Object.fromEntries(fields.map((field) => [field, decision?.[field as 'key']])))
     expect(JSON.stringify(decision), name).toBe(JSON.stringify(plain))
     expect(inspect(decision), name).toBe(inspect(plain))
+    // Whoever adds to it, as loggers do, changes nothing that others see.
+    expect(decision?.toJSON(), name).not.toBe(plain)
   }
   expect(decisions).toMatchObject({
     denied: { reason: 'denied', parts: [] },
