@@ -12,8 +12,8 @@ export interface Figure {
 export interface Made {
   /** File name in `docs/images` → SVG. */
   readonly charts?: Readonly<Record<string, string>>
-  /** Name of a marker in the documentation → rows of a table, the head first. */
-  readonly tables?: Readonly<Record<string, readonly (readonly string[])[]>>
+  /** Name of a marker in the documentation → rows of a table, the head first, or Markdown that is written as it is. */
+  readonly tables?: Readonly<Record<string, string | readonly (readonly string[])[]>>
 }
 
 /** A part of something, e.g. `2.6 %`. */

@@ -3,6 +3,7 @@ import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
 import { coordinations } from './coordinations.ts'
 import type { Figure } from './figure.ts'
+import { rooms } from './rooms.ts'
 import { scenes } from './scenes.ts'
 import { sizing } from './sizing.ts'
 import { smallLimits } from './small-limits.ts'
@@ -22,4 +23,5 @@ export const FIGURES: readonly Figure[] = [
   sizing,
   smallLimits,
   scenes,
+  rooms,
 ]

@@ -23,8 +23,9 @@ for (const { name, about, make } of FIGURES) {
   const { charts = {}, tables = {} } = await make()
   for (const [file, svg] of Object.entries(charts)) writeFileSync(join(IMAGES, file), svg)
   for (const [table, rows] of Object.entries(tables)) {
-    console.log(`\n${tableOf(rows)}\n`)
-    write(table, tableOf(rows))
+    const text = typeof rows === 'string' ? rows : tableOf(rows)
+    console.log(`\n${text}\n`)
+    write(table, text)
   }
 }
 

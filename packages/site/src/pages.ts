@@ -15,13 +15,14 @@ export interface Page {
 const SINGLE: Readonly<Record<string, string>> = {
   'README.md': 'start.md',
   '.github/CONTRIBUTING.md': 'project/contributing.md',
+  'docs/architecture.md': 'project/architecture.md',
   '.github/SECURITY.md': 'project/security.md',
 }
 
 /** All pages: the documentation as it lies, beside it what packages and examples say of themselves. */
 export function pages(): Page[] {
   const docs = filesOf('docs')
-    .filter((file) => file.endsWith('.md'))
+    .filter((file) => file.endsWith('.md') && SINGLE[file] === undefined)
     .map((source) => ({ source, path: pathOf(source) }))
   const own = ['packages', 'examples'].flatMap((room) =>
     readdirSync(join(ROOT, room))

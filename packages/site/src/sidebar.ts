@@ -42,6 +42,7 @@ export function sidebar(): Group[] {
       text: 'Project',
       items: [
         { text: 'Contributing', link: '/project/contributing' },
+        { text: 'Architecture', link: '/project/architecture' },
         { text: 'Security', link: '/project/security' },
       ],
       collapsed: true,

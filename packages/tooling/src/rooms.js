@@ -64,22 +64,23 @@ export function roomViolations(directory) {
 }
 
 /**
- * How many floors a house has: rooms on the ground import from none.
+ * The number of floors of a house. Rooms on the ground floor import from no other room.
  *
  * @param {Rooms} rooms - without circles
  */
 export function floorsOf(rooms) {
-  /** @type {Map<string, number>} */
-  const floors = new Map()
-  /** @param {string} room @returns {number} */
-  const floor = (room) => {
-    const known = floors.get(room)
-    if (known !== undefined) return known
-    const mine = 1 + Math.max(0, ...(rooms[room] ?? []).map(floor))
-    floors.set(room, mine)
-    return mine
-  }
-  return Math.max(0, ...Object.keys(rooms).map(floor))
+  return Math.max(0, ...Object.keys(rooms).map((room) => floorOf(rooms, room)))
+}
+
+/**
+ * The floor of a room: one above the highest room from which it imports.
+ *
+ * @param {Readonly<Record<string, readonly string[]>>} rooms - without circles
+ * @param {string} room
+ * @returns {number}
+ */
+export function floorOf(rooms, room) {
+  return 1 + Math.max(0, ...(rooms[room] ?? []).map((below) => floorOf(rooms, below)))
 }
 
 /**
