@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { boundaryViolations } from '../src/boundaries.js'
 import { chanceViolations } from '../src/chance.js'
+import { commentViolations } from '../src/comments.js'
 import { packPublicPackages } from '../src/pack.js'
 import { roomViolations } from '../src/rooms.js'
 import { run } from '../src/run.js'
@@ -37,6 +38,7 @@ async function boundaries() {
     ...boundaryViolations(ROOT),
     ...workspacePackages().flatMap(({ directory }) => roomViolations(directory)),
     ...chanceViolations(),
+    ...commentViolations(),
   ]
   return { ok: found.length === 0, output: found.map(({ file, rule, message }) => `${file}: ${message} (${rule})`).join('\n') }
 }
