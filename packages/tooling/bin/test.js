@@ -20,7 +20,7 @@ if (missing !== undefined) {
 // Without these the tests of their stores are skipped.
 for (const skipped of [await ensureEtcdServer(), await ensurePostgres()]) if (skipped !== undefined) console.warn(skipped)
 
-/** Of a package's scripts. What does not depend on time runs beside the others, with what they leave of the processor. */
+/** The scripts of a package that are tests. Tests that don't depend on time run beside the others, with the processor time that is left. */
 const SCRIPTS = ['test', 'test:simulated']
 /** Packages whose `test` does not depend on time either: nearly all of it is installing and compiling. */
 const BESIDE = ['@weir/packed']

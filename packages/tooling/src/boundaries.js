@@ -14,7 +14,7 @@ const BOUNDARY_RULES = new Set([
 /** @typedef {{ rule: string, file: string, message: string }} Violation */
 
 /**
- * What breaks the import rules in the tree at `directory`, by the Biome configurations of that tree.
+ * Finds broken import rules in the tree at `directory`, by the Biome configurations of that tree.
  *
  * @param {string} directory
  * @returns {Violation[]}

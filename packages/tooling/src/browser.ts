@@ -31,7 +31,7 @@ export function launch(): Promise<Browser> {
   })
 }
 
-/** What a page complains about: errors, and violations of its Content-Security-Policy, which Chromium reports as errors. */
+/** Collects a page's errors, and its violations of its Content-Security-Policy, which Chromium reports as errors. */
 export function complaints(page: Page): string[] {
   const heard: string[] = []
   page.on('pageerror', (error) => heard.push(String(error)))

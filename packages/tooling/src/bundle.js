@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { SOURCE_CONDITION } from './vitest.js'
 
-/** What modules of CommonJS need within one of ECMAScript. */
+/** The `require` that CommonJS modules need within an ECMAScript module. */
 const REQUIRE = `import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)`
 
 /**

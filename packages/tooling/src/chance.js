@@ -22,7 +22,7 @@ const RULES = [
 ]
 
 /**
- * What of a test's source would make it do something else in the next run.
+ * Finds the parts of a test's source that would act differently in the next run.
  *
  * @param {string} source
  * @param {boolean} [isTest] false: support that is published
@@ -39,7 +39,7 @@ export function chanceIn(source, isTest = true) {
 }
 
 /**
- * What in the tests of this repository, and in what they share, comes from chance.
+ * Finds chance in the tests of this repository and in the code that they share.
  *
  * @returns {Violation[]}
  */

@@ -107,7 +107,7 @@ export class EtcdServer {
     child.once('exit', () => running.delete(child))
     await until(async () => {
       if (failure !== undefined || child.exitCode !== null) return true
-      // Of a server with TLS it has to do that somebody listens.
+      // For a server with TLS it is enough that its port is open.
       if (tls !== undefined) return listens(this.url)
       const response = await fetch(`${this.url}/health`, { signal: AbortSignal.timeout(1_000) })
       return response.ok && (await response.text()).includes('true')

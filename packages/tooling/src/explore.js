@@ -21,12 +21,12 @@ export function propertyFiles() {
   const seeded = (file) => {
     const before = known.get(file)
     if (before !== undefined) return before
-    // Of a circle of imports each file is looked at once.
+    // In a circle of imports each file is read once.
     known.set(file, false)
     const source = existsSync(file) ? readFileSync(file, 'utf8') : ''
     const support = [...source.matchAll(/from '(\.[^']+|@weir\/store-tests\/[^']+)'/g)]
       .map(([, path = '']) => (path.startsWith('.') ? join(dirname(file), path) : join(shared, 'src', `${basename(path)}.ts`)))
-      // What is tested takes no seed.
+      // Code under test takes no seed, only the tests and their support.
       .filter((path) => path.startsWith(shared) || !path.includes('/src/'))
     const found = SEEDED.test(source) || support.some(seeded)
     known.set(file, found)

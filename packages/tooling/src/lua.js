@@ -5,7 +5,7 @@ const KEYWORDS = new Set(
 )
 /** Words that an `end` belongs to; of `for` and `while` that is their `do`. */
 const BLOCKS = new Set(['function', 'do', 'if'])
-/** What Redis hands to a script, and of Lua's own what scripts may use. */
+/** The globals of a Redis script: those that Redis passes to it, and those of Lua that it may use. */
 const GLOBALS = new Set(
   'redis cjson cmsgpack struct bit KEYS ARGV string table math unpack select pairs ipairs next tonumber tostring type error pcall assert rawget rawset setmetatable'.split(
     ' ',
@@ -31,7 +31,7 @@ export function shortenLua(scripts) {
     const fields = fieldsOf(tokens)
     for (const [at, token] of tokens.entries()) if (uses.has(token) && !fields.has(at)) uses.set(token, (uses.get(token) ?? 0) + 1)
   }
-  // What stays as it is must not be met by a short name.
+  // A short name must not equal a name that stays as it is.
   const taken = new Set([...KEYWORDS, ...GLOBALS, ...all.flat().filter((token) => /^[A-Za-z_]\w*$/.test(token) && !uses.has(token))])
   /** @type {Map<string, string>} */
   const short = new Map()

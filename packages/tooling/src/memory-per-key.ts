@@ -75,7 +75,7 @@ function letters(id: number): string {
   return `resource-${word.join('')}`
 }
 
-/** What the child is asked: to start an application for a case, or how large its heap is. */
+/** A question to the child: to start an application for a case, or for the size of its heap. */
 type Question = { readonly start: string } | 'heap'
 
 /** Serves in a child that `memoryPerKey` has started. */
@@ -93,7 +93,7 @@ export function serveMemoryCases(start: (policy: object) => Promise<MemoryServer
 }
 
 async function heap(): Promise<number> {
-  // What has ended in this turn is let go of in later ones.
+  // Objects of this turn are collected only in later turns.
   for (let i = 0; i < 4; i++) {
     await sleep(5)
     globalThis.gc?.()
@@ -102,7 +102,7 @@ async function heap(): Promise<number> {
   return heapUsed + arrayBuffers
 }
 
-/** What `memoryPerKey` is told beside the program. */
+/** Settings of `memoryPerKey` beside the program. */
 export interface MemoryOptions {
   readonly requests?: number
   /** Options of Node.js, e.g. a small heap. */

@@ -9,9 +9,9 @@ const CLASS = /^(?:export )?(?:abstract )?class (\w+)(?:<.*?>)?(?: extends (\w+)
 const IMPORT = /(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g
 
 /**
- * What breaks `rooms.json` of a package: the list of its rooms (the folders of `src`), and from which others each may import.
- * Also where a class of such a package inherits from more than one other.
- * Files beside the rooms, such as `index.ts`, may import from all of them.
+ * Finds violations of a package's `rooms.json`, which lists its rooms (the folders of `src`) and the rooms from which each may import. Also
+ * finds classes that inherit from more than one other class of the package. Files beside the rooms, such as `index.ts`, may import from all
+ * of them.
  *
  * @param {string} directory - the package
  * @returns {Violation[]} nothing for a package without such a list
@@ -48,7 +48,7 @@ export function roomViolations(directory) {
     }
   }
   for (const [name, { file, parent = '' }] of classes) {
-    // What is not a class of the package, such as Error, does not count.
+    // A parent from outside the package, such as Error, doesn't count.
     const above = classes.get(parent)?.parent ?? ''
     if (classes.has(above)) {
       const message = `Class "${name}" extends "${parent}", which extends "${above}": inheritance is one deep at most.`

@@ -130,7 +130,7 @@ function addCalls(node, calls) {
   for (const part of Object.values(node)) addCalls(part, calls)
 }
 
-/** Of several entries, or of an entry and a part that is loaded later. */
+/** The chunk of code that several entries use, or an entry and a part that is loaded later. */
 const SHARED = 'shared'
 /** Loaded when first needed. */
 const LATER = 'later'

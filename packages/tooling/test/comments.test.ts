@@ -12,7 +12,7 @@ describe('the check of comments', () => {
     ['a block of one line', `  ${BLOCK} Who waits now. */`],
     ['the first line of a longer block', `${BLOCK}\n * Whoever asks is told.\n */`],
     ['a later paragraph of a block', `${BLOCK}\n * Units that are left.\n *\n * What counts is another matter.\n */`],
-    ['a plain block', `const f = (/* What it is. */ a) => a`],
+    ['a plain block', `const f = (${BLOCK.slice(0, 2)} What it is. */ a) => a`],
     ['a comment behind code after another one', `const a = 1 ${SLASHES} One.\nconst b = 1 ${SLASHES} Of the last interval.`],
   ])('finds %s', (_name, source) => {
     expect(vagueComments(source)).toHaveLength(1)

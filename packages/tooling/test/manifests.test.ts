@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { SOURCE_CONDITION } from '../src/vitest.js'
 import { publicPackages } from '../src/workspace.js'
 
-/** What an application of NestJS has imported before. */
+/** Modules that an application of NestJS has already imported. */
 const FRAMEWORK = /^@nestjs\/|^rxjs$/
 
 /** Modules of a package that load one of its peers when they are imported, as `file peer`. */

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { floorsOf, roomViolations } from '../src/rooms.js'
 import { ROOT, workspacePackages } from '../src/workspace.js'
 
-/** What is found in a package with these rooms and files. */
+/** Violations in a package with these rooms and files. */
 function found(rooms: Record<string, string[]>, files: Record<string, string>): string[] {
   const directory = mkdtempSync(join(tmpdir(), 'weir-rooms-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
