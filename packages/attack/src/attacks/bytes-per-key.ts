@@ -5,7 +5,7 @@ import { flood, requestText } from '../harness/wire.ts'
 
 /** Longer than any key that is kept, and nearly as long as Node.js lets a request's head be. */
 const LONG = 14_000
-/** What a key may hold on to, however long the strings were that it came from. */
+/** Bytes that a key may keep in memory, however long the strings were from which it was cut. */
 const MOST = 600
 /**
  * Rounds of new keys, each measured for itself. Compiled code and caches come and go with some of them, by hundreds of KB in either

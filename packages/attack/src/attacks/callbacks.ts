@@ -82,7 +82,7 @@ export const callbacks = attack<null>({
 
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 60))
 
-/** What is wrong, or nothing. */
+/** Returns the fault that was found, or nothing. */
 async function judge(victim: Victim, { what, way }: Asked): Promise<string | undefined> {
   const port = await victim.ask<number>({ what, way })
   const wire = new Wire(port)
@@ -138,7 +138,7 @@ function failing(way: Way, what: Function, target: Target): (...args: never[]) =
     case 'never':
       return () => new Promise(() => {})
     case 'nonsense':
-      // What a handler returns says nothing: it has answered, or will.
+      // The return value of a handler has no meaning, because it answers the request itself.
       return (...args) => (what === 'handler' ? respond(target, args) : NONSENSE[calls++ % NONSENSE.length])
     case 'late':
       return (...args) => later(20).then(() => (what === 'handler' ? respond(target, args) : GOOD[what]))

@@ -3,7 +3,7 @@ import { ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 5
 const DAY = 86_400_000
-/** Of the node's own clock, milliseconds. The store's clock stays. */
+/** Steps of the process's own clock in milliseconds. The store's clock stays. */
 const JUMPS = [1_000, -2_000, 60_000, -DAY, 2 * DAY, 3_600_000, -3_600_000, 1e12, -1e12, 0] as const
 
 /** While the store answers, a wrong clock of a node opens nothing and blocks nobody for longer. */

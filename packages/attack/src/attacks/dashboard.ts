@@ -14,11 +14,14 @@ interface Args {
 const PASSWORD = 'correct horse battery staple'
 const PLACE = '/weir'
 
-/** What a co-located proxy hands on that adds no field: from this machine, with its own name for the host. */
+/**
+ * Headers as a proxy on the same machine sends them if it adds no field: the address is this machine, and the host is the proxy's name for
+ * it.
+ */
 const PROXIED = { Host: 'localhost', 'X-Weir-Dashboard': '1' }
 const BLOCK = JSON.stringify({ key: 'k', duration: 60_000 })
 
-/** Who is not let in sees no counts and changes nothing, however the request came. */
+/** A client without access sees no counts and changes nothing, whichever way its request comes. */
 export const dashboardAccess = attack<Args>({
   name: 'dashboard-access',
   targets: ADAPTERS,
@@ -69,7 +72,7 @@ export const dashboardClients = attack<Args>({
   },
 })
 
-/** What somebody without any right gets to see or do. */
+/** Lists everything that a client without any right could see or do. */
 async function peeped(victim: Victim): Promise<string[]> {
   const wire = new Wire(victim.port)
   const got: string[] = []

@@ -12,7 +12,7 @@ export interface Args {
   readonly name: string
 }
 
-/** What a child that was broken into says to its parent must neither end it or its siblings nor lift their limits. */
+/** A compromised child can send its parent any message. None may end the parent or the siblings, or lift their limits. */
 export const ipcHostileChild = attack<Args>({
   name: 'ipc-hostile-child',
   targets: ['core'],
@@ -146,11 +146,11 @@ async function hostile(): Promise<{ answer: (question: never) => unknown }> {
       if (++parcel % 20 !== 0) return void send(message ?? null, () => {})
       return new Promise((resolve) => send(message ?? null, () => resolve()))
     } catch {
-      // What can't be said at all.
+      // The message can't be cloned, so it can't be sent.
       return undefined
     }
   }
-  // What it says comes back to it; a real one would not care.
+  // The child ignores its own errors, as a real attacker's child would.
   process.on('uncaughtException', () => {})
   // When the parent is gone, what it was told last can be replayed.
   process.once('exit', () => console.error(`last said: ${said.join(' ')}`))
@@ -175,7 +175,7 @@ async function hostile(): Promise<{ answer: (question: never) => unknown }> {
     }
     for (const sample of shapes(samples)) {
       const paths = pathsOf(sample)
-      // What is large is sent a few times only.
+      // Large messages are sent only a few times, because they are slow.
       const step = question.order === 'huge' || question.order === 'deep' ? Math.ceil(paths.length / 8) : 1
       for (const path of paths.filter((_, i) => i % step === 0)) {
         for (const value of ORDERS[question.order] ?? []) {

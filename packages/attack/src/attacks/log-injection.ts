@@ -4,11 +4,11 @@ import { Wire } from '../harness/wire.ts'
 
 type Kind = 'none' | 'lines' | 'console'
 const TEXT = 'x\nINJECTED\r\nINJECTED \u001b[31m\u009b31m\u2028INJECTED\u0007'
-/** What begins a line of its own, or speaks to a terminal. */
+/** Output that starts a line of its own or controls a terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const RAW = /^INJECTED|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/m
 
-/** What users throw, and keys, are text: they neither begin a line in a log nor speak to a terminal. */
+/** Errors that user functions throw, and keys, are text: they neither start a line in a log nor control a terminal. */
 export const logInjection = attack<{ readonly logger: Kind }>({
   name: 'log-injection',
   targets: ['express5', 'fastify5', 'koa3', 'node'],
@@ -17,7 +17,7 @@ export const logInjection = attack<{ readonly logger: Kind }>({
     const boom = (): never => {
       throw Object.assign(new Error(TEXT), { name: TEXT, code: TEXT })
     }
-    // What a logger that writes lines makes of its messages. Fields of objects it escapes itself.
+    // Joins the strings of a message, as a logger of plain lines does. It escapes fields of objects itself.
     const write = (...said: unknown[]): void => console.log(said.filter((part) => typeof part === 'string').join(' '))
     const loggers = { none: undefined, lines: { debug: write, info: write, warn: write }, console }
     const ways = [{ key: boom }, { skip: boom }, { cost: boom }, { match: boom }, { key: () => TEXT }, { handler: boom }, { message: boom }]

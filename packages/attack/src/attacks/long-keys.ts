@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { attack } from '../harness/attack.ts'
 
 const MOST = 600
-/** What the process itself takes meanwhile, e.g. for compiled code. */
+/** Bytes that the process itself uses meanwhile, for example for compiled code. */
 const SLACK = 50_000
 
 /** Keys that are given to `check`, `block` and the like are bounded too, and stay distinct. */
@@ -17,7 +17,7 @@ export const longKeys = attack<null>({
     const { storeOf } = await import('../harness/serve.ts')
     const policies = [{ limit: 1, interval: '1h' as const }]
     const throttler = createThrottler({ policies, ...(await storeOf(given)) })
-    // What has ended in this turn, and what is being compiled, is let go of in later ones.
+    // Objects of this turn, and code that is being compiled, are collected only in later turns.
     const heap = async (): Promise<number> => {
       for (let turn = 0; turn < 4; turn++) {
         await sleep(5)

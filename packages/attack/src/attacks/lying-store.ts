@@ -82,7 +82,7 @@ export const lyingStore = attack<Args>({
         KINDS.map(async (kind) => {
           const found = await victim.ask<Found>(kind).catch((error: Error) => error.message.split('\n')[0])
           if (typeof found !== 'object') {
-            // Who ended the process, alone.
+            // Repeats this kind alone, to find the one that ended the process.
             const own = await start({ window })
             const again = await own.ask<Found>(kind).catch(() => undefined)
             await new Promise((resolve) => setTimeout(resolve, 50))

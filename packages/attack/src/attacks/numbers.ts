@@ -97,7 +97,7 @@ export const numbers = attack<Args>({
           try {
             if (what === 'check') {
               last = throttler.check('k', number)
-              // What is counted never goes beyond the limit by a decision; charges may.
+              // The count never exceeds the limit because of a decision. Charges may exceed it.
               if (last.allowed) {
                 if (counted + last.cost > LIMIT * (1 + 1e-9)) odd.add(`${counted} + ${last.cost} allowed: ${log.join(' ')}`)
                 counted += last.cost

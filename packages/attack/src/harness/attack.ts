@@ -11,7 +11,7 @@ export interface Exposed {
   readonly answer?: (question: never) => unknown
 }
 
-/** What an attack is run with. */
+/** The surroundings in which an attack runs. */
 export interface Context<Args> {
   readonly target: Target
   readonly store: StoreKind

@@ -1,17 +1,17 @@
-/** What stands before the network: each adapter with each major of its framework, and `node:http` with the core. */
+/** Everything between the network and a handler: each adapter with each major of its framework, and `node:http` with the core. */
 export const ADAPTERS = ['express4', 'express5', 'fastify4', 'fastify5', 'koa2', 'koa3', 'node'] as const
 export type Adapter = (typeof ADAPTERS)[number]
-/** What is attacked; `core` is a throttler without a server. */
+/** The program under attack. `core` is a throttler without a server. */
 export type Target = Adapter | 'core'
 export type StoreKind = 'none' | 'memory' | 'redis'
 
-/** What the attacked process is told when it starts. */
+/** The settings that the attacked process receives when it starts. */
 export interface Given<Args = unknown> {
   readonly target: Target
   readonly store: StoreKind
   /** How the process reaches its Redis, where it has one. */
   readonly redis: string | undefined
-  /** Of this run. */
+  /** The namespace of this run, so that runs don't share keys. */
   readonly namespace: string
   readonly args: Args
 }

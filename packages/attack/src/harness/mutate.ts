@@ -1,6 +1,6 @@
 import type { Random } from './random.ts'
 
-/** What stands where something else was expected. Each survives JSON, or becomes null there. */
+/** Values to send where another type is expected. Each survives JSON, or becomes null there. */
 export const HOSTILE: readonly unknown[] = [
   null,
   true,

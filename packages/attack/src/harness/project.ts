@@ -6,7 +6,7 @@ import { mustRun } from '@weir/tooling/run'
 import { build } from 'esbuild'
 
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url))
-/** What attacked processes need beside our packages; the older majors are installed under names of their own. */
+/** Packages that attacked processes need beside ours. The older majors are installed under names of their own. */
 const FRAMEWORKS = ['@koa/router', 'express', 'express4', 'fastify', 'fastify4', 'ioredis', 'koa', 'koa2'] as const
 
 /**

@@ -18,14 +18,14 @@ export interface Result {
 }
 
 export interface Settings {
-  /** What attacked processes run. */
+  /** The file that attacked processes run. */
   readonly program: string
   readonly short: boolean
   readonly seed: number
   readonly time: number
 }
 
-/** What is to be done, in order. */
+/** The jobs of a run, in order. */
 export function jobsOf(attacks: readonly Attack[], short: boolean): Job[] {
   return attacks.flatMap((attack) => {
     const targets = (short ? attack.short?.targets : undefined) ?? attack.targets
@@ -63,7 +63,7 @@ export async function runJob({ attack, target, store }: Job, { program, short, s
   try {
     await (attack as unknown as Attack<unknown>).run(context)
   } catch (error) {
-    // What can't be judged has not held.
+    // A result that can't be judged counts as a success of the attack.
     const ended = victims.find((victim) => !victim.up)?.ended
     results.push({ tried: 'to the end', held: false, figure: `${ended ?? String((error as Error)?.stack ?? error)}` })
   } finally {

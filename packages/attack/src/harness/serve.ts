@@ -9,7 +9,7 @@ import type { Adapter, Given } from './given.ts'
 
 /** A service behind an adapter, in the attacked process. Its handlers name themselves in the field `x-handler`. */
 export interface ServeOptions {
-  /** What the adapter is given. */
+  /** The options that the adapter receives. */
   readonly options: object
   /** Literal paths, or patterns that all frameworks know: `/users/:id`. Any method. Default: `/`, and all others. */
   readonly routes?: readonly string[]

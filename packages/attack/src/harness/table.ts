@@ -9,7 +9,7 @@ export interface Row {
 
 const LONGEST = 110
 
-/** What was tried and what came of it. Of what held, one row for an attack on a target, unless `all` are wanted. */
+/** The attempts and their results. Attempts that failed share one row per attack and target, unless `all` are wanted. */
 export function tableOf(rows: readonly Row[], all: boolean): string {
   const table = new Table({ head: ['attack', 'target', 'tried', 'result', 'figure'], style: { head: ['cyan'], compact: true } })
   for (const { job, results } of rows) {

@@ -63,7 +63,7 @@ export class Victim {
     return this.#ended === undefined ? 'up' : `${this.#ended} ${why.slice(0, 90)}`.trim()
   }
 
-  /** What it wrote to both streams. */
+  /** The text that it wrote to both streams. */
   get output(): string {
     return this.#output
   }
