@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { type ThrottleOptions, throttle } from '@weir/express'
 import express from 'express'
 
-/** What a server answered, and when by `performance.now`. */
+/** A server's answer, and its time by `performance.now`. */
 export interface Answered {
   readonly at: number
   readonly status: number
