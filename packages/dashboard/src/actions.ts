@@ -9,7 +9,7 @@ import type { Found } from './protocol.ts'
 
 /** Keys may be long: an action holds one. */
 const LONGEST_BODY = 300_000
-/** What all requests are counted by in a policy with this key. */
+/** The key that all requests share in a policy with `key: 'all'`. */
 const ALL = 'all'
 const LONGEST_BLOCK = 366 * 24 * 3_600_000
 
@@ -100,7 +100,7 @@ function find(throttler: Throttler<string, never>, keys: KeyMemory, given: strin
     if (policy === undefined || counted !== key) return []
     const limit = policy.algorithm.most?.(own) ?? own
     const { name, dryRun } = policy
-    // Of a blocked key nothing is left, whatever it has used.
+    // A blocked key has no units left, however many it used.
     if (reason === 'ok' || reason === 'limit') keys.follow(name, key, Math.max(0, limit - remaining), time)
     return [{ policy: name, key, limit, remaining, reason, retryAfterMs, dryRun, samples: keys.samples(name, key) }]
   })
@@ -113,10 +113,10 @@ function byKeys({ policies, rules }: AdapterSide<string, never>): string[] {
   return policies.flatMap(({ name }, i) => (rules[i]?.key === ALL ? [] : [name]))
 }
 
-/** What is kept of a key that no policy counts, in UTF-16 units. */
+/** Longest key in UTF-16 units that is kept if no policy counts it. */
 const LONGEST_KEY = 256
 
-/** What a key is counted by: a long one is cut. */
+/** The string by which a key is counted, because long keys are cut. */
 function countedBy(throttler: Throttler<string, never>, key: string): string {
   return throttler.peek(key, 1).parts.find((part) => part.key !== ALL)?.key ?? key.slice(0, LONGEST_KEY)
 }

@@ -37,7 +37,7 @@ function text(request: IncomingMessage, most: number): Promise<string> {
     const done = (error?: BadBody): void => {
       clearTimeout(timer)
       request.off('data', take).off('end', end).off('close', gone)
-      // What else comes is thrown away.
+      // The rest of a body that is too large is read and discarded.
       request.resume()
       if (error === undefined) resolve(Buffer.concat(chunks).toString('utf8'))
       else reject(error)

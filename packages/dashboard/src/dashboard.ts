@@ -59,7 +59,7 @@ function senderOf({ socket }: IncomingMessage): Sender {
   return { address: socket.remoteAddress, secure: (socket as TLSSocket).encrypted === true }
 }
 
-/** What all handlers of the dashboard have in common. */
+/** State and checks that all handlers of the dashboard share. */
 export class Dashboard {
   readonly #throttler: Throttler<string, never>
   readonly #options: CheckedOptions

@@ -2,8 +2,8 @@ import type { ClusterNode } from '@weir/core/inspect'
 import type { Point } from './protocol.ts'
 
 /**
- * What the nodes remember of the time before somebody looked, put together: a point for each of their slots, oldest first. The nodes'
- * slots end at different moments; each is taken for the nearest of the node's that is asked.
+ * Joins the history that each process kept from before the dashboard was open: a point for each slot, oldest first. Processes end their
+ * slots at different moments, so each slot counts to the nearest one of the process that was asked.
  *
  * @param time milliseconds since the Unix epoch
  */

@@ -1,7 +1,7 @@
 import type { Throttler } from '@weir/core'
 import type { KeyEvent, Sample } from './protocol.ts'
 
-/** What is kept at most: blocks of all keys, keys whose use is followed, and samples of each: ten minutes. */
+/** Bounds: blocks of all keys, keys whose use is followed, and samples per key, which cover ten minutes. */
 const EVENTS = 1_000
 const FOLLOWED = 300
 const SAMPLES = 120
@@ -11,7 +11,7 @@ const NOTES = 1_000
 /** Longest note, in UTF-16 units. */
 export const LONGEST_NOTE = 500
 
-/** What this process remembers of single keys for those who look at one: its blocks, its use while a dashboard was open, and a note. */
+/** The history of single keys for the page of a key: its blocks, its use while a dashboard was open, and a note. */
 export class KeyMemory {
   readonly #events: { readonly key: string; readonly event: KeyEvent }[] = []
   /** By policy and key; who was followed last stands last. */

@@ -3,7 +3,7 @@ import { WeirError } from '@weir/core'
 import { checkOptions as checkNames, invalidOption, kindOf, missingOption } from '@weir/core/inspect'
 import type { PasswordAccess } from './access/password.ts'
 
-/** What somebody wants: to look, or to block, unblock and reset keys. */
+/** The right that an action needs: to look, or to block, unblock and reset keys. */
 export type Access = 'view' | 'act'
 
 /**
@@ -12,7 +12,7 @@ export type Access = 'view' | 'act'
  */
 export type AuthorizeFunction<Request = IncomingMessage> = (request: Request, access: Access) => boolean | Promise<boolean>
 
-/** Who may see the dashboard: those who know a password, those whom a function lets in, or everybody who reaches the server. */
+/** Chooses who may see the dashboard: clients with a password, clients that a function accepts, or everyone who reaches the server. */
 export type Authorize<Request = IncomingMessage> = PasswordAccess | AuthorizeFunction<Request> | 'none'
 
 /** Options of the dashboard. */

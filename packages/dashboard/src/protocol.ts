@@ -92,33 +92,36 @@ export interface View {
   readonly blocked: readonly BlockedKey[]
   readonly sync: SyncSnapshot
   readonly log: readonly LogEntry[]
-  /** What rules to come would have done at the nodes that judge by them: units allowed and requests rejected since they began. */
+  /**
+   * The effect that candidate rules would have had in the processes that judge by them: units allowed and requests rejected since the
+   * candidates began.
+   */
   readonly judged: {
     readonly policies: readonly { readonly name: string; readonly allowed: number; readonly rejected: number }[]
     /** Most often rejected first. */
     readonly keys: readonly KeyRejections[]
   }
-  /** Of the keys in the lists. */
+  /** Notes on the keys in the lists. */
   readonly notes: Readonly<Record<string, string>>
 }
 
-/** What a stream begins with. */
+/** The first message of a stream. */
 export interface Hello {
   /** Changes with the page: an older one loads itself again. */
   readonly build: string
   readonly history: readonly Point[]
-  /** What the nodes remember of the time before; told again when they know more. */
+  /** History from before the stream was opened. It is sent again when the processes have more of it. */
   readonly earlier: readonly Point[]
   /** Whether the reader has signed in, and so may sign out. */
   readonly signOut: boolean
 }
 
-/** What is known of one key. */
+/** The state of one key. */
 export interface Found {
   readonly parts: readonly {
     readonly policy: string
     readonly key: string
-    /** What the key may use: the limit, or what a bucket holds. */
+    /** The most units that the key can have: the limit, or the size of a bucket. */
     readonly limit: number
     readonly remaining: number
     readonly reason: string

@@ -16,7 +16,7 @@ interface Seen {
 
 /** Nodes tell at most once a second; sums that are closer together than this are one and the same report. */
 const SAME_REPORT = 250
-/** What a node told longer ago, in milliseconds, says nothing of how much comes in now. */
+/** Age in milliseconds after which a process's report no longer shows its current rate. */
 export const STALE = 5_000
 
 /** Rates out of sums that only grow: per second, by node, policy and reason. Those of nodes that have fallen silent count no more. */
@@ -73,7 +73,7 @@ export class Rates {
   }
 }
 
-/** Of a node that has told once, what came in the last quarter of a minute that it remembers. */
+/** The first rate of a process that has reported once: requests of the last quarter of a minute in its history. */
 function remembered({ requests: { history } }: ClusterNode): Sums {
   if (history.allowed.length === 0) return new Map()
   const each = (counts: readonly number[]): number => ((counts[0] ?? 0) / history.slot) * 1_000

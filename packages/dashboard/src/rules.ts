@@ -10,7 +10,7 @@ const FRESH = 10_000
 /** Longest text of an option, in UTF-16 units. */
 const LONGEST = 300
 
-/** What this node knows of the rules that it follows, for those who look. */
+/** The rules that this process follows, for the pages that show them. */
 export class Rules {
   readonly #throttler: Throttler<string, never>
   #versions: { readonly of: string; readonly until: number; readonly list: Promise<readonly RulesVersion[]> } | undefined

@@ -25,7 +25,7 @@ const MOST_BUFFERED = 1 << 20
 /** A stream ends after this time, so that its reader is asked again who he is. */
 const LONGEST = 10 * 60_000
 
-/** Who reads a stream, and what he may do. */
+/** A client that reads a stream, and its rights. */
 interface Reader {
   /** Whether he may block and unblock keys. */
   readonly actions: boolean

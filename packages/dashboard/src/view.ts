@@ -143,8 +143,8 @@ function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
 }
 
 /**
- * Of each key that a node counts among its most used: what the nodes that told of it have allowed together, or what one
- * of them knows where that is more. Both are lower bounds of the truth.
+ * The use of each key that some process lists among its most used: the sum over the processes that list it, or the largest total that one
+ * of them has confirmed, if that is more. Both are lower bounds.
  */
 function topKeys(snapshot: Snapshot, nodes: readonly ClusterNode[], policies: readonly PolicyView[]): TopKey[] {
   const capacities = new Map(policies.map(({ name, capacity }) => [name, capacity]))
@@ -179,7 +179,10 @@ function waitingKeys(snapshot: Snapshot, nodes: readonly ClusterNode[]): Waiting
   return [...found.values()].sort((a, b) => b.longest - a.longest).slice(0, MOST_WAITING)
 }
 
-/** What the nodes have told of rules to come. Of a key it is a lower bound: nodes tell of those that they would reject most often. */
+/**
+ * The effect of candidate rules, as the processes report it. For a key it is a lower bound, because a process reports only the keys that it
+ * would reject most often.
+ */
 function judgedBy(nodes: readonly ClusterNode[]): View['judged'] {
   const policies = new Map<string, { name: string; allowed: number; rejected: number }>()
   for (const { name: whole, allowed, rejected } of nodes.flatMap((node) => node.policies)) {

@@ -80,7 +80,7 @@ const anyToken = fc.oneof(
   fc.constant(''),
   fc.string({ maxLength: 200 }),
   fc.string({ maxLength: 9_000, minLength: 5_000 }),
-  // Of another password, over, from the future, signed by the wrong key, for another purpose.
+  // Tokens of another password, expired tokens, tokens from the future, and tokens with the wrong key or purpose.
   fc.constantFrom(
     tokenOf(newSession(Date.now()), (text) => other.sign(`session ${text}`)),
     token(Date.now() - 13 * HOUR),

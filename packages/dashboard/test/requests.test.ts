@@ -6,7 +6,7 @@ import { earlier } from '../src/earlier.ts'
 import { dashboard } from '../src/index.ts'
 import { serve, throttlerFor, waitFor } from './servers.ts'
 
-/** Of keys that came once. */
+/** Number of keys that came once. */
 let keys = 0
 
 test('requests are requests: neither units nor rejections of all policies added up', { timeout: 20_000 }, async () => {

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test,
 import { dashboard, password } from '../src/index.ts'
 import { PASSWORD, serve, throttlerFor } from './servers.ts'
 
-/** What Chromium says of each answer 401 and 429; everything else is a fault of the page. */
+/** Chromium logs this for each answer 401 and 429. Every other message is a fault of the page. */
 const EXPECTED = /Failed to load resource: the server responded with a status of (401|429)/
 
 describe.skipIf(CHROMIUM === undefined)(

@@ -24,7 +24,7 @@ export class FunctionGate implements Gate {
       const said: unknown = this.#authorize(request, access)
       if (said === true) return UNLIMITED
       if (typeof said === 'boolean') return undefined
-      // What comes after the deadline is heard by nobody, a rejection neither.
+      // A result after the deadline is ignored, even if it is a rejection.
       const late = new Promise<void>((resolve) => {
         timer = setTimeout(() => resolve(), SLOWEST)
       })

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Access } from '../options.ts'
 
-/** What the server knows of who sent a request. Frameworks know their proxies, so they are asked where there is one. */
+/** Facts about the sender of a request. They come from the framework where there is one, because it knows its proxies. */
 export interface Sender {
   readonly address: string | undefined
   /** Whether the sender speaks HTTPS. */
@@ -30,7 +30,7 @@ export interface SignIn {
   signOut(visit: Visit): string | undefined
 }
 
-/** Who may see the dashboard: what one of the choices of `authorize` comes to. */
+/** Decides who may see the dashboard. Each choice of `authorize` becomes one gate. */
 export interface Gate {
   readonly sessions: SignIn | undefined
   /** Undefined unless the sender may do this. Never rejects, and takes no longer than a second. */
@@ -40,5 +40,5 @@ export interface Gate {
   close(): void
 }
 
-/** Of those who are asked about anew with each request. */
+/** The grant of clients that are checked again at each request. */
 export const UNLIMITED: Grant = { until: Number.POSITIVE_INFINITY, session: undefined }

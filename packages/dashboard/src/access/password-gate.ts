@@ -33,7 +33,10 @@ export class PasswordGate implements Gate, SignIn {
   readonly #password: Password
   readonly #attempts = new Attempts()
   readonly #sign: (text: string) => string
-  /** Of this password: dashboards on other ports of a machine, which browsers do not tell apart here, have their own. */
+  /**
+   * The cookie's name contains a digest of the password: browsers share cookies between the ports of a machine, and dashboards there may
+   * have other passwords.
+   */
   readonly #cookie: string
 
   constructor(password: Password) {
@@ -70,7 +73,7 @@ export class PasswordGate implements Gate, SignIn {
       given = passwordIn(await readBody(request, LONGEST_BODY))
     } catch (error) {
       if (!(error instanceof BadBody)) throw error
-      // Who has not sent it all by now shall not go on.
+      // The connection closes, so that a client that was too slow can't send the rest.
       if (error.status === 408) response.shouldKeepAlive = false
       return page(response, error.status, error.message)
     }
