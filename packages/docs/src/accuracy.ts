@@ -24,7 +24,7 @@ function roundTrip(milliseconds: number): Partial<Scenario> {
   return { network: { latency: milliseconds / 2 } }
 }
 
-/** What to expect, by nodes, limit and round trip. */
+/** The accuracy to expect, by processes, limit and round trip. */
 export const expected: Figure = {
   name: 'expected',
   makes: ['expected'],
@@ -51,7 +51,7 @@ export const expected: Figure = {
   },
 }
 
-/** What the choices of a policy change. */
+/** The effect of each choice of a policy. */
 export const choices: Figure = {
   name: 'choices',
   makes: ['choices'],
@@ -78,7 +78,7 @@ export const choices: Figure = {
   },
 }
 
-/** What happens when more and more is offered. */
+/** The effect of more and more load. */
 export const load: Figure = {
   name: 'load',
   makes: ['overshoot-by-load.svg', 'operations-by-load.svg'],
@@ -123,7 +123,7 @@ export const distance: Figure = {
   },
 }
 
-/** What a flood of twenty times the limit gets from nodes that are far from their store, at once and in the long run. */
+/** The rate that a flood of twenty times the limit gets from processes far from their store, at first and in the long run. */
 export const farRegions: Figure = {
   name: 'far-regions',
   makes: ['far-regions', 'rate-by-round-trip.svg'],

@@ -43,7 +43,7 @@ interface Course {
   readonly went: readonly number[]
 }
 
-/** What each algorithm allows of the same requests. */
+/** The requests that each algorithm allows out of the same sequence. */
 export const algorithms: Figure = {
   name: 'algorithms',
   makes: ['algorithms', ...SHAPES.map(([file]) => `algorithm-${file}.svg`)],

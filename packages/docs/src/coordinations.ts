@@ -26,7 +26,7 @@ function run(policy: PolicyOptions, times: number, more: Partial<Scenario>): Pro
   return simulate({ policy, nodes: NODES, intervals: 20, load: poisson(times), network: { latency: 0.5 }, ...more })
 }
 
-/** Of the intervals in which the store was away the worst. */
+/** The worst interval in which the store was down. */
 function worstAway({ measured }: SimulationResult): string {
   const { overshoot } = figuresOf(
     measured.filter(({ outage }) => outage),
@@ -35,7 +35,7 @@ function worstAway({ measured }: SimulationResult): string {
   return percent(overshoot.max)
 }
 
-/** What each coordination allows too much, rejects too much, and asks of the store. */
+/** The overshoot, the wrong rejections and the store commands of each coordination. */
 export const coordinations: Figure = {
   name: 'coordinations',
   makes: ['coordinations', 'coordinations-away'],

@@ -1,6 +1,6 @@
 /** Something that the documentation shows and this package makes: charts, tables or both. */
 export interface Figure {
-  /** What it is asked for by. */
+  /** The name by which `pnpm charts` selects it. */
   readonly name: string
   /** File names of its charts and names of its tables. */
   readonly makes: readonly string[]

@@ -6,7 +6,7 @@ import { backgroundStore } from '@weir/core/sync'
 import { type ManualClock, manualClock } from '@weir/testing'
 
 const KEYS = 50_000
-/** Of keys that hold much more. */
+/** Fewer keys, for algorithms whose keys use much more memory. */
 const BUSY_KEYS = 10_000
 
 /** Agrees to everything and keeps nothing, so that only the node's own memory is measured. */

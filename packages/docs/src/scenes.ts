@@ -14,7 +14,7 @@ const PALETTE = {
   warn: 'var(--second)',
   accent: 'var(--first)',
 }
-/** Of limiters side by side, in their order: a line that is drawn again is broken. */
+/** Colours of limiters side by side, in their order. A line that is drawn again is broken. */
 const LINES = [COLORS.second, COLORS.third, COLORS.first] as const
 const BROKEN = '5 4'
 

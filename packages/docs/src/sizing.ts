@@ -18,7 +18,7 @@ const FIXED: StorePolicy = {
 }
 const SLIDING: StorePolicy = { ...FIXED, id: `v1:sliding-window30:background:${INTERVAL}:user`, width: INTERVAL / 30, cells: 31 }
 
-/** What a key takes in Redis, measured on a server of its own. */
+/** The memory of a key in Redis, measured on a server of its own. */
 export const sizing: Figure = {
   name: 'sizing',
   makes: ['sizing'],

@@ -27,7 +27,7 @@ async function worst(policy: PolicyOptions, nodes: number): Promise<number> {
   return most
 }
 
-/** What many requests at the same moment get through where few are allowed. */
+/** The requests that are allowed if many come at the same moment and the limit is small. */
 export const smallLimits: Figure = {
   name: 'small-limits',
   makes: ['small-limits', 'small-limits-leases'],

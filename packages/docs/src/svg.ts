@@ -18,7 +18,7 @@ const STYLE = `
 svg { background: var(--ground); color: var(--ink); }
 `
 
-/** What `Plot.plot` takes, with a title for those who hear the chart instead of seeing it. */
+/** The options of `Plot.plot`, with a title for readers who hear the chart instead of seeing it. */
 export interface ChartOptions extends Plot.PlotOptions {
   readonly label: string
 }

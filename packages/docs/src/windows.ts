@@ -12,7 +12,7 @@ const SHAPES: readonly (readonly [string, Pick<PolicyOptions, 'algorithm' | 'coo
   ['`slidingCounter()`, `periodic`', { algorithm: slidingCounter(), coordination: 'periodic' }],
 ]
 
-/** What each window costs, side by side. */
+/** The cost of each window, side by side. */
 export const windows: Figure = {
   name: 'windows',
   makes: ['windows-limits', 'windows-costs', 'reopen-at'],
@@ -63,7 +63,7 @@ export const windows: Figure = {
   },
 }
 
-/** What `reopenAt` and `subWindows` change when a key is constantly over its limit. */
+/** The effect of `reopenAt` and `subWindows` on a key that is constantly over its limit. */
 async function reopenings(): Promise<string[][]> {
   const rows = [['policy', 'allowed of what an exact limiter would, ×1.1', '×2', 'operations ×1.1', '×2']]
   for (const [reopen, buckets] of [

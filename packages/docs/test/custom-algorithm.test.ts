@@ -11,7 +11,7 @@ import express from 'express'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { blocksOf, PACKAGE, pages } from './pages.ts'
 
-// What the guide says to write, in a file of its own outside the packages' sources, with the public names only.
+// The code of the guide, in a file outside the packages' sources, with the public names only.
 const page = pages().find(({ path }) => path.endsWith('custom-algorithm.md'))
 const [example, contract] = (page === undefined ? [] : blocksOf(page)).filter(({ info }) => info === 'ts check')
 const directory = join(PACKAGE, 'dist', 'custom-algorithm')

@@ -191,7 +191,7 @@ class Search {
   }
 }
 
-/** What the text of a docstring lacks, for an option with these values. */
+/** The parts that the text of a docstring lacks, for an option with these values. */
 function lackingIn(text: string, values: readonly string[]): string[] {
   const [first = ''] = /^[\s\S]*?[.:](?=\s|$)/.exec(text) ?? []
   const list = text.split('\n').filter((line) => line.startsWith('- '))

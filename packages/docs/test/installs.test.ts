@@ -25,7 +25,7 @@ function importsOf(page: Page): ReadonlySet<string> {
   return new Set(specifiers.flatMap(([, specifier = '']) => packageOf(specifier) ?? []))
 }
 
-/** What the install lines of a page name. */
+/** The packages that the install lines of a page name. */
 function installedBy(page: Page): readonly string[] {
   const shell = blocksOf(page).filter(({ info }) => info === 'sh')
   const lines = shell.flatMap(({ code }) => [...code.matchAll(/^npm install (.*)$/gm)])
@@ -39,7 +39,10 @@ const readmes: ReadonlyMap<string, Page> = new Map(
   }),
 )
 
-/** What a reader has who followed the page, and the READMEs of the packages in it. Adapters export what is in core, so nobody reads that one's first. */
+/**
+ * The packages of a reader who followed the page and the READMEs in it. The README of core doesn't count, because adapters export
+ * everything of core.
+ */
 function covered(page: Page, imports: ReadonlySet<string>): ReadonlySet<string> {
   const others = [...imports].filter((name) => name !== '@weir/core').flatMap((name) => readmes.get(name) ?? [])
   return new Set([page, ...others].flatMap(installedBy))

@@ -28,7 +28,7 @@ export function pages(): Page[] {
 export interface Block {
   readonly page: string
   readonly line: number
-  /** What stands behind the fence, e.g. `ts run`. */
+  /** The words after the fence, e.g. `ts run`. */
   readonly info: string
   readonly code: string
   /** The block of plain text that follows directly, if any. */

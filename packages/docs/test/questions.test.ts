@@ -69,7 +69,7 @@ describe('questions of a newcomer', () => {
   })
 
   test.each(questions)('$question', ({ question, path }) => {
-    // Whoever searches looks at the first three.
+    // Readers of search results look at the first three.
     expect(search(question).slice(0, 3)).toContain(path)
   })
 })

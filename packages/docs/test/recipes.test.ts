@@ -138,7 +138,7 @@ test('graphql', async () => {
   expect(cost('{ a { b } x: b }')).toBe(3)
   const tenFields = json({ query: `{ ${Array.from('abcdefghij', (name) => `${name}: b`).join(' ')} }` })
   expect(await statuses(6, url, tenFields)).toEqual([...times(5, 200), 429])
-  // What can't be read, or not within the bounds, costs the whole limit.
+  // A query that can't be read within the bounds costs the whole limit.
   for (const bad of ['', '{', undefined, `{ ${'b '.repeat(1_000_000)} }`]) expect(cost(bad)).toBe(LIMIT)
   expect([costOf(schema, undefined), costOf(schema, [{ query: '{ b }' }])]).toEqual([LIMIT, LIMIT])
   // Input that would cost more than it is charged: fragments used again, fragments of fragments, pages, and variables for their size.
@@ -325,7 +325,7 @@ test('tokens', async () => {
   for (let i = 0; i < 150; i++) for (const stream of dave) await stream.next()
   // None of them has ended.
   await expect(read(ask('dave', 1, answer(1)))).rejects.toThrow(/Try again/)
-  // What a stream holds that is never settled leaves the bucket as time passes.
+  // The reserve of a stream that is never settled drains from the bucket as time passes.
   vi.useFakeTimers({ toFake: ['Date', 'hrtime'] })
   const later = metered(1000)
   await later('eve', 900, answer(5)).next()
