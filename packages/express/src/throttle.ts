@@ -11,7 +11,7 @@ import {
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { expressReader } from './reader.ts'
 
-/** What Express calls a middleware with, as far as options such as `handler` see it. */
+/** The arguments of an Express middleware, as options such as `handler` receive them. */
 export type ExpressArgs = readonly [req: Request, res: Response]
 
 /** Options of `throttle` in Express. */
@@ -108,7 +108,7 @@ const addHeader: SetHeader<Response> = (res, name, value) => {
 declare global {
   namespace Express {
     interface Request {
-      /** What Weir decided about this request; undefined when it passed uncounted. */
+      /** Weir's decision about this request; undefined if it passed uncounted. */
       throttle?: Decision<PolicyName>
     }
   }
