@@ -2,7 +2,7 @@ import type { Decision, Throttler } from '@weir/core'
 import type { PlaceOptions, PolicyName, ThrottleInput } from '@weir/core/adapter'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 
-/** What Fastify calls a handler with, as far as options such as `handler` see it. */
+/** The arguments of a Fastify handler, as options such as `handler` receive them. */
 export type FastifyArgs = readonly [request: FastifyRequest, reply: FastifyReply]
 
 /** Hooks in which requests can be throttled. */
@@ -41,12 +41,12 @@ type Given<Options> = { readonly [Option in KeysOf<Options>]: { readonly [_ in O
 type KeysOf<Options> = Options extends unknown ? keyof Options : never
 
 /**
- * What a route takes as `config.throttle`. Its own limits replace those of the plugin. Without `policies`, options of the
- * plugin's single policy (but not its `name` and `match`) hold where the route gives none.
+ * The value of `config.throttle` of a route. Its own limits replace those of the plugin. Without `policies`, options of the plugin's single
+ * policy (but not its `name` and `match`) apply where the route sets none.
  */
 export type RouteThrottleOptions = RouteOptions & Given<RouteOptions>
 
-/** What `app.throttle` takes: as a route's `config.throttle`, but with the name of the policy, which no route gives it. */
+/** The argument of `app.throttle`: as `config.throttle` of a route, but with the name of the policy, because no route provides one. */
 export type NamedThrottleOptions = PlaceOptions<FastifyRequest, FastifyArgs> &
   (
     | {
@@ -103,7 +103,7 @@ export interface ThrottleFactory {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What Weir decided about this request; null when it passed uncounted. */
+    /** Weir's decision about this request; null if it passed uncounted. */
     throttle: Decision<PolicyName> | null
   }
   interface FastifyInstance {

@@ -106,7 +106,7 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
 
   const peek = async (request: FastifyRequest): Promise<Decision | undefined> => {
     const config = request.routeOptions.config as RouteConfig
-    // What has no route is limited only where `app.throttle()` says so.
+    // Requests without a route are limited only where `app.throttle()` is used.
     const guard = config.url !== undefined && routes.atRoute(config)
     return guard ? guard.peek(request) : undefined
   }
@@ -118,7 +118,7 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
   if (!Object.hasOwn(app, 'throttle')) app.decorate('throttle', Object.assign(throttle, { peek }))
   app.addHook('onRoute', (options) => {
     options.handler = reportingEnd(options.handler)
-    // Of each kind of hook, but all have what is used here.
+    // The hooks have different types, but all accept the arguments that are used here.
     const own = routes.declare(options) as 'onRequest' | undefined
     if (own !== undefined) options[own] = [options[own] ?? [], atRoute].flat()
   })

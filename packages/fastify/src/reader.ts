@@ -6,10 +6,10 @@ import { samplesOf } from './route-samples.ts'
 /** The route of requests that Fastify has no route for: they share one key, or every guess would make a new one. */
 const NOT_FOUND = '(not found)'
 
-/** What the `config` of a route says about its pattern as it was declared: further routes that Fastify makes of it have another `url`. */
+/** The key in the `config` of a route for its pattern as it was declared. Fastify makes further routes from it, whose `url` differs. */
 export const PATTERN: unique symbol = Symbol('weir.pattern')
 
-/** What Fastify keeps of a route for its requests; one object for each route. */
+/** Fastify's data about a route, as requests see it; one object for each route. */
 export interface RouteConfig {
   readonly url?: string
   readonly method?: string | readonly string[]

@@ -34,18 +34,18 @@ interface Declared extends Limited {
   readonly options: RouteOptions
   /** The GET route that Fastify has added it to. */
   readonly get: Declared | undefined
-  /** What its `config.throttle` was. */
+  /** The value of its `config.throttle`. */
   readonly given: unknown
 }
 
-/** What `config.throttle` of a route says. */
+/** The limits that `config.throttle` of a route sets. */
 interface Limited {
   /** Its own limits; undefined for those of the plugin, false for none. */
   limit: Limit | false | undefined
   readonly hook: ThrottleHook
 }
 
-/** What the `config` of a route says about it. */
+/** The mark of a limited route in its `config`. */
 interface Mark extends Pick<Declared, 'limit' | 'given'> {
   /** Whether the route has the hook itself. */
   readonly own: boolean
@@ -161,7 +161,7 @@ export class RouteLimits {
     this.#serves = true
     let guard = this.#early.get(config)
     if (guard === undefined) {
-      // What has no route takes nothing from those who use the application.
+      // Requests without a route cost nothing, because they would use up the quota of the application's clients.
       const elsewhere = config.url === undefined || this.#marked(config)?.own === true
       this.#early.set(config, (guard = elsewhere ? false : this.atRoute(config)))
     }

@@ -9,7 +9,7 @@ import { FRAMEWORKS } from './frameworks.ts'
 const ONE = { key: 'all', limit: 1, algorithm: concurrency(), coordination: 'local' } as const
 const PATIENT = { timeout: 10_000, interval: 5 }
 
-/** What a handler does at its beginning, and once it is let go on; whether its slot is free again only then. */
+/** The behaviour of a handler at its beginning and once it may continue, and whether its slot is free again only then. */
 const HANDLERS: Readonly<Record<string, (go: Promise<void>, reply: FastifyReply) => unknown>> = {
   'that is async': async (go) => {
     await go

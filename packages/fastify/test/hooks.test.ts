@@ -9,7 +9,7 @@ type WithUser = FastifyRequest & { user?: string }
 const byUser = (request: FastifyRequest) => (request as WithUser).user ?? 'nobody'
 const ONE = { limit: 1, interval: '1h', clock: manualClock(), key: byUser } as const
 
-/** What authentication does in a hook. */
+/** Authenticates in a hook, as applications do. */
 async function signIn(request: FastifyRequest): Promise<void> {
   ;(request as WithUser).user = String(request.headers['x-user'])
 }
