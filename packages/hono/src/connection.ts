@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'hono'
 
-/** What `@hono/node-server` leaves of the connection in `c.env`; other servers, and `app.request()` in tests, leave nothing. */
+/**
+ * The parts of the connection that `@hono/node-server` puts into `c.env`. Other servers, and `app.request()` in tests, put nothing there.
+ */
 export interface Connection {
   readonly incoming?: IncomingMessage
   readonly outgoing?: ServerResponse

@@ -49,7 +49,7 @@ function patternOf(c: Context): string | undefined {
   let last: string | undefined
   for (const { handler, method, path } of c.req.matchedRoutes) {
     if (handlerIn(handler).length < 2) return path
-    // What `use` adds has no method; a middleware of a method may answer by itself.
+    // Middleware from `use` has no method. Middleware for a method may answer by itself.
     if (method !== 'ALL') last = path
   }
   return last
@@ -66,7 +66,7 @@ function sentTarget(c: Context): string {
   return connectionOf(c).incoming?.url ?? targetOf(c.req.url)
 }
 
-/** Of a request that was made by hand, which has a whole URL. */
+/** The target of a request that was made in code, which has a whole URL. */
 function targetOf(url: string): string {
   const path = url.indexOf('/', url.indexOf('://') + 3)
   return path === -1 ? '/' : url.slice(path)

@@ -1,4 +1,4 @@
-/** What stands for the value of a parameter: no text of a pattern. */
+/** Stands for the value of a parameter. No pattern contains this text. */
 const VALUE = '%01'
 
 /** A regular expression that may take a slash: by name, by any character, or by all but some. */

@@ -16,7 +16,7 @@ import { type AddressOf, forwardedAddress } from './address.ts'
 import { connectionOf } from './connection.ts'
 import { honoReader } from './reader.ts'
 
-/** What Hono calls a handler with, as far as options such as `handler` see it. */
+/** The arguments of a Hono handler, as options such as `handler` receive them. */
 export type HonoArgs = readonly [c: Context]
 
 /** Options of `throttle` in Hono. A `handler` returns the response, e.g. `(c, rejection) => c.json({ error: 'slow down' })`. */
@@ -156,7 +156,7 @@ function setFields(c: Context, fields: Fields): void {
   }
 }
 
-/** What a response is, as far as a guard asks, where there is no connection. */
+/** Stands for the response, as far as a guard uses it, if there is no connection. */
 const NO_CONNECTION = { headersSent: false, writableEnded: false, on() {}, destroy() {} } as unknown as ServerResponse
 
 /** Tells `@hono/node-server` to leave the response alone. */
@@ -169,7 +169,7 @@ function alreadySent(): Response {
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** What Weir decided about this request; undefined when it passed uncounted. */
+    /** Weir's decision about this request; undefined if it passed uncounted. */
     throttle: Decision<PolicyName> | undefined
   }
 }

@@ -24,12 +24,12 @@ export const OLDEST: Framework = {
   listener: olderServer.getRequestListener,
 }
 
-/** What the adapter contract asks that Hono can't keep, and why. */
+/** The parts of the adapter contract that Hono can't keep, and the reasons. */
 export const without = {
   'counts all that has no route together': 'a middleware behind the throttler may answer what no handler does',
 }
 
-/** Of the oldest beside these. */
+/** The parts that the oldest version can't keep either. */
 export const withoutOldest = { ...without, 'counts HEAD as GET': '@hono/node-server 1.19 answers HEAD with 500, without Weir too' }
 
 /** Serves an application on a free port of the loopback address. */
