@@ -1,7 +1,7 @@
 import { foldRoute, headerValue, parseurlReadings, type RequestReader } from '@weir/core/adapter'
 import type { Context } from 'koa'
 
-/** What Weir needs of a router (`@koa/router`) to find the route of a request before the router itself runs. */
+/** The methods of a router (`@koa/router`) by which Weir finds the route of a request before the router itself runs. */
 export interface RouterLike {
   match(path: string, method: string): { route: boolean; pathAndMethod: readonly { path: string | RegExp }[] }
 }

@@ -15,7 +15,7 @@ import {
 import type { Context, Middleware, Next } from 'koa'
 import { koaReader, type RouterLike } from './reader.ts'
 
-/** What Koa calls a middleware with, as far as options such as `handler` see it. */
+/** The arguments of a Koa middleware, as options such as `handler` receive them. */
 export type KoaArgs = readonly [ctx: Context]
 
 /** Options of `throttle` in Koa. */
@@ -152,7 +152,7 @@ function keepFields(ctx: Context, error: unknown): void {
 
 declare module 'koa' {
   interface DefaultState {
-    /** What Weir decided about this request; undefined when it passed uncounted. */
+    /** Weir's decision about this request; undefined if it passed uncounted. */
     throttle?: Decision<PolicyName>
   }
 }

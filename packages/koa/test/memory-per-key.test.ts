@@ -7,7 +7,7 @@ const CASES = memoryCases(() => '')
 /** Bytes, a record and a key of 257 characters included. */
 const MOST = 600
 
-// What makes keys is the same for all versions; strings of requests may differ.
+// The code that makes keys is the same for all versions; strings of requests may differ.
 const SOME = CASES.filter(({ name }) => ['a long header', 'a forwarded address'].includes(name))
 
 test.each(FRAMEWORKS.map(([name], i) => [name, i === 0 ? CASES : SOME] as const))(

@@ -23,7 +23,7 @@ const ROUTES: readonly SpelledRoute[] = [
   { match: '/by/hand', path: '/by/hand' },
 ]
 
-/** What koa-mount does. */
+/** Mounts a middleware as koa-mount does. */
 function mounted(prefix: string, middleware: Middleware): Middleware {
   return async (ctx, next) => {
     const { path } = ctx
