@@ -5,7 +5,7 @@ import type { PolicyName } from '@weir/core/adapter'
 // Not a property of the request: a Fastify request that gets one of another name becomes slow.
 const decisions = new WeakMap<object, Decision>()
 
-/** What was decided about the request, field or message of a context. */
+/** Weir's decision about the request, field or message of a context. */
 export function decisionOf(context: ExecutionContext): Decision<PolicyName> | undefined {
   return decisions.get(placeOf(context)) as Decision<PolicyName> | undefined
 }

@@ -8,7 +8,7 @@ import type { NestArgs } from './options.ts'
  * status of the rejection. `Retry-After` and the limit fields are set on the response already.
  */
 export class ThrottledException extends HttpException {
-  /** What was decided, and why. */
+  /** The decision that rejected the request, with the reason. */
   readonly decision: Decision
   /** The answer in the form that the client accepts. */
   readonly rejection: Rejection

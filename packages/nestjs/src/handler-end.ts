@@ -4,7 +4,7 @@ import { handlerStarts } from '@weir/core/adapter'
 import { finalize, type Observable } from 'rxjs'
 import { type ResponseLike, rawOf } from './transport.ts'
 
-/** What nginx logs for a request whose client has left. */
+/** The status that nginx logs for a request whose client has left. */
 const CLIENT_CLOSED_REQUEST = 499
 
 /** Reports when the handler of an HTTP request has ended, so that the request keeps its slots (`concurrency()`) until then. */

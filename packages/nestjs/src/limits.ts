@@ -59,7 +59,7 @@ export class ThrottleLimits implements OnModuleInit, OnApplicationShutdown {
     return guard
   }
 
-  /** What classes and handlers are decorated with. */
+  /** The limits of decorated classes and handlers. */
   *#decorated(): Generator<[limits: HandlerThrottleOptions, name: string]> {
     const scanner = new MetadataScanner()
     for (const module of this.#modules.values()) {
@@ -94,7 +94,7 @@ export class ThrottleLimits implements OnModuleInit, OnApplicationShutdown {
     try {
       return this.#places.guard(this.#places.add(limits, name))
     } catch (error) {
-      // Of a module that was loaded later: too late to reject the start, and the module's own limits hold.
+      // The module was loaded later, which is too late to fail the start, so the module's own limits apply.
       general.report(name, `@Throttle of ${name}`, error)
       return general
     }

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common'
 import type { PlaceOptions, ThrottleInput } from '@weir/core/adapter'
 
-/** What options such as `handler` are called with. */
+/** The arguments of options such as `handler`. */
 export type NestArgs = readonly [context: ExecutionContext]
 
 /** Options of `ThrottleModule.forRoot`. Functions receive the execution context, e.g. `key: (context) => context.switchToHttp().getRequest().user?.id`. */
@@ -13,7 +13,7 @@ export type ThrottleOptions<Name extends string = string, Plan extends string = 
 >
 
 /**
- * What `@Throttle` takes. Its limits replace those of the module. Without `policies`, options of the module's only policy (but not
- * its `name` and `match`) hold where it gives none.
+ * The argument of `@Throttle`. Its limits replace those of the module. Without `policies`, options of the module's only policy (but not its
+ * `name` and `match`) apply where it sets none.
  */
 export type HandlerThrottleOptions = PlaceOptions<ExecutionContext, NestArgs>

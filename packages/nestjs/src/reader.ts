@@ -12,7 +12,7 @@ export const nestReader: RequestReader<ExecutionContext> = Object.freeze({
     const { originalUrl, raw, url } = requestOf(context)
     return originalUrl ?? raw?.url ?? url ?? '/'
   },
-  // Of Express and Fastify alike.
+  // Readings that work for Express and Fastify alike.
   readings: anyReadings,
   route: (context: ExecutionContext) => {
     const transport = transportOf(context)

@@ -1,4 +1,4 @@
-/** What stands for the value of a parameter: no text of a pattern. */
+/** Stands for the value of a parameter. No pattern contains this text. */
 const VALUE = '%01'
 
 /**
@@ -17,5 +17,5 @@ export function samplesOf(pattern: string): readonly string[] {
   return [Buffer.from(path.startsWith('/') ? path : `/${path}`, 'utf8').toString('latin1')]
 }
 
-/** Of a pattern with more optional parts than anybody writes. */
+/** A bound for patterns with more optional parts than real ones have. */
 const MOST = 32

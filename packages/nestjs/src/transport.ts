@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
 
-/** What is read of a request of Express or Fastify. */
+/** The parts of a request of Express or Fastify that are read. */
 export interface RequestLike {
   readonly method?: string
   readonly url?: string
@@ -22,14 +22,14 @@ export interface ResponseLike {
   header(name: string, value: string): unknown
 }
 
-/** What is read of a client of `ws` or Socket.IO. */
+/** The parts of a client of `ws` or Socket.IO that are read. */
 interface ClientLike {
   readonly handshake?: { readonly address?: string; readonly headers?: IncomingHttpHeaders }
   readonly request?: IncomingMessage
   readonly _socket?: IncomingMessage['socket']
 }
 
-/** What came, and how. Microservices are not among them. */
+/** The request of a context and its transport. Microservices are not among them. */
 export type Transport =
   | { readonly kind: 'http'; readonly request: RequestLike; readonly response: ResponseLike }
   | { readonly kind: 'graphql'; readonly field: string; readonly request: RequestLike }
@@ -61,7 +61,7 @@ export function transportOf(context: ExecutionContext): Transport | undefined {
   }
 }
 
-/** What the drivers of Apollo and Mercurius, and those of subscriptions, leave in the context of GraphQL. */
+/** The parts of a GraphQL context that the drivers of Apollo and Mercurius, and of subscriptions, set. */
 interface GraphLike {
   readonly req?: RequestLike
   readonly request?: RequestLike

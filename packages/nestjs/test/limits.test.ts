@@ -278,7 +278,7 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
     @Module({ imports: [ThrottleModule.forRoot({ ...ONE, enabled: () => false })], controllers: [Cats] })
     class Unlimited {}
     expect(await statusesOf(Unlimited, '/cats', '/cats')).toEqual([200, 200])
-    // Of a worker that shares modules with a server no handler is called.
+    // A worker that shares modules with a server calls no handler.
     await (await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false })).close()
   })
 })

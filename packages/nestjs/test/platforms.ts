@@ -9,13 +9,13 @@ const WITHOUT = {
   'counts what has no route': 'guards run for handlers only',
 }
 
-/** What NestJS runs on. */
+/** The server under NestJS. */
 export interface Platform {
   readonly name: string
   /** Whether it serves HTTP/2. */
   readonly http2: boolean
   adapter(server?: { readonly proxy?: TrustedProxy | undefined; readonly http2?: boolean }): AbstractHttpAdapter
-  /** What the adapter contract asks that it can't keep under NestJS, and why. */
+  /** The parts of the adapter contract that it can't keep under NestJS, and the reasons. */
   readonly without: Readonly<Record<string, string>>
 }
 
