@@ -74,7 +74,7 @@ export async function load(cell: Cell): Promise<void> {
   await throttler.close()
 }
 
-/** What two nodes decide, or one that has no store. */
+/** The decisions of two processes, or of one without a store. */
 export async function decided(cell: Cell, way: Way, clock?: ManualClock): Promise<string> {
   way.begin?.()
   const store = memoryStore()

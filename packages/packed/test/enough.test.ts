@@ -20,7 +20,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true })
 })
 
-/** What the adapter is mounted by, where that is not `throttle`. */
+/** The export that mounts the adapter, if it isn't `throttle`. */
 const MOUNTED: Readonly<Record<string, string>> = { fastify: 'weir', nestjs: 'ThrottleModule' }
 
 /** Frameworks by the name of their adapter, and how an application of each is asked. */
@@ -64,7 +64,7 @@ await app.init()
 const server = app.getHttpServer()`,
 }
 
-/** What an application brings along beside what the adapter asks for. */
+/** Packages that an application has installed beside the peers of the adapter. */
 const BROUGHT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   nestjs: { '@nestjs/platform-express': '^12.1.0' },
   'nestjs 11': Object.fromEntries(['common', 'core', 'platform-express', 'websockets'].map((name) => [`@nestjs/${name}`, '^11.1.0'])),
@@ -112,7 +112,7 @@ describe('an adapter and a store are enough', () => {
     const used = [find(`@weir/${adapter}`), find('@weir/redis')]
     const dependencies: Record<string, string> = {}
     for (const { manifest, tarball } of used) {
-      // Of the two clients for Redis one is enough.
+      // Either client for Redis is enough.
       const { redis: _, ...peers } = manifest.peerDependencies ?? {}
       Object.assign(dependencies, { [manifest.name]: `file:${tarball}`, ...peers })
     }

@@ -46,7 +46,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-// What a test gets to do with time depends on what is packed: the looked up clock in both module systems.
+// Tests with fake timers depend on the packed files: the clock is looked up in both module systems.
 describe("the page's tests pass with", () => {
   const run = async (program: string, ...args: string[]) =>
     mustRun(process.execPath, [join('node_modules', program), ...args], { cwd: directory, env })

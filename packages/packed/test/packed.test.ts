@@ -15,7 +15,7 @@ import { compile, entriesProgram, type Flavour, flavours, install, runProgram, s
 const names = publicPackages().map(({ manifest }) => manifest.name)
 const scratch = mkdtempSync(join(tmpdir(), 'weir-packed-'))
 let packed: Packed[]
-/** What npm says that it would pack. */
+/** The files that npm would pack. */
 let packedByNpm: readonly { readonly name: string; readonly files: readonly { readonly path: string }[] }[]
 let redis: RedisServer
 /** Undefined where etcd is not installed: then its program counts alone. */

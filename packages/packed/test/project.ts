@@ -21,9 +21,9 @@ export const flavours: readonly Flavour[] = [
   { name: 'CommonJS, TypeScript 5, pnpm', module: 'cjs', language: 'ts', installer: 'pnpm', typescript: '^5.9.0' },
 ]
 
-/** What a program of `packages/<name>/test/packed/throttle.ts` prints when a limit of 2 meets three requests. */
+/** The output of `packages/<name>/test/packed/throttle.ts` for a limit of 2 and three requests. */
 export const THROTTLED = 'allowed allowed rejected'
-/** What the program prints that stands in for a missing one. */
+/** The output of the program that stands in for a missing one. */
 export const IMPORTED = 'imported'
 
 /** The package's own program for this test, if it has one: TypeScript, an ES module without top-level await. */

@@ -7,7 +7,7 @@ import { alone, endOf, OF_STORES, PATIENCE, problemsOf } from '@weir/store-tests
 import { bundlePrograms } from '@weir/tooling/bundle'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
-/** What comes of promises that need no server, by the program that they are in. */
+/** The outcomes of promises that need no server, by their program. */
 const OUTCOMES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'awaits-frameworks': { hono: 429, fastify: 429, 'the dashboard in fastify': 'closed', nestjs: 429 },
   'awaits-alone': {

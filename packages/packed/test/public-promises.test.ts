@@ -62,7 +62,7 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'VirtualTime.runUntil of @weir/testing': 'virtual time',
 }
 
-/** What is for adapters and for the code of a policy, or of the user: nobody awaits it. */
+/** Functions for adapters, for the code of a policy or of the user. No application awaits them. */
 const NOBODY_AWAITS: readonly RegExp[] = [
   // Parts that are loaded later: `import()` keeps a process alive.
   /\.(background|periodic|leased|central) of @weir\/core$/,
@@ -140,7 +140,7 @@ it('each promise that a public package returns is awaited in a process of its ow
     expect(module, name).toBeDefined()
     for (const exported of checker.getExportsOfModule(module as Known)) {
       const symbol = (exported.flags & SymbolFlags.Alias) !== 0 ? checker.getAliasedSymbol(exported) : exported
-      // What others export as well is theirs.
+      // Exports that come from another package belong to that package.
       if ((symbol.flags & SymbolFlags.Value) !== 0 && isOurs(symbol) && belongs(symbol, file))
         search.walk(checker.getTypeOfSymbol(symbol), exported.name === 'default' ? symbol.name : exported.name, name)
     }

@@ -43,7 +43,7 @@ function followed(source: RulesSource, timeout: number, lastGood?: string) {
 const document = (limit: number): string =>
   JSON.stringify({ version: 1, policies: [{ name: 'all', key: 'all', limit, interval: '1h', coordination: 'local' }] })
 
-/** What needs no server, or brings one that does not keep the process alive. */
+/** Calls that need no server, or whose server doesn't keep the process alive. */
 const ALONE: readonly [string, Case][] = [
   ['loadCode', async () => (await loadCode(() => import('node:path'))).posix.sep],
   [
