@@ -8,7 +8,7 @@ import { visit } from 'unist-util-visit'
 
 const parser = unified().use(remarkParse).use(remarkGfm)
 
-/** What a page's text holds, and the text with links that lead elsewhere. */
+/** The text of a Markdown page, and the same text with links to other targets. */
 export class Markdown {
   readonly #text: MagicString
   readonly #tree: Root
@@ -52,7 +52,7 @@ export class Markdown {
     return this
   }
 
-  /** Of what follows the language of a block of code, only our own tools know the meaning. */
+  /** Removes the words after the language of a code block, because only our own tools understand them. */
   plainCode(): this {
     visit(this.#tree, 'code', (node: Code) => {
       if (node.lang === null || node.lang === undefined || node.meta === null || node.meta === undefined) return

@@ -10,7 +10,7 @@ export const BASE = '/__weir_base__/'
 /** The same, to a program in a page. */
 const VARIABLE = '__weirBase'
 
-/** What servers show, at whatever address, where there is nothing. */
+/** The page that servers show for an address without a page. */
 const NOWHERE = '404.html'
 
 /**
@@ -56,7 +56,7 @@ function relocated(html: string, up: string, finds: string): string {
   return (
     html
       .replace('<head>', () => `<head><script>${finds}</script>`)
-      // What the site says of itself to its program is JSON in a string.
+      // The site's own data is JSON in a string of its program.
       .replace(/(window\.__VP_SITE_DATA__=JSON\.parse\(".*?"\))(;?)/, `$1;window.__VP_SITE_DATA__.base=${VARIABLE}$2`)
       .replace(/(href|src)="\/__weir_base__\//g, `$1="${up}`)
   )

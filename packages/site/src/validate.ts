@@ -5,12 +5,12 @@ import { type DefaultTreeAdapterMap, parse } from 'parse5'
 
 type Node = DefaultTreeAdapterMap['node']
 
-/** What a page refers to, and what can be referred to in it. */
+/** The targets that a page refers to, and the ids that it offers. */
 interface Refs {
   readonly ids: Set<string>
   /** Links that a reader follows. */
   readonly links: string[]
-  /** What a browser loads by itself. */
+  /** Files that a browser loads by itself. */
   readonly loads: string[]
 }
 

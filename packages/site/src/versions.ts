@@ -7,7 +7,7 @@ interface Link {
 /** Versions of the site that are kept. */
 const MOST = 8
 
-/** Of the tags of releases the versions whose sites are published, newest first: the last release of each minor version. */
+/** The versions whose sites are published, from the tags of releases, newest first: the last release of each minor version. */
 export function publishedOf(tags: readonly string[]): string[] {
   const releases = tags
     .flatMap((tag) => {
@@ -38,7 +38,7 @@ export function menuOf(version: string, versions: readonly string[]): { readonly
   }
 }
 
-/** What servers show, at whatever address, where no version has a page. */
+/** The page that servers show for an address that no version has. */
 export function nowhereOf(version: string): string {
   return `<!DOCTYPE html>
 <html lang="en">

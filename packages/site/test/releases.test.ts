@@ -49,6 +49,6 @@ writeFileSync(out + '/index.html', [readFileSync('release.txt', 'utf8'), flags[f
   expect(readFileSync(join(out, '1.0.1/index.html'), 'utf8')).toBe('v1.0.1 of 1.1.0,1.0.1')
   expect(readFileSync(join(out, 'index.html'), 'utf8')).toContain('url=1.1.0/index.html')
   expect(readFileSync(join(out, '404.html'), 'utf8')).toContain("'1.1.0/index.html'")
-  // What it was built in is gone.
+  // The folder of the build was removed.
   expect((await git('worktree', 'list')).trim().split('\n')).toHaveLength(1)
 })

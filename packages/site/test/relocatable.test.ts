@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { BASE, relocatedNowhere, relocatedPage, relocatedProgram } from '../src/relocatable.ts'
 
-/** What an expression of a program is where a page has found itself at `/a/b/`. */
+/** Evaluates an expression of a program on a page whose base is `/a/b/`. */
 function evaluated(expression: string): unknown {
   return new Function('__weirBase', `return ${relocatedProgram(`(${expression})`)}`)('/a/b/')
 }
