@@ -96,7 +96,7 @@ class Pair {
   }
 }
 
-/** What matters of a reply. */
+/** The parts of a reply that both stores must agree on. */
 function plain(reply: SyncReply | undefined): unknown {
   return {
     results: reply?.results.map((result) => ({ ...result, blocked: rounded(result?.blocked) })),

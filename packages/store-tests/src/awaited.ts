@@ -9,7 +9,7 @@ export interface Place {
   readonly rules?: (RulesSource & { close(): void }) | undefined
 }
 
-/** What becomes of a throttler before something of it is awaited. */
+/** The state of a throttler before the awaited call. */
 type Ready = (throttler?: Throttler) => Promise<void>
 export type Case = (place: Place, ready: Ready) => Promise<unknown>
 
@@ -191,7 +191,7 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
   ],
 ])
 
-/** Of requests without anything in them. */
+/** A reader of empty requests. */
 const READER = {
   method: () => 'GET',
   path: () => '/',

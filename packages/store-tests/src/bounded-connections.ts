@@ -47,7 +47,7 @@ const FAULTS: Readonly<Record<string, (proxy: FaultProxy, exchange: number) => v
   },
 }
 
-/** What an outage may leave behind in a process. */
+/** Objects that an outage may leave behind in a process. */
 interface Left {
   readonly promises: number
   readonly sockets: number
@@ -96,7 +96,7 @@ export function boundedConnections(name: string, server: () => { readonly port: 
             most = Math.max(most, pending)
             await new Promise((resolve) => setTimeout(resolve, PAUSE))
           }
-          // What is left then was left behind.
+          // Objects that are left now were left behind for good.
           await until(() => {
             // As the heartbeats of a node, which go on: a connection that has gone silent is given up with the next exchange.
             node.count('beat', 1).catch(() => {})

@@ -18,7 +18,7 @@ export interface ServerUnderTest {
 }
 
 export interface SettlingStore {
-  /** Of the package. */
+  /** The directory of the package. */
   readonly directory: string
   /** A program that calls `awaitOne`, in that directory. */
   readonly program: string
@@ -35,7 +35,7 @@ export interface SettlingStore {
 
 export type State = 'up' | 'down' | 'hung'
 
-/** What a promise comes to; of a failure its code or its reason. */
+/** The outcome of each promise. For a failure it is the code or the reason. */
 const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: string | RegExp | number])[] = [
   [/^(checkAsync|acquire|tryAcquire), (background|waiting)|^a (look with a )?function/, 'allowed', 'allowed'],
   [/^(checkAsync|decideAsync|waitFor|tryAcquire|guard),/, 'allowed', 'rejected'],
@@ -182,7 +182,7 @@ function withoutTheRest(err: string): string {
   }
 }
 
-/** What is wrong with how a process ended that awaited a promise of a store in that state; empty if nothing is. */
+/** The faults in the way a process ended that awaited a promise of a store in that state. Empty if there are none. */
 export function problemsOf(name: string, state: State, { code, out, err }: End): unknown[] {
   const [, whenUp, whenAway] = OUTCOMES.find(([names]) => names.test(name)) as (typeof OUTCOMES)[number]
   const expected = state === 'up' ? whenUp : whenAway

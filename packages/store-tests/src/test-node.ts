@@ -52,7 +52,7 @@ export class TestNode {
     return (await decider?.decide({ sequence: ++this.#sequence, time, questions }))?.[0]
   }
 
-  /** What an exchange fails with. */
+  /** The error with which a sync fails. */
   async failure(run: () => Promise<unknown>): Promise<WeirError | undefined> {
     return run().then(
       () => undefined,
