@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { CHROMIUM, launch, MISSING, serve, unserve } from './browser.ts'
 import { costOf } from './frames.ts'
 
-/** Of a slow laptop. */
+/** How much slower a slow laptop is. */
 const SLOWER = 4
 /** Milliseconds that a picture may take where there are sixty in a second. */
 const ONE = 1000 / 60

@@ -10,7 +10,10 @@ interface TraceEvent {
   readonly tdur?: number
 }
 
-/** What pictures cost; milliseconds of processor time of the page's thread, as pictures in a second say more of what else runs on the machine. */
+/**
+ * The cost of pictures in milliseconds of processor time of the page's thread. Pictures per second depend more on the other load of the
+ * machine.
+ */
 export interface Cost {
   readonly perSecond: number
   /** From one picture to the next, all tasks: the median, and of ten pictures nine cost at most. */
@@ -25,7 +28,7 @@ export interface Cost {
 const LONG = 50
 
 /**
- * What the pictures of a page cost that plays, on a processor that is slowed down.
+ * Measures the cost of a playing page's pictures, on a processor that is slowed down.
  *
  * @param slower - times
  */

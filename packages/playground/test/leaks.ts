@@ -1,7 +1,7 @@
 import type { CDPSession, Page } from 'playwright-core'
 import { SCENES } from '../src/settings/scenes.ts'
 
-/** What a page holds on to, once all that nobody needs is collected. */
+/** Memory that a page keeps after garbage collection. */
 export interface Held {
   /** Bytes of the page, and of its worker: objects, and what arrays of numbers hold. */
   readonly page: number
@@ -23,7 +23,7 @@ const PICTURES = `{
   let queue = new Map()
   requestAnimationFrame = (callback) => (queue.set(++ids, callback), ids)
   cancelAnimationFrame = (id) => void queue.delete(id)
-  // What is written is written by tasks.
+  // Recorded events are written by tasks.
   const others = () => new Promise((resolve) => setTimeout(resolve))
   watch = async (length) => {
     for (const end = now + length; now < end; ) {

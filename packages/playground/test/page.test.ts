@@ -67,7 +67,7 @@ describe.skipIf(CHROMIUM === undefined)(
         expect(cells).toEqual(columns.length > 0 ? [columns, ...rows] : rows)
         if (caption !== undefined) expect(await table.locator('caption').textContent()).toBe(caption)
       }
-      // What the command prints, cell by cell.
+      // The output of the command, cell by cell.
       const text = written(outcome)
       for (const cell of tables.flatMap(({ rows }) => rows.flat())) expect(text).toContain(cell)
       if (outcome.kind === 'policy') expect(text).toContain(await page.locator('blockquote').textContent())

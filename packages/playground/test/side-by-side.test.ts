@@ -17,7 +17,7 @@ describe('the straddling attack', () => {
     const figure = await curvesOf('?scene=straddle&nodes=1&limit=200&load=10')
     expect(figure('fixedWindow()', 'Most in any interval')).toBe(400)
     expect(figure('slidingLog()', 'Most in any interval')).toBe(200)
-    // What a sliding window may release early.
+    // The overshoot that a sliding window may have because it frees units early.
     expect(figure('slidingWindow()', 'Beyond the limit')).toBeLessThanOrEqual(0.02)
     // A bucket holds a burst, and the limit comes in besides.
     expect(figure('tokenBucket()', 'Most in any interval')).toBeGreaterThan(300)
@@ -52,7 +52,7 @@ describe('one stream', () => {
     expect(row(`tokenBucket({ burst: ${burst} })`).mostInInterval).toBeLessThanOrEqual(limit + burst)
     // One after the other, at the limit's pace.
     expect(row('leakyBucket').mostAtOnce).toBeLessThanOrEqual(Math.ceil((limit * bar) / 10_000) + 1)
-    // Who waits instead of being rejected goes on more often.
+    // Requests that wait instead of being rejected are allowed more often.
     expect(row(`tokenBucket({ burst: ${burst} }), a queue`).allowed).toBeGreaterThanOrEqual(row(`tokenBucket({ burst: ${burst} })`).allowed)
     for (const { allowed, name, longestWait } of rows) {
       expect(allowed).toBeLessThanOrEqual(all)

@@ -1,4 +1,4 @@
-/** What core asks of the process that it runs in. */
+/** Replaces the functions of the process that core calls. */
 export function hrtime(): [seconds: number, nanoseconds: number] {
   const now = performance.now()
   const seconds = Math.floor(now / 1000)

@@ -1,4 +1,7 @@
-/** What core asks of `node:diagnostics_channel`, `node:os`, `node:worker_threads` and `node:util/types`. A page has no subscribers of channels. */
+/**
+ * Replaces `node:diagnostics_channel`, `node:os`, `node:worker_threads` and `node:util/types`, as far as core uses them. A page has no
+ * subscribers of channels.
+ */
 export function channel(): { readonly hasSubscribers: false; publish(): void } {
   return { hasSubscribers: false, publish: () => {} }
 }

@@ -21,7 +21,7 @@ interface ChartProps {
 }
 
 const HEIGHT = 230
-/** Of several curves these are whole lines, but for the last one. The others are broken, so that one that lies below is still seen. */
+/** Several curves are whole lines, except for the last one, so that a curve below another is still visible. */
 const WHOLE = 3
 /** Rows of a table: of a longer curve every so many points. */
 const MOST_ROWS = 40

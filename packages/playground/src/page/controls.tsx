@@ -86,7 +86,7 @@ function NumberField({ id, control, value, onChange }: FieldProps<NumberControl,
   )
 }
 
-/** What the second digit of a number is worth. */
+/** The value of the second digit of a number. */
 function digitOf(value: number): number {
   return 10 ** (Math.floor(Math.log10(value)) - 1)
 }

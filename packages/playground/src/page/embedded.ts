@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 
-/** What the address says of a page that is part of another one: it shows the scene alone. */
+/** Whether the address shows that the page is part of another one: then it shows the scene alone. */
 export const EMBEDDED: { readonly begin: number } | undefined = embeddedOf(new URLSearchParams(location.search))
 
 function embeddedOf(parameters: URLSearchParams): { begin: number } | undefined {

@@ -90,8 +90,8 @@ function Cluster({ outcome, settings, embedded, begin, onChange }: LanesProps) {
 }
 
 /**
- * What moves, on a canvas above what rests. That is no canvas: a browser would hand a copy of it on with each picture, though nothing in it
- * had changed.
+ * Draws moving parts on a canvas above the resting parts. The resting parts are no canvas, because a browser would copy it for each picture
+ * even if nothing changed.
  */
 class Picture {
   readonly #ground: SVGSVGElement

@@ -4,7 +4,7 @@ import { logTable, policyTable } from '../tables/tables.ts'
 import { Figures } from './figures.tsx'
 import { Scroll } from './scroll.tsx'
 
-/** What a visitor's own policy does in a cluster. */
+/** The effect of a visitor's own policy in a cluster. */
 export function PolicyView({ outcome }: { readonly outcome: PolicyOutcome }) {
   return (
     <section class="panel results" aria-label="What came out">

@@ -13,7 +13,7 @@ const TOGETHER = 5
 export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome; readonly embedded: boolean }) {
   const { came, rows, pace, bar } = outcome
   const length = came.length * bar
-  // What a spike lets through is more than the picture has room for: it is cut off, and the table tells.
+  // A spike allows more than the picture has room for, so it is cut off. The table shows the number.
   const top = Math.max(4 * pace, 2)
   return (
     <section class="panel results" aria-label="One stream, every algorithm">

@@ -5,7 +5,7 @@ import type { Settings } from '../settings/settings.ts'
 
 /** A run's outcome, the last one while the next is on its way. */
 export interface Found {
-  /** What the outcome, or the error, is of. */
+  /** The settings that led to the outcome or the error. */
   readonly of: Settings | undefined
   readonly outcome: Outcome | undefined
   readonly error: string | undefined

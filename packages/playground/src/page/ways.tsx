@@ -6,7 +6,7 @@ import { Figures } from './figures.tsx'
 
 const COLORS = ['--ok', '--warn', '--accent'] as const
 
-/** What other ways to count would have done with the same requests. */
+/** Compares other ways to count with the same requests. */
 export function Ways({ outcome }: { readonly outcome: LanesOutcome }) {
   const { ways, interval, limit, offered } = outcome
   return (

@@ -1,4 +1,4 @@
-/** What a picture is drawn with: each call is of one colour, however many things it draws. */
+/** The surface of a picture. Each call draws one colour, however many shapes it has. */
 export interface Brush {
   /** @param list - x, y, width and height of each */
   rects(color: string, list: readonly number[], alpha?: number): void

@@ -5,7 +5,7 @@ import { KIND, type Tape } from '../tape/tape.ts'
 export interface NodeMoment {
   readonly allowed: number
   readonly rejected: number
-  /** What it knows the others to have allowed. */
+  /** Units that the others have allowed, as this process has confirmed them. */
   readonly others: number
   /** When it first rejected in this interval; undefined before. */
   readonly provenAt: number | undefined

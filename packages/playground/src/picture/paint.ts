@@ -51,9 +51,9 @@ interface Places {
   readonly barWidth: number
   readonly store: number
   readonly row: number
-  /** Of a lane's bar. */
+  /** Height of a lane's bar. */
   readonly thick: number
-  /** Of what is written. */
+  /** Size of the text. */
   readonly size: number
 }
 
@@ -67,7 +67,7 @@ function placesOf({ width, film }: Frame): Places {
   return { strip, bar, barWidth: store - gap - bar, store, row, thick: row - (small ? 2 : 6), size: small ? 9 : SIZE }
 }
 
-/** What of a moment is seen on the ground: as long as it is the same, the ground need not be drawn anew. */
+/** The parts of a moment that change the ground. While they stay the same, the ground isn't drawn again. */
 export function groundOf({ film, time, width }: Frame): string {
   let storeDown = ''
   for (let node = 0; node < film.nodes; node++) storeDown += film.storeDown(node, time) ? 1 : 0

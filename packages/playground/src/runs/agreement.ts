@@ -5,7 +5,7 @@ import { numberOf, type Settings, textOf } from '../settings/settings.ts'
 /** Which of the figures is how far the limit was exceeded: each algorithm promises something else. */
 export type Yardstick = 'overshoot' | 'worstWindow' | 'debt'
 
-/** What an agreement is about. */
+/** The figures of an agreement. */
 export interface Exceeding {
   readonly yardstick: Yardstick
   /** As a part of the limit. */
@@ -20,7 +20,7 @@ const IN_WHAT = {
   worstWindow: 'in any stretch of that length',
 } as const
 
-/** What one could put into a service agreement. */
+/** A sentence for a service agreement. */
 export function agreementOf(settings: Settings, { limit, interval }: Policy, { yardstick, exceeded, wronglyRejected }: Exceeding): string {
   const beyond = (part: number) => `${Math.ceil(part * limit)} (${upwards(part * 100, 2)} %)`
   const among = `With ${numberOf(settings, 'nodes')} nodes, a round trip of ${numberOf(settings, 'rtt')} ms and ${numberOf(settings, 'load')} times the limit asked for`

@@ -86,7 +86,7 @@ function wayOf(name: string, { measured, allowedOfExact, overshoot, falseRequest
   }
 }
 
-/** What an exact counter allows; each request asks it, and waits for the answer. */
+/** The requests that an exact counter allows. Each request waits for its reply. */
 function central({ measured }: SimulationResult, limit: number, roundTrip: number, away: boolean): Way {
   const perInterval = measured.map(({ exact }) => exact)
   return {

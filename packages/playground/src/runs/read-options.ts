@@ -12,7 +12,7 @@ import {
 } from '@weir/core'
 import { type Expression, type Property, parseExpressionAt, type SpreadElement } from 'acorn'
 
-/** What may be called in options: nothing else is ever run. */
+/** Functions that options may call. No other code is run. */
 const FUNCTIONS: ReadonlyMap<string, (...values: never[]) => unknown> = new Map(
   Object.entries({
     calendar,

@@ -5,7 +5,7 @@ import { manualClock } from '@weir/testing'
 /** Clients that are listed. */
 const LISTED = 20
 
-/** What a policy would have done with the requests of an access log, in one process. */
+/** The decisions of a policy about the requests of an access log, in one process. */
 export interface LogOutcome {
   readonly lines: number
   readonly requests: number

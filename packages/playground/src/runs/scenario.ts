@@ -48,7 +48,7 @@ export function balancingOf(name: string): Balancing {
   return name === 'sticky' ? sticky : roundRobin
 }
 
-/** What happens to the store, or to the way there; positions are in intervals. */
+/** Faults of the store, or of the network to it. Positions are in intervals. */
 export function faultsOf(settings: Settings): readonly Fault[] {
   const fault = textOf(settings, 'fault')
   if (fault === '' || fault === 'none') return []

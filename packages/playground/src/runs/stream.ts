@@ -25,7 +25,7 @@ export interface StreamOutcome {
   readonly kind: 'stream'
   /** Milliseconds of a bar. */
   readonly bar: number
-  /** What the limit lets through in the time of a bar, if it is even. */
+  /** Units that the limit allows in the time of a bar, if spread evenly. */
   readonly pace: number
   /** Requests that came, bar by bar. */
   readonly came: readonly number[]
@@ -99,7 +99,7 @@ async function pass(
 ): Promise<{ readonly went: readonly number[]; readonly longest: number }> {
   const clock = manualClock()
   const throttler = createThrottler({ policies: [{ ...policy, algorithm, coordination: 'local' }], clock })
-  // What waits is loaded with the first request that may: in real time, in which virtual time stands.
+  // The queue is loaded with the first request that may wait. That takes real time, while virtual time stands still.
   if (queued) await throttler.acquire('another key')
   // Intervals begin where the picture does.
   await clock.advance(policy.interval - (clock.now() % policy.interval))
@@ -123,7 +123,7 @@ async function pass(
       if (allowed) goes(came, came + delay)
     }
   }
-  // What waits goes on, or has waited long enough.
+  // Waiting requests continue, or reach their timeout.
   await clock.advance(2 * policy.interval)
   await throttler.close()
   return { went: went.sort((one, other) => one - other), longest }

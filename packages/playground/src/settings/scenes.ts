@@ -1,6 +1,6 @@
 import type { ChoiceControl, Control, NumberControl } from './control.ts'
 
-/** What a scene is: the promise that it shows, what can be changed, and where the promise is tested. */
+/** A scene: the promise that it shows, the settings that can be changed, and the suite that proves the promise. */
 export interface Scene {
   readonly name: SceneName
   readonly title: string

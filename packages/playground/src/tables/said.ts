@@ -2,7 +2,7 @@ import type { Outcome } from '../runs/run.ts'
 import { duration, percent, whole } from './format.ts'
 import { WRITTEN } from './tables.ts'
 
-/** What came out of a run, in a sentence: for those who do not see that something has changed. */
+/** The result of a run as a sentence, for readers who can't see that something has changed. */
 export function saidOf(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'lanes': {

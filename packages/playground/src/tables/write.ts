@@ -1,7 +1,7 @@
 import type { Outcome } from '../runs/run.ts'
 import { type Table, tablesOf } from './tables.ts'
 
-/** What came out of a run, as text: the tables of the page, and the fingerprint of all decisions. */
+/** The result of a run as text: the tables of the page, and the fingerprint of all decisions. */
 export function written(outcome: Outcome): string {
   const agreement = outcome.kind === 'policy' ? [`A sentence for an agreement:\n${outcome.agreement}`] : []
   return [...tablesOf(outcome).map(tableText), ...agreement, `Fingerprint of all decisions: ${outcome.digest}`].join('\n\n')

@@ -59,7 +59,7 @@ export class Recorder {
     }
   }
 
-  /** What was written down, until a time. */
+  /** The events that were recorded until a time. */
   tape(until: number): Tape {
     const messages = this.#messages.filter(({ sent }) => sent >= 0 && sent < until).sort((one, other) => one.sent - other.sent)
     const column = (pick: (message: Message) => number) => Float64Array.from(messages, pick)

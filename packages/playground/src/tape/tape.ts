@@ -1,9 +1,9 @@
-/** What an exchange was, as it is drawn. */
+/** Kinds of syncs, as they are drawn. */
 export const KIND = { exchange: 0, heartbeat: 1, announcement: 2 } as const
 
 /**
- * What happened in a run, moment by moment: columns of equal length for each kind of thing. Times are milliseconds since the begin of the first
- * interval; what never happened is `Infinity`.
+ * The events of a run, moment by moment: columns of equal length for each kind. Times are milliseconds since the beginning of the first
+ * interval. The time of an event that never happened is `Infinity`.
  */
 export interface Tape {
   /** In order of time. */
@@ -28,7 +28,7 @@ export interface Tape {
   readonly states: readonly { readonly time: number; readonly node: number; readonly storeDown: boolean }[]
 }
 
-/** What of a tape is moved, not copied, from one thread to another. */
+/** The buffers of a tape that move from one thread to another without a copy. */
 export function buffersOf({ requests, messages }: Tape): ArrayBufferLike[] {
   return [...Object.values(requests), ...Object.values(messages)].map(({ buffer }) => buffer)
 }
