@@ -3,7 +3,7 @@ import { run } from './program.ts'
 
 /** Runs the command in this process, with its arguments; `manifest` is that of the package. */
 export async function main(manifest: URL): Promise<void> {
-  // Who reads what is written may have seen enough, such as `head`: then all ends quietly.
+  // A reader such as `head` may close the pipe early. Then the program ends without an error.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error

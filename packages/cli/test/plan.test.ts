@@ -224,7 +224,7 @@ describe('a plan of rules to come', () => {
     const { plan, against, changes }: PlanReport = JSON.parse(out)
     expect(code).toBe(1)
     expect([plan.rules, against?.rules]).toEqual([`${both}, next`, both])
-    // Of the one client 10 more, of two others one more a minute, of the third all 12.
+    // 10 more of one client, one more a minute of two others, and all 12 of the third.
     expect([plan.rejected, against?.rejected]).toEqual([366, 340])
     expect(changes?.rejectedNow).toMatchObject({ requests: 26, keys: 4 })
   })
@@ -252,7 +252,7 @@ describe('a plan against other rules', () => {
     expect(code).toBe(1)
     const { changes, against, plan }: PlanReport = JSON.parse(out)
     expect([plan.rejected, against?.rejected]).toEqual([356, 340])
-    // Of two minutes 5 requests more of the one client, and one more a minute of each other.
+    // In two minutes: 5 more requests of one client, and one more a minute of each other.
     expect(changes?.rejectedNow).toMatchObject({ requests: 16, keys: 4 })
     expect(changes?.rejectedNow.top[0]).toEqual({ policy: 'client', key: '192.0.2.66', requests: 10 })
     expect(changes?.allowedNow).toMatchObject({ requests: 0, keys: 0, top: [] })
@@ -327,7 +327,7 @@ describe('logs', () => {
     expect(code).toBe(2)
     expect(err).toContain(`2 of 3 lines could not be read as a request. The first is line 2 of ${mixed}. Its client is not known`)
     expect(err).toContain('Pass --client-field')
-    // What is known is shown all the same.
+    // The readable lines are shown nevertheless.
     const { log: read, plan }: PlanReport = JSON.parse(out)
     expect(read).toMatchObject({ unknown: 2, firstUnknown: { file: mixed, line: 2, why: 'client' } })
     expect(plan.requests).toBe(1)

@@ -13,7 +13,7 @@ export function etcdTarget(address: string): { endpoints: readonly string[]; use
       if (username !== '') user ??= { username: decodeURIComponent(username), password: decodeURIComponent(password) }
       return `${protocol}//${host}`
     } catch {
-      // What is wrong is not shown: it may hold a password.
+      // The message doesn't show the address, because it may contain a password.
       throw new UsageError('The address of etcd can not be read. Use one such as http://host:2379 or http://one:2379,http://two:2379.')
     }
   })

@@ -25,7 +25,7 @@ export async function openStore(address: string, namespace: string): Promise<Sto
     case 'postgres':
     case 'postgresql': {
       const { postgresStore } = await import('@weir/postgres')
-      // Who looks makes nothing.
+      // A command that only reads creates no schema.
       return postgresStore(address, { schema: namespace, create: false, timeout: TIMEOUT })
     }
     case 'http':

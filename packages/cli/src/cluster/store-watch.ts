@@ -40,7 +40,7 @@ export interface ClusterView {
 
 /** Milliseconds for which who only looks counts as live. */
 const GONE_AT_ONCE = 1
-/** Who tells of rules hears of those of others; it has none itself. */
+/** A process that reports rules receives the rules of others. This one has none. */
 const NO_RULES = '[]'
 const MOST_POLICIES = 1_000
 

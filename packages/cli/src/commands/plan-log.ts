@@ -3,7 +3,7 @@ import type { UnknownRequest } from '../log/line-reader.ts'
 import type { LogSummary } from '../log/logs.ts'
 import { count, moment, plural, safeText } from '../terminal/text.ts'
 
-/** Of requests that come too late so large a part may be left out: beyond it a plan is not that of the log. */
+/** Part of the requests that may be left out because they are out of order. Beyond it the plan would not represent the log. */
 const FEW = 0.01
 
 const WHY: Readonly<Record<UnknownRequest['why'], string>> = {
@@ -22,7 +22,7 @@ function unknownText({ unknown, lines, firstUnknown }: LogSummary): string {
   return `${which} ${WHY[why]} The line: ${safeText(text, 200)}`
 }
 
-/** What a plan lacks of its log, so much that the command ends with 2. */
+/** The gaps of a plan that are large enough for the command to end with 2. */
 export function missingIn(log: LogSummary): readonly string[] {
   const late = `${count(log.late)} of ${plural(log.records, 'request')} are out of order by too much, and left out. Sort the log by time, or give each server's log as a file of its own.`
   return [...(log.unknown > 0 ? [unknownText(log)] : []), ...(log.late > FEW * log.records ? [late] : [])]
@@ -49,7 +49,7 @@ export function clientText({ field, others }: ClientSummary, requests: number): 
   return `client: ${safeText(field.name)}${lacking > 0 ? `; ${plural(lacking, 'request')} without it count by ${rest}` : ''}`
 }
 
-/** What to do where requests seem to come from balancers. */
+/** Advice for logs whose requests seem to come from balancers. */
 export function balancersText({ balancers }: ClientSummary, requests: number): string {
   if (balancers === undefined) return ''
   const { addresses, field } = balancers

@@ -5,7 +5,7 @@ import type { KeyCount } from '../replay/key-counts.ts'
 import type { SeriesPart } from '../replay/series.ts'
 import type { PolicyTally, Tally } from '../replay/tally.ts'
 
-/** What one policy did. Requests with `dryRun` count as rejected where they would have been. */
+/** The effect of one policy. Requests with `dryRun` count as rejected if they would have been. */
 export interface PolicyReport {
   readonly name: string
   readonly limit: number
@@ -34,7 +34,7 @@ export interface PolicyReport {
   readonly uncountedKeys: number
 }
 
-/** What one document of rules did. */
+/** The effect of one document of rules. */
 export interface RulesReport {
   readonly rules: string
   readonly version: number
@@ -50,7 +50,7 @@ export interface RulesReport {
   /** All requests and rejections over time. */
   readonly series: { readonly width: number; readonly parts: readonly SeriesPart[] }
   readonly policies: readonly PolicyReport[]
-  /** What the nodes sent to the store. */
+  /** Traffic from the processes to the store. */
   readonly store: {
     /** Exchanges of counts, without heartbeats alone; and counts of keys in them. */
     readonly exchanges: number
@@ -59,12 +59,12 @@ export interface RulesReport {
     /** Requests that the store decided about (coordination `central`). */
     readonly decisions: number
   }
-  /** Of the node with the most keys: bytes of a key in all policies, measured in this process, and of all keys. */
+  /** Memory of the process with the most keys: bytes per key in all policies, measured here, and bytes of all keys. */
   readonly memory: { readonly bytesPerKey: number; readonly bytes: number }
   readonly notes: readonly string[]
 }
 
-/** What `weir plan --json` writes. */
+/** The output of `weir plan --json`. */
 export interface PlanReport {
   readonly log: LogSummary
   readonly nodes: number
@@ -83,7 +83,7 @@ export interface ChangeReport {
   readonly top: readonly { readonly policy: string; readonly key: string; readonly requests: number }[]
 }
 
-/** What a report is made of. */
+/** The input of a report. */
 export interface Replayed {
   readonly rules: string
   readonly version: number

@@ -91,7 +91,7 @@ function ruleOf({ limit, interval, algorithm, coordination, dryRun }: PolicyRepo
   return `${count(limit)} ${over}, ${algorithm}, ${coordination}${dryRun ? ', dry run' : ''}`
 }
 
-/** What a policy rejected, in the parts of all requests. */
+/** The rejections of a policy in each part of the log. */
 function along({ rejections }: PolicyReport, { width, parts }: RulesReport['series']): readonly number[] {
   const sums = parts.map(() => 0)
   const first = parts[0]?.from ?? 0

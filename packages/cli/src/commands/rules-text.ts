@@ -35,7 +35,7 @@ export function showDifferences(differences: readonly Difference[], out: Output)
   }
 }
 
-/** What a document holds, in a line. */
+/** The contents of a document, in a line. */
 export function contentsText({ policies, overrides, next }: CheckedRules<never>): string {
   const noun = policies.length === 1 ? 'policy' : 'policies'
   const some = overrides.length === 0 ? '' : `, ${plural(overrides.length, 'override')}`

@@ -116,7 +116,7 @@ async function using<T>(options: SourceOptions, run: (source: OpenSource) => Pro
 }
 
 /**
- * What a source holds; undefined for nothing.
+ * The contents of a source; undefined if it is empty.
  *
  * @throws (rejects) UsageError where nobody can follow it
  */

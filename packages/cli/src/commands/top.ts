@@ -42,7 +42,7 @@ export function addTop(program: Command, out: Output): void {
     })
 }
 
-/** What is shown now. A store that goes away later is told of, beside what was there last: it may come back. */
+/** The current frame. If the store goes down later, the frame shows this beside the last data, because the store may come back. */
 function frames(watch: StoreWatch, most: number, out: Output): () => Promise<readonly string[]> {
   let last: readonly string[] | undefined
   return async () => {

@@ -70,7 +70,7 @@ export interface ClientOptions {
 
 /** Distinct private addresses that may be balancers: services have more clients. */
 const MOST_BALANCERS = 32
-/** Of the requests so large a part comes from them, and names another client elsewhere. */
+/** If this part of the requests comes from an address and names other clients in a header, the address is a balancer. */
 const NEARLY_ALL = 0.9
 const FORWARDED = 'x-forwarded-for'
 /** Requests of a log that are looked at for balancers, the first ones: it costs more than the rest of reading them. */

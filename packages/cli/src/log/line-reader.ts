@@ -4,7 +4,7 @@ import { parseLine, showsRequest } from './line.ts'
 import type { LogRecord } from './record.ts'
 import { isAgentLine } from './text-line.ts'
 
-/** What was in a log, line by line. */
+/** Counts of the lines of a log. */
 export interface LineCounts {
   /** Lines that are not empty. */
   lines: number
@@ -27,7 +27,7 @@ export interface UnknownRequest {
   readonly file: string
   /** From 1. */
   readonly line: number
-  /** What is not known of it. `form`: it is in no form that can be read; `length`: the line is longer than 128 KiB. */
+  /** The missing part. `form`: no known form matches; `length`: the line is longer than 128 KiB. */
   readonly why: 'client' | 'time' | 'form' | 'length'
   /** The line as it was, cut. */
   readonly text: string

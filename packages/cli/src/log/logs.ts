@@ -5,7 +5,7 @@ import { type LineCounts, noLines } from './line-reader.ts'
 import { type LogFile, openLog, sizeOf } from './log-file.ts'
 import type { LogRecord } from './record.ts'
 
-/** What the logs held. */
+/** Summary of the logs. */
 export interface LogSummary extends LineCounts {
   readonly files: readonly string[]
   readonly client: ClientSummary

@@ -22,7 +22,7 @@ export interface LogRecord {
 
 const REQUEST = /^([A-Za-z][A-Za-z_-]{0,23}) +(\S.*?)(?: +HTTP\/\d(?:\.\d)?)?$/s
 
-/** What a logged request line says. */
+/** The parts of a logged request line. */
 export interface RequestLine {
   readonly method: string
   readonly target: string

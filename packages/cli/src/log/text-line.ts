@@ -109,7 +109,7 @@ class TextRecord implements LogRecord {
 
   get duration(): number | undefined {
     const rest = this.#line.slice(this.#rest)
-    // What clients send stands in quotes, and may look like a time.
+    // Text from clients stands in quotes, and may look like a time.
     const found = DURATION.exec(rest.slice(QUOTED.exec(rest)?.[0].length ?? 0))?.[1]
     return found === undefined ? undefined : Number(found) * 1000
   }
@@ -147,7 +147,7 @@ class TextRecord implements LogRecord {
   }
 }
 
-/** What stands behind client and identity. */
+/** The user, which follows client and identity. */
 function userOf(head: string): string {
   const client = clientOf(head)
   return client === ''

@@ -33,12 +33,12 @@ export interface ClusterOptions {
 const BOOT = 2_000
 /** Longer than the default: over weeks of a log heartbeats would be most of the work, and nodes neither come nor go. */
 const HEARTBEAT = 10_000
-/** What a cluster has needed. */
+/** The resources that a cluster has used. */
 export interface ClusterUsage {
   readonly store: StoreStatistics
   /** For each policy the keys of the node that holds the most, and whether there were more than a node may hold. */
   readonly keys: readonly { readonly held: number; readonly overflowing: boolean }[]
-  /** What the nodes warned of, each once. */
+  /** Warnings of the processes, each once. */
   readonly warnings: readonly string[]
 }
 
@@ -167,12 +167,12 @@ export class ReplayCluster {
     return { decision: guard.check(record), release: (decided) => guard.throttler.release(decided) }
   }
 
-  /** What was promised meanwhile comes true; undefined where nothing was. */
+  /** Waits for promises that were made meanwhile; undefined if there were none. */
   settled(waiting: boolean): Promise<void> | undefined {
     return this.#time.takeTouched() || waiting ? this.#time.settled() : undefined
   }
 
-  /** What was needed since the boot. */
+  /** Resources used since the boot. */
   get usage(): ClusterUsage {
     const nodes = this.#guards.map(({ throttler }) => snapshot(throttler, { top: 1, blocked: 1 }).policies)
     return {

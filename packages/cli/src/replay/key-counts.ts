@@ -1,6 +1,6 @@
 import { shownKey } from './reader.ts'
 
-/** What came of one key's requests. */
+/** Counts of one key's requests. */
 export interface KeyCount {
   readonly key: string
   requests: number

@@ -19,7 +19,7 @@ export function bytesPerKey(policies: readonly LogPolicy[]): number {
   const check = (from: number, to: number): void => {
     for (let key = from; key < to; key++) throttler.check(`10.${key >> 16}.${(key >> 8) & 255}.${key & 255}`)
   }
-  // What is made once is there before.
+  // Objects that are made only once exist before the measurement.
   check(0, 64)
   const before = used()
   check(64, 64 + KEYS)

@@ -19,7 +19,7 @@ export const logReader: RequestReader<LogRecord> = Object.freeze({
 /** Names that are told again when their key is. */
 const MOST_NAMES = 100_000
 const names = new Map<string, string>()
-/** Of what clients are called, by name. */
+/** Addresses of clients by name. */
 const addresses = new Map<string, string>()
 
 /**

@@ -60,7 +60,7 @@ export class Replay {
     this.#tally?.close()
   }
 
-  /** What was counted; undefined before the first request. */
+  /** The counts; undefined before the first request. */
   get tally(): Tally | undefined {
     return this.#tally
   }

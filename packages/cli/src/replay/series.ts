@@ -1,7 +1,7 @@
 /** Parts of a series; beyond it two become one. */
 const MOST_PARTS = 240
 
-/** What came in some stretch of time. */
+/** Requests within one stretch of time. */
 export interface SeriesPart {
   /** Milliseconds since the epoch. */
   readonly from: number

@@ -4,7 +4,7 @@ import { InFlight } from './in-flight.ts'
 import { KeyCounts } from './key-counts.ts'
 import { Series } from './series.ts'
 
-/** What one policy did. */
+/** Counts of one policy. */
 export class PolicyTally {
   readonly policy: Policy
   readonly keys: KeyCounts = new KeyCounts()
@@ -23,7 +23,7 @@ export class PolicyTally {
   }
 }
 
-/** What came of the requests of a log. */
+/** Counts of all requests of a log. */
 export class Tally {
   /** Requests to which some policy applied. */
   requests = 0

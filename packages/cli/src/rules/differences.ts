@@ -5,7 +5,7 @@ export interface Difference {
   readonly kind: 'added' | 'removed' | 'changed'
   /** Such as `policies.customer.limit` or `overrides.customer.acme`. */
   readonly path: string
-  /** What is there, where something is. */
+  /** The value in each document, if there is one. */
   readonly before?: unknown
   readonly after?: unknown
 }
@@ -54,7 +54,7 @@ function overrideOf({ policy, key }: Fields): string {
   return `${String(policy)}.${String(key)}`
 }
 
-/** What stands under each name in both, in the order of the first, then of the second. */
+/** The values under each name in both, in the order of the first, then of the second. */
 function pairsOf<T>(
   before: ReadonlyMap<string, T>,
   after: ReadonlyMap<string, T>,

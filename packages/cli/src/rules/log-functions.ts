@@ -1,7 +1,7 @@
 import type { LogRecord } from '../log/record.ts'
 import type { StandIn } from './read-rules.ts'
 
-/** What the fields of a log stand in for, so that it can be told. */
+/** A function that fields of a log replace, so that reports can name it. */
 export interface StoodIn {
   readonly kind: string
   readonly name: string

@@ -4,7 +4,7 @@ import { type CheckedRules, checkRules, fileRules, parseRules } from '@weir/core
 import * as yaml from 'yaml'
 import { UsageError } from '../terminal/usage-error.ts'
 
-/** What a function that a document names becomes, where there is no application that has it. */
+/** Replaces a function that a document names, because the command line has no application that defines it. */
 export type StandIn = NonNullable<NonNullable<Parameters<typeof checkRules>[1]>['standIn']>
 
 const ALGORITHMS = { slidingWindow, slidingCounter, slidingLog, tokenBucket, leakyBucket, concurrency } as const

@@ -11,7 +11,7 @@ export interface OpenSource extends Pick<RulesSource, 'name' | 'replace' | 'hist
 
 /** Where rules are, as the options say. */
 export interface SourceOptions {
-  /** What `SOURCES` says, the path of a file, or its `file:` URL. */
+  /** One of `SOURCES`, the path of a file, or its `file:` URL. */
   readonly source: string
   readonly namespace: string
   readonly name: string

@@ -2,10 +2,10 @@ import type { Readable, Writable } from 'node:stream'
 import Table from 'cli-table3'
 import pc from 'picocolors'
 
-/** What a terminal or a pipe has. */
+/** A stream that may be a terminal or a pipe. */
 export type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
-/** What the command is run with. */
+/** The streams and settings with which the command runs. */
 export interface Surroundings {
   readonly stdin: Readable
   readonly stdout: Stream

@@ -1,4 +1,4 @@
-/** What was asked for can't be done as it was asked. The command ends with 2. */
+/** A request that the command can't fulfil as given. The command ends with 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

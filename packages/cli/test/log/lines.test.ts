@@ -110,7 +110,7 @@ describe('how long a request took', () => {
     [`${text} "-" "curl" "203.0.113.9" 1.250`, 1250],
     [`${text} "-" "curl" rt=0.014 uct="0.001"`, 14],
     [`${text} "-" "curl" request_time="0.014"`, 14],
-    // What clients send is none.
+    // Text from clients is not a duration.
     [`${text} "-" "bot 0.003" 0.500`, 500],
     [`${text} "0.001" "0.002"`, undefined],
     [`${text} "-" "curl" 12`, undefined],
