@@ -17,7 +17,7 @@ export interface Gateway {
   port: number
   /** The last one that it sent. */
   snapshot: Snapshot | undefined
-  /** Of its requests since the warm-up. */
+  /** Timing of its requests since the warm-up. */
   timing: Timing | undefined
   /** When that was taken, milliseconds since the epoch. */
   snapshotTime: number
@@ -37,7 +37,7 @@ export class Cluster {
   readonly gateways: Gateway[] = []
   /** Children that ended without being told to. */
   readonly lost: string[] = []
-  /** What the store is, in words. */
+  /** The store in words. */
   storeText = ''
   commands: CommandCount | undefined
   /** Where the Redis server is; undefined without one. */

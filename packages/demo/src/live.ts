@@ -103,7 +103,7 @@ function viewer({ options: { limit, interval }, cluster, tally, outage, start, t
   }
 }
 
-/** What happened to Redis and what the gateways made of it, as lines. */
+/** The outage of Redis and the reactions of the gateways, as lines. */
 function events({ gateways }: Cluster, { killed, restarted }: Outage, start: number): string[] {
   const at = (time: number): string => seconds(time - start).padStart(7)
   const told = gateways.flatMap(({ about, states }) =>

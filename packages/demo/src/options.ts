@@ -5,7 +5,7 @@ import { UsageError } from './errors.ts'
 const STORES = ['auto', 'redis', 'postgres', 'etcd', 'ipc'] as const
 type StoreOption = (typeof STORES)[number]
 
-/** What the command line asks for. Times are milliseconds. */
+/** The options of the command line. Times are milliseconds. */
 export interface DemoOptions {
   /** How long requests are sent; a replay without it sends all there is. */
   readonly duration: number | undefined

@@ -5,7 +5,7 @@ import { sleep } from './traffic/pace.ts'
 const KILL = 1 / 3
 const RESTART = 2 / 3
 
-/** What `--kill-redis` did and what came of it. Times are milliseconds since the epoch. */
+/** The times of `--kill-redis` and their effects. Times are milliseconds since the epoch. */
 export interface Outage {
   killed: number | undefined
   restarted: number | undefined

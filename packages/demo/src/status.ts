@@ -12,7 +12,7 @@ export interface BlockedClient {
   readonly left: number
 }
 
-/** What the gateways say of themselves, put together. */
+/** The status of all gateways, added up. */
 export interface ClusterStatus {
   readonly nodes: number
   readonly states: readonly string[]
@@ -40,7 +40,7 @@ export function statusOf({ gateways, commands }: Cluster, now: number): ClusterS
   const blocked = new Map<string, BlockedClient>()
   // One gateway may have heard of a block a moment before the others.
   const add = (key: string, policy: string, left: number): void => {
-    // What warmed the gateways up is not of the run.
+    // Keys of the warm-up don't belong to the run.
     if (left < SHOWN || key === WARM_UP) return
     const id = `${policy} ${key}`
     if (left > (blocked.get(id)?.left ?? 0)) blocked.set(id, { key, policy, left })

@@ -8,7 +8,7 @@ import { runDemo, summarized } from './support/run.ts'
 const TIMEOUT = { timeout: 300_000 }
 const redis = installedRedis()
 
-/** What every run must say, whatever its store is. */
+/** Facts that every run must report, whatever its store is. */
 function expectSound(summary: LiveSummary): void {
   expect(summary.errors).toEqual({ count: 0, first: null })
   expect(summary.others.clients).toBe(8)
@@ -25,7 +25,7 @@ function expectSound(summary: LiveSummary): void {
   expect(summary.checks.filter(({ ok }) => ok === false)).toEqual([])
 }
 
-/** What the one who sends too much may get in an interval, as late as news were in it. */
+/** The most that the client that sends too much may get in an interval, given the delay of counts in it. */
 function mostOf({ abusive: { allowed, rejected, limit }, latestMs }: LiveInterval, summary: LiveSummary): number {
   return mostAllowed(limit, allowed + rejected, latestMs, summary.limits.intervalMs)
 }

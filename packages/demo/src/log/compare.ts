@@ -5,7 +5,7 @@ export interface ClientComparison {
   readonly client: string
   readonly requests: number
   readonly rejected: number
-  /** Of these: rejected without the store, whose answer was overdue. */
+  /** Part of the rejected: without the store, because its answer was overdue. */
   readonly storeDown: number
   readonly exactRejected: number
 }
@@ -18,7 +18,7 @@ export interface Comparison {
   /** Whether both rejected the very same clients. */
   readonly sameClients: boolean
   readonly requestsRejected: number
-  /** Of these: rejected without the store. */
+  /** Part of the rejected: without the store. */
   readonly requestsStoreDown: number
   readonly exactRequestsRejected: number
 }

@@ -5,7 +5,7 @@ export interface Arrival {
   readonly time: number
 }
 
-/** What one central counter, asked for every request, would have rejected. */
+/** The rejections of a central counter that decides every request. */
 export interface ExactResult {
   readonly rejected: number
   /** Rejected requests of each client that had any. */

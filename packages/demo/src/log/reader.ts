@@ -5,7 +5,7 @@ import { createGunzip } from 'node:zlib'
 import { UsageError } from '../errors.ts'
 import { isAgentLine, type LogRecord, parseLine } from './record.ts'
 
-/** What was in a log, line by line. */
+/** Counts of the lines of a log. */
 export interface LogReport {
   /** Lines that are not empty. */
   lines: number

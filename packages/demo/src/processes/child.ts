@@ -1,8 +1,8 @@
 import { type FromChild, isOurs, type Order } from './messages.ts'
 
 /**
- * What every child process does: obey the parent, and end with it. When the parent is gone, however it went, the
- * channel closes. Signals often go to the whole process group; only the parent acts on them.
+ * The part that every child process shares: it obeys the parent and ends with it. If the parent is gone for any reason, the channel closes.
+ * Signals often reach the whole process group; only the parent acts on them.
  *
  * @param stop ends the work of this process; it may take a second, then the process ends anyway
  */

@@ -16,7 +16,7 @@ export const FRAMEWORKS: readonly Framework[] = ['express', 'fastify', 'koa']
 export const CLIENT_POLICY = 'client'
 export const GLOBAL_POLICY = 'everyone'
 
-/** What a gateway needs to know; handed over as JSON in its first argument. Times are milliseconds. */
+/** The settings of a gateway, passed as JSON in its first argument. Times are milliseconds. */
 export interface GatewayConfig {
   readonly framework: Framework
   readonly backendPort: number

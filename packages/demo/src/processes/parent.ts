@@ -53,7 +53,7 @@ export class Child {
         if (!this.#stopping) onLost(`${name}: ${reason}`)
       })
     })
-    // Whoever awaits `ready` hears of a failure; when nobody does yet, it is no unhandled rejection.
+    // The caller that awaits `ready` gets the failure. Before that it must not be an unhandled rejection.
     this.ready.catch(() => {})
   }
 

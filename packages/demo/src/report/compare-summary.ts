@@ -4,7 +4,7 @@ import type { ServerWork } from '../store/command-stats.ts'
 import type { Count } from '../traffic/tally.ts'
 import type { Check } from './summary.ts'
 
-/** What came of the traffic in one of the two ways. Times are milliseconds. */
+/** The result of the traffic with one of the two coordinations. Times are milliseconds. */
 export interface Way {
   readonly coordination: 'background' | 'central'
   readonly ran: number
@@ -13,7 +13,7 @@ export interface Way {
   readonly abusive: readonly number[]
   readonly latest: number
   readonly work: ServerWork
-  /** Of each gateway. */
+  /** Timing of each gateway. */
   readonly timings: readonly Timing[]
   readonly problem: string | undefined
 }
@@ -28,7 +28,7 @@ export interface WaySummary {
     readonly commands: number
     readonly commandsPerRequest: number
     readonly scripts: number
-    /** Of INFO cpu. */
+    /** Processor time by `INFO cpu`. */
     readonly cpuMs: number
   }
   /** From the arrival at a gateway until it hands an allowed request on to the backend: the slowest gateway's. */

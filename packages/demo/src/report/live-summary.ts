@@ -6,13 +6,16 @@ import { ABUSE, ABUSER } from '../traffic/population.ts'
 import { type Count, sum, type Tally } from '../traffic/tally.ts'
 import { type Check, gatewaySummaries, type RunSummary, runSummary, TOO_LATE } from './summary.ts'
 
-/** What an interval's figures may exceed a limit by, for the check: approximate by design, and three clocks are read. */
+/**
+ * Part of a limit by which an interval's figures may exceed it in the check: the limiter is approximate by design, and three clocks are
+ * read.
+ */
 const TOLERANCE = 0.1
 
 /**
- * What may be allowed in an interval: a tenth more than the limit, or what arrived while news of it were under way, as
- * docs/guides/accuracy.md says. News go from a gateway to the store and from there to another one, through processes of which
- * none was found to be later than the latest request of that interval.
+ * The most units that an interval may allow: a tenth more than the limit, or the units that arrived while counts were in flight, as
+ * docs/guides/accuracy.md explains. Counts travel from a gateway to the store and from there to another gateway. None of these processes
+ * was later than the latest request of that interval.
  *
  * @param offered requests of the interval
  * @param latestMs how late the latest of all its requests was
@@ -55,7 +58,7 @@ export interface LiveSummary extends RunSummary {
   }
   readonly others: Count & {
     readonly clients: number
-    /** Of the rejected: rejected without the store, which was away or whose answer was overdue. */
+    /** Part of the rejected: without the store, because it was down or its answer was overdue. */
     readonly storeDown: number
   }
   readonly outage: OutageSummary | undefined
@@ -65,7 +68,7 @@ export interface OutageSummary {
   /** Milliseconds since the traffic began. */
   readonly killedAfterMs: number
   readonly restartedAfterMs: number | undefined
-  /** Of each gateway, how long after that it noticed. */
+  /** The delay until each gateway noticed the outage. */
   readonly storeDownAfterMs: readonly (number | null)[]
   readonly storeUpAfterMs: readonly (number | null)[]
 }

@@ -13,7 +13,7 @@ export interface ReplaySummary extends RunSummary {
   readonly mode: 'replay'
   readonly log: LogReport & {
     readonly file: string
-    /** What was replayed of it, as ISO times. */
+    /** The part of the log that was replayed, as ISO times. */
     readonly from: string
     readonly to: string
     readonly requests: number
@@ -28,7 +28,7 @@ export interface ReplaySummary extends RunSummary {
   }
   /** The gateways beside an exact limiter that judges the arrivals which the gateways stamped. */
   readonly comparison: Comparison
-  /** What an exact limiter says of the log's own times; the same as above unless requests arrived late. */
+  /** The rejections of an exact limiter by the log's own times. They equal those above unless requests arrived late. */
   readonly exactByLog: { readonly clientsRejected: number; readonly requestsRejected: number }
   /** Requests that reached their gateway in another interval than the log's. */
   readonly strayed: number

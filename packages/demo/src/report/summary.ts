@@ -22,17 +22,17 @@ export interface GatewaySummary {
   readonly allowed: number
   readonly rejected: number
   readonly errors: number
-  /** What its throttler counted; the same figures seen from inside. */
+  /** Its throttler's counts: the same figures seen from inside. */
   readonly counted: { readonly allowed: number; readonly rejected: number }
   readonly syncs: number
   readonly failedSyncs: number
   readonly state: string
 }
 
-/** What every run says of itself, live or replay. */
+/** Facts that every run reports, live or replay. */
 export interface RunSummary {
   readonly program: 'weir demo'
-  /** Of this summary's shape: a program that reads it can tell. */
+  /** Version of this summary's shape, for programs that read it. */
   readonly version: 1
   readonly mode: 'live' | 'replay'
   readonly node: string

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 
-/** What a Redis server says of its work since it started. */
+/** The work of a Redis server since it started. */
 export interface ServerWork {
   /** Commands executed, those inside scripts too. */
   readonly commands: number
@@ -10,7 +10,7 @@ export interface ServerWork {
   readonly cpu: number
 }
 
-/** What INFO itself counts, and what asks for it. */
+/** Commands that INFO counts for itself and for this program's own requests. */
 const OWN = ['info', 'ping', 'client', 'hello']
 
 /** Asks a server for its work, on a connection of its own. */

@@ -15,7 +15,7 @@ export interface PlannedRequest {
   readonly path: string
 }
 
-/** Who sends too much, and by how much. */
+/** The client that sends too much, and by how much. */
 export const ABUSER = 'mallory'
 export const ABUSE = 5
 

@@ -3,14 +3,14 @@ import { type Dispatcher, Pool } from 'undici'
 import { ARRIVED_HEADER, CLIENT_HEADER } from '../processes/messages.ts'
 import { safeText } from '../view/format.ts'
 
-/** What is to be sent. */
+/** A request to send. */
 export interface Outgoing {
   readonly client: string
   readonly method: string
   readonly path: string
 }
 
-/** What became of one request. */
+/** The outcome of one request. */
 export interface Answer {
   readonly gateway: number
   readonly client: string
@@ -40,7 +40,7 @@ export class Sender {
   #next = 0
   #pending = 0
   #idle: (() => void) | undefined
-  /** What went wrong first, for the summary. */
+  /** The first error, for the summary. */
   firstError: string | undefined
 
   constructor(ports: readonly number[], onAnswer: (answer: Answer) => void) {

@@ -7,7 +7,7 @@ export interface Count {
   errors: number
 }
 
-/** What happened in one interval of the epoch. */
+/** Counts of one interval of the epoch. */
 export interface IntervalTally {
   readonly ordinal: number
   readonly total: Count
@@ -26,7 +26,7 @@ export class Tally {
   readonly interval: number
   readonly gateways: readonly Count[]
   readonly clients = new Map<string, Count>()
-  /** Of each client's rejected requests, those rejected without the store. */
+  /** Part of each client's rejected requests: those rejected without the store. */
   readonly storeDown = new Map<string, number>()
   /** How late the latest request was, in milliseconds: a machine that is too busy sends other traffic than planned. */
   latest = 0

@@ -20,7 +20,7 @@ export async function warmUp(cluster: Cluster, signal: AbortSignal): Promise<voi
   } finally {
     sender.close()
   }
-  // What the gateways counted until now is not of the run: wait for what they say of it.
+  // Counts from before the run don't belong to it, so this waits until the gateways have reported them.
   const before = cluster.gateways.map(({ snapshot }) => snapshot)
   while (!signal.aborted && cluster.lost.length === 0 && cluster.gateways.some(({ snapshot }, i) => snapshot === before[i]))
     await sleep(20, signal)

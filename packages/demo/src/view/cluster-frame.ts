@@ -5,7 +5,7 @@ import { type Count, sum, type Tally } from '../traffic/tally.ts'
 import type { Colors } from './colors.ts'
 import { count, plural, safeText, seconds } from './format.ts'
 
-/** What every frame shows of the gateways and their store. Times are milliseconds. */
+/** Facts about the gateways and their store that every frame shows. Times are milliseconds. */
 export interface ClusterView {
   readonly storeText: string
   readonly elapsed: number
@@ -29,7 +29,7 @@ export function gatewayViews({ gateways }: Cluster, tally: Tally): ClusterView['
   }))
 }
 
-/** What stands there until the gateways know each other and are warm. */
+/** The frame until the gateways know each other and are warm. */
 export function startFrame(colors: Colors): string {
   return ['', title(colors), colors.dim('starting a store, a backend and three gateways, and warming them up'), ''].join('\n')
 }

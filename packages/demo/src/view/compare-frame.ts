@@ -3,7 +3,7 @@ import { title } from './cluster-frame.ts'
 import type { Colors } from './colors.ts'
 import { count, seconds } from './format.ts'
 
-/** What is shown while one of two ways runs. Times are milliseconds. */
+/** The contents of a frame while one of the two ways runs. Times are milliseconds. */
 export interface CompareView {
   readonly coordination: 'background' | 'central'
   readonly storeText: string

@@ -4,7 +4,7 @@ import { blockedLine, type ClusterView, clusterHead, storeLine } from './cluster
 import type { Colors } from './colors.ts'
 import { bar, count, duration } from './format.ts'
 
-/** What a frame shows. Times are milliseconds. */
+/** The contents of a frame. Times are milliseconds. */
 export interface LiveView extends ClusterView {
   readonly limit: number
   readonly globalLimit: number

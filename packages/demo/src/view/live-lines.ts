@@ -15,7 +15,7 @@ export class Lines {
   readonly #start: number
   #events = 0
   #intervals = 0
-  /** Who was blocked in the running interval, and for how long at most. */
+  /** Clients that were blocked in the running interval, with the longest remaining time. */
   #blocked = new Map<string, number>()
 
   /** @param start when the traffic begins, milliseconds since the epoch */

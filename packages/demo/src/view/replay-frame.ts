@@ -3,7 +3,7 @@ import { blockedLine, type ClusterView, clusterHead, storeLine } from './cluster
 import type { Colors } from './colors.ts'
 import { bar, count, duration, plural, safeText, seconds } from './format.ts'
 
-/** What a frame of a replay shows. Times are milliseconds. */
+/** The contents of a frame of a replay. Times are milliseconds. */
 export interface ReplayView extends ClusterView {
   /** Where the replay is, in the log's time. */
   readonly logTime: number

@@ -11,11 +11,11 @@ const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l'
 const HOME = '\x1b[H'
 const REST_OF_LINE = '\x1b[K'
 const REST_OF_SCREEN = '\x1b[J'
-/** What is written between the two is shown at once, where the terminal knows them. */
+/** A terminal that knows these codes shows everything between them at once. */
 const BEGIN = '\x1b[?2026h'
 const END = '\x1b[?2026l'
 
-/** What a frame needs of a terminal. */
+/** The parts of a terminal that a frame uses. */
 export interface Terminal extends Writable {
   readonly isTTY?: boolean
   readonly rows?: number
@@ -71,7 +71,7 @@ export class Screen {
     if (this.mode === 'lines') this.#out.write(`${text}\n`)
   }
 
-  /** What stands at the beginning and at the end, in a terminal and elsewhere. */
+  /** Prints the text before and after the frames, in a terminal and elsewhere. */
   print(text: string): void {
     if (this.mode !== 'silent') this.#out.write(`${text}\n`)
   }
