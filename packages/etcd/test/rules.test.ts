@@ -144,7 +144,7 @@ describeEtcd('rules in etcd', () => {
     await deleteBy(key)
     await vi.waitFor(() => expect(follower.status).toMatchObject({ version: 4, away: 'it holds no rules' }), DEADLINE)
     expect(throttler.policies[0]?.limit).toBe(4)
-    // What is no document of the history is left out.
+    // An entry that is no document of the history is left out.
     await putBy(`${key}/history/9999999999999999`, 'nonsense')
     expect(await rules.history(10)).toEqual([4, 3, 2, 1].map((version) => textOf(version)))
   })

@@ -44,7 +44,7 @@ describeEtcd('a node and its etcd', () => {
     expect(await a.failure(() => a.count('k', 15))).toMatchObject({ code: 'WEIR_STORE_TIMEOUT' })
     here.server.resume()
     expect(await a.eventually(() => a.count('k', 15).catch(() => undefined))).toBe(15)
-    // What was under way when it hung is over now, whether or not it came to etcd.
+    // Syncs that were in flight when it hung have ended by now, whether or not they reached etcd.
     expect(await a.count('k', 15)).toBe(15)
     expect(await b.eventually(() => b.count('k', 1).catch(() => undefined))).toBe(16)
     await Promise.all([a.close(), b.close()])

@@ -21,7 +21,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** What a decider needs of its node. */
+/** The parts of the process that a decider uses. */
 export interface DeciderHost {
   readonly id: string
   readonly keys: Layout
@@ -113,7 +113,7 @@ export class EtcdDecider implements Decider {
         )
       else resolve(answers[i])
     }
-    // Who has written last knows best what is there, and would write again before the others: it lets one of them go first.
+    // The last writer knows the current state and would always be first to write again, so it pauses to let another process write.
     if (isShared) await this.#host.pause((this.#host.monotonic() - begun) / Math.max(1, tries))
   }
 
@@ -128,7 +128,7 @@ export class EtcdDecider implements Decider {
     for (const [i, name] of names.entries()) {
       const text = values[i]
       const state = text === undefined ? newState() : readState(text)
-      // Whoever wrote that: these requests are decided without it.
+      // The value can't be read, whoever wrote it. These requests are decided without it.
       if (state === undefined) return { writes: names.map(() => undefined), result: batch.map(() => undefined), isShared: false }
       states.set(name, state.until > now ? state : newState())
     }

@@ -1,4 +1,4 @@
-/** What is kept of one key of a policy. */
+/** The state of one key of a policy. */
 export interface DecidedState {
   readonly numbers: number[]
   /** The last request of each lane of a node that changed it, the latest last. */

@@ -48,7 +48,7 @@ export interface Hot {
   readonly life: number
 }
 
-/** What the counts of a node are exchanged with. */
+/** The parts of the process that syncs of counts use. */
 export interface CountsHost {
   readonly id: string
   readonly keys: Layout
@@ -128,7 +128,7 @@ export class Counts {
     return { type: 'total', policyId: policy.id, key, cells, ...(epoch > 0 && { epoch }) }
   }
 
-  /** What `#parts` are read by: the first pages of some keys, which are one page together. */
+  /** The reads for `#parts`: the first pages of some keys, which together make one page. */
   #reads(keys: readonly KeyOf[]): readonly Operation[] {
     const limit = Math.ceil(PAGE / keys.length)
     return keys.flatMap(({ policy, key }) => [this.#all(policy, key, limit), get(this.#host.keys.block(policy, key))])
@@ -138,7 +138,7 @@ export class Counts {
     return range(this.#host.keys.counts(policy, key), limit)
   }
 
-  /** What etcd has of some keys, all at one revision. `#reads` were the last operations of the transaction. */
+  /** The values of some keys in etcd, all at one revision. `#reads` were the last operations of the transaction. */
   async #parts(keys: readonly KeyOf[], { parts, revision }: TransactionReply): Promise<readonly KeyParts[]> {
     const { link } = this.#host
     const from = parts.length - READS * keys.length
@@ -244,7 +244,7 @@ export class Counts {
     }
   }
 
-  /** What etcd has of this node's own counts is more than it knew, or less. */
+  /** Takes over this process's own counts from etcd, which may be more or fewer than it knew. */
   #learn(own: Own, { own: held, base }: Snapshot, policy: StorePolicy, now: number): void {
     own.revision = held?.revision ?? 0
     own.folded = base?.ordinal ?? -1
@@ -298,7 +298,7 @@ export class Counts {
     const own = this.#own.of(prefix)
     const next = merged(own.counts, entry, now, own.folded)
     const asked = { entry, place, own, ownName: prefix + this.#node }
-    // What was lost is written again, though it says nothing new.
+    // Lost counts are written again, even if they are unchanged.
     if (next === own.counts && !own.behind) return { ...asked, next: undefined, value: undefined, life: 0 }
     const life = policy.drain === undefined ? windowLife(next, policy, now) : bucketLife(next, own, policy)
     return { ...asked, next, value: textOf(next), life }
@@ -313,7 +313,7 @@ export interface HotKey extends KeyOf {
   readonly cell: number
 }
 
-/** What etcd has of a key: counts of nodes, and the block. */
+/** The values of a key in etcd: counts of processes, and the block. */
 interface KeyParts {
   readonly counts: readonly Held[]
   readonly block: Held | undefined
@@ -325,7 +325,7 @@ interface Asked {
   readonly place: number
   readonly own: Own
   readonly ownName: string
-  /** What the node's counts become; undefined where it only asks. */
+  /** The process's counts after the write; undefined if it only reads. */
   readonly next: NodeCounts | undefined
   readonly value: string | undefined
   readonly life: number

@@ -1,18 +1,18 @@
 import { endOf, type StorePolicy } from '@weir/core/sync'
 
-/** What is full is announced again at most this often, in milliseconds. */
+/** Shortest time between two announcements of a full key, in milliseconds. */
 const REPEAT_AFTER = 10
 /** Totals are news also when they pass this part of a limit, for nodes to send the few units that they still hold. */
 const NEARLY_FULL = 0.98
 /** The part of the limit from which on one write is news by itself, if it is of more than one unit. */
 const LARGE_WRITE = 1 / 20
 
-/** What a node remembers of what it announced of a key. Times are of the monotonic clock. */
+/** The announcements of a key that this process has made. Times are of the monotonic clock. */
 export interface Told {
   announcedAt: number
-  /** Of a sliding window: until when it counts as announced to be hot. */
+  /** Sliding windows: the time until which the key counts as announced to be near its limit. */
   hotUntil: number
-  /** Of a bucket: it was announced as hot, and has not been half as full since. */
+  /** Buckets: it was announced to be near its limit, and its level has not been below half of that since. */
   hot: boolean
 }
 
@@ -20,7 +20,7 @@ export function newTold(): Told {
   return { announcedAt: Number.NEGATIVE_INFINITY, hotUntil: Number.NEGATIVE_INFINITY, hot: false }
 }
 
-/** What a write did to what counts towards the limit. */
+/** The effect of a write on the units that count towards the limit. */
 export interface Growth {
   readonly before: number
   readonly after: number

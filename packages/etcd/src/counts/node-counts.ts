@@ -7,7 +7,7 @@ export interface Units {
   readonly rejected: number
 }
 
-/** What one node has counted of a key, as its value in etcd says. */
+/** The counts of one process for a key, as its value in etcd contains them. */
 export interface NodeCounts {
   /** The last reset that the node knew of: units of cells up to that one were counted after it. */
   readonly epoch: number
@@ -71,7 +71,7 @@ export function merged(own: NodeCounts, { policy, cells, epoch = 0 }: SyncEntry,
   return changed ? { epoch: Math.max(epoch, own.epoch), floor, cells: kept(next, sent, policy, now, folded) } : own
 }
 
-/** What of a node's counts may still count for anybody. */
+/** The part of a process's counts that may still count for any process. */
 export function living(counts: NodeCounts, policy: StorePolicy, now: number, folded: number): NodeCounts {
   return { ...counts, cells: kept(counts.cells, NONE, policy, now, folded) }
 }

@@ -1,15 +1,15 @@
 import { newTold, type Told } from './news.ts'
 import { NOTHING, type NodeCounts } from './node-counts.ts'
 
-/** What this node has in etcd of a key, as far as it knows. */
+/** The counts of a key that this process has in etcd, as far as it knows. */
 export interface Own {
   /** The revision that wrote it; 0 for none. */
   revision: number
-  /** What etcd has is not all of it, as it has lost some. */
+  /** Whether etcd has only a part of it, because it lost data. */
   behind: boolean
   counts: NodeCounts
   readonly told: Told
-  /** Of a bucket: what is folded into its base, and how long its level mattered last. */
+  /** Buckets: the last cell that was added to the base, and how long its level lasts. */
   folded: number
   life: number
 }
@@ -17,7 +17,9 @@ export interface Own {
 /** Keys that are remembered: of others the node reads first what it has in etcd. */
 const MOST = 50_000
 
-/** What this node has in etcd. It is forgotten where there is too much; then a write takes two round trips. */
+/**
+ * The values that this process has in etcd. If there are too many, some are forgotten; the next write of such a key takes two round trips.
+ */
 export class OwnCounts {
   readonly #kept = new Map<string, Own>()
 

@@ -13,7 +13,7 @@ export class Snapshot {
   readonly block: Block | undefined
   readonly base: Base | undefined
   readonly others: readonly NodeCounts[]
-  /** What this node has there. */
+  /** The counts that this process has there. */
   readonly own: { readonly revision: number; readonly counts: NodeCounts | undefined } | undefined
   readonly #policy: StorePolicy
   readonly #now: number
@@ -56,7 +56,7 @@ export class Snapshot {
     return new Bucket(this.#policy, this.base, own === undefined ? this.others : [...this.others, own], this.epoch, this.#now)
   }
 
-  /** What an entry's node hears. */
+  /** The result for the process that sent an entry. */
   result({ cells }: SyncEntry, own: NodeCounts): Pick<SyncResult, 'cells' | 'blocked' | 'manual'> {
     return { cells: this.cells(cells, own), ...blockedOf(this.block, this.#now) }
   }
@@ -73,7 +73,7 @@ export class Snapshot {
     return windowOf(totals, newestOf(sent), policy, this.#now)
   }
 
-  /** What a write of this node, from what it had before, is to the others. */
+  /** The announcements that follow from a write of this process, given its counts before. */
   news({ cells }: SyncEntry, before: NodeCounts, { counts: after, told }: Own, monotonic: number): News {
     const policy = this.#policy
     const units = unitsTaken(after) - unitsTaken(before)

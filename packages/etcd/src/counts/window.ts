@@ -26,7 +26,7 @@ export function sumOf(a: number, b: number): number {
   return Math.min(Number.MAX_SAFE_INTEGER, a + b)
 }
 
-/** Of a fixed window: the cells that were sent, in that order. */
+/** Fixed windows: the cells that were sent, in that order. */
 export function cellsOf(totals: Totals, ordinals: readonly Ordinal[]): Cell[] {
   return ordinals.map((ordinal) => totals.get(ordinal) ?? { ordinal, taken: 0, given: 0 })
 }
@@ -41,7 +41,10 @@ export function newestOf(cells: readonly Cell[]): Ordinal {
   return Math.max(...cells.map(({ ordinal }) => ordinal)) as Ordinal
 }
 
-/** Of a sliding window: its cells that are not empty, oldest first. Those beyond both the node's newest one and the running one come from a wrong clock. */
+/**
+ * Sliding windows: the cells that are not empty, oldest first. Cells beyond both the process's newest one and the running one come from a
+ * wrong clock.
+ */
 export function windowOf(totals: Totals, newest: Ordinal, policy: StorePolicy, now: number): Cell[] {
   const last = Math.max(ordinalAt(now, policy.width), newest)
   return [...totals.values()]

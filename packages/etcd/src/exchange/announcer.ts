@@ -43,7 +43,7 @@ export class Announcer {
   }
 
   async #write(): Promise<void> {
-    // What else this turn brings goes with it.
+    // Other announcements of this turn are sent with it.
     await Promise.resolve()
     while (this.#waiting.length > 0 || this.#marks.size > 0) {
       const announcements = this.#waiting.splice(0, MOST_TOGETHER)

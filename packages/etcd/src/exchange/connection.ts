@@ -97,7 +97,7 @@ export class EtcdConnection implements StoreConnection {
         ...(quota === undefined ? [] : [this.#ask(quota, request, asking, now(), results).then(answered)]),
       ])
       if (request.heartbeat !== undefined) {
-        // What became hot in this exchange is among the hot keys that a node hears of at its start.
+        // A process that starts receives the keys near their limits, so those of this sync must be written first.
         if (request.heartbeat.cursor === undefined) await this.#announcer.settled()
         const ahead = time === undefined ? undefined : now() - this.link.time.now()
         heartbeat = await this.#heartbeat.beat(request.heartbeat, now(), ahead)

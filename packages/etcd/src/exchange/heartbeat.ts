@@ -44,7 +44,7 @@ export interface HeartbeatHost {
   lost(): void
 }
 
-/** What a node tells of itself once a second, and hears of the others. */
+/** The heartbeat of a process: once a second it reports its status and reads that of the others. */
 export class Heartbeat {
   readonly #host: HeartbeatHost
   /** The revision that wrote this node's entry, as far as is known; 0 for none. */
@@ -200,7 +200,7 @@ export class Heartbeat {
     return totals
   }
 
-  /** What other nodes tell, the newest texts; those that are too many go. */
+  /** The newest rules that other processes report, up to a bound. */
   #rules(own: string, held: readonly Held[]): RulesReport[] {
     const { keys, link } = this.#host
     const ownName = keys.rules(own)

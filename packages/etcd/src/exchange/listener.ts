@@ -41,7 +41,7 @@ export class Listener {
 
   #hear({ revision, held, canceled, compacted, reason }: WatchReply): void {
     if (canceled) {
-      // What it would go on from was compacted away: what was announced meanwhile is lost, as announcements may be.
+      // The revision from which it would continue was compacted. The announcements in between are lost, as announcements may be.
       if (compacted > 0) this.#next = compacted
       throw new Error(reason)
     }
@@ -53,7 +53,7 @@ export class Listener {
   }
 }
 
-/** What is no list is not ours; what is in it is checked by whoever hears it. */
+/** A value that is no list is not ours. The receiver checks the entries of a list. */
 function announcementsOf(value: string): readonly Announcement[] {
   try {
     const list: unknown = JSON.parse(value)

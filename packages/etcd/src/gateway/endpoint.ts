@@ -53,7 +53,7 @@ export class Endpoint {
           if (text.length > LONGEST_ANSWER) request.destroy(new Error('the answer is too long'))
         })
         response.on('error', (error) => reject(new Unreachable(error.message, { cause: error })))
-        // Of a connection that ended in the middle.
+        // The connection ended in the middle of a response.
         response.on('close', () => reject(new Unreachable('the connection was closed')))
         response.on('end', () => {
           try {
@@ -144,7 +144,7 @@ export class Endpoint {
   }
 }
 
-/** What an answer holds. @throws EtcdError for one that rejects */
+/** The body of a response. @throws EtcdError for one that rejects */
 function bodyOf(text: string, status: IncomingMessage['statusCode'] & number): unknown {
   let body: unknown
   try {

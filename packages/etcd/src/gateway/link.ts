@@ -190,7 +190,7 @@ export function isSetting(error: WeirError): boolean {
 
 const OTHERWISE = 'Weir tries again. Check the servers, "endpoints" and the network.'
 
-/** What to do about an answer of etcd. */
+/** The next step for each error of etcd. */
 const STEPS: readonly (readonly [pattern: RegExp, step: string])[] = [
   [/user name is empty/, 'This etcd needs a user. Add "username" and "password" beside "endpoints".'],
   [/authentication failed/, 'Check the options "username" and "password" of etcdStore.'],

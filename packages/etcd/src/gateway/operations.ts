@@ -1,5 +1,5 @@
 /*
- * What is asked of etcd, in the JSON of its gateway: bytes in base64, 64-bit numbers as texts.
+ * Operations of etcd in the JSON of its gateway: bytes in base64, 64-bit numbers as texts.
  */
 
 export interface Operation {
@@ -97,12 +97,12 @@ export function changedAfter(name: string, revision: number): Compare {
   return { key: bytes(name), target: 'MOD', result: 'GREATER', mod_revision: String(revision) }
 }
 
-/** What a watch of one name is begun with. */
+/** The request that begins a watch of one name. */
 export function watchOfOne(name: string): string {
   return JSON.stringify({ create_request: { key: bytes(name) } })
 }
 
-/** What a watch of all names with a prefix is begun with. */
+/** The request that begins a watch of all names with a prefix. */
 export function watchOf(prefix: string, from: number | undefined): string {
   const start = from === undefined ? {} : { start_revision: String(from) }
   return JSON.stringify({

@@ -1,7 +1,7 @@
 import { WeirError } from '@weir/core'
 
 /*
- * What etcd says is checked by type and range before it is used. The gateway leaves out what is 0, false or empty.
+ * Every reply of etcd is checked by type and range before it is used. The gateway omits values that are 0, false or empty.
  */
 
 /** A key as etcd has it. */
@@ -49,7 +49,7 @@ function keyAfter(key: unknown): string {
   return Buffer.concat([Buffer.from(typeof key === 'string' ? key : '', 'base64'), Buffer.of(0)]).toString('base64')
 }
 
-/** What a transaction says of an operation. */
+/** The result of one operation of a transaction. */
 export function partOf({ parts }: TransactionReply, place: number): PartReply {
   return parts[place] ?? NOTHING
 }
@@ -76,7 +76,7 @@ export function readLeaseId(body: unknown): string {
 /** @throws WeirError `WEIR_STORE_REPLY` */
 export function readToken(body: unknown): string {
   const { token } = objectOf(body)
-  // What is not printable can't stand in a header.
+  // Text that isn't printable can't stand in a header.
   if (typeof token !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(token)) throw replyError('a token that is none')
   return token
 }
@@ -85,7 +85,7 @@ export interface WatchReply {
   readonly revision: number
   readonly created: boolean
   readonly canceled: boolean
-  /** What is older was compacted away; 0 where nothing is missing. */
+  /** Older revisions were compacted; 0 if none is missing. */
   readonly compacted: number
   readonly reason: string
   readonly held: readonly Held[]

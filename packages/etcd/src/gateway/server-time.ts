@@ -16,7 +16,7 @@ const SECOND = 1_000
  */
 export class ServerTime {
   readonly #clock: Clock
-  /** What must be added to the monotonic clock, at least and at most. */
+  /** Bounds of the difference between the monotonic clock and the server's time. */
   #low = Number.NEGATIVE_INFINITY
   #high = Number.POSITIVE_INFINITY
   #boundAt = 0

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Of what names are made that stand in keys as they are. */
+/** Names of this form stand in keys as they are. */
 const PLAIN = /^[\w.:@-]{1,150}$/
 
 /** A name as a part of a key of etcd: itself where it is short and plain, else its hash, which no plain name is. */
@@ -118,5 +118,5 @@ export class Layout {
   }
 }
 
-/** What a bucket's level is kept under, beside the nodes: no name of a node is that. */
+/** The name of a bucket's level beside the names of processes. No process has this name. */
 export const BASE = '='

@@ -8,7 +8,7 @@ const KEPT = 1_000
 
 export interface Granted {
   readonly reply: LeaseReply
-  /** What other nodes are to hear, and for how long. */
+  /** The announcement for other processes, and how long it is valid. */
   readonly news: LeaseNotice | undefined
   readonly blocked: ReturnType<typeof blockedOf>
 }
@@ -26,7 +26,7 @@ type Grants = Pick<typeof import('@weir/core/leases'), 'grantLease' | 'newLeaseR
 export function quotaChange(grants: Grants, node: string, name: string, block: string, entry: SyncEntry, now: number): Change<Granted> {
   const { policy, key, lease: ask } = entry
   if (ask === undefined) throw new TypeError('The entry asks for no quota.')
-  // Of an interval that does not run nothing is known, nor will be.
+  // For an interval that isn't running, etcd has no leases and never will.
   const served = grants.servesLease(ask, now, policy.width)
   return {
     names: [name, block],

@@ -3,7 +3,7 @@ import type { Link } from '../gateway/link.ts'
 import { get, LONGEST_TRANSACTION, MOST_OPERATIONS, type Operation, put, remove, unchanged } from '../gateway/operations.ts'
 import type { PartReply } from '../gateway/replies.ts'
 
-/** What a key becomes: a value with the milliseconds that it lasts, nothing, or what it was (undefined). */
+/** The next value of a key: a value with its lifetime in milliseconds, nothing, or unchanged (undefined). */
 export type Write = { readonly value: string; readonly life: number } | 'remove' | undefined
 
 /** A key that is written whatever it was. */
@@ -48,7 +48,7 @@ const MOST_TRIES = 24
 export class Records {
   readonly #link: Link
   readonly #expiry: Expiry
-  /** What this node has read or written last. */
+  /** The values that this process last read or wrote. */
   readonly #kept = new Map<string, Known>()
 
   constructor(link: Link, expiry: Expiry) {
@@ -88,7 +88,7 @@ export class Records {
     return MOST_TRIES
   }
 
-  /** What is remembered may be wrong: etcd has lost data, and its revisions begin anew. */
+  /** The remembered values may be wrong, because etcd lost data and its revisions start again. */
   forget(): void {
     this.#kept.clear()
   }

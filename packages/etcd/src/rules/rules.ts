@@ -79,7 +79,7 @@ class RulesKey implements EtcdRules {
   }
 
   watch(changed: () => void): () => void {
-    // Of its own, so that it ends for itself if it is given twice.
+    // A function of its own, so that each registration ends separately, even if the same function is passed twice.
     const listener = (): void => changed()
     this.#listeners.add(listener)
     if (this.#watch === undefined && !this.#closed) {
@@ -103,7 +103,7 @@ class RulesKey implements EtcdRules {
       const { held, revision, kept } = await this.#document(MOST_KEPT)
       if (held?.value !== before) return false
       const puts = [put(this.#key, text), put(this.#placeOf(revision + 1), await packed(text))]
-      // What was written by something else than this is kept as well.
+      // A document that another program wrote is added to the history too.
       if (held !== undefined && kept[0]?.revision !== held.revision) puts.push(put(this.#placeOf(held.revision), await packed(held.value)))
       const oldest = kept[MOST_KEPT - puts.length + 1]
       if (oldest !== undefined) puts.push(removeFrom(this.#history, `${oldest.name}\0`))
