@@ -70,7 +70,7 @@ afterAll(() => {
   server.close()
 })
 
-/** What cannot be understood is a failed exchange, and nothing else. */
+/** A reply that can't be read fails the sync, and has no other effect. */
 async function use(number: number): Promise<void> {
   const { port } = server.address() as AddressInfo
   const node = new TestNode(postgresStore(`postgres://g${number}@127.0.0.1:${port}/app`, { timeout: 200 }))

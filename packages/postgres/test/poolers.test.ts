@@ -21,7 +21,7 @@ describe('behind pgbouncer', () => {
     expect(a.warnings.map(({ code, message }) => [code, message])).toEqual([
       ['WEIR_STORE_UNAVAILABLE', expect.stringContaining('a pooler between this node and PostgreSQL')],
     ])
-    // What they announce is heard by others all the same.
+    // Other processes receive their announcements nevertheless.
     await until(async () => {
       await direct.beat()
       await a.connection.sync({ entries: [], blocks: [{ policy: POLICY, key: 'k', kind: 'set', remaining: 60_000 }] })

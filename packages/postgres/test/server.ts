@@ -42,7 +42,7 @@ export function sharedServer(): SharedServer {
   }
 }
 
-/** What a node's exchange leaves when all should be over: an exchange of anybody cleans up. */
+/** The rows that are left once everything has expired, because every sync cleans up. */
 async function leftoversOf(server: PostgresServer, schema: string): Promise<string[]> {
   const tables = ['cells', 'windows', 'buckets', 'leases', 'blocks', 'rules']
   await server.sql(`SELECT ${schema}.clean_1(extract(epoch FROM clock_timestamp())::float8 * 1000, 1000)`)

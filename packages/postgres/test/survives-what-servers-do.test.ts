@@ -14,7 +14,7 @@ const here = sharedServer()
 /** Longer than anything takes on a busy machine, where what is tested is not how long it takes. */
 const patient = { timeout: 10_000 }
 
-/** What an exchange says as it fails, once it does. */
+/** The message of the first sync that fails. */
 function failure(node: TestNode, taken: number): Promise<string> {
   return node.eventually(() =>
     node.count('k', taken).then(

@@ -72,7 +72,7 @@ describe('rows that somebody else has changed', () => {
     await node.count('k', 1)
     expect(await ask()).toEqual([true, true, true])
     for (const [column, value] of [
-      // What stands there for this node alone it writes anew.
+      // The process overwrites invalid values that only it reads.
       ['sequences', `'"x"'::jsonb`],
       ['version', '9223372036854775807'],
     ]) {

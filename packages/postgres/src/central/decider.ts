@@ -73,14 +73,14 @@ export class PostgresDecider implements Decider {
   async #work(): Promise<void> {
     this.#busy = true
     this.#asked.connection.hold()
-    // What comes in the same turn goes together.
+    // Requests of the same turn are sent together.
     await Promise.resolve()
     while (this.#queue.length > 0) {
       const batch = this.#next()
       try {
         await this.#ask(batch)
       } catch (error) {
-        // What one key holds fails its own requests alone.
+        // Bad data of one key fails only the requests of that key.
         if (batch.length > 1 && isOfData(error)) await Promise.all(batch.map((one) => this.#ask([one]).catch(one.reject)))
         else for (const { reject } of batch) reject(error)
       }
@@ -124,7 +124,7 @@ export class PostgresDecider implements Decider {
         same.set(name, one.same)
         this.#known.learn(name, one.known)
       } catch {
-        // What the key holds makes no sense: these requests alone are decided without it.
+        // The key's value is invalid. Only its requests are decided without it.
         same.set(name, undefined)
       }
     })
@@ -139,7 +139,7 @@ export class PostgresDecider implements Decider {
     this.#queue.unshift(...late)
   }
 
-  /** What is known of the keys, sorted, as all nodes lock them in one order. */
+  /** The known states of the keys, sorted, because all processes must lock them in the same order. */
   #workingOf(batch: readonly Pending[]): Map<string, Working> {
     const names = [...new Set(batch.flatMap((pending) => pending.names))].sort(byPolicyAndKey)
     return new Map(

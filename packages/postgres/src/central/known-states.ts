@@ -7,7 +7,7 @@ const MOST_NUMBERS = 1_000_000
 /** Lanes of a node. */
 const MOST_LANES = 64
 
-/** What a node knows of a key: what it wrote last, or was told. Somebody else may have changed it since. */
+/** The state of a key that this process last wrote or received. Another process may have changed it since. */
 export interface KnownState {
   /** 0 for a key that was never heard of: then it is taken for new. */
   readonly version: number

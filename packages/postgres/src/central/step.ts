@@ -3,7 +3,7 @@ import type { KnownState } from './known-states.ts'
 
 const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfterMs: 0, retryAfterMs: 0, delayMs: 0 })
 
-/** What a request makes of a key: its numbers, and how long they say anything. Nothing to begin the key anew. */
+/** The new state of a key after a request: its numbers and their lifetime. No numbers start the key again. */
 export interface Change {
   readonly state: readonly number[]
   readonly lifetime: number
@@ -18,7 +18,7 @@ export interface Outcome {
 }
 
 /**
- * What a request does to keys that hold what is known of them: as `HubDecisions` of core.
+ * The effect of a request on keys with the known states, like `HubDecisions` of core.
  *
  * @param known parallel to the questions
  * @param clock the store's time

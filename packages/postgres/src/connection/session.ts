@@ -153,7 +153,7 @@ export class Session {
     }
     this.#client = client
     const over = (error?: unknown): void => {
-      // What an end by ourselves comes to says less than why.
+      // The reason for our own end of the connection is more useful than the error that follows.
       if (this.#client !== client) return
       if (error instanceof Error) this.lastError = error
       this.#forget()

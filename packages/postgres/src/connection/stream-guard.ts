@@ -1,4 +1,4 @@
-/** What is used of a client of pg. */
+/** The parts of a pg client that are used. */
 export interface GuardedClient {
   readonly ssl?: unknown
   readonly connection?: {
@@ -7,7 +7,7 @@ export interface GuardedClient {
   }
 }
 
-/** What is used of a connection's socket. */
+/** The parts of a connection's socket that are used. */
 interface GuardedStream {
   emit(event: string | symbol, ...args: readonly unknown[]): boolean
   destroy(error?: Error): unknown
@@ -54,7 +54,7 @@ class Messages {
   #read = 0
   /** Bytes of the message that are still to come. */
   #left = 0
-  /** Of a message that is looked at: what has come of it. */
+  /** The received part of a message that is inspected. */
   #body: Buffer[] | undefined
 
   /** @throws for what no server of PostgreSQL says */

@@ -10,7 +10,10 @@ export interface PoolTemplate {
   readonly totalCount: number
 }
 
-/** What `postgresStore` connects to: a `Pool` of pg as a template, a URL, or what pg's `Client` takes (host, port, database, user, password, ssl …). */
+/**
+ * The target of `postgresStore`: a `Pool` of pg as a template, a URL, or the options of pg's `Client` (host, port, database, user,
+ * password, ssl …).
+ */
 export type PostgresTarget = PoolTemplate | ConnectionSettings | string
 
 /** The settings of pg that say where the server is. All others of its `Client` are used as well. */
@@ -60,9 +63,9 @@ export interface ConnectionSettings {
   readonly [more: string]: unknown
 }
 
-/** What is used of a client of our own. */
+/** The parts of our own clients that are used. */
 export interface Client {
-  /** What the server, or a pooler before it, told of the process that serves this connection. */
+  /** The process id that the server, or a pooler before it, sent for this connection. */
   readonly processID?: number | null
   readonly connection?: { readonly stream?: { destroy(): unknown; readonly bytesRead?: number } }
   connect(): Promise<unknown>

@@ -15,7 +15,7 @@ const MOST_PAGES = 64
 /** Two readings of the server's clock that differ by more than this, milliseconds, mean a step. */
 const LEAST_STEP = 1_000
 
-/** What the exchanges of one node share. */
+/** State that the syncs of one process share. */
 export interface ExchangeContext {
   readonly node: string
   readonly names: PolicyNames
@@ -76,7 +76,7 @@ export class Exchange {
     if (heartbeat !== undefined && this.#heartbeat === undefined) throw replyError('no heartbeat')
   }
 
-  /** What has come back by now. `middle`: the middle of the exchange on the node's monotonic clock. */
+  /** The reply so far. `middle`: the middle of the sync on the process's monotonic clock. */
   reply(middle: number): SyncReply {
     const moment = this.#context.last as Moment
     return {
@@ -88,7 +88,7 @@ export class Exchange {
   }
 
   /**
-   * What somebody else has made of one row may fail a whole call: then its halves are called, and so on, until that key alone has failed.
+   * A bad value in one row may fail a whole call. Then each half is called alone, and so on, until only that key fails.
    *
    * @param beats whether the heartbeat goes with it
    */

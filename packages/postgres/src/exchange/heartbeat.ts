@@ -4,7 +4,7 @@ import { asArray, asNumber, asObject, asRemaining, asText, asWhole, understood }
 import { blockOf, noticeOf, totalOf } from './announcements.ts'
 import type { PolicyNames } from './policies.ts'
 
-/** What the database is asked in a heartbeat. A cursor that is not one of ours asks for everything, like none. */
+/** The heartbeat's query. A cursor that isn't ours requests everything, as no cursor does. */
 export function beatOf(
   { ttl, cursor, policies, status, rules, watch, leases }: HeartbeatRequest,
   names: PolicyNames,
@@ -22,7 +22,7 @@ export function beatOf(
   }
 }
 
-/** What a heartbeat brought back, with whether more blocks are left for another one. */
+/** The result of a heartbeat, and whether more blocks are left for another one. */
 export function heartbeatOf(
   value: unknown,
   request: HeartbeatRequest,

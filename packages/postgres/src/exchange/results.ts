@@ -2,7 +2,7 @@ import type { Cell, SyncResult } from '@weir/core/sync'
 import { asArray, asBucket, asCells, asLease, asObject, asRemaining, asUnits, asWhole, replyError, understood } from '../reply/check.ts'
 import type { EntryPlace } from './rows.ts'
 
-/** What a reply says of the blocks and resets of keys, in their order; nothing where none has any. */
+/** The blocks and resets of keys in a reply, in their order; nothing if no key has any. */
 class Known {
   readonly #left: readonly unknown[]
   readonly #manual: ReadonlySet<unknown>

@@ -2,7 +2,7 @@ import type { Cell, LeaseAsk, Ordinal, SyncEntry } from '@weir/core/sync'
 import { escapeText, nameOf } from '../keys/keys.ts'
 import type { PolicyList } from './policies.ts'
 
-/** What identifies a row of one cell, and what a node says of it. */
+/** The columns that identify a row of one cell, and a process's counts for it. */
 interface Row {
   readonly policy: number
   readonly key: string
@@ -12,7 +12,7 @@ interface Row {
   given: number
   readonly epoch: number
   readonly first: number
-  /** Of a sliding window: the entry that it is of. */
+  /** Sliding windows: the entry to which it belongs. */
   readonly window: KeyRow | undefined
   /** Its number in the call, from 0 on. */
   place: number
@@ -138,7 +138,7 @@ export class Rows {
     })
   }
 
-  /** Of each bucket its cells. */
+  /** The cells of each bucket. */
   get buckets(): number[][][] {
     return this.#buckets.map(({ cells }) =>
       cells.map(({ ordinal, taken, given, rejected = 0, level = 0 }) => [ordinal, taken, given, rejected, level]),

@@ -189,7 +189,7 @@ function asWeirError(error: unknown, options: CheckedOptions): WeirError {
 const SQLSTATE = 5
 const OTHERWISE = 'Weir tries again. Check the server, its address and the network.'
 
-/** What to do about an answer of PostgreSQL, or of pg, where only another setting helps. */
+/** The next step for an error of PostgreSQL, or of pg, that only another setting fixes. */
 function nextStep(code: string, message: string, { schema, create }: CheckedOptions): string | undefined {
   if (lacks(code))
     return `Run the statements of schemaSql() as a role that may, and grant this one what it needs to the schema ${schema}${create ? '' : ', as the store is not to make it'}.`

@@ -22,7 +22,10 @@ export function unescapeText(text: string): string {
   )
 }
 
-/** What identifies a row: the escaped text itself when it is short, or else a hash. No escaped text begins with `%#`, so the two kinds can't collide. */
+/**
+ * The identity of a row: the escaped text if it is short, otherwise a hash. No escaped text begins with `%#`, so the two kinds can't
+ * collide.
+ */
 export function nameOf(escaped: string): string {
   return escaped.length <= LONGEST_NAME ? escaped : `%#${createHash('sha256').update(escaped).digest('base64url')}`
 }

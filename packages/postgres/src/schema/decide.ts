@@ -2,8 +2,9 @@
 const MOST_NODES = 256
 
 /**
- * What requests of policies with coordination 'central' are decided by. The algorithm's step runs at the node, on the numbers that it knows; here
- * they are replaced if they are still those. The reply says of each key what it holds now, so that a node that came too late needs no further question.
+ * The function that decides requests of policies with coordination 'central'. The algorithm's step runs in the process, on the numbers that
+ * it knows. The function replaces them if they haven't changed. The reply contains the current numbers of each key, so that a process that
+ * was late needs no further query.
  */
 export const DECIDE: string = `-- "versions" are those that a node knows of the keys, "writes" what it makes of them: for each null, or the numbers, how long they say anything, and the
 -- numbers of the node's last requests, by lane (nothing for a reset). Keys come sorted, and none twice. All are written or none, or each for itself.

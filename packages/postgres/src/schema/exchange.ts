@@ -247,7 +247,7 @@ END
 $body$;
 `
 
-/** What is known of keys' blocks and resets, what is said to nodes, and what is forgotten. */
+/** Functions for the blocks and resets of keys, for announcements, and for the removal of old data. */
 export const HELPERS: string = `-- Whether a reset forgets what a cell holds: all of a sliding window; of fixed ones those up to the one after that of its moment which may still count.
 CREATE OR REPLACE FUNCTION @.concerns_1(epoch float8, width float8, cells int, ordinal bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $body$
   SELECT cells > 1 OR ordinal <= floor(epoch / width) + 1 AND ordinal > floor(epoch / width) + 1 - ${RESET_CELLS}

@@ -35,7 +35,7 @@ export function statementsIfMissing(schema: string, unlogged: boolean): string {
 END $do$`
 }
 
-/** What a role needs to use the schema, and nothing else. */
+/** The permissions that a role needs to use the schema, and no others. */
 export function grants(schema: string, role: string): string {
   const to = `"${role.replaceAll('"', '""')}"`
   return `GRANT USAGE ON SCHEMA ${schema} TO ${to};
