@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 60_000 })
 /** A server that gets through the handshake and then answers every script call with what it is told to. */
 let server: Server
 let nonsense: Buffer = Buffer.from('+OK\r\n')
-/** What heartbeats are answered, when it is something else. */
+/** Replaces the replies to heartbeats, if set. */
 let heartbeats: (() => Buffer) | undefined
 const sockets = new Set<Socket>()
 

@@ -45,7 +45,7 @@ const step = fc.record({
   taken: fc.array(fc.record({ ago: fc.integer({ min: -1, max: 70 }), units }), { maxLength: 3 }),
   refunded: fc.integer({ min: 0, max: 2 }),
   rejected: fc.integer({ min: 0, max: 2 }).map((units) => 7 * units),
-  /** What the node knows to be in it. */
+  /** The units that the process has confirmed. */
   level: fc.constantFrom(0, 0, 0, 10, 30, 55),
   /** A batch of before comes again, late. */
   again: fc.option(fc.nat(20), { nil: undefined }),

@@ -84,7 +84,7 @@ describe.each(['background', 'leased', 'central'] as const)('intervals of a cale
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
     for (let i = 0; i < 20; i++) await ask()
-    // What the other node has leased and does not need comes back when it hears of that.
+    // Unused leases of the other process return once it learns that they are needed.
     if (coordination === 'leased') for (let i = 0; i < 500 && allowed < LIMIT; i++) await ask()
     if (coordination !== 'background') expect(allowed).toBe(LIMIT)
     // As a volley it might hold more than came back.
@@ -117,14 +117,14 @@ describe.each(['background', 'leased', 'central'] as const)('intervals of a cale
         made.map(async (node) => {
           const before = days.at(Date.now()).ordinal
           const { allowed } = await node.checkAsync('k')
-          // Of one that was asked in one interval and answered in the next nobody knows.
+          // For a request that started in one interval and ended in the next, the interval isn't known.
           if (allowed && days.at(Date.now()).ordinal === before) perDay.set(before, (perDay.get(before) ?? 0) + 1)
         }),
       )
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
     for (const ordinal of [first + 1, first + 2, first + 3]) {
-      // What two nodes hold back, and of those around midnight one each.
+      // The units that two processes hold back, and one each around midnight.
       expect(perDay.get(ordinal)).toBeLessThanOrEqual(coordination === 'background' ? LIMIT + 4 : LIMIT + 2)
       expect(perDay.get(ordinal)).toBeGreaterThanOrEqual(LIMIT - 2)
     }

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { freshNamespace, PATIENT } from './fixtures.ts'
 
-/** What servers may hold of a key: nonsense, and times of a clock that was ahead. */
+/** Values that a server may have for a key: nonsense, and times of a clock that was ahead. */
 
 const ALGORITHMS: readonly Algorithm[] = [
   fixedWindow(),

@@ -179,7 +179,7 @@ class Both {
     await this.#lives?.pass(passed)
     if (forget) for (const one of [server, ...cluster.servers.slice(0, 3)]) await one.cli('script', 'flush')
     const { step } = this.#policy
-    // Of a bucket it matters whether the limit is the usual one.
+    // For a bucket it matters whether the limit is the usual one.
     const parameters = [...this.#policy.parameters, ...(isPaced(this.#policy) && limit !== 10 ? [10] : [])]
     const state = this.#states[key] as number[]
     const taken = this.#taken[key] as { at: number; units: number }[]
@@ -233,7 +233,7 @@ test.each(servers)(
     const namespace = freshNamespace()
     await server.cli('acl', 'setuser', ...documentedUser(namespace))
     const { connection, decider } = await connected(target(), namespace)
-    // Of windows from the first request time passes at the server alone.
+    // For windows from the first request, time passes only at the server.
     const steps = SUBJECTS.filter(({ by }) => by === undefined).map(({ algorithm }) => (algorithm as Required<Algorithm>).step)
     let run = 0
     let rejected = 0

@@ -184,7 +184,7 @@ test('throttlers go on when what they count is corrupted: none is storeDown, lim
   await expect.poll(shown, { timeout: 10_000 }).toBe(60)
   const [cell = ''] = await here.admin.keys(`${namespace}:*:n:*`)
   await here.admin.set(cell, 'junk')
-  // What is left is so little that a few units are told at once; and who hears that its own are missing sends them again.
+  // So few units are left that a few are sent at once. A process that learns that its own units are missing sends them again.
   take(c, 20)
   await expect.poll(shown, { timeout: 10_000 }).toBe(80)
   await expect.poll(() => nodes.map((node) => node.peek('key').remaining)).toEqual([20, 20, 20])

@@ -64,7 +64,7 @@ export function redisFixture(
   }
 }
 
-/** What a process of its own prints that runs this program and ends by itself. */
+/** The output of a process that runs this program and ends by itself. */
 export async function outputOf(program: string): Promise<string> {
   const child = spawn(process.execPath, ['--import', 'tsx', '--conditions=@weir/source', '--input-type=module', '-e', program], {
     cwd: new URL('..', import.meta.url).pathname,

@@ -101,7 +101,7 @@ async function use(target: Redis | Redis5, shape: number): Promise<void> {
     `reply ${shape} was sent`,
     20_000,
   )
-  // What is thrown in a tick after the reply was read, is thrown by now.
+  // An error that is thrown in a tick after the reply was read has been thrown by now.
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
   await node.close()
 }

@@ -88,7 +88,7 @@ test('a replica that lagged becomes the primary: the larger count holds, and not
   const [one, two] = holders
   await one(10)
   await two(20)
-  // What the replica had heard of.
+  // The state that the replica had received.
   await server.cli('eval', "redis.call('SET', KEYS[2], redis.call('DUMP', KEYS[1]))", '2', key, 'copy')
   expect((await one(30)).granted).toBe(40)
   expect((await two(5)).granted).toBe(25)

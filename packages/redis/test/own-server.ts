@@ -2,7 +2,7 @@ import { RedisServer, until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll } from 'vitest'
 
-/** What the tests of a file share: a server, and a client to look at it, which connects when it is used. Both end with them. */
+/** The parts that the tests of a file share: a server, and a client to inspect it, which connects at first use. Both end with the tests. */
 export interface OwnServer {
   readonly server: RedisServer
   readonly admin: Redis

@@ -20,7 +20,7 @@ const TEN_MEGABYTES = 'x'.repeat(10 * 1024 * 1024)
 
 type Admin = Redis | Cluster
 
-/** What anybody can write in place of a value. */
+/** Values that any writer can put in place of a valid one. */
 const OF_ANOTHER_TYPE: Readonly<Record<string, (admin: Admin, key: string) => Promise<unknown>>> = {
   'a string': (admin, key) => admin.set(key, 'junk'),
   'a hash': (admin, key) => admin.hset(key, 'field', 'junk'),
@@ -68,7 +68,7 @@ class Scene {
     this.nodes = [open(this.namespace), open(this.namespace)]
   }
 
-  /** What each node has counted of each key by now. */
+  /** The units that each process has counted for each key so far. */
   get taken(): number {
     return this.#taken
   }

@@ -5,7 +5,7 @@ import { redisStore } from '../src/index.ts'
 import { freshNamespace, PATIENT } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
-/** What can be read is believed. These are the bounds of what somebody gains who can write to Redis, or publish. */
+/** Readable values are believed. These are the bounds of the gain for a client that can write to Redis, or publish. */
 const here = ownServer()
 
 const LIMIT = 20

@@ -21,7 +21,7 @@ const at = (user: string) => `redis://${user}127.0.0.1:${server.port}`
 const sentinels = () => [{ host: '127.0.0.1', port: server.port }]
 const cluster = (password: string) => ({ cluster: [{ host: '127.0.0.1', port: server.port }], options: { redisOptions: { password } } })
 
-/** What is wrong, the store, what Redis or the library says, and what to do. */
+/** The mistake, the store, the text of Redis or the library, and the next step. */
 const MISTAKES: readonly (readonly [string, () => Store, string, string])[] = [
   ['no password', () => redisStore(at(''), PATIENT), 'NOAUTH', 'redis://user:password@host:6379'],
   ['a wrong password', () => redisStore(at(':wr0ng@'), PATIENT), 'WRONGPASS', 'Check the user name and the password'],

@@ -8,7 +8,7 @@ import { SLIDING_LOG } from './algorithms/sliding-log.ts'
 import { SLIDING_WINDOW } from './algorithms/sliding-window.ts'
 import { WARM_UP } from './algorithms/warm-up.ts'
 
-/** What a server can decide by, by the name of the step. */
+/** The algorithms that a server can decide by, by the name of the step. */
 export const ALGORITHMS: Readonly<Record<string, ServerAlgorithm>> = {
   'fixed-window': FIXED_WINDOW,
   calendar: CALENDAR,

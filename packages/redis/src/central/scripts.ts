@@ -80,7 +80,7 @@ end`
       arg += 2 + takes
       return text
     })
-    // What was counted before is only looked at.
+    // A request that was counted before is not counted again.
     return `local before = ARGV[3] == 'a' and ${seenBy.join(' and ')}
 local all, replies, keeps = true, {}, {}
 for i, part in ipairs({ ${functions.join(',\n')} }) do

@@ -3,7 +3,7 @@ import { WeirError } from '@weir/core'
 /** Why Redis could not be used, by whatever the client failed with, and what to do where only another setting helps. */
 export function asWeirError(error: unknown, address: string): WeirError {
   if (error instanceof WeirError) return error
-  // Of a Cluster: ioredis says no more than that it has asked all nodes.
+  // Only for a Cluster: ioredis' own error states no more than that it tried all nodes.
   const { lastNodeError = error } = error as { readonly lastNodeError?: unknown }
   const message = (lastNodeError instanceof Error ? lastNodeError.message : String(lastNodeError)).replace(/\.$/, '')
   const step = nextStep(message)
@@ -22,7 +22,7 @@ function nextStep(message: string): string | undefined {
 
 const OTHERWISE = 'Weir tries again. Check the server, its address and the network.'
 
-/** What to do about an answer of Redis, or of the client library. */
+/** The next step for an error of Redis, or of the client library. */
 const STEPS: readonly (readonly [pattern: RegExp, step: string])[] = [
   [/sentinels.*NOAUTH/, 'These Sentinels need a password. Put it into the option "sentinelPassword" of ioredis.'],
   [

@@ -23,7 +23,7 @@ import { LONGEST_TIME } from './wire.ts'
 
 /** Work of one script call at most, in cells of fixed windows and in blocks: it holds the server for a few milliseconds. */
 const MOST_WORK = 40
-/** What a key of a sliding window takes, whose cells are all read and handed out, and each of its cells that is sent. */
+/** The work of a key of a sliding window, whose cells are all read and returned, and of each of its cells that is sent. */
 const WINDOW_WORK = 4
 const WINDOW_CELL_WORK = 0.25
 /** Characters of callers' keys in one script call at most, for the same reason. */
@@ -60,7 +60,7 @@ export class Chunk {
   readonly #blocks: unknown[] = []
   readonly #groups: PlainGroup[] = []
   readonly #entries: unknown[] = []
-  /** What few entries have, by their place in that list. */
+  /** Values that few entries have, by their place in that list. */
   #rare: Record<number, readonly [epoch: number, keys: number, ask: 0 | 1]> | undefined
   readonly #entryKeys: string[] = []
   readonly #entryPlaces: number[] = []
@@ -73,7 +73,7 @@ export class Chunk {
     this.#keys = keys
   }
 
-  /** What its entries are of, beside fixed windows. */
+  /** The shape of its entries, beside fixed windows. */
   get kind(): Shape {
     return this.#kind
   }

@@ -55,7 +55,7 @@ const PAGE = 1000
 /** Calls of one heartbeat to a bucket at most. What is left comes with the next one. */
 const MOST_PAGES = 256
 
-/** What the exchanges of one node share. */
+/** State that the syncs of one process share. */
 export interface ExchangeContext {
   readonly keys: Keys
   readonly shards: readonly Shard[]
@@ -128,7 +128,7 @@ export class Exchange {
     if (heartbeat !== undefined || (chunks.size === 0 && quota === undefined)) await this.#beat()
   }
 
-  /** What has come back by now. `middle`: the middle of the exchange on the node's monotonic clock. */
+  /** The reply so far. `middle`: the middle of the sync on the process's monotonic clock. */
   reply(middle: number): SyncReply {
     const moment = this.#context.reference ?? (this.#moment as Moment)
     return {
@@ -301,7 +301,7 @@ export class Exchange {
         this.#nodesTime,
       )
       const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, otherRules, leaseNews, lost] = rest
-      // What the heartbeat can't do without.
+      // The values without which the heartbeat is useless.
       const version = parseWhole(versionText)
       const next = parseWhole(nextText)
       this.#answeredBy(bucket, moment)

@@ -145,7 +145,7 @@ function parseRare([manual, epoch, ...rest]: readonly string[]): { manual?: true
   return { ...(manual === '1' && { manual: true }), ...(epoch !== '' && { epoch: parseWhole(epoch) }) }
 }
 
-/** What is left of a block: `remaining`, or `remaining|by hand|last reset`. */
+/** The remaining block: `remaining`, or `remaining|manual|last reset`. */
 export function parseBlock(value: unknown): Omit<BlockState, 'policyId' | 'key'> {
   if (typeof value !== 'string') return { remaining: parseRemaining(value) }
   const [remaining, ...rest] = value.split('|', 4)
@@ -180,9 +180,9 @@ function parseNotice(content: string): Pick<LeaseNotice, 'ordinal' | 'free' | 't
 }
 
 /**
- * What one script call announces of one policy: `t` (totals), `b` (blocks), `l` (leases) or `a` (keys that somebody asks for), the node that caused it
- * (none if it is to read it too) and the policy,
- * then label and content of each key; all on lines of their own. A key whose content is none is left out.
+ * The announcements of one script call about one policy: `t` (totals), `b` (blocks), `l` (leases) or `a` (requests for counts), the process
+ * that caused it (none if that process must read it too) and the policy, then label and content of each key, each on its own line. A key
+ * with invalid content is left out.
  */
 export function parseAnnouncements(message: string): Announcement[] {
   if (message.length > LONGEST_MESSAGE) throw replyError('a long message')

@@ -44,7 +44,7 @@ export class IoredisLink implements Link {
       const subscribe = subscriberOf(channel, clock)
       listening.on('ready', () => subscribe(() => listening.subscribe(channel)))
     }
-    // Of one connection the silence is measured, so a slow handshake may go on. A Cluster's clients connect by themselves.
+    // Silence is measured per connection, so a slow handshake may continue. The clients of a Cluster connect by themselves.
     const patience = this.#cluster === undefined ? timeout * PATIENCE : 2 * timeout
     this.#keepers = [new Keeper(this.#commands, clock, patience)]
     if (subscriber !== undefined) this.#keepers.push(new Keeper(subscriber, clock, patience))
@@ -77,7 +77,7 @@ export class IoredisLink implements Link {
 
   call({ sha }: Script, keys: number, args: readonly string[]): Promise<unknown> {
     const reply = this.#commands.evalsha(sha, keys, ...args)
-    // What comes alone goes at once.
+    // A command that comes alone is sent at once.
     this.#sockets.gather()
     return reply
   }

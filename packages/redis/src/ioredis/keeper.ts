@@ -23,7 +23,7 @@ export class Keeper {
   readonly #first: Promise<void>
   #firstDone = false
   #lastError: unknown
-  /** What the client has told of the attempt under way: ioredis rejects it with no more than that the connection is closed. */
+  /** The error that the client reported during this attempt. ioredis itself rejects the attempt only with "connection is closed". */
   #told: unknown
   /** The database that was asked for does not exist. */
   #elsewhere = false
@@ -38,7 +38,7 @@ export class Keeper {
     // Without a listener ioredis writes errors to the console. They are kept as the cause of what fails.
     for (const event of ['error', 'node error', 'sentinelError']) {
       client.on(event, (error: unknown) => {
-        // What follows is that we left.
+        // Later errors only state that we closed the connection.
         if (this.#elsewhere) return
         this.#lastError = this.#told = error
         // ioredis would go on in database 0.

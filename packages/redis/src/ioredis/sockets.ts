@@ -8,7 +8,7 @@ import type { Client, ClusterClient } from './template.ts'
 export class Sockets {
   readonly #clients: () => Iterable<Client>
   #held = 0
-  /** What holds back what is sent. */
+  /** The streams whose writes are held back. */
   readonly #gathered: NonNullable<Client['stream']>[] = []
 
   constructor(clients: () => Iterable<Client>) {

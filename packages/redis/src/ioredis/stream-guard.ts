@@ -1,4 +1,4 @@
-/** What is used of a client, be it one that ioredis makes for itself. */
+/** The parts of a client that are used, including clients that ioredis makes for itself. */
 export interface GuardedClient {
   readonly stream?: GuardedStream | null
   /** Private to ioredis, so nothing may depend on it. */
@@ -6,7 +6,7 @@ export interface GuardedClient {
   on(event: string, listener: () => void): unknown
 }
 
-/** What is used of a connection's socket. */
+/** The parts of a connection's socket that are used. */
 export interface GuardedStream {
   emit(event: string | symbol, ...args: readonly unknown[]): boolean
   destroy(error?: Error): unknown

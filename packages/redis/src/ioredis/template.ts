@@ -24,10 +24,10 @@ export interface ClusterTarget {
   readonly options?: ClusterOptions
 }
 
-/** What `redisStore` connects to: an ioredis instance as a template, a URL, options of ioredis, or a Cluster. */
+/** The target of `redisStore`: an ioredis instance as a template, a URL, options of ioredis, or a Cluster. */
 export type RedisTarget = IoredisInstance | RedisOptions | ClusterTarget | string
 
-/** What is used of an ioredis client of our own. */
+/** The parts of our own ioredis client that are used. */
 export interface Client extends ScriptRunner, GuardedClient {
   readonly status: string
   readonly stream?:
@@ -76,7 +76,7 @@ interface Duplicable {
     readonly name?: string
     readonly sentinels?: readonly unknown[] | null
   }
-  /** Of a Cluster. */
+  /** Only a Cluster has them. */
   readonly startupNodes?: readonly unknown[]
   duplicate(...args: readonly unknown[]): unknown
 }
@@ -113,7 +113,7 @@ function addressOf({ db = 0, path, host = 'localhost', port = 6379, sentinels, n
 /** A node of a Cluster or a Sentinel as users give it: a port, a URL, or an object. */
 function placeOf(node: unknown): string {
   if (typeof node === 'number') return `:${node}`
-  // What stands before the host of a URL may be a password.
+  // The text before the host of a URL may be a password.
   if (typeof node === 'string') return node.replace(/^.*@/, '')
   const { host = '', port = '' } = (node ?? {}) as { readonly host?: string; readonly port?: number | string }
   return `${host}:${port}`
@@ -173,8 +173,8 @@ function isInstance(target: object): target is Duplicable & IoredisInstance {
 }
 
 /**
- * What our connections need, whatever the user's client does: nothing is queued or sent again by the client, as a batch
- * that failed is sent again by the throttler, with newer counts; reconnecting is up to `Keeper`, with short delays.
+ * Settings that our connections need, whatever the user's client has. The client must not queue or resend commands, because the throttler
+ * sends a failed batch again with newer counts. `Keeper` reconnects, with short delays.
  */
 function connectionSettings(timeout: number): Record<string, unknown> {
   return {

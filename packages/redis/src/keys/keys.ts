@@ -104,7 +104,7 @@ export class Keys {
     })
   }
 
-  /** What requests to a key of a policy are decided by, for policies that ask about each: without what follows for each cell. */
+  /** The key by which requests of central policies are decided. Scripts add a suffix for each cell. */
   decided(policy: string, key: string): string {
     const name = nameOf(escapeKey(key))
     return `${this.shards[this.bucketOf(name)]?.prefix}d:${policy}:${name}`
@@ -134,11 +134,11 @@ export function sequenceKey(bucket: ShardKeys, nodeId: string): string {
   return `${bucket.prefix}s:${nodeId}`
 }
 
-/** What the keys of one interval of a policy have in common, so that each is made of three parts. */
+/** The common parts of the keys of one policy's interval, so that each key is made of three parts. */
 export interface IntervalKeys {
   /** The readable counter: units taken less units refunded. */
   readonly counterPrefix: string
-  /** What each node said, and the sum, as one text. */
+  /** The counts of each process and their sum, as one text. */
   readonly cellPrefix: string
   readonly suffix: string
 }
@@ -147,12 +147,12 @@ export function intervalKeys(bucket: ShardKeys, policy: string, ordinal: number)
   return { counterPrefix: `${bucket.prefix}c:${policy}:`, cellPrefix: `${bucket.prefix}n:${policy}:`, suffix: `:${ordinal}` }
 }
 
-/** What each node said of a sliding window, and the sums. */
+/** The counts of each process for a sliding window, and the sums. */
 export function windowKey(bucket: ShardKeys, policy: string, name: string): string {
   return `${bucket.prefix}w:${policy}:${name}`
 }
 
-/** What nodes have taken ahead of a key's quota in one interval. */
+/** The leases of processes for a key in one interval. */
 export function leaseKey(bucket: ShardKeys, policy: string, name: string, ordinal: number): string {
   return `${bucket.prefix}l:${policy}:${name}:${ordinal}`
 }

@@ -1,4 +1,4 @@
-/** What is used of a client of the `redis` package, version 5 or later, that is our own. */
+/** The parts that are used of our own client of the `redis` package, version 5 or later. */
 export interface Client {
   connect(): Promise<unknown>
   destroy(): void
@@ -17,8 +17,8 @@ export interface ClientOptions {
 }
 
 /**
- * What our connections need, whatever the user's client does: nothing is queued or sent again by the client, as a batch that
- * failed is sent again by the throttler, with newer counts; and reconnecting is up to `Connection`, with short delays.
+ * Settings that our connections need, whatever the user's client has. The client must not queue or resend commands, because the throttler
+ * sends a failed batch again with newer counts. `Connection` reconnects, with short delays.
  */
 export function connectionSettings({ socket }: ClientOptions, timeout: number): ClientOptions {
   const settings = {

@@ -233,7 +233,7 @@ function addressOf({ host, port }: Place): string {
   return `${host}:${port}`
 }
 
-/** What a node says which primary has which slots; one that does not know its own name is where it was asked. */
+/** The ranges of slots and their primaries, as a node reports them. A node that doesn't know its own name is the one that was asked. */
 function rangesOf(reply: unknown, map: AddressMap | undefined, asked: Place): readonly Range[] {
   const ranges: Range[] = []
   for (const range of Array.isArray(reply) ? (reply as unknown[]) : []) {

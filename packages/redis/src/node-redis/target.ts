@@ -6,20 +6,20 @@ import { createClient } from './npm-install-redis.ts'
 import { type AddressMap, askAny, clientAt, type Place, primaryOf, reached } from './sentinel.ts'
 import { ServerLink } from './server-link.ts'
 
-/** What `createClient()` of the `redis` package returns, as far as it is used. */
+/** The parts of the result of `createClient()` of the `redis` package that are used. */
 export interface NodeRedisClient {
   readonly options?: object | undefined
   readonly isReady: boolean
   duplicate(...args: never[]): unknown
 }
 
-/** What `createCluster()` of the `redis` package returns, as far as it is used. */
+/** The parts of the result of `createCluster()` of the `redis` package that are used. */
 export interface NodeRedisCluster {
   readonly slots: object
   duplicate(...args: never[]): unknown
 }
 
-/** What `createCluster()` takes. */
+/** The options of `createCluster()`. */
 export interface NodeRedisClusterOptions {
   /** Lists the nodes of the Cluster to connect to first, at least one. */
   readonly rootNodes: readonly object[]
@@ -37,7 +37,7 @@ export interface NodeRedisClusterOptions {
   readonly nodeAddressMap?: unknown
 }
 
-/** What `createSentinel()` takes. What it returns tells nobody where the Sentinels are. */
+/** The options of `createSentinel()`. Its result doesn't contain the addresses of the Sentinels. */
 export interface NodeRedisSentinelOptions {
   /** Names the group of Redis servers that the Sentinels watch. */
   readonly name: string
@@ -68,7 +68,7 @@ export interface NodeRedisSentinelOptions {
   readonly nodeAddressMap?: unknown
 }
 
-/** What `redisStore` of `@weir/redis/node-redis` connects to. */
+/** The target of `redisStore` of `@weir/redis/node-redis`. */
 export type NodeRedisTarget = NodeRedisClient | NodeRedisCluster | NodeRedisClusterOptions | NodeRedisSentinelOptions
 
 const ALLOWED =
@@ -158,7 +158,10 @@ function clusterTarget({ rootNodes, defaults, nodeAddressMap }: NodeRedisCluster
   }
 }
 
-/** What our own clients are duplicates of: a class for clients takes a tenth of a second to make, and the library remembers only the last one. */
+/**
+ * Our own clients are duplicates of this one, because the library needs a tenth of a second to make a class of clients and remembers only
+ * the last one.
+ */
 let pattern: { duplicate(options: ClientOptions): unknown } | undefined
 
 function newClient(options: ClientOptions | undefined, place: Place, timeout: number): Client {

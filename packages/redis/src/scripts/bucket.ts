@@ -15,8 +15,9 @@ const GROUP_FIELDS = Math.ceil(BUCKET_GROUPS / GROUPS_PER_FIELD)
  * groups only those fields are written in which something has changed: it takes half of the time that a table for each took.
  */
 export const BUCKET: string = [
-  // Of a hash ':b' is what `state` is made of, ':0' to ':3' the groups, and each node's field what it has said of its cells. Ordinals are
-  // packed as differences, the first one to the base or, of a node, to the cell in which all began. No base is 0, before which there are no cells.
+  // Fields of a bucket's hash: ':b' contains the base of `state`, ':0' to ':3' the groups, and each process's field its counts per cell.
+  // Ordinals are packed as differences: the first one to the base or, in a process's field, to the cell in which all began. No base is 0,
+  // because there are no cells before it.
   `local GROUP_FIELDS = {${Array.from({ length: GROUP_FIELDS }, (_, place) => `':${place}'`).join(', ')}}
 local typeOf, floor, ceil, max, min, pack, unpackList = type, math.floor, math.ceil, math.max, math.min, cmsgpack.pack, cmsgpack.unpack
 
@@ -121,7 +122,7 @@ end
   return pack(origin, base, written, held, announced, hot, state.level, state.taken, state.given, state.rejected, state.floor > 0 and state.floorAt - origin or 0, state.floor)
 end
 `,
-  // What a level is at a later cell, by when it has run down and what is known to have been there in between.
+  // The level at a later cell, from the time at which it drained and the units that are known to have come in between.
   `local function levelBefore(state, at, level, ordinal, drain)
   level = max(0, level - (ordinal - at) * drain)
   if state.floor > 0 and state.floorAt >= at and state.floorAt < ordinal then return max(level, state.floor - (ordinal - state.floorAt) * drain) end
@@ -256,7 +257,7 @@ end
   state.level = max(0, state.level - excess)
 end
 `,
-  // Of a window in the other script: see there. Here it stands for buckets.
+  // The function of the same name handles windows in the other script. Here it handles buckets.
   `function sliding(policy, label, count, entries, place)
   local width, cells, limit, hot, ttl, drain, maxDebt = policy[2], policy[3], policy[4], policy[5], policy[6], policy[7], policy[8]
   at = at + 1

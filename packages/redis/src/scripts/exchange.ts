@@ -43,7 +43,7 @@ local at = 7
   return string.sub(key, start, ordinal and -2 - #ordinal or -1)
 end
 `,
-    // What others should hear of: for each policy, labels and contents in turn. They go out together at the end.
+    // News for other processes: for each policy, labels and contents in turn. They are sent together at the end.
     `local blockNews, totalNews, askNews, lossNews = {}, {}, {}, {}
 
 local function announce(news, policy, label, content)
@@ -109,7 +109,7 @@ if changes then
       call('ZREM', HAND, member)
     end
     if epoch then call('ZADD', RESETS, number(epoch), member) end`,
-    // Who missed a block's lift must still hear of it for as long as he would hold the block.
+    // A process that missed the end of a block must still receive it for as long as it would apply the block.
     `    local kept = tonumber(call('ZSCORE', KEEP, member)) or 0
     local keep = kept <= now + ${FAR} and math.max(now + keepFor, kept) or now + keepFor
     call('ZADD', KEEP, number(keep), member)

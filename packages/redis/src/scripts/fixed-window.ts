@@ -130,7 +130,7 @@ end
   if after >= policy[5] or after >= policy[4] then
     if passed(policy, label, counter, cell, ordinal, before, after, allTaken, allGiven) then text = text .. HOT_MARK end
   end`,
-  // What is written over keeps its expiry, which is cheaper than to set it again; what grew would get room for twice as much.
+  // Overwriting in place keeps the expiry, which is cheaper than to set it again. A string that grew would reserve twice its size.
   `  if space and running and #text == #cell then
     call('SETRANGE', key, 0, text)
   elseif space then

@@ -57,7 +57,7 @@ if request.registry then
   expireAtLeast(NODES, request.ttl)
   nodes = call('ZCARD', NODES)
 `,
-  // What nodes tell of themselves, while somebody watches: until then, in the field that is no node's.
+  // Statuses are stored only while a process watches. The time until which one does is in the field ':until', which no process uses.
   `  local STATUS = KEYS[9]
   local text = sound('HMGET', STATUS, ':until')[1]
   local watchedUntil = text and (tonumber(text) or math.huge) or 0`,

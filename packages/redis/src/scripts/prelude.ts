@@ -2,8 +2,8 @@
 export const FAR = 1e13
 
 /**
- * What both scripts begin with: the request, the time, what is done with values that can't be read, and the node's sequence
- * number in this bucket.
+ * The beginning of both scripts: the request, the time, the handling of values that can't be read, and the process's sequence number in
+ * this shard.
  *
  * Anybody who can write to the server may have put anything anywhere, and a script that ends at an error has half of its
  * work done. So nothing that is read may raise one: a value that no script of this layout wrote is deleted, counts as lost,
@@ -90,7 +90,7 @@ end
     return 0
   end
 `,
-  // What is left of a block, as others are told: 'left', or 'left|1 when it was set by hand|the last reset'.
+  // The remaining block, as others receive it: 'left', or 'left|1 if it is manual|the last reset'.
   `  function list.text(member, left, byHand, epoch)
     if not byHand and epoch == 0 then return number(left) end
     return number(left) .. '|' .. (byHand and left > 0 and '1' or '') .. '|' .. (epoch > 0 and number(epoch) or '')
@@ -129,5 +129,5 @@ local HOUR = 3600000
 `,
 ].join('\n')
 
-/** Of a script's reply: the sequence number before this call, or nothing after a loss. */
+/** Part of a script's reply: the sequence number before this call, or nothing after a loss. */
 export const SEQUENCE_BEFORE = "known and not blocksLost and before or ''"

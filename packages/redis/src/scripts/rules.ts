@@ -38,7 +38,7 @@ redis.call('PUBLISH', request.channel, '')
 return 1
 `
 
-/** What the rules were. KEYS: history. ARGV[1]: how many at most. Reply: texts, the newest first. */
+/** The history of the rules. KEYS: history. ARGV[1]: how many at most. Reply: texts, the newest first. */
 export const RULES_HISTORY: string = `
 local texts = {}
 local last = tonumber(redis.call('HGET', KEYS[1], '') or '') or 0

@@ -10,7 +10,7 @@ export function script(source: string): Script {
   return { source, sha: createHash('sha1').update(source).digest('hex') }
 }
 
-/** What of a client is needed to run scripts: of ioredis 5 and 6, single server and Cluster. */
+/** The methods of a client that run scripts: of ioredis 5 and 6, single server and Cluster. */
 export interface ScriptRunner {
   evalsha(sha: string, keyCount: number, ...args: string[]): Promise<unknown>
   eval(source: string, keyCount: number, ...args: string[]): Promise<unknown>

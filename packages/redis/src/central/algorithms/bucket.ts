@@ -44,7 +44,7 @@ function fill({ arg }: Place): string {
   return `local after = limit == math.huge and math.max(level, math.min(level + units, tonumber(${arg(1)}))) or level + units`
 }
 
-/** What `s` holds. */
+/** The value of `s`. */
 function packed(level: string, own: string): string {
   return `(${own} and struct.pack('<dddd', ${level}, now, lives, ${own}) or struct.pack('<ddd', ${level}, now, lives))`
 }
@@ -87,7 +87,7 @@ ${fill(place)}
 after = math.min(after, 9007199254740991)
 ${NOTE}
 ${write(place)}`,
-  // What came in then has run out when a whole bucket would have.
+  // Units of that time have drained if a whole bucket would have drained since.
   back: (place) => `${state(place)}
 local whole = pace > 0 and tonumber(${place.arg(1)}) * interval / pace or 0
 if not (now - ${place.arg(4)} >= whole) then

@@ -25,7 +25,7 @@ export function keep(place: Place): string {
   return write(place, `redis.call('HSET', ${place.key()}, 'u', used)`)
 }
 
-/** What counts whether or not it fits, and what gives back. */
+/** Counts units whether or not they fit, and gives units back. */
 export const ADD_AND_BACK: { add(place: Place): string; back(place: Place): string } = {
   add: (place) => `${used(place)}
 local after = (used or 0) + units

@@ -86,7 +86,7 @@ if not now then
 end`
 }
 
-/** What `clock` reads. */
+/** The argument that `clock` reads. */
 export function timeIn({ time, stepped }: Decide): string {
   return stepped === true ? String(time) : ''
 }
@@ -105,7 +105,7 @@ export function pair(x: string, y: string): string {
   return `${whole} and ${x} * 4294967296 + ${y} or { ${num(x)}, ${num(y)} }`
 }
 
-/** What `pair` has made. */
+/** Reads the two numbers that `pair` packed. */
 export function pairOf(value: unknown): readonly [number, number] {
   if (typeof value === 'number' && value >= 0) return [Math.floor(value / 2 ** 32), value % 2 ** 32]
   return listOf(value).map(numberOf) as [number, number]
@@ -123,7 +123,7 @@ export function listOf(value: unknown): readonly unknown[] {
 }
 
 /**
- * What a step says of a key in this state.
+ * The verdict of a step on a key in this state.
  *
  * @param allowed whether the request was, and is in the state already
  */
