@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type AlgorithmUnderTest, algorithmContract } from '../src/index.ts'
 import { FirstRequestModel, FixedWindowModel } from './models.ts'
 
-/** What of a local meter a fault is put into, its protected members included. */
+/** The inside of a local meter in which a fault is put, with its protected members. */
 interface Inside extends Meter {
   readonly site: MeterSite
   hasCapacity(slot: number, cost: number, limit: number, now: number): boolean
@@ -21,7 +21,7 @@ function broken(spoil: (meter: Inside, whole: Readonly<Inside>) => void): Algori
     // Decides by the methods that faults are put into, as the meters of other algorithms do.
     const { take, fits, fullBy, mark, untake } = Object.getPrototypeOf(Object.getPrototypeOf(meter)) as Meter
     Object.assign(meter, { take, fits, fullBy, mark, untake })
-    // What the meter does without the fault.
+    // The meter's behaviour without the fault.
     const before = new Proxy(meter, { get: (_, name) => Reflect.get(Object.getPrototypeOf(meter), name)?.bind(meter) })
     spoil(meter, before)
     return meter

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 
 type Told = Readonly<Record<'leased' | 'central', { readonly allowed: number; readonly again: number }>>
 
-/** What a child process tells that asks its parent. */
+/** The report of a child process that counts through its parent. */
 function child(): Promise<Told> {
   const file = new URL('./fixtures/calendar-child.ts', import.meta.url)
   const forked = fork(file, { execArgv: ['--import', 'tsx', '--conditions=@weir/source'] })

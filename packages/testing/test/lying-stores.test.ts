@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Lies, lyingStore, type ManualClock, manualClock, mutated, NONSENSE, SeededRandom } from '../src/index.ts'
 import { loaded } from '../src/simulation/loaded.ts'
 
-/** Of data that a store has lost so often. */
+/** How often a store has lost its data. */
 let losses = 0
 
 const unhandled: unknown[] = []

@@ -176,7 +176,7 @@ describe.skipIf(nginx === undefined)('beside nginx', () => {
         const state: number[] = []
         for (const { status, came, took } of mine) {
           const excess = (units: number) => units - (step?.take(state, came, 0, limit, parameters).remaining ?? 0) + burst
-          // What hangs on a millisecond is not told apart: then it is as nginx says.
+          // A difference of about a millisecond can't be recognised, so nginx' answer counts.
           const before = excess(1)
           if ([burst, immediate, 0].some((bound) => Math.abs(before - bound) < (CLOCK * limit) / 1000)) {
             if (status !== 'REJECTED') step?.add(state, came, 1, limit, parameters)

@@ -90,7 +90,7 @@ async function closed(
   return { allowed: result.allowed, stored: storedOf(result, store) }
 }
 
-/** What the store has of the first interval, whole or part by part. */
+/** The store's counts of the first interval, for windows of any cells. */
 function storedOf({ policy }: SimulationResult, store: SimulatedStore | undefined): number {
   const width = store?.widthOf(policy.id) ?? INTERVAL
   const first = Math.round((Math.ceil(1_000_800_000 / INTERVAL) * INTERVAL) / width)

@@ -9,7 +9,7 @@ async function setUp() {
   const time = new VirtualTime()
   const store = simulatedStore({ time, network: { latency: 2 } })
   const nodes = [1, 2].map(() => createThrottler({ clock: new NodeClock(time), store, policies }).start())
-  // What asks the store, and what decides there, is loaded in real time.
+  // The code that asks the store and the code that decides there are loaded in real time.
   for (const one of nodes) await adapterOf(one).inspected.coordinator?.loading
   await store.opened()
   // Time for the nodes to hear of each other.

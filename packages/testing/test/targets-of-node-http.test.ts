@@ -25,7 +25,7 @@ const decoded = (path: string): string => {
 }
 const withoutQuery = (url: string): string => url.split('?')[0] as string
 
-/** What programs without a framework do to come from `request.url` to a path. */
+/** The ways in which programs without a framework get a path from `request.url`. */
 const ROUTERS: Readonly<Record<string, (url: string) => string>> = {
   'the text before the query': withoutQuery,
   'the same, in lower case and without doubled slashes': (url) => withoutQuery(url).toLowerCase().replace(/\/+/g, '/'),

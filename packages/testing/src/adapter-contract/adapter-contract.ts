@@ -21,7 +21,7 @@ import { timeCases } from './time.ts'
 /** With a store a few cases have to wait for real intervals to end; milliseconds. */
 const LONGEST = 30_000
 
-/** What `adapterContract` needs beside an adapter. */
+/** Options of `adapterContract` beside the adapter. */
 export interface AdapterContractOptions extends TestRunner {
   /**
    * Makes the store of each case. With a store the cases use the clock of the process.

@@ -15,7 +15,7 @@ import { type AdapterCase, type AdapterClient, type AdapterContext, type Answer,
 interface Row {
   readonly name: string
   readonly algorithm: Algorithm
-  /** What is told of the burst, of a limit of 6. */
+  /** The burst that clients are told, for a limit of 6. */
   readonly burst?: number
   /** Its units take longer while a key is cold, so more than their number is used. */
   readonly warms?: true
@@ -34,7 +34,7 @@ const ROWS: readonly Row[] = [
 
 /** Units that a key which was not used has, of a limit of 6. */
 const MOST = 6
-/** What buckets lose of a year's units while a case runs. */
+/** Part of a year's units that buckets lose while a case runs. */
 const NEARLY = 0.01
 /** Seconds; up to ten fewer if the machine is busy. */
 const AN_HOUR = /^3(600|59\d)$/
@@ -159,7 +159,7 @@ function casesOf({ name, algorithm, burst, warms }: Row): AdapterCase[] {
   ]
 }
 
-/** What an adapter does with each algorithm, in one process. */
+/** The behaviour of an adapter with each algorithm, in one process. */
 export const algorithmCases: readonly AdapterCase[] = [
   ...ROWS.flatMap(casesOf),
   {

@@ -4,7 +4,7 @@ import type { AdapterCase } from './context.ts'
 const POLICY = /^"default";q=\d+;w=\d+$/
 const LIMIT = /^"default";r=\d+;t=\d+$/
 
-/** What clients are told. */
+/** The texts and fields that clients receive. */
 export const answerCases: readonly AdapterCase[] = [
   {
     title: 'tells every answer what is left',

@@ -12,7 +12,7 @@ interface Callback {
   readonly option: string
   /** Options with the function in them. */
   options(answer: (...args: unknown[]) => unknown, context: AdapterContext): object
-  /** What the function answers: what `rightly` is seen by. */
+  /** The right result of the function, by which `rightly` recognises it. */
   right(args: readonly unknown[], context: AdapterContext): unknown
   /** The statuses of three requests with the right answer, and by the option's fallback. */
   readonly rightly: readonly number[]
@@ -134,7 +134,7 @@ const ways: readonly Way[] = [
   { title: 'resolves to nonsense', answer: async (_, nonsense) => nonsense },
 ]
 
-/** What would end the process while `run` runs, or soon after it. */
+/** Fails if an error would end the process while `run` runs or soon after it. */
 async function harmless(what: string, run: () => Promise<void>): Promise<void> {
   const caught: unknown[] = []
   const hear = (error: unknown) => void caught.push(error)
@@ -229,7 +229,7 @@ function held(): { called: Promise<unknown[]>; ask: (...args: unknown[]) => Prom
   }
 }
 
-/** What becomes of requests when the functions of the options fail, or answer later. */
+/** Requests whose option functions fail or answer later. */
 export const callbackCases: readonly AdapterCase[] = [
   ...callbacks.map(
     (callback): AdapterCase => ({
@@ -260,7 +260,7 @@ export const callbackCases: readonly AdapterCase[] = [
                 return ask(...args)
               }),
             )
-            // What makes answers to rejected requests is not asked before.
+            // The body of a rejection is made only once a request is rejected.
             if (callback.body === true) await client.send('/')
             const request = client.open('/')
             request.on('error', () => {})

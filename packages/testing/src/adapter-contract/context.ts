@@ -15,7 +15,7 @@ import type { Decision, PolicyOptions, Store, Throttler, WeirError } from '@weir
 import { type ManualClock, manualClock } from '../time/manual-clock.ts'
 import { Work } from './work.ts'
 
-/** What the cases need of a throttler, whatever requests it is for. */
+/** The members of a throttler that the cases use, whatever its requests are. */
 export interface AdapterThrottler extends Pick<Throttler, 'on' | 'block' | 'unblock' | 'reset' | 'usage' | 'waiting' | 'close'> {
   peek(key: string): Decision
   update(policies: readonly PolicyOptions[]): void
@@ -33,7 +33,7 @@ export interface AdapterServer {
 /** How a proxy that the framework trusts is connected. */
 export type TrustedProxy = 'loopback' | 'unix'
 
-/** What an application is started with beside the adapter's options. */
+/** Settings of an application beside the adapter's options. */
 export interface AdapterServerOptions {
   /** Delays the answer of `GET /work` until its promise resolves. */
   readonly work: () => Promise<void>
@@ -105,8 +105,8 @@ export type Need = 'store' | 'clock' | 'paths' | 'patterns' | 'proxies' | 'ownLi
 export interface AdapterCase {
   readonly title: string
   /**
-   * What it can't do without: a store, a clock that it moves (so no store), an adapter that knows paths, patterns, proxies or limits of
-   * routes, or a framework that reports the ends of handlers, or serves HTTP/2.
+   * Requirements of a case: a store, a clock that it moves (so no store), an adapter that knows paths, patterns, proxies or limits of
+   * routes, or a framework that reports the ends of handlers or serves HTTP/2.
    */
   readonly needs?: Need | `${Need}, ${Need}`
   run(context: AdapterContext): Promise<void>
@@ -182,7 +182,7 @@ export class AdapterClient {
   }
 }
 
-/** What a case works with. */
+/** The surroundings of a case. */
 export class AdapterContext {
   readonly adapter: AdapterUnderTest<unknown>
   readonly clock: ManualClock = manualClock()
@@ -195,7 +195,7 @@ export class AdapterContext {
     this.#store = store
   }
 
-  /** What every throttler of a case is made with: its store, or its clock. */
+  /** The option that every throttler of a case has: its store, or its clock. */
   get base(): object {
     return this.#store === undefined ? { clock: this.clock } : { store: this.#store }
   }

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { concurrency, leakyBucket } from '@weir/core'
 import { type AdapterCase, type AdapterClient, type AdapterContext, eventually } from './context.ts'
 
-/** Of each way in which a request can end, so many at once. */
+/** Requests at once for each way in which a request can end. */
 const AT_ONCE = 8
 const MANY = 1_000
 /** Milliseconds. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { address, header } from '@weir/core/http'
 import type { AdapterCase } from './context.ts'
 
-/** What requests are counted by. */
+/** The keys by which requests are counted. */
 export const keyCases: readonly AdapterCase[] = [
   {
     title: 'counts each route by itself, whatever its parameters are',

@@ -3,7 +3,7 @@ import { createThrottler, memoryStore, tokenBucket } from '@weir/core'
 import { paths } from '@weir/core/http'
 import { type AdapterCase, type AdapterClient, contextOf } from './context.ts'
 
-/** What is let in and what is not. */
+/** Allowed and rejected requests. */
 export const limitCases: readonly AdapterCase[] = [
   {
     title: 'a request that passes two throttlers with the same rule, key and store is counted once',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { concurrency, type Decision } from '@weir/core'
 import type { AdapterCase, AdapterClient } from './context.ts'
 
-/** What `GET /peek` answers with. */
+/** The answer of `GET /peek`. */
 interface Peeked {
   readonly allowed: boolean
   readonly remaining: number
@@ -10,7 +10,7 @@ interface Peeked {
   readonly dryRun: boolean
 }
 
-/** What `GET /peek` answers with: the last of three decisions, since a look must not change the next one. */
+/** The answer of `GET /peek`: the last of three decisions, because a look must not change the next one. */
 export async function peekThrice(peek: () => Promise<Decision | undefined>): Promise<Peeked | null> {
   await peek()
   await peek()
@@ -20,7 +20,7 @@ export async function peekThrice(peek: () => Promise<Decision | undefined>): Pro
   return { allowed, remaining, reason, dryRun }
 }
 
-/** What the handler of a request sees when it asks three times how one like it would be decided; null if it would pass uncounted. */
+/** The decision that a handler sees if it peeks three times; null if the request would pass uncounted. */
 async function peek(client: AdapterClient, headers: Record<string, string> = {}): Promise<Peeked | null> {
   const { status, body } = await client.send('/peek', { headers })
   assert.equal(status, 200)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { type AdapterCase, type AdapterClient, contextOf, eventually } from './context.ts'
 
-/** What is left to everybody. */
+/** The remaining quota of the key that all requests share. */
 async function remaining(client: AdapterClient): Promise<number> {
   const decision = client.throttlers[0]?.peek('all')
   return decision?.remaining ?? -1
 }
 
-/** What requests get back after their response. */
+/** Units that requests get back after their response. */
 export const refundCases: readonly AdapterCase[] = [
   {
     title: 'gives failed requests back',

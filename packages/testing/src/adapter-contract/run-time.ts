@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type AdapterCase, eventually } from './context.ts'
 
-/** What changes while requests come in: costs that are known afterwards, and rules. */
+/** Changes while requests come in: costs that are known afterwards, and rules. */
 export const runTimeCases: readonly AdapterCase[] = [
   {
     title: 'charges a request for what its response turned out to cost',
@@ -10,7 +10,7 @@ export const runTimeCases: readonly AdapterCase[] = [
       const left = () => client.throttlers[0]?.peek('all').remaining
       assert.equal((await client.send('/bytes/300')).body.length, 300)
       await eventually(() => left() === 1000 - 1 - 300, 'a unit is charged for each byte')
-      // What was spent already counts even beyond the limit: the next request pays for it.
+      // Spent units count even beyond the limit, so the next request pays for them.
       assert.equal((await client.send('/bytes/900')).status, 200)
       await eventually(() => left() === 0, 'the limit is used up')
       assert.equal((await client.send('/')).status, 429)

@@ -19,7 +19,7 @@ export interface SpelledRoute {
   readonly keys?: number
 }
 
-/** What a handler of an application under test answers with, as JSON; see `spelledAnswer`. */
+/** The answer of a handler of an application under test, as JSON; see `spelledAnswer`. */
 interface SpelledAnswer {
   /** The `match` of the route whose handler was reached. */
   readonly handler: string
@@ -39,7 +39,7 @@ export function spellingPolicies(routes: readonly SpelledRoute[]): readonly Spel
 
 type SpelledPolicy = Pick<PolicyOptions, 'limit' | 'interval'> & { name: string; key: 'all' | 'route'; match?: PathMatch }
 
-/** What a handler answers with. */
+/** Makes the answer of a handler. */
 export function spelledAnswer(handler: string, decision: Decision | null | undefined): SpelledAnswer {
   const parts = decision?.parts ?? []
   return { handler, counted: parts.map(({ policy }) => decodeURI(policy?.name ?? '')), key: parts.at(-1)?.key ?? '' }
@@ -65,7 +65,7 @@ export interface SpellingOptions {
   readonly seed?: string | number
 }
 
-/** What came of them. */
+/** The result of all spellings. */
 export interface SpellingResult {
   /** How many targets reached a handler. */
   readonly reached: number

@@ -6,7 +6,7 @@ import { comesBack } from './decisions.ts'
 /** By how much a clock that is being corrected may run slower and faster, as a part of its speed. */
 const SLEW = 0.1
 
-/** What happens around the requests. */
+/** Events around the requests. */
 export const circumstanceCases: readonly AlgorithmCase[] = [
   {
     title: 'a key is forgotten when that changes no decision, and not before',

@@ -3,7 +3,7 @@ import type { Decision } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
 import { type AlgorithmCase, STEPS } from './case.ts'
 
-/** What is counted afterwards, and what must not be counted. */
+/** Units that are counted afterwards, and units that must not be counted. */
 export const correctionCases: readonly AlgorithmCase[] = [
   {
     title: 'units that are given back are free at once',
@@ -92,7 +92,7 @@ export const correctionCases: readonly AlgorithmCase[] = [
         run.note(`${cost} ${decision.allowed ? '✓' : '✗'}`)
         for (const [place, throttler] of alone.entries()) {
           const part = decision.parts[2 * place] as Decision
-          // What rejects by itself may remember that.
+          // A policy that rejects may store the rejection, so it is checked and not peeked.
           const own = part.reason !== 'ok' || decision.allowed ? throttler.check('key', cost) : throttler.peek('key', cost)
           assert.equal(part.reason, own.reason, `${part.policy?.name} says ${part.reason}, alone ${own.reason}`)
           const near = Math.abs(part.remaining - own.remaining) <= 1e-9 * run.limit
@@ -122,7 +122,7 @@ export const correctionCases: readonly AlgorithmCase[] = [
   },
 ]
 
-/** What a caller is told. */
+/** The fields of a decision that a caller sees. */
 function told({
   allowed,
   reason,

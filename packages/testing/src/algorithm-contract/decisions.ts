@@ -6,7 +6,7 @@ import type { KeyUnderTest } from './run.ts'
 /** `retryAfterMs` is whole milliseconds, rounded up. Where times are fractions that rounding errors touch, it may be one more. */
 const NEARLY = 2
 
-/** What is allowed, and what is told of it. */
+/** Allowed requests, and the fields of their decisions. */
 export const decisionCases: readonly AlgorithmCase[] = [
   {
     title: 'it allows what its definition allows, for each key by itself',

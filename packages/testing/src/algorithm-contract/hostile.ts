@@ -13,7 +13,7 @@ const NO_LIMITS = [0.5, -1, Number.NaN, '5'] as unknown as readonly number[]
 /** Milliseconds that a clock is stepped by: a second, an hour, a year, a generation. */
 const STEPS_OF_CLOCKS = [1000, 3_600_000, 3.2e10, 1e12]
 
-/** What nobody should do, and somebody does. */
+/** Misuse that must do no harm. */
 export const hostileCases: readonly AlgorithmCase[] = [
   {
     title: 'whatever it is given, what it tells is possible, and a reset key is as new',

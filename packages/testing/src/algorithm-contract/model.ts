@@ -1,8 +1,8 @@
 import type { Algorithm } from '@weir/core'
 
 /**
- * What an algorithm's definition says of one key, written as plainly as can be: it may keep all that ever came. Times are
- * milliseconds since the Unix epoch and never go back.
+ * The definition of an algorithm for one key, written as plainly as possible: it may store every request. Times are milliseconds since the
+ * Unix epoch and never go back.
  */
 export interface AlgorithmModel {
   /** The most units that a request may take now; of a key without a history it is what such a key may take at once. */

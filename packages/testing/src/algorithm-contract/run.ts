@@ -103,7 +103,7 @@ export class AlgorithmRun {
     this.#steps.push(step)
   }
 
-  /** What happened, for the message of a failure. */
+  /** The steps of the run, for the message of a failure. */
   toString(): string {
     const { limit, interval } = this
     const left = Math.max(0, this.#steps.length - SHOWN)
@@ -132,7 +132,7 @@ export class KeyUnderTest {
     this.model = run.subject.model(run.interval)
   }
 
-  /** What sums of fractions may be off by. */
+  /** Error that sums of fractions may have. */
   get slack(): number {
     return TINY * (this.run.limit + this.#taken)
   }

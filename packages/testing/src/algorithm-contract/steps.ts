@@ -6,7 +6,7 @@ import type { AlgorithmRun } from './run.ts'
 /** Decisions tell whole milliseconds, rounded up: two that are computed in different ways may be one apart. */
 const NEARLY = 1.01
 
-/** What a store does for each request must be what a meter does in one process. */
+/** The step of a store must decide as a meter in one process does. */
 export const stepCases: readonly AlgorithmCase[] = [
   {
     title: 'its step decides as its meter does',

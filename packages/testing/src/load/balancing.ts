@@ -1,7 +1,7 @@
 import { WeightedIndex, zipfWeights } from '../random/distribution.ts'
 import type { SeededRandom } from '../random/random.ts'
 
-/** What a balancing is started with. */
+/** The surroundings of a balancing. */
 export interface BalancingContext {
   readonly random: SeededRandom
   /** Milliseconds. */

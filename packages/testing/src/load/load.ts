@@ -1,6 +1,6 @@
 import type { SeededRandom } from '../random/random.ts'
 
-/** What a load is started with. */
+/** The surroundings of a load. */
 export interface LoadContext {
   readonly random: SeededRandom
   /** Units per interval of the policy that is simulated. */
@@ -37,7 +37,7 @@ export interface Stretch {
 /** The course of a load: the stretch that holds a position (in intervals since the begin, fractions included). */
 export type Course = (position: number) => Stretch
 
-/** What loads of one key have in common. */
+/** Options that loads of one key share. */
 export interface KeyedLoad {
   /**
    * Sets the key of all requests.
@@ -53,7 +53,7 @@ export interface KeyedLoad {
   readonly cost?: number | readonly [least: number, most: number]
 }
 
-/** What draws the costs of a load, and their mean. */
+/** Draws the costs of a load, and knows their mean. */
 function costsOf({ cost = 1 }: KeyedLoad): { readonly mean: number; draw(random: SeededRandom): number } {
   if (typeof cost === 'number') return { mean: cost, draw: () => cost }
   const [least, most] = cost

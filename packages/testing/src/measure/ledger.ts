@@ -1,7 +1,7 @@
 import { type Reference, SlidingLog } from './reference.ts'
 import type { Room } from './room.ts'
 
-/** What was seen of one key in one interval of the store's clock. Counts are units unless said otherwise. */
+/** Measured counts of one key in one interval of the store's clock, in units unless stated otherwise. */
 export interface IntervalMeasure {
   readonly key: string
   /** Position of the interval; 0 is the first one, warm-up included. */
@@ -57,7 +57,7 @@ export interface Offer {
 export interface LedgerOptions {
   readonly limit: number
   readonly interval: number
-  /** What a bucket holds; the limit of windows. */
+  /** The size of a bucket; the limit of windows. */
   readonly most: number
   readonly reference: Reference
   readonly room: Room
@@ -126,7 +126,7 @@ export class Ledger {
   }
 
   /**
-   * What became of it.
+   * Notes the outcome of an offer.
    *
    * @param at when a request was decided that waited: it counts in the interval that runs then
    */

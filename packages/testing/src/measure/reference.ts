@@ -86,7 +86,7 @@ export class LeakyReference implements Reference {
   }
 }
 
-/** What is in a bucket. Times that go back give no time and take none. */
+/** The level of a bucket. A time that goes back drains nothing and adds nothing. */
 export class LeakyLevel {
   readonly #limit: number
   readonly #interval: number

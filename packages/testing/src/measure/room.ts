@@ -56,7 +56,7 @@ export interface BucketShape {
   readonly reopenAt: number
 }
 
-/** What a node has done to a window. */
+/** The counts of a node in a window. */
 interface NodeInWindow {
   /** Units that it allowed in each bucket of the window, and how many of them leave with the whole bucket, at most and at least. */
   readonly own: Float64Array

@@ -3,7 +3,7 @@ import type { SeededRandom } from '../random/random.ts'
 /** How a store is away: it refuses connections, takes requests and answers when it is back, or loses whatever is sent to it. */
 export type OutageMode = 'reject' | 'hang' | 'lose'
 
-/** What happens to the cluster besides requests. Moments are positions in intervals since the begin of the first one. */
+/** Events in the cluster besides requests. Moments are positions in intervals since the beginning of the first one. */
 export type Fault =
   | { readonly kind: 'outage'; readonly from: number; readonly until: number; readonly mode?: OutageMode }
   /** The store answers, but so many milliseconds later. */

@@ -65,7 +65,7 @@ export interface NetworkOptions {
   readonly stray?: Distribution
 }
 
-/** What carries messages from one end to the other, in order unless one strays. */
+/** Carries messages from one end to the other, in order unless one strays. */
 export class Link {
   readonly #time: VirtualTime
   readonly #random: SeededRandom

@@ -57,7 +57,7 @@ export class ProxiedConnection {
 
   #startDuplicate(duplicate: Socket): Socket {
     duplicate.on('error', () => {})
-    // What nobody reads would fill the window, and the server would wait.
+    // Unread data would fill the window, and the server would wait.
     duplicate.resume()
     return duplicate
   }

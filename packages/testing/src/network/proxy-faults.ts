@@ -1,4 +1,4 @@
-/** What a fault proxy does to what passes through it. All of it is off at the start, and can change at any time. */
+/** The faults of a proxy. All are off at the start, and can change at any time. */
 export interface ProxyFaults {
   /** Milliseconds that each piece of a reply is held back; order is kept. */
   readonly latency: number

@@ -68,7 +68,7 @@ const cases: readonly Case[] = [
       try {
         await read(watching)
         let version = 1
-        // What it needs to listen may take a moment, so a first change may pass it by.
+        // The source may need a moment before it listens, and miss a first change.
         await until(async () => {
           await put(String(++version))
           return within(500, () => told > 0)

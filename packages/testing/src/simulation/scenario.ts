@@ -8,7 +8,7 @@ import type { SeededRandom } from '../random/random.ts'
 import type { NodeClockOptions } from '../time/manual-clock.ts'
 import type { VirtualTime } from '../time/virtual-time.ts'
 
-/** What the simulator needs to know of a decision; a throttler's has it. */
+/** The fields of a decision that the simulator reads. A throttler's decision has them. */
 export interface NodeDecision {
   readonly allowed: boolean
   readonly reason: string
@@ -16,7 +16,7 @@ export interface NodeDecision {
   readonly retryAfterMs: number
 }
 
-/** What the simulator needs of a node. Throttlers have it, and so may any other limiter that is to be compared. */
+/** The methods of a node that the simulator uses. Throttlers have them, and so may any other limiter for a comparison. */
 export interface SimulatedNode {
   readonly nodeId: string
   check(key: string, cost?: number): NodeDecision
@@ -28,7 +28,7 @@ export interface SimulatedNode {
   close(): Promise<void>
 }
 
-/** What a node is made from. */
+/** The surroundings of a node. */
 export interface NodeContext {
   readonly policy: PolicyOptions
   readonly store: Store

@@ -17,7 +17,7 @@ import { loaded } from './loaded.ts'
 import { mayWait, type NodeDecision, type Scenario } from './scenario.ts'
 import { BlockWatch, UnblockWatch } from './watches.ts'
 
-/** What came out of a simulation, held against an exact limiter that was offered the same requests. */
+/** The result of a simulation, compared with an exact limiter that got the same requests. */
 export interface SimulationResult extends Figures {
   readonly seed: number
   readonly policy: Policy
@@ -27,7 +27,7 @@ export interface SimulationResult extends Figures {
   readonly measured: readonly IntervalMeasure[]
   /** Milliseconds from the first to the last node that let a key in again after a cooldown, for each block. */
   readonly unblockSpread: Summary
-  /** What passed through the store, warm-up included. */
+  /** Traffic through the store, warm-up included. */
   readonly store: Readonly<StoreStatistics>
   /** Requests of all keys, watched or not, warm-up included. */
   readonly allRequests: number
@@ -288,7 +288,7 @@ function mostOf({ algorithm, limit }: Policy): number {
   return algorithm.most?.(limit) ?? limit
 }
 
-/** What a policy's decisions are held against. */
+/** The models with which a policy's decisions are compared. */
 function yardsticksOf(policy: Policy, nodes: () => number): { readonly reference: Reference; readonly room: Room } {
   const { limit, interval, cooldown } = policy
   if (isLeaky(policy)) {

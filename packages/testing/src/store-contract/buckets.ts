@@ -12,7 +12,7 @@ function levelOf({ cells }: SyncResult): number {
   return level
 }
 
-/** Of cells short enough for some spans to be within the time that nodes may be off by. */
+/** A policy whose cells are so short that some spans are within the error of the nodes' clocks. */
 const told = bucketPolicy({ width: 600_000, ttl: 12_000_000 })
 
 /** The level when a node sends units of cells, at a time that it tells: how long the case takes makes no difference. */
@@ -101,7 +101,7 @@ export const bucketCases: readonly ContractCase[] = [
       // Units of before are among those that were known; units of after are not.
       assert.equal(levelOf(await b.count(policy, 'k', [cell(now - 1, 20)])), 60)
       assert.equal(levelOf(await b.count(policy, 'k', [cell(now - 1, 20), cell(now, 3)])), 63)
-      // What others know of it may be less.
+      // Other nodes may have confirmed less of it.
       assert.equal(levelOf(await b.count(policy, 'k', [{ ...cell(now, 3), level: 50 }])), 63)
       assert.deepEqual((await a.count(policy, 'k', [cell(now, 0)])).cells, [{ ordinal: now, taken: 23, given: 0, level: 63 }])
     },

@@ -26,7 +26,7 @@ let started = 0
 export class ContractNode {
   readonly id: string
   readonly announcements: Announcement[] = []
-  /** What was announced of `ContractContext.listening`: some of it comes late. */
+  /** Announcements for `ContractContext.listening`, some of which come late. */
   readonly probes: Announcement[] = []
   connection!: StoreConnection
   readonly #now: () => number
@@ -81,7 +81,7 @@ export class ContractNode {
   }
 }
 
-/** What the cases of the contract work with. */
+/** The surroundings of the contract's cases. */
 export class ContractContext {
   readonly fixture: StoreContractFixture
   readonly clock: Clock

@@ -194,7 +194,7 @@ export const decisionCases: readonly ContractCase[] = [
         const before = await left(policy, 'k')
         await a.send(back)
         assert.ok(Math.abs((await left(policy, 'k')) - before) < 0.1, `${name}: given back twice`)
-        // Of a request for several keys each is asked again by itself, and the others may still be on their way.
+        // After a request for several keys each key is asked again alone, while the others may still be in flight.
         policies.push(policy)
         if (policies.length < 2) return
         const all = policies.slice(-2).map((one) => a.question(one, 'together', 2))
@@ -258,7 +258,7 @@ export const decisionCases: readonly ContractCase[] = [
         await a.take(policy, 'k', LIMIT)
         for (const limit of [Number.POSITIVE_INFINITY, 1_000 * LIMIT, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]) {
           const { allowed } = await b.take(usual, 'k', 1, limit)
-          // What a leaky bucket holds is its burst, whatever the limit is.
+          // The size of a leaky bucket is its burst, whatever the limit is.
           assert.ok(allowed || limit < Number.POSITIVE_INFINITY, `${name}: a limit of ${limit}`)
           const rejected = await a.take(policy, 'k', 1)
           assert.equal(rejected.allowed, false, `${name}: after one with a limit of ${limit}`)

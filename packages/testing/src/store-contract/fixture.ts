@@ -13,7 +13,7 @@ export interface StoreContractFixture {
   lose?(): Promise<void> | void
   /** Takes the store away from all nodes; the function that it returns brings it back, with its data or without. */
   goAway?(): Promise<() => Promise<void> | void>
-  /** What is in the store and does not expire, or, after all should be over, what is still there. */
+  /** Lists entries of the store that don't expire, or entries that are left once everything should have expired. */
   leftovers?(): Promise<readonly string[]> | readonly string[]
   close(): Promise<void> | void
 }

@@ -17,7 +17,7 @@ async function told(
   return defined((await node.sync({ heartbeat: { ttl, cursor: '', policies: [], ...about } })).heartbeat)
 }
 
-/** What is hard to carry: quotes, line breaks, zeros, and as long as it may be. */
+/** A status that is hard to carry: quotes, line breaks, zeros, and the greatest length. */
 const STATUS = `{"top":["a\u0000b\r\n\\"é€😀"]}${'x'.repeat(8_000)}`
 
 /** The registry of nodes, announcements and faults. */

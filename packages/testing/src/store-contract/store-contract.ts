@@ -11,7 +11,7 @@ import { nodeCases } from './nodes.ts'
 import { resetCases } from './resets.ts'
 import { windowCases } from './windows.ts'
 
-/** What of a test runner is needed: of vitest, node:test, Jest and others alike. */
+/** The parts of a test runner that are used: vitest, node:test, Jest and others have them. */
 export interface TestRunner {
   describe(name: string, define: () => void): unknown
   /** `timeout` in milliseconds, for runners that have one. */

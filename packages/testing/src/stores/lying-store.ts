@@ -9,7 +9,7 @@ import {
 } from '@weir/core/sync'
 import type { SeededRandom } from '../random/random.ts'
 
-/** What becomes of the words of an honest store on their way to a node. */
+/** Changes to the values of an honest store on their way to a node. */
 export interface Lies {
   /** Instead of the honest connection. May throw. */
   open?(connection: StoreConnection, node: StoreNode): unknown

@@ -19,7 +19,7 @@ import { SeededRandom } from '../random/random.ts'
 import { NodeClock } from '../time/manual-clock.ts'
 import type { VirtualTime } from '../time/virtual-time.ts'
 
-/** What a simulated store is made from. */
+/** Options of a simulated store. */
 export interface SimulatedStoreOptions {
   /** Runs the store in this virtual time. */
   readonly time: VirtualTime
@@ -53,7 +53,7 @@ export interface SimulatedStoreOptions {
 
 const OPTIONS = ['time', 'random', 'network', 'storeTimeout', 'clock']
 
-/** What passed through a simulated store. */
+/** Traffic through a simulated store. */
 export interface StoreStatistics {
   /** Exchanges that nodes sent. */
   exchanges: number
@@ -104,7 +104,7 @@ export class SimulatedStore implements Store {
   readonly #far = new Set<string>()
   readonly #partitioned = new Set<string>()
   readonly #policies = new Map<string, StorePolicy>()
-  /** What decides for each node that asks. */
+  /** The deciders of the nodes that asked for one. */
   readonly #deciders: Promise<Decider>[] = []
   #outage: OutageMode | undefined
   #held: (() => void)[] = []

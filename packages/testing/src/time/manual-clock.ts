@@ -148,7 +148,7 @@ export class ManualClock extends NodeClock {
     this.time = time
   }
 
-  /** What is only put off to a later turn needs no time, so that `await throttler.close()` ends by itself. */
+  /** A callback that is only deferred to a later turn needs no time, so that `await throttler.close()` ends by itself. */
   override defer(callback: () => void): void {
     let ran = false
     const once = (): void => {

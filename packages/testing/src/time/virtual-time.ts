@@ -1,14 +1,14 @@
 import { isLoadingCode } from '@weir/core/sync'
 import { EventQueue, type QueuedEvent } from './event-queue.ts'
 
-/** What the wall shows at moment 0 unless something else is asked for: a whole number of hours since the Unix epoch. */
+/** The wall clock at moment 0 unless an option sets another: a whole number of hours since the Unix epoch. */
 const EPOCH = 1_000_800_000
 
 // Taken at load: a test runner's fake timers must not get between the simulator and its promises.
 const nextTurn = setImmediate
 // In a browser there is none.
 const nextTick: (run: () => void) => void = globalThis.process?.nextTick ?? setImmediate
-/** Of so many times, `drained` lets the event loop go on once. */
+/** After this many turns `drained` lets the event loop run once. */
 const TURNS = 500
 
 /**
