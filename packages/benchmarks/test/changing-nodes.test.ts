@@ -99,7 +99,7 @@ test('from 3 nodes to 12 and back: the limit holds, and no count is lost', async
   await cluster.load(2)
   await vi.waitFor(() => expect(cluster.nodes.map((node) => snapshot(node).nodes)).toEqual([3, 3, 3]), 5_000)
   await cluster.remove(3)
-  // What twelve nodes allow before they hear of each other: a unit each, and all that comes while this process is held up.
+  // The units that twelve nodes allow before their first sync: one each, and all that come while this process is delayed.
   const unheard = (12 * cluster.held) / TICK
   expect(cluster.worst).toBeLessThanOrEqual(limit * 1.12 + unheard)
   expect(await cluster.booked()).toBe(cluster.allowed)

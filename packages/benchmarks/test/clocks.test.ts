@@ -52,8 +52,7 @@ describe.skipIf(library === undefined)('processes whose clocks are two seconds a
     expect(verdict).toMatchObject({ answered: clients.seen.length, serverErrors: 0, strange: 0 })
     expect(clients.seen.filter(({ key, status }) => key === 'steady' && status !== 200)).toEqual([])
     expect(nodes.flatMap(({ states }) => states)).toEqual([])
-    // What nodes allow before they hear of each other, which a busy machine delays. In intervals of their own they would allow
-    // as much as is sent.
+    // The part that nodes allow before counts arrive, which a busy machine delays. With intervals of their own they would allow everything.
     const unheard = (rate * (verdict.slowest / 1000)) / limit
     expect(overshootOf(clients.seen, rule, offset).worst).toBeLessThan(0.1 + unheard)
     expect(differenceOf(allowedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })

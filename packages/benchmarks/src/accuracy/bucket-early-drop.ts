@@ -6,7 +6,7 @@ import { MIDDLE, nameOf, type Setting, SMALL, SPREADS, spreadOf } from './settin
 
 /** As `bucketOf`, with `earlyDrop`. */
 function dropping(setting: Setting, times: number, size: Size, more: Partial<Scenario> = {}): Scenario {
-  // What was rejected a moment ago may be let in by chance, and is told to the store: every request has to be asked about.
+  // A request that was rejected a moment ago may be allowed by chance and is reported to the store, so every request has to be decided.
   return bucketOf(setting, times, size, { ...more, shortcut: false, policy: { ...setting, algorithm: tokenBucket({ earlyDrop: true }) } })
 }
 

@@ -2,7 +2,7 @@ import { tokenBucket } from '@weir/core'
 import { type Arrival, ideal, meanWait, mostIn, poissonArrivals, waitTogether } from '../waiting/virtual.ts'
 import { atLeast, atMost, type Figure, type Goal, type GoalCase, percent, type Size } from './goal.ts'
 
-/** Of a bucket that holds one unit: a pace. */
+/** A bucket of one unit, which is a pace. */
 const LIMIT = 100
 const INTERVAL = 1_000
 const policy = { limit: LIMIT, interval: INTERVAL, algorithm: tokenBucket({ burst: 1 }) } as const

@@ -139,7 +139,7 @@ export const faultGoals: readonly Goal[] = [
                 measured.reduce((total, { stored, allowed }) => total + Math.max(0, allowed - (stored ?? 0)), 0),
               ) / sum(results, (result) => result.allowed),
             ),
-            // What quiet keys keep to themselves: a tenth of a node's share of the limit, of nine tenths allowed.
+            // The counts that quiet keys don't send: a tenth of a node's share of the limit, relative to nine tenths allowed.
             100 / 9,
           ),
         ],

@@ -23,7 +23,7 @@ export interface GoalCase {
   measure?(seed: number): Promise<readonly Figure[]>
 }
 
-/** What Weir promises to keep. */
+/** A promise of Weir, and its measurement. */
 export interface Goal {
   /** '1' to '22' for fixed windows, 'S1' to 'S15' for sliding ones, 'N1' to 'N10' for both, 'H1' to 'H4' for hangs, starts and honest bursts, 'B2' to 'B20' for buckets, 'L1' to 'L7' for leases. */
   readonly id: string
@@ -47,7 +47,7 @@ export function verdictOf({ value, most, least, kept }: Figure): Verdict {
   return kept !== undefined && value <= kept ? 'misses' : 'FAILS'
 }
 
-/** Of the same figures, measured several times, the worst ones. */
+/** The worst of several measurements of the same figures. */
 export function worst(measured: readonly (readonly Figure[])[]): readonly Figure[] {
   const [first = []] = measured
   return first.map((figure, at) => {

@@ -14,7 +14,7 @@ export interface Task {
 export interface TaskResult {
   readonly task: Task
   readonly result?: SimulationResult
-  /** Of a case that measures by itself. */
+  /** The figures of a case that measures by itself. */
   readonly figures?: readonly Figure[]
   readonly error?: string
 }

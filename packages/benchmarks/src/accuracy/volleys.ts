@@ -7,7 +7,7 @@ const INTERVAL = 10_000
 /** Requests of a volley, within so many milliseconds. */
 const VOLLEY = 1_000
 const WIDTH = 10
-/** Of them within the reaction time to a store that is a round trip of 1 ms away. */
+/** The requests of a volley within the reaction time to a store that is a round trip of 1 ms away. */
 const PEAK = Math.ceil((VOLLEY * reactionTime(1)) / WIDTH)
 
 /** Many requests at the same moment, where few are allowed. */

@@ -99,7 +99,7 @@ function besides() {
   })
 }
 
-/** What a request costs becomes known a little after it was allowed as one of one unit. */
+/** The real cost of a request becomes known a little after it was allowed as one unit. */
 function chargingNode({ policy, store, clock, random }: NodeContext): SimulatedNode {
   const throttler = createThrottler({ policies: [policy], store, clock, random })
   return {

@@ -23,7 +23,7 @@ export interface AwayResult {
 /** The limit is offered twice, evenly over time. */
 const OFFERED = 2 * LIMIT
 const INTERVAL = 10_000
-/** Of a round trip, in milliseconds. */
+/** Duration of a round trip in milliseconds. */
 const ROUND_TRIP = 1
 /** A store that hangs: what is asked fails after so many milliseconds. */
 const HANGS = 1_000
@@ -35,7 +35,7 @@ let away = false
 
 const later = (ms: number) => new Promise<void>((resolve) => void clock.setTimeout(resolve, ms))
 
-/** What goes to the store and back again, unless it hangs. */
+/** Sends a request to the store and waits for its reply, unless the store hangs. */
 async function travels<Reply>(ask: () => Promise<Reply>): Promise<Reply> {
   await later(ROUND_TRIP / 2)
   if (away) {
@@ -80,7 +80,7 @@ function open(): Throttler {
 
 const random = seeded(11)
 const nodes = parts.map(open)
-/** What is loaded on demand takes real time, in which the clock of the nodes must stand. */
+/** Code that is loaded on demand takes real time, in which the clock of the nodes must stand still. */
 async function untilAsking(): Promise<void> {
   for (let i = 0; i < 100; i++) {
     const asked = clock.monotonic()

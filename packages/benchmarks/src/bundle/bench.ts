@@ -1,7 +1,7 @@
 import type { Bench } from '../harness/bench.ts'
 import { compareBundles, measureBundles } from './sizes.ts'
 
-/** What an application that bundles an adapter ships. */
+/** The code that an application with an adapter bundles. */
 export const bundle: Bench = async () => {
   const sizes = await measureBundles()
   const compared = await compareBundles()

@@ -19,7 +19,7 @@ export interface Allowed {
   readonly name: string
   /** It must not grow beyond that unnoticed. */
   readonly most: number
-  /** What is still to be reached, where that is less. */
+  /** The goal that is still to be reached, if it is less. */
   readonly goal?: number
   /** The bundle that it is counted on top of, for what something adds. */
   readonly over?: string
@@ -54,11 +54,11 @@ export const ALLOWED: readonly Allowed[] = [
 const EXPRESS = `import { throttle } from '@weir/express'; export { throttle };`
 const REDIS = `import { redisStore } from '@weir/redis'; export { redisStore };`
 const LEASES = `export * from '../../../core/src/sync/leases.ts';`
-/** What the first policy of an algorithm loads whose counts are exchanged. */
+/** The code that the first policy of an algorithm loads if its counts are synced. */
 const shared = (file: string) => `export * from '../../../core/src/algorithms/${file}';`
 const core = (name: string) => `import { ${name} } from '@weir/core'; export { ${name} };`
 
-/** What an application bundles that uses these names of the packages, without the framework and the client of the store. */
+/** The code that an application bundles if it uses these names of the packages, without the framework and the client of the store. */
 const ENTRIES: readonly (readonly [name: string, code: string])[] = [
   ['express', EXPRESS],
   ['fastify', `import weir from '@weir/fastify'; export default weir`],
@@ -91,7 +91,7 @@ export function measureBundles(names?: readonly string[]): Promise<BundleSize[]>
   return Promise.all(ENTRIES.filter(([name]) => names === undefined || names.includes(name)).map(([name, code]) => measure(name, code)))
 }
 
-/** What is allowed beside what it is, in bytes. */
+/** The allowed sizes beside the measured ones, in bytes. */
 export async function compareBundles(): Promise<(Allowed & { readonly bytes: number })[]> {
   const sizes = new Map((await measureBundles(ALLOWED.map(({ name }) => name))).map(({ name, gzip }) => [name, gzip]))
   const of = (name: string) => sizes.get(name) as number
@@ -99,8 +99,8 @@ export async function compareBundles(): Promise<(Allowed & { readonly bytes: num
 }
 
 /**
- * What is there before anything runs, as one file: as bundlers leave it that keep what is loaded at once together. What comes by
- * `import()` has files of its own; a bundle in one file has that too.
+ * The code before anything runs, as one file, as bundlers write it if they join files that are loaded at once. Code from `import()` has
+ * files of its own; a bundle in one file contains that too.
  */
 async function measure(name: string, code: string): Promise<BundleSize> {
   const { outputFiles, metafile } = await build({

@@ -7,7 +7,7 @@ import { median } from '../harness/statistics.ts'
 import type { ContenderName } from './contenders.ts'
 import type { CentralInput, CentralResult } from './program.ts'
 
-/** Who is compared with whom: ours, and peers of the same algorithm. */
+/** The comparisons: ours, and peers with the same algorithm. */
 const ALGORITHMS: Readonly<Record<string, { readonly ours: ContenderName; readonly peers: readonly ContenderName[] }>> = {
   'fixed window': {
     ours: 'weir, fixedWindow()',
@@ -27,7 +27,7 @@ const ALONE: readonly ContenderName[] = ['weir, slidingWindow()']
 
 type Medians = Readonly<Record<keyof CentralResult, number>>
 
-/** What it takes to have Redis decide about each request: of whom asks, and of Redis. */
+/** The cost of a decision in Redis for each request, for the client and for Redis. */
 export const central: Bench = async ({ rounds, quick }) => {
   const [single, many] = quick ? [1000, 10_000] : [20_000, 50_000]
   const names = [...new Set([FLOOR, ...Object.values(ALGORITHMS).flatMap(({ ours, peers }) => [ours, ...peers]), ...ALONE])]
@@ -79,7 +79,10 @@ const AWAY: Readonly<Record<string, AwayInput>> = {
   "'closed'": { failMode: 'closed', parts: EVEN },
 }
 
-/** What four nodes allow to a key while the store hangs, in virtual time: 1000 units per 10 s, of which twice as many are offered. */
+/**
+ * The units that four nodes allow for a key while the store hangs, in virtual time: the limit is 1000 units per 10 s, and twice as many are
+ * offered.
+ */
 async function whileAway(): Promise<Report> {
   const rows: Row[] = []
   for (const [choice, input] of Object.entries(AWAY)) {

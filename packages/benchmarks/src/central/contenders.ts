@@ -17,7 +17,7 @@ const INTERVAL = 600_000
 export type Decides = (key: string) => Promise<boolean>
 type Contender = (redis: Redis) => Decides | Promise<Decides>
 
-/** What decides about each request in Redis, by the algorithm that it is compared by. */
+/** Limiters that decide each request in Redis, by the algorithm of their comparison. */
 export const CONTENDERS = {
   'one script, INCR and PEXPIRE': floor,
   'weir, fixedWindow()': weir(fixedWindow()),
@@ -61,7 +61,7 @@ function flexible(redis: Redis): Decides {
 
 async function express(redis: Redis): Promise<Decides> {
   const store = new RedisStore({ sendCommand: (name: string, ...args: string[]) => redis.call(name, ...args) as Promise<number> })
-  // Of the options it uses this one.
+  // The only option that it uses.
   await store.init({ windowMs: INTERVAL } as never)
   return async (key) => (await store.increment(key)).totalHits <= LIMIT
 }

@@ -15,13 +15,13 @@ export interface CentralResult {
   /** Milliseconds from asking to the decision, one at a time. */
   readonly p50: number
   readonly p99: number
-  /** Of Redis, microseconds for each decision. */
+  /** Processor time of Redis, microseconds for each decision. */
   readonly redis: number
-  /** Of this process, microseconds for each decision. */
+  /** Processor time of this process, microseconds for each decision. */
   readonly client: number
   /** Sent to Redis for a decision. */
   readonly sent: number
-  /** What the scripts call there in turn, for each decision; heartbeats count here. */
+  /** Commands that the scripts call there, for each decision; heartbeats count here. */
   readonly inside: number
 }
 
@@ -34,7 +34,7 @@ const { port, contender, single, many } = input<CentralInput>()
 if ((WARM_UP + single + many) / KEYS > LIMIT) throw new Error('Keys would come to their limit')
 const admin = new Redis({ port, host: '127.0.0.1' })
 
-/** What all clients of this process send but what this measurement itself does. */
+/** Counts the commands of all clients of this process, except those of the measurement itself. */
 let sent = 0
 const { sendCommand } = Redis.prototype
 Redis.prototype.sendCommand = function (this: Redis, ...args: Parameters<typeof sendCommand>) {

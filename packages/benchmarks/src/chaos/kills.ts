@@ -22,7 +22,7 @@ export interface KillsOptions {
   readonly times?: number
 }
 
-/** What witnesses have written down. */
+/** The records of the witnesses. */
 export interface KillsResult {
   readonly limit: number
   /** Units that were certainly allowed in each interval, in order, those of the begin and the end of the run included. */
@@ -101,7 +101,7 @@ function countsOf(text: string, interval: number): { allowed: number[]; all: num
   return { allowed: [...counts].sort(([a], [b]) => a - b).map(([, units]) => units), all }
 }
 
-/** What is wrong with a run; nothing when all is well. */
+/** The faults of a run; empty if there are none. */
 export function killFailuresOf({ limit, allowed, all }: KillsResult): string[] {
   const above = allowed.filter((units) => units > limit).map((units) => `${units} of ${limit} units in an interval`)
   const most = limit * allowed.length

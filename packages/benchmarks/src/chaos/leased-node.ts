@@ -4,7 +4,7 @@ import { adapterOf } from '@weir/core/adapter'
 import { redisStore } from '@weir/redis'
 import { seeded } from '../harness/random.ts'
 
-/** What a process that takes quota ahead, and is to be killed, is started with. */
+/** The settings of a process that uses leases and will be killed. */
 export interface Leased {
   readonly port: number
   readonly namespace: string

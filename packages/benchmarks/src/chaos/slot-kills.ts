@@ -20,7 +20,7 @@ export interface SlotKillsOptions {
   readonly limit?: number
 }
 
-/** What witnesses have written down. */
+/** The records of the witnesses. */
 export interface SlotKillsResult {
   readonly limit: number
   readonly kills: number
@@ -108,7 +108,7 @@ function countsOf(
   return { requests, most, mostAtTheEnd }
 }
 
-/** What is wrong with a run; nothing when all is well. */
+/** The faults of a run; empty if there are none. */
 export function slotFailuresOf({ limit, most, mostAtTheEnd, requests }: SlotKillsResult): string[] {
   const failures: string[] = []
   if (most > limit) failures.push(`${most} requests were in flight at the same time, of ${limit}`)

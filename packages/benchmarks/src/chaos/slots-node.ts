@@ -3,7 +3,7 @@ import { concurrency, createThrottler } from '@weir/core'
 import { redisStore } from '@weir/redis'
 import { seeded } from '../harness/random.ts'
 
-/** What a process whose requests hold slots of the cluster, and that is to be killed, is started with. */
+/** The settings of a process whose requests use slots of the cluster, and that will be killed. */
 export interface Holding {
   readonly port: number
   readonly namespace: string

@@ -9,7 +9,7 @@ import { LEASES } from '../faults/run-fault.ts'
 import { openStage } from '../faults/stage.ts'
 import { seeded } from '../harness/random.ts'
 
-/** What was true at the end. */
+/** The state at the end. */
 export interface SoakResult {
   readonly seed: number
   readonly minutes: number
@@ -28,7 +28,7 @@ export interface SoakResult {
   readonly synced: boolean
 }
 
-/** Of one server behind a proxy: faults of the server, of the network, and both. */
+/** Faults of one server behind a proxy: of the server, of the network, and both. */
 const CANDIDATES: readonly Fault[] = FAULTS.filter(({ stage, boot }) => boot === undefined && (stage === 'server' || stage === 'proxy'))
 /** Milliseconds between two looks at everything; the books' counters must not expire on the way. */
 const LONGEST_CHAPTER = 120_000

@@ -6,7 +6,7 @@ import { instructionsOf } from './instructions.ts'
 import type { DecisionInput, DecisionResult } from './program.ts'
 
 const SIZES = [1, 1000, 100_000, 1_000_000]
-/** What is listened to, beside the same without listeners. The first pair is the noise. */
+/** The listeners that are measured, beside the same throttler without listeners. The first pair is the noise. */
 const LISTENERS = [
   ['weir', 'weir'],
   ['weir, listener to throttled', 'weir'],
@@ -73,7 +73,7 @@ export const decision: Bench = async ({ rounds, quick }) => {
   return [{ title: 'One decision', rows, goals }, ...counted, await heard(rounds, slices), await retained(), await deoptimised()]
 }
 
-/** What listeners cost: each beside a throttler in the same process that nobody listens to. */
+/** The cost of listeners, each beside a throttler without listeners in the same process. */
 async function heard(rounds: number, slices: number): Promise<Report> {
   const situations = LISTENERS.flatMap(([contender, floor]) =>
     (['allow', 'reject'] as const).map((outcome): DecisionInput => {
@@ -97,7 +97,7 @@ async function heard(rounds: number, slices: number): Promise<Report> {
 
 const HOT: DecisionInput = { contender: 'weir', keys: 1000, strings: 'cached', outcome: 'allow', slice: 200_000, slices: 11 }
 
-/** What the garbage collector finds alive after millions of decisions: nothing that was not there before. */
+/** Objects that are alive after millions of decisions: there must be no more than before. */
 async function retained(): Promise<Report> {
   const text = await printed('decision', HOT, { execArgv: ['--trace-gc', '--trace-gc-nvp'] })
   const scavenges = text.split('\n').filter((line) => line.includes('gc=s '))

@@ -113,7 +113,7 @@ export class PlainLog implements Contender {
   }
 }
 
-/** Who hears of what a throttler does. */
+/** The listeners of a throttler. */
 interface Heard {
   readonly logger?: NonNullable<ThrottlerOptions['logger']>
   readonly listen?: (throttler: Throttler) => void

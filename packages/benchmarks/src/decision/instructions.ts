@@ -29,7 +29,7 @@ export async function instructionsOf(algorithms: readonly string[], most: number
   return [{ title: 'One decision, instructions: 1,000 keys, cached strings, allowed', rows, goals: reached }]
 }
 
-/** What a longer run takes more than a shorter one: the start, and the compiler's work on what runs often, are in both. */
+/** Subtracts a shorter run from a longer one, because both contain the start and the compiler's work on hot code. */
 async function perDecision(contender: string): Promise<number> {
   const [fewer, more] = [200_000, 300_000]
   const [short, long] = await Promise.all([total(contender, fewer), total(contender, more)])

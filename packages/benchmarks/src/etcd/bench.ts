@@ -25,7 +25,7 @@ async function measured(work: EtcdInput['work'], rounds: number, seconds: number
   }
 }
 
-/** What an etcd of one member does, with its data in memory: what a disk adds to each write is that disk's. */
+/** The speed of an etcd of one member with its data in memory. A disk adds its own time to each write. */
 export const etcd: Bench = async ({ rounds, quick }) => {
   if (NO_ETCD !== undefined) return [{ title: `etcd: ${NO_ETCD}`, rows: [] }]
   const seconds = quick ? 2 : 5

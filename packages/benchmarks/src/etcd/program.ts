@@ -25,7 +25,7 @@ export interface EtcdResult {
   readonly history: number
 }
 
-/** Of the kernel's clock by which processes are told their times. */
+/** Microseconds of one tick of the kernel's clock that measures processes. */
 const TICK = 10_000
 const TOGETHER = 50
 
@@ -53,7 +53,7 @@ async function timed(run: () => Promise<unknown>): Promise<void> {
   times.push(performance.now() - begun)
 }
 
-/** What is done once, for each of those that run side by side, and what counts as one of it. */
+/** The work of each loop that runs beside the others, and the number of units in one pass. */
 let loops: (() => Promise<unknown>)[]
 let units: number
 if ('keys' in work) {

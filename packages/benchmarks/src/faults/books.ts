@@ -2,7 +2,7 @@ import type { RedisServer } from '@weir/tooling/redis-servers'
 import { BOOKS } from './protocol.ts'
 import type { Books, Stage } from './servers.ts'
 
-/** What is kept in the store of a stage. */
+/** The records of the store of a stage. */
 export function booksOf(stage: Stage): Books {
   const { servers } = stage
   return (
@@ -16,7 +16,7 @@ export function booksOf(stage: Stage): Books {
 /** The caller's key in a counter's name; the policy's name has no colon there. */
 const COUNTER = new RegExp(`:c:[^:]*${BOOKS}:(.+):\\d+$`)
 
-/** What the store has counted of a key since the throttlers were made, from the counters that anybody can read. */
+/** The store's counts per key since the throttlers were made, from its readable counters. */
 export async function bookedOf(servers: readonly RedisServer[], namespace: string): Promise<Map<string, number>> {
   const booked = new Map<string, number>()
   for (const [name, value] of await countersOf(servers, namespace)) {

@@ -2,7 +2,7 @@ import { createThrottler } from '@weir/core'
 import { redisStore } from '@weir/redis'
 import { seeded } from '../harness/random.ts'
 
-/** What a process that sends requests to itself is started with. */
+/** The settings of a process that sends requests to itself. */
 export interface Busy {
   readonly port: number
   readonly namespace: string

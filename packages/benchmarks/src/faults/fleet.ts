@@ -27,7 +27,7 @@ export class RemoteNode {
   readonly adapter: Adapter
   readonly states: StateChange[] = []
   port = 0
-  /** What it answers while it is not to be asked: it was killed, or has ended by itself. */
+  /** The answer to orders after the process was killed or has ended by itself. */
   ended: string | undefined
   readonly #child: ChildProcess | undefined
   readonly #worker: Worker | undefined

@@ -1,7 +1,7 @@
 import { percentile } from '../harness/statistics.ts'
 import type { Seen } from './clients.ts'
 
-/** What clients saw of a stretch of time. */
+/** The clients' view of a stretch of time. */
 export interface Verdict {
   readonly sent: number
   readonly answered: number

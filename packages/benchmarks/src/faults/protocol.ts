@@ -45,7 +45,7 @@ export interface Rule {
   readonly cooldown?: number
   /** A token bucket instead of a fixed window. */
   readonly bucket?: boolean
-  /** Of the policy that is enforced; default `'background'`. */
+  /** Coordination of the enforced policy; default `'background'`. */
   readonly coordination?: 'leased'
   readonly failMode?: 'share' | 'open' | 'closed'
   readonly closeTimeout?: number
@@ -64,7 +64,7 @@ export type Order =
   | { readonly type: 'heap' }
   | { readonly type: 'stall'; readonly ms: number }
 
-/** What a node answers an order with. */
+/** A node's answer to an order. */
 export interface Answer {
   readonly type: 'answer'
   readonly id: number
@@ -75,7 +75,7 @@ export interface Answer {
   readonly heap?: Heap
 }
 
-/** What a node holds on to, after a garbage collection. */
+/** Memory that a node keeps after a garbage collection. */
 export interface Heap {
   readonly used: number
   /** Active resources by kind, e.g. `Timeout`, `TCPSocketWrap`. */

@@ -15,11 +15,11 @@ export interface RunOptions {
   readonly after: number
   /** Part of the fault's usual length. */
   readonly scale?: number
-  /** What differs in the policy that is enforced. Of a bucket what is allowed too much is its debt. */
+  /** Differences in the enforced policy. A bucket's overshoot is its debt. */
   readonly rule?: Pick<Rule, 'coordination' | 'failMode' | 'bucket'>
 }
 
-/** What one fault did, judged by the clients. */
+/** The effect of one fault, as the clients saw it. */
 export interface FaultResult {
   readonly name: string
   readonly calm: Verdict

@@ -12,17 +12,17 @@ export interface Stage {
   readonly postgres?: PostgresServer
   readonly etcd?: EtcdServer
   readonly proxy?: FaultProxy
-  /** What is kept in a store other than Redis. */
+  /** The records of a store other than Redis. */
   readonly books?: Books
   /** The server of Redis that the nodes write to now. */
   primary?(): Promise<RedisServer>
   stop(): Promise<void>
 }
 
-/** What can be read of a store beside the nodes. */
+/** The parts of a store that can be read beside the nodes. */
 export interface Books {
-  /** What the store has counted of each key since the throttlers were made. */
+  /** The store's counts per key since the throttlers were made. */
   booked(namespace: string): Promise<Map<string, number>>
-  /** What does not go by itself within a day. */
+  /** Entries that don't expire within a day. */
   immortals(namespace: string): Promise<string[]>
 }

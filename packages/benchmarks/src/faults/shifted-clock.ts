@@ -22,7 +22,7 @@ export class ShiftedClock {
     this.set(seconds)
   }
 
-  /** What the process must be started with. */
+  /** The environment with which the process must start. */
   get env(): Readonly<Record<string, string>> {
     return {
       LD_PRELOAD: this.#library,

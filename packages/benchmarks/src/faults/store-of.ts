@@ -23,7 +23,7 @@ export function storeOf(target: Target, namespace: string): Store {
     : redisStore(target as Parameters<typeof redisStore>[0], { namespace })
 }
 
-/** What ioredis is told, as the package `redis` wants it. */
+/** Converts options of ioredis for the package `redis`. */
 function clientOf(target: Target): Parameters<typeof nodeRedisStore>[0] {
   if (typeof target === 'string') return createClient({ url: target })
   if ('cluster' in target) {

@@ -8,7 +8,7 @@ import { sleep } from './protocol.ts'
 const SCRIPT = fileURLToPath(new URL('./busy-node.ts', import.meta.url))
 const EXEC_ARGV: readonly string[] = ['--conditions=@weir/source', '--import', import.meta.resolve('tsx')]
 
-/** What a trial can do while its processes are busy. */
+/** The actions of a trial while its processes are busy. */
 interface Hands {
   readonly server: RedisServer
   /** Cuts half of the processes off from the store, or lets them reach it again. */
@@ -29,7 +29,7 @@ export interface Trial {
   readonly cost: readonly [least: number, most: number]
   /** The option of the processes' throttlers. They start while the store is down, and every interval is judged. */
   readonly expectedProcesses?: number
-  /** What happens, in real time. Afterwards it is over. */
+  /** Lets the event happen in real time, and returns once it has ended. */
   happen(hands: Hands): Promise<void>
   /** The same in a simulation. */
   readonly simulated: Pick<Scenario, 'intervals'> & Partial<Scenario>

@@ -22,7 +22,7 @@ export interface FloodResult {
   readonly blocked: number
   /** Known keys that were in use all the time and lost their counts. */
   readonly forgotten: number
-  /** What a new key is told at the end, and how often one was allowed of a thousand. */
+  /** The reason for a new key at the end, and how many of a thousand were allowed. */
   readonly reason: string
   readonly allowed: number
 }

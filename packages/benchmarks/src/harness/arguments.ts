@@ -1,13 +1,13 @@
 import { InvalidArgumentError } from 'commander'
 
-/** Of a command line: whole numbers of at least 1. */
+/** Reads an argument of a command line: whole numbers of at least 1. */
 export function wholeNumber(text: string): number {
   const value = Number(text)
   if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number of at least 1.')
   return value
 }
 
-/** Of a command line: numbers above 0. */
+/** Reads an argument of a command line: numbers above 0. */
 export function positive(text: string): number {
   const value = Number(text)
   if (!(value > 0)) throw new InvalidArgumentError('It must be a number > 0.')

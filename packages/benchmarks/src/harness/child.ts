@@ -1,4 +1,4 @@
-/** What the program was started with. */
+/** The input of the program. */
 export function input<Input>(): Input {
   return JSON.parse(process.argv[2] as string) as Input
 }

@@ -7,10 +7,10 @@ import { type BuildOptions, build } from 'esbuild'
 const SOURCES = fileURLToPath(new URL('..', import.meta.url))
 /** Inside the package, so that the programs find its dependencies. */
 const PLACE = fileURLToPath(new URL('../../dist', import.meta.url))
-/** Of this process alone: tests and benches may run side by side. */
+/** A folder of this process alone, because tests and benches may run side by side. */
 export const PROGRAMS = `${PLACE}/${process.pid}`
 
-/** What runs in a process of its own. Each prints one line of JSON. */
+/** Programs that run in processes of their own. Each prints one line of JSON. */
 const NAMES = [
   'decision',
   'local',
@@ -37,7 +37,7 @@ const NAMES = [
   'stores/cost',
   'stores/node',
 ] as const
-/** What looks at the sources and takes long: compiled with them, which is faster than a loader that compiles each of their modules. */
+/** Long programs that read the sources: they are compiled together with them, which is faster than a loader that compiles each module. */
 const WITH_SOURCES = ['soak'] as const
 export type ProgramName = (typeof NAMES)[number] | (typeof WITH_SOURCES)[number]
 

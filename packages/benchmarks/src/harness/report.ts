@@ -8,11 +8,11 @@ import pc from 'picocolors'
 /** One line of a table: what was measured, and each figure. */
 export type Row = Readonly<Record<string, string | number>>
 
-/** What a bench found. */
+/** The result of a bench. */
 export interface Report {
   readonly title: string
   readonly rows: readonly Row[]
-  /** What must hold, and whether it does. */
+  /** The goals, and whether they are met. */
   readonly goals?: readonly Goal[]
 }
 
@@ -50,7 +50,7 @@ const PEERS = [
   'ioredis',
 ]
 
-/** What the figures were measured on and with. */
+/** The machine and the versions of a measurement. */
 export function surroundings(): object {
   const require = createRequire(import.meta.url)
   const versions = Object.fromEntries(PEERS.map((name) => [name, versionOf(require, name)]))

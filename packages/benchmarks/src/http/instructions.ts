@@ -36,7 +36,7 @@ export const instructions: Bench = async ({ quick }) => {
   return reports
 }
 
-/** What a longer run takes more than a shorter one: the start, and the compiler's work on what runs often, are in both. */
+/** Subtracts a shorter run from a longer one, because both contain the start and the compiler's work on hot code. */
 async function perRequest(input: ServerInput, quick: boolean): Promise<number> {
   const [fewer, more] = quick ? [3_000, 5_000] : [12_000, 18_000]
   const [short, long] = await Promise.all([total(input, fewer), total(input, more)])

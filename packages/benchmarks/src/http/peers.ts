@@ -1,2 +1,2 @@
-/** What each framework's servers are compared with. */
+/** The peer of each framework. */
 export const PEERS = { express: 'express-rate-limit', fastify: '@fastify/rate-limit', koa: 'koa-ratelimit' } as const

@@ -28,7 +28,7 @@ const client = contender.endsWith('Redis') ? new Redis({ port: redis as number, 
 const store = client === undefined ? {} : { store: redisStore(client) }
 const policy = { limit, interval: '1h', key: 'ip', ...store } as const
 
-// What any limiter pays that tells clients of their limits: the same fields and the same problem details, with no decision behind them.
+// The cost that any limiter has that shows clients their limits: the same fields and problem details, without a decision behind them.
 const byHand = contender === 'fields alone'
 const rejecting = byHand && limit === 1
 const details = JSON.stringify({

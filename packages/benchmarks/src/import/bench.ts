@@ -21,7 +21,7 @@ const PAIRS = [
   },
 ]
 
-/** What an application waits for when it starts: the time to import Weir, once the framework and the store's client are there. */
+/** The time that an application waits for Weir at its start: the import, once the framework and the store's client are loaded. */
 export const imports: Bench = async ({ rounds, quick }) => {
   const contenders = PAIRS.flatMap(({ before, weir, peers }): ImportInput[] => [
     { before, modules: weir },

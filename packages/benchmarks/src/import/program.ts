@@ -15,7 +15,7 @@ export interface ImportResult {
 
 const { before, modules } = input<ImportInput>()
 for (const name of before) await import(name)
-// What the framework and the client leave to be collected is no cost of the modules that come next.
+// Garbage of the framework and the client must not be charged to the modules that come next.
 globalThis.gc?.()
 await new Promise((resolve) => setTimeout(resolve, 50))
 const result: ImportResult = await timedAsync(async () => {

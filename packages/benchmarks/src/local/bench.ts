@@ -17,8 +17,8 @@ type Situation = Omit<LocalInput, 'core' | 'decisions'>
 const LENGTHS = [200_000, 400_000, 600_000]
 
 /**
- * What a decision in one process takes, in instructions and in memory, beside another checkout: `pnpm bench local --against
- * <checkout>`. Counted, not timed, so that a busy machine changes nothing. Needs valgrind.
+ * The cost of a decision in one process, in instructions and in memory, beside another checkout: `pnpm bench local --against <checkout>`.
+ * Counted, not timed, so that a busy machine changes nothing. Needs valgrind.
  */
 export const local: Bench = async ({ quick, against }) => {
   if (against === undefined) {

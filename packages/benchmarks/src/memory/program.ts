@@ -25,7 +25,7 @@ export interface MemoryResult {
   readonly total: number
   /** Beyond the strings alone. */
   readonly beyond: number
-  /** What is left for each key after all of them fell idle; undefined where it was not waited for. */
+  /** Bytes that are left for each key after all keys fell idle; undefined if the program didn't wait for that. */
   readonly left: number | undefined
   /** Timers of the process. */
   readonly timers: number

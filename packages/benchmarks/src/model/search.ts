@@ -4,18 +4,18 @@ export interface Path {
   readonly step: string
 }
 
-/** What is searched: states, and what may happen in each. */
+/** The space of a search: states, and the events that are possible in each. */
 export interface Model<World extends { readonly path: Path }> {
   readonly first: World
   /** All that may happen next. */
   successors(world: World): readonly World[]
-  /** What is wrong with a state; undefined when nothing is. */
+  /** The fault of a state; undefined if there is none. */
   fault(world: World): string | undefined
   /** A state as text, the same for states of which the same can come. */
   key(world: World): string
 }
 
-/** What a search has found. */
+/** The result of a search. */
 export interface Found {
   /** States that differ. */
   readonly states: number
@@ -23,7 +23,7 @@ export interface Found {
   readonly steps: number
   /** Whether every state was looked at. */
   readonly whole: boolean
-  /** What is wrong, and how it comes about; undefined when nothing is. */
+  /** The fault and the path to it; undefined if there is none. */
   readonly fault: string | undefined
   readonly path: readonly string[]
 }

@@ -17,7 +17,7 @@ import {
 import type { LeaseAsk, LeaseReply } from '@weir/core/sync'
 import type { Model, Path } from './search.ts'
 
-/** What is searched: everything that may happen to nodes whose requests are in flight, with so many messages under way at once. */
+/** The space of a search: all events of nodes with requests in flight, with a bounded number of messages in flight at once. */
 export interface SlotOptions {
   readonly nodes: number
   readonly limit: number
@@ -206,7 +206,7 @@ class SlotModel implements Model<World> {
     const { rows, tail, quietUntil } = record
     const parts = parties.map(({ lease, asks, answers }) => {
       const own = lease === undefined ? 'x' : this.#part(world, lease.incarnation, lease, asks, answers)
-      // Of what this node has given up.
+      // Incarnations that this node has given up.
       const before = new Set(asks.map(({ ask }) => ask.incarnation).filter((incarnation) => incarnation !== lease?.incarnation))
       return [own, ...[...before].map((incarnation) => this.#part(world, incarnation, undefined, asks, [])).sort()].join('+')
     })
@@ -216,12 +216,12 @@ class SlotModel implements Model<World> {
     return `${time},${crashes},${starts},${tail ? 1 : 0},${Math.max(quietUntil, time)}|${parts.sort().join('|')}|${rest.join('|')}`
   }
 
-  /** What can still come of an incarnation. What only ever grows is counted from where all have got to. */
+  /** The possible future of an incarnation. Values that only grow are counted from the minimum of all. */
   #part(world: World, incarnation: number, lease: Lease | undefined, asks: readonly Ask[], answers: readonly Answer[]): string {
     const { record, time } = world
     const clock = clockAt(world)
     const known = record.rows.get(String(incarnation))
-    // What the store is to forget it does with the next ask.
+    // The store forgets an expired row with the next ask.
     const row = known !== undefined && known.until > time ? known : NO_ROW
     const base = Math.min(row.returned, lease?.returned ?? row.returned)
     const ended = Math.min(row.given, lease?.given ?? row.given)

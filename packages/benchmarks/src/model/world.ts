@@ -15,7 +15,7 @@ import {
 import { type LeaseAsk, type LeaseReply, type Ordinal, ordinalAt } from '@weir/core/sync'
 import type { Model, Path } from './search.ts'
 
-/** What is searched: everything that may happen to so many nodes, with so many messages under way at once. */
+/** The space of a search: all events of some nodes, with a bounded number of messages in flight at once. */
 export interface ModelOptions {
   readonly nodes: number
   readonly limit: number
@@ -76,7 +76,7 @@ interface Party {
 export interface World {
   readonly parties: Party[]
   readonly records: LeaseRecord[]
-  /** What a replica has heard of, once it has; nothing of it is lost while the store can still lose something. */
+  /** The records that a replica has received, once it has. Nothing of them is lost while the store can still lose something. */
   copies: readonly LeaseRecord[] | undefined
   /** Units that were out when the store forgot them, by interval. */
   readonly forgotten: number[]
@@ -88,7 +88,7 @@ export interface World {
   losses: number
   returns: number
   made: number
-  /** What has happened that must not. */
+  /** An event that must not happen. */
   wrong: string | undefined
   readonly path: Path
 }
@@ -308,7 +308,7 @@ function answer(world: World, party: Party, { ask, sent }: Ask, ticks: number): 
   if (party.leases.length > 0) party.answers = [...party.answers, { ask, reply, sent }]
 }
 
-/** What is wrong with a state; undefined when nothing is. */
+/** The fault of a state; undefined if there is none. */
 function faultOf(world: World, options: ModelOptions): string | undefined {
   const { intervals, ticks } = options
   if (world.wrong !== undefined) return world.wrong
@@ -329,7 +329,7 @@ function faultOf(world: World, options: ModelOptions): string | undefined {
     if (world.time >= (ordinal + 1) * ticks && intervals > 1) continue
     if (used + held > limit) return `${used} used and ${held} held of ${limit} units in interval ${ordinal}`
     const known = sumOfRows(record)
-    // What it has forgotten it does not know until it is told, and what is told late may have come back since.
+    // The store doesn't know of forgotten units until it is told, and late news may be of units that have returned since.
     if (whole && known < used + held) return `the store knows of ${known} units in interval ${ordinal}, the nodes of ${used + held}`
     if (whole && known > limit) return `the store granted ${known} of ${limit} units of interval ${ordinal}`
     const lost = lostUnits(world, ordinal, whole ? limit : Number.POSITIVE_INFINITY, options)
@@ -393,7 +393,7 @@ function partKey({ id, leases, asks, answers }: Party, { records, copies, time, 
   for (const [ordinal, record] of records.entries()) {
     const lease = leases[ordinal]
     const row = record.rows.get(String(id)) ?? NO_ROW
-    // What the store can still forget counts from the begin.
+    // Units that the store can still forget are counted from the beginning.
     const base = losses > 0 ? 0 : lease === undefined ? row.returned : Math.min(row.returned, lease.returned)
     text += `;${row.granted - base},${row.returned - base},${row.taken},${row.given}`
     if (lease !== undefined) {

@@ -117,7 +117,7 @@ for (let at = 0; at < seconds * 1000; at += step) {
     if (adapterOf(throttlers[Math.floor(random() * nodes)] as Throttler).decide(list, costs).allowed) allowed++
   }
 }
-// What the last span left is sent in the next interval.
+// The counts of the last span are sent in the next interval.
 await clock.advance(10_000)
 if (made !== requests) throw new Error(`${made} requests instead of ${requests}`)
 const result: WorkloadResult = { requests, allowed, keyWrites, calls, central }

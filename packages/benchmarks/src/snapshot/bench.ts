@@ -4,7 +4,7 @@ import { type Row, round } from '../harness/report.ts'
 import { median } from '../harness/statistics.ts'
 import type { SnapshotInput, SnapshotResult } from './program.ts'
 
-/** What `snapshot()` costs, however many keys there are. */
+/** The cost of `snapshot()`, however many keys there are. */
 export const snapshot: Bench = async ({ quick }) => {
   const situations: SnapshotInput[] = [
     { window: 'fixed', keys: 10_000, blocked: 0, calls: 60 },

@@ -13,7 +13,7 @@ export async function bytesInUse(): Promise<number> {
   return heapUsed + arrayBuffers
 }
 
-/** What was in use after so many intervals. */
+/** Memory in use after a number of intervals. */
 export interface Sample {
   readonly interval: number
   readonly bytes: number

@@ -16,7 +16,7 @@ export class SoakLoad {
   readonly #waits: boolean
   readonly #busy: readonly string[]
   readonly #fetch: typeof fetch
-  /** What is done at a later moment of virtual time. */
+  /** Actions at later moments of virtual time. */
   readonly #planned = new Map<number, (() => void)[]>()
   #made = 0
 

@@ -1,7 +1,7 @@
 import { input, report } from '../harness/child.ts'
 import { type SoakRun, soak } from './soak.ts'
 
-/** What the program is started with. */
+/** The input of the program. */
 export type SoakInput = readonly SoakRun[]
 
 // One line for each, as soon as it has ended.

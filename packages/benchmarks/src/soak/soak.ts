@@ -16,7 +16,7 @@ export interface SoakRun {
   readonly keys: number
 }
 
-/** What a soak found. */
+/** The result of a soak. */
 export interface SoakResult extends SoakRun {
   /** Bytes in use after 50 intervals, and at the end, beyond those before the first request. */
   readonly at50: number
@@ -66,7 +66,7 @@ export async function soak({ cell, fault, intervals, keys }: SoakRun): Promise<S
   return { cell, fault, intervals, keys, at50: at50 - before, atEnd: atEnd - before, slope, flat: rise <= FLAT, seconds }
 }
 
-/** What is loaded with the first policy of its kind takes real time. */
+/** Code that is loaded with the first policy of its kind takes real time. */
 async function inspectable(throttler: Throttler<string, never>): Promise<void> {
   await adapterOf(throttler).inspected.coordinator?.loading
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setTimeout(resolve, 1))

@@ -11,7 +11,7 @@ const LIMIT = 1_000
 /** Milliseconds. */
 const INTERVAL = 5_000
 
-/** What nodes can meet in, side by side: what an exchange and a decision cost, how near the limit they stay, and what they bear. */
+/** The stores side by side: the cost of a sync and of a decision, the accuracy, and the load that they can take. */
 export const stores: Bench = async ({ rounds, quick, only }) => {
   const costs: Row[] = []
   const accuracy: Row[] = []

@@ -34,7 +34,7 @@ function parentOf(pid: string): number {
   return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1])
 }
 
-/** What has just ended has nothing. */
+/** A process that has just ended has no such file. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'latin1')

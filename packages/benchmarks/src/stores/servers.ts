@@ -9,7 +9,7 @@ export interface Meeting {
   readonly place: Place
   /** The process that serves it, if that is another one than the nodes'. */
   readonly server?: number | undefined
-  /** What can happen to servers. Absent where there is none. */
+  /** Faults of servers. Absent if there is no server. */
   readonly faults?: {
     /** Ends it at once. */
     kill(): Promise<unknown>
@@ -21,7 +21,7 @@ export interface Meeting {
   stop(): unknown
 }
 
-/** What can be measured on this machine, by name. */
+/** The stores that can be measured on this machine, by name. */
 export const MEETINGS: Readonly<Record<string, () => Promise<Meeting | undefined>>> = {
   async memory() {
     return { place: { kind: 'memory' }, stop: () => {} }

@@ -9,7 +9,7 @@ import type { Stretch, SyncInput, SyncResult } from './program.ts'
 interface Measured extends Omit<SyncResult, 'exchange' | 'plainly'> {
   /** Seconds from the first to the last exchange. */
   readonly seconds: number
-  /** What `PING` took another client meanwhile, 99 %, milliseconds, and while the keys were written the plain way. */
+  /** Latency of `PING` for another client meanwhile, 99 %, milliseconds, and while the keys were written the plain way. */
   readonly ping: number
   readonly plainPing: number
   /** Longest time that this process, which had next to nothing to do, got no core meanwhile, milliseconds. */

@@ -32,7 +32,7 @@ function logs(limit: number, interval: number): Limiter {
   }
 }
 
-/** Who was rejected, and how often. */
+/** Rejected clients and requests. */
 export interface Rejected {
   readonly clients: number
   readonly requests: number

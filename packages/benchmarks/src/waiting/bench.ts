@@ -10,7 +10,7 @@ import { commands, pace } from './redis.ts'
 import { fewSlots } from './slots.ts'
 import type { SlowInput, SlowResult } from './slow.ts'
 
-/** What it costs to wait for one's turn, how long that takes beside one central queue, and how well processes keep a limit together. */
+/** The cost of waiting, the wait beside one central queue, and how well processes keep a limit together. */
 export const waiting: Bench = async ({ rounds, quick }) => [
   await cost(rounds, quick ? 100_000 : 1_000_000),
   await keys(rounds),

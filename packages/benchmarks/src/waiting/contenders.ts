@@ -12,7 +12,7 @@ export type Waits = () => Promise<unknown>
 /** Many requests. */
 const PLENTY = 1_000_000
 
-/** Who lets `limit` requests go each `interval` milliseconds, in one process. */
+/** Queues that let `limit` requests go each `interval` milliseconds, in one process. */
 export const ALONE = {
   weir: (limit, interval) => {
     const queue = { maxWaiting: PLENTY, maxWaitingPerKey: PLENTY, maxWait: '1h' } as const
@@ -35,7 +35,7 @@ export const ALONE = {
 } satisfies Record<string, (limit: number, interval: number) => Waits>
 export type AloneName = keyof typeof ALONE
 
-/** Who lets `limit` requests a second go, of all processes together. */
+/** Queues that let `limit` requests a second go, over all processes. */
 export const TOGETHER = {
   "weir, 'leased'": weir('leased'),
   "weir, 'central'": weir('central'),

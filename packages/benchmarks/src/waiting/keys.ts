@@ -24,7 +24,7 @@ const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
 for (const name of names) throttler.check(name)
 throttler.check('first')
 void throttler.acquire('first')
-// What lets requests wait is loaded with the first of them.
+// The queue is loaded with the first request that waits.
 while (throttler.waiting === 0) await new Promise((resolve) => setTimeout(resolve, 10))
 const before = used()
 const cpuBefore = process.cpuUsage()

@@ -42,7 +42,7 @@ export async function startNodes({ policy, nodes, roundTrip, seed, queue }: Node
   })
   for (const throttler of throttlers) await throttler.acquire('', { signal: AbortSignal.abort() }).catch(() => {})
   for (const throttler of throttlers) throttler.start()
-  // What comes with the first of its kind is loaded in real time.
+  // Code that comes with the first policy of its kind is loaded in real time.
   for (const one of throttlers) await adapterOf(one).inspected.coordinator?.loading
   await store.opened()
   return {

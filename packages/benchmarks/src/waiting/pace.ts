@@ -4,7 +4,7 @@ import { FROM, READY } from './common-start.ts'
 import { TOGETHER, type TogetherName } from './contenders.ts'
 import { poissonArrivals } from './virtual.ts'
 
-/** What a process asks for. */
+/** The requests of a process. */
 export type Demand =
   /** Somebody waits at any time, for so many milliseconds. */
   | { readonly kind: 'always'; readonly during: number }

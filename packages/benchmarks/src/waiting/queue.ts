@@ -31,7 +31,7 @@ export const WAYS: readonly Way[] = [
 export interface Compared {
   readonly wait: number
   readonly idealWait: number
-  /** Of all seconds the most that went in one. */
+  /** The most requests that went within one second. */
   readonly most: number
   /** How many had gone by the end of the arrivals, and in the central queue. */
   readonly went: number
@@ -63,7 +63,7 @@ export async function compare({ policy, pace }: Way, load: number, nodes: number
 
 const SEED = 7
 
-/** What the mean wait may be. */
+/** The longest acceptable mean wait. */
 export function mayWait({ idealWait }: Compared, roundTrip: number): number {
   return 1.1 * idealWait + 2 * roundTrip
 }
@@ -100,10 +100,10 @@ export async function central(quick: boolean): Promise<Report> {
   return { title: `Requests that wait for ${LIMIT} a second, at nodes and in one central queue, in virtual time`, rows, goals }
 }
 
-/** What comes in at each of twelve nodes, in parts of all. */
+/** The load of each of twelve nodes, as parts of all. */
 export const UNEVEN: readonly number[] = [1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 10, 12]
 
-/** Of each node what it was served, in parts of what it would have been in one central queue. */
+/** The service of each node, relative to its service in one central queue. */
 export async function shares({ policy, pace }: Way, load: number, roundTrip: number, seconds: number): Promise<readonly number[]> {
   const arrivals = poissonArrivals(LIMIT * load, seconds, UNEVEN, SEED)
   const { went } = await waitTogether({ policy, nodes: UNEVEN.length, roundTrip, arrivals, seed: SEED })
@@ -139,7 +139,10 @@ export async function fairness(quick: boolean): Promise<Report> {
   }
 }
 
-/** Of so many requests at once, the same number at each node: the longest mean wait of a node, times the shortest, and questions for each. */
+/**
+ * A flood with the same number of requests at each node: the longest mean wait of a node over the shortest, and the questions to the store
+ * per request.
+ */
 export async function flood(policy: WaitingScenario['policy'], nodes: number, roundTrip: number, begin: number) {
   // A microsecond apart, so that they have an order.
   const arrivals = Array.from({ length: FLOOD }, (_, i) => ({ node: i % nodes, at: begin + i / 1_000 }))
@@ -209,7 +212,7 @@ export const LEVELS: readonly { readonly name: string; readonly policies: readon
   },
 ]
 
-/** What it costs to wait where several policies count a request, and whether nodes wait equally long. */
+/** The cost of waiting if several policies count a request, and whether nodes wait equally long. */
 export async function levels(): Promise<Report> {
   const rows: Row[] = []
   const goals: Goal[] = []

@@ -97,7 +97,7 @@ export async function commands(quick: boolean): Promise<Report> {
         if (contender.startsWith('weir')) goals.push(missed(`${contender}, ${load}`))
       } else each.set(contender, found.commands / found.times.length)
     }
-    // What it sends for each request where it could not be asked: registering, submitting and freeing it.
+    // Commands per request of a peer that couldn't be measured: it registers, submits and frees each job.
     const peer = each.get('bottleneck') ?? 3
     for (const [contender, commands] of each) {
       rows.push({ load, contender, 'commands for a request': round(commands), "times bottleneck's": round(commands / peer) })
@@ -108,7 +108,7 @@ export async function commands(quick: boolean): Promise<Report> {
   return { title: `Commands that Redis gets, ${PROCESSES} processes and ${LIMIT} requests a second`, rows, goals }
 }
 
-/** What a run found; or why it came to no end, so that the other rows are there all the same. */
+/** The result of a run, or the reason why it didn't end, so that the other rows are printed nevertheless. */
 async function tried(run: () => Promise<Run>): Promise<Run | string> {
   try {
     return await run()

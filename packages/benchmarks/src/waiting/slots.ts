@@ -38,7 +38,7 @@ async function slots(limit: number, nodes: number, roundTrip: number, hold: numb
   return { parts: got.map((count) => count / all).sort((a, b) => b - a), used: used / (limit * seconds * 1_000) }
 }
 
-/** Who gets slots of `concurrency()` where there are few for the number of nodes. */
+/** The share of each node if `concurrency()` has few slots for the number of nodes. */
 export async function fewSlots(quick: boolean): Promise<Report> {
   const rows: Row[] = []
   for (const [limit, nodes] of [

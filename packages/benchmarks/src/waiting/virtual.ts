@@ -94,7 +94,7 @@ export function meanWait(arrivals: readonly Arrival[], went: readonly number[]):
   return arrivals.reduce((sum, { at }, place) => sum + (went[place] as number) - at, 0) / arrivals.length
 }
 
-/** Of all spans of so many milliseconds the most requests that went in one. */
+/** The most requests that went within any span of so many milliseconds. */
 export function mostIn(went: readonly number[], span: number): number {
   const times = went.toSorted((a, b) => a - b)
   let most = 0

@@ -5,7 +5,7 @@ import { round } from '../harness/report.ts'
 import { median } from '../harness/statistics.ts'
 import type { WindowsResult } from './program.ts'
 
-/** What an exchange of a key takes Redis, by window. */
+/** The cost of a sync of a key for Redis, by window. */
 export const windows: Bench = async ({ rounds }) => {
   const results: WindowsResult[] = []
   for (let round = 0; round < rounds; round++) {

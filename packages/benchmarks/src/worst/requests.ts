@@ -23,7 +23,7 @@ const everybody = () => ({ key: 'all' as const })
 const rejection = (accept: string): Kind => ({ guard: everybody, rejected: true, headers: { accept } })
 const path = (text: string): Kind => ({ guard: byPattern, path: `/api/#/${repeated(text)}` })
 
-/** What a browser sends. */
+/** A request as browsers send it. */
 export const NORMAL = {
   path: '/api/items/#?page=2',
   headers: {

@@ -88,7 +88,7 @@ export const HARDEST: readonly Pick[] = [
   { goal: '14', intervals: 13 },
 ]
 
-/** Of both windows. */
+/** Goals of both windows. */
 export const BOTH: readonly Pick[] = [
   { goal: 'N1', intervals: 30 },
   { goal: 'N2', intervals: 20 },
@@ -105,7 +105,7 @@ export const BOTH: readonly Pick[] = [
   { goal: 'H4', cases: /(1 node|12 nodes), /, intervals: 20 },
 ]
 
-/** Of quota taken ahead. */
+/** Goals of leases. */
 export const LEASED: readonly Pick[] = [
   { goal: 'L1', intervals: 4 },
   { goal: 'L2', intervals: 2 },

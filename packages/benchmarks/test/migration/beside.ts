@@ -2,14 +2,14 @@ import { createServer, type RequestListener, request, type Server } from 'node:h
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** What two programs are sent, one request after the other. */
+/** A request that both programs get, one after the other. */
 export interface Sent {
   readonly path?: string
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What came back. */
+/** An answer. */
 export interface Answer {
   readonly status: number
   readonly body: string
@@ -18,16 +18,16 @@ export interface Answer {
 
 export type App = RequestListener | Server
 
-/** What an option of a peer does, and what takes its place: both programs are to answer the same requests alike. */
+/** An option of a peer and its replacement: both programs must answer the same requests alike. */
 export interface Case {
   /** The peer's options, as its types and the page name them. */
   readonly options: readonly string[]
   peer(): App | Promise<App>
   weir(): App | Promise<App>
   readonly requests: readonly Sent[]
-  /** What of an answer is compared beside its status. Default: nothing. */
+  /** The part of an answer that is compared beside its status. Default: nothing. */
   readonly same?: (answer: Answer) => unknown
-  /** What the statuses are. */
+  /** The expected statuses. */
   readonly statuses: readonly number[]
 }
 

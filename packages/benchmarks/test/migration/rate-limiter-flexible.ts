@@ -13,7 +13,7 @@ import {
 import { onTestFinished } from 'vitest'
 import { client } from './redis.ts'
 
-/** What an option or a method does, and what takes its place: both give the same result. */
+/** An option or a method of a peer and its replacement: both give the same result. */
 export interface CallCase {
   readonly options: readonly string[]
   peer(): Promise<unknown>

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 
 /** A row of a table of the page. */
 export interface Row {
-  /** What stands as code in the first column: names, without what follows them. */
+  /** The names that stand as code in the first column, without their arguments. */
   readonly left: ReadonlySet<string>
   readonly right: string
   readonly text: string

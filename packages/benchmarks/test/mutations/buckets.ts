@@ -2,7 +2,7 @@ import { faults, outages, poisson, type Scenario, simulate, squareWave } from '@
 import { bucketOf } from '../../src/accuracy/bucket-steady.ts'
 import { MIDDLE } from '../../src/accuracy/settings.ts'
 
-/** What the store or a node knows too much of a bucket in the rough runs of `roughly`, in words. */
+/** The excess that the store or a node counts for a bucket in the rough runs of `roughly`, in words. */
 export function neverTooMuch(...kinds: readonly (keyof typeof roughly)[]): () => Promise<readonly string[]> {
   return async () => {
     const found: string[] = []

@@ -56,7 +56,7 @@ async function spreadWrites(): Promise<readonly string[]> {
   return most <= 6 ? [] : [`${most} of 12 nodes wrote within one millisecond`]
 }
 
-/** What nodes hold back must stay within the bound of the documentation, whoever knows what they have told each other. */
+/** The units that nodes hold back must stay within the bound of the documentation, whichever of them have received each other's counts. */
 async function heldBack(): Promise<readonly string[]> {
   const target = { window: 'fixed', limit: 1_000, nodes: 12, roundTrip: 1 } as const
   const volley = { width: 0.05, cost: 1 }
@@ -68,7 +68,7 @@ async function heldBack(): Promise<readonly string[]> {
   return beats(one) ? [`${one.allowed} allowed, at most ${one.most}`] : []
 }
 
-/** What the store has of an interval in the end is what was allowed in it, but for what quiet keys keep to themselves. */
+/** The store's final count of an interval must equal the units that were allowed in it, except for those that quiet keys don't send. */
 async function bookedWhereCounted(): Promise<readonly string[]> {
   const { measured, policy } = await simulate(scenarioOf(MIDDLE, 0.5, { intervals: 8, quick: true }, { nodes: 3 }))
   return measured.flatMap(({ index, allowed, stored = 0 }) =>

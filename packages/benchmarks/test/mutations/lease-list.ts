@@ -4,7 +4,7 @@ const check = 'leases: two nodes'
 const atItsEnd = 'leases: a change of the interval'
 const afterLoss = 'leases: a loss of data'
 
-/** What keeps the limit in leases, left out or got wrong. */
+/** Mutations of the code that keeps the limit with leases: parts are left out or wrong. */
 export const LEASES: readonly Mutation[] = [
   {
     name: 'the store grants what is asked for, whatever is left',

@@ -7,7 +7,7 @@ import type * as Entry from './entry.ts'
 
 /** A change of one place in the sources of `@weir/core`. */
 export interface Mutation {
-  /** What is switched off or got wrong. */
+  /** The part that is switched off or wrong. */
   readonly name: string
   /** In `packages/core/src`. */
   readonly file: string
@@ -83,7 +83,7 @@ export async function loadMutant(changes: readonly Edit[]): Promise<typeof Entry
 
 let unchanged: Promise<typeof Entry> | undefined
 
-/** What a check finds wrong with a core that has these changes. */
+/** The faults that a check finds in a core with these changes. */
 export async function findingsOf(changes: readonly Edit[], check: Entry.CheckName): Promise<readonly string[]> {
   const { checks } = await (changes.length > 0 ? loadMutant(changes) : (unchanged ??= loadMutant(changes)))
   try {

@@ -1,6 +1,6 @@
 import type { Mutation } from './mutant.ts'
 
-/** What makes a reset hold at all nodes, switched off or got wrong. */
+/** Mutations of the code that applies a reset at all nodes: parts are switched off or wrong. */
 export const RESETS: readonly Mutation[] = [
   {
     name: 'the store counts what nodes send of before a reset',

@@ -4,7 +4,7 @@ import { manualClock } from '@weir/testing'
 
 const LIMIT = 60
 
-/** What does not hold after a reset, of nodes that had sent, held back and put aside counts of the key. */
+/** The faults after a reset, for nodes that had sent, held back and set aside counts of the key. */
 export async function resetsHold(): Promise<readonly string[]> {
   const found: string[] = []
   for (const algorithm of [undefined, slidingWindow()]) {

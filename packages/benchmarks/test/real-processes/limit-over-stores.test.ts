@@ -47,7 +47,7 @@ async function start(): Promise<ChildProcess> {
   return child
 }
 
-/** What all processes allowed and rejected in the whole intervals. */
+/** The requests that all processes allowed and rejected in the whole intervals. */
 async function run(stores: readonly string[]): Promise<readonly Count[]> {
   const places = Object.fromEntries([...meetings].flatMap(([name, { place }]) => (stores.includes(name) ? [[name, place]] : [])))
   if (Object.keys(places).length === 0) return []

@@ -9,7 +9,7 @@ export interface Task {
   readonly places: Readonly<Record<string, Place>>
   readonly limit: number
   readonly interval: number
-  /** Of the gap between two requests, before the first of them; from 0 to less than 1. */
+  /** Delay before the first request, as a part of the gap between two; from 0 to less than 1. */
   readonly part: number
   /** Requests per interval at this node, by the name of the load. */
   readonly loads: Readonly<Record<string, number>>
@@ -34,8 +34,7 @@ const BATCH = 5
 /** Milliseconds. Long, so that a slow exchange is measured and not given up. */
 const PATIENT = 10_000
 /**
- * Of what a machine that stood still would have had to send, only the last part: it comes in one turn of the event loop, in
- * which no node can hear of the others.
+ * If the machine stood still, only the last requests are sent: all come in one turn of the event loop, in which no node can sync.
  */
 const MOST_LATE = 25
 

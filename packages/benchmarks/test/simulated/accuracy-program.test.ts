@@ -10,7 +10,7 @@ const size = { intervals: 2, quick: true }
 
 describe('the goals', () => {
   it('are all there, in order', () => {
-    // What was 20 are the goals of leases.
+    // The former goal 20 is now the goals of leases.
     const fixed = Array.from({ length: 22 }, (_, index) => String(index + 1)).filter((id) => id !== '20')
     const sliding = Array.from({ length: 15 }, (_, index) => `S${index + 1}`)
     const ids = GOALS.map(({ id }) => id)

@@ -3,7 +3,7 @@ import { compare, flood, LEVELS, mayWait, shares, WAYS, type Way } from '../../s
 import { ideal } from '../../src/waiting/virtual.ts'
 
 const SECONDS = 20
-/** Of windows in the background a few units more may go, for each node. */
+/** Windows in the background may allow a few units more per node. */
 const MORE = 1.04
 
 test('one central queue lets requests go in their order, evenly or by windows', () => {

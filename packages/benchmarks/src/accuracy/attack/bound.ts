@@ -1,4 +1,4 @@
-/** What the bound depends on. */
+/** The parameters of the bound. */
 export interface BoundOf {
   readonly window: 'fixed' | 'sliding'
   /** Units per interval. */
@@ -33,6 +33,6 @@ export function reactionTime(roundTrip: number, announcement: number = roundTrip
 export function mostAllowed({ window, limit, nodes, largest, peak }: BoundOf): number {
   const { released, part } = window === 'fixed' ? { released: 0, part: 1 / 2 } : { released: 0.02, part: 2 / 3 }
   const own = (1 + released) * limit
-  // What nodes hold back: their parts of what is left, or a request each.
+  // The units that nodes hold back: their parts of the remaining quota, or one request each.
   return Math.min(nodes * own, own + Math.max(part * limit, nodes * largest) + peak)
 }

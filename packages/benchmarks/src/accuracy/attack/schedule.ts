@@ -19,7 +19,7 @@ export interface Volley {
   readonly nodes: number
 }
 
-/** What is attacked. */
+/** The system under attack. */
 export interface Target {
   readonly window: 'fixed' | 'sliding'
   readonly limit: number

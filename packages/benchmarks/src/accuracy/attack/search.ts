@@ -9,7 +9,7 @@ export interface Attempt {
   readonly schedule: Schedule
   /** Units allowed in the worst interval or stretch. */
   readonly allowed: number
-  /** What the documentation says that it is at most. */
+  /** The most that the documentation allows. */
   readonly most: number
 }
 
