@@ -3,7 +3,7 @@ import { checkOptions } from '../report/names.ts'
 import { type Calendar, type CalendarInterval, CalendarTime } from '../time/calendar.ts'
 import type { EpochTime, Ordinal } from '../time/intervals.ts'
 
-/** What a calendar divides time into. */
+/** The unit of a calendar's intervals. */
 export type CalendarUnit = 'day' | 'week' | 'month'
 
 /** A day of the week. */
@@ -109,7 +109,7 @@ class Zone {
     this.name = name === '+00:00' ? 'UTC' : name
   }
 
-  /** What must be added to a time to get what the clocks of the zone show, in milliseconds. */
+  /** The difference in milliseconds between UTC and the clocks of the zone at a time. */
   offsetAt(time: number): number {
     const second = Math.floor(time / 1000) * 1000
     const shown: Record<string, number> = {}

@@ -48,7 +48,7 @@ export function parseDuration(value: unknown, option: string, least: number, mos
   return parsed
 }
 
-/** What to write in place of a text that says something, but no length. */
+/** The text to write instead of one that has a meaning but is no duration. */
 function insteadOf(text: string, option: string, least: number): string | undefined {
   // It could be meant as seconds.
   if (/^\d+$/.test(text)) return `which has no unit. Use "${text}s", or the number ${text} for milliseconds (at least ${least} ms).`

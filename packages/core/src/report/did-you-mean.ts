@@ -71,7 +71,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   authorize: 'auth authenticate password',
 }
 
-/** What replaces options of other libraries, by their names in lower case. */
+/** Replacements for options of other libraries, by their names in lower case. */
 const INSTEAD: Readonly<Record<string, string>> = {
   mintime: 'For one request each 100 ms use limit: 1, interval: "100ms", and algorithm: leakyBucket() to let requests wait.',
   'maxconcurrent concurrency': 'For requests at the same time use algorithm: concurrency().',

@@ -3,7 +3,7 @@ import { kindOf, printable, reasonOf, show } from './show.ts'
 
 export { show }
 
-/** What went wrong, as a stable code. Each is explained in `@weir/core/docs/reference/errors.md`. */
+/** The cause of an error or a warning, as a stable code. `@weir/core/docs/reference/errors.md` explains each. */
 export type WeirErrorCode =
   | 'WEIR_INVALID_OPTION'
   | 'WEIR_UNKNOWN_OPTION'

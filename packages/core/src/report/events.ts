@@ -57,14 +57,14 @@ export interface ThrottlerEvents {
 /** The name of an event of a throttler. */
 export type EventName = keyof ThrottlerEvents
 /**
- * What `throttler.on(name, listener)` takes. Nothing waits for it. What it throws, or its promise is rejected with, becomes a
- * process warning, once for each event, and disturbs nobody.
+ * A function for `throttler.on(name, listener)`. Weir doesn't wait for it. If it throws, or its promise rejects, that becomes a process
+ * warning, once per event, and has no other effect.
  */
 export type Listener<E extends EventName> = (event: ThrottlerEvents[E]) => void
 
 /**
- * What subscribers of `node:diagnostics_channel` get: the event, and the id of the throttler that it is of. The channels
- * are named `weir:` and the event.
+ * The message for subscribers of `node:diagnostics_channel`: the event, and the id of its throttler. The channels are named `weir:` and the
+ * event.
  */
 export type DiagnosticsMessage<E extends EventName> = ThrottlerEvents[E] & { node: string }
 
@@ -94,7 +94,7 @@ export class Emitter {
   readonly #listeners = new Map<EventName, Set<Listener<never>>>()
   /** Whose events these are, for `node:diagnostics_channel`. */
   node = ''
-  /** What is told later than at once, so that a listener that makes another event does not hold the process. */
+  /** Delivers events later, so that a listener that causes another event doesn't block the process. */
   defer: (run: () => void) => void = queueMicrotask
   /** Whether there are events that listeners have not heard of. */
   due = false

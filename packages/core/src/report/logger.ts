@@ -76,7 +76,7 @@ function logged(error: unknown): Error {
     if (typeof name === 'string') safe.name = printable(name, 50)
     if (typeof code === 'string') Object.assign(safe, { code: printable(code, 50) })
   } catch {
-    // What can't be read is left out.
+    // Fields that can't be read are left out.
   }
   return safe
 }

@@ -32,7 +32,7 @@ export class Requests {
   /** How many slots have ended, and when the newest did, on the monotonic clock. */
   ended = 0
   end: number
-  /** What the sums were then. */
+  /** The sums at the last delivery. */
   #sums = { allowed: 0, rejected: 0 }
 
   readonly #emitter: Pick<Emitter, 'due' | 'deliver'> | undefined

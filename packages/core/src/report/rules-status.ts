@@ -1,4 +1,4 @@
-/** What a node tells of the rules that it follows. */
+/** The state of the rules that a process follows. */
 export interface RulesStatus {
   /** The version that holds; undefined while policies of the code do. */
   readonly version: number | undefined
@@ -6,7 +6,7 @@ export interface RulesStatus {
   readonly digest: string | undefined
   /** Whether the version came from the source, or from the file of the last good rules. */
   readonly from: 'source' | 'file' | undefined
-  /** What was rejected since, with the first problem and its place. */
+  /** The newest document that was rejected since, with its first problem and the place of that problem. */
   readonly rejected: { readonly version: number | undefined; readonly problem: string } | undefined
   /** Why the source can't be read; undefined while it can. */
   readonly away: string | undefined
@@ -17,7 +17,7 @@ export interface RulesVersion {
   /** Undefined where it can't be read, or is too long to be read only to be listed. */
   readonly version: number | undefined
   readonly digest: string
-  /** What the document says of its change. */
+  /** The document's own notes on its change. */
   readonly at: string | undefined
   readonly by: string | undefined
   readonly why: string | undefined
@@ -37,7 +37,7 @@ export interface FollowedRules {
   readonly status: RulesStatus
   /** The source's name. */
   readonly source: string
-  /** What holds; undefined while policies of the code do. */
+  /** The rules in use; undefined while policies from code are. */
   readonly held: (HeldRules & { readonly next: HeldRules | undefined }) | undefined
   /** The documents of the source, the newest first; where it keeps none, those that this process has seen. Never rejects. */
   versions(): Promise<readonly RulesVersion[]>

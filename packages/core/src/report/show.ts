@@ -11,8 +11,8 @@ const DEPTH = 3
 const HIDDEN = 'something that can not be shown'
 
 /**
- * What must not reach a terminal or a line of a log as it stands: control characters (C0, C1), line separators, what is not
- * seen or turns the direction of writing, and halves of characters.
+ * Characters that must not reach a terminal or a log unescaped: control characters (C0, C1), line separators, invisible characters,
+ * characters that change the direction of writing, and halves of characters.
  */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 const BREAKS = /^[\t\n\v\f\r\u0085\u2028\u2029]$/
@@ -43,7 +43,7 @@ export function show(value: unknown): string {
   }
 }
 
-/** What kind of value it is, without showing any of it: for values that may hold a password. Whatever the value is, this does not throw. */
+/** The kind of a value without its content, because the value may contain a password. It never throws, whatever the value is. */
 export function kindOf(value: unknown): string {
   try {
     if (Array.isArray(value)) return 'an array'
@@ -57,7 +57,7 @@ export function kindOf(value: unknown): string {
   }
 }
 
-/** What an error says, or whatever else was thrown: on one line, safe to print. Whatever it is, this does not throw. */
+/** The message of an error, or of any other thrown value: on one line, safe to print. It never throws. */
 export function reasonOf(error: unknown, longest: number = LONGEST): string {
   try {
     if (typeof error === 'string') return printable(error, longest)

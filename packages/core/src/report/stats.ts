@@ -65,7 +65,7 @@ const BY_HAND = 8
 const BY_STORE_DOWN = 12
 const BY_OVERFLOW = 13
 
-/** What each place of `Stats.rejections` counts. */
+/** The meaning of each index of `Stats.rejections`. */
 export const REJECTIONS: readonly { readonly reason: RejectionReason; readonly source: RejectionSource }[] = Object.freeze([
   ...SOURCES.map((source) => ({ reason: 'limit', source }) as const),
   ...SOURCES.map((source) => ({ reason: 'cooldown', source }) as const),
@@ -74,7 +74,7 @@ export const REJECTIONS: readonly { readonly reason: RejectionReason; readonly s
   { reason: 'overflow', source: 'overflow' },
 ])
 
-/** What each place of `Stats.exchanges` counts. */
+/** The meaning of each index of `Stats.exchanges`. */
 const EXCHANGES: readonly ExchangeReason[] = Object.freeze([
   'countdown',
   'hello',
@@ -98,7 +98,10 @@ export const ASKED = 8
 
 /** Sums of one policy since the start. Numbers in typed arrays: to count is one addition, and allocates nothing. */
 export class Stats {
-  /** What each place of `rejections` and of `exchanges` counts. Here, so that who looks at sums later needs nothing else of this file. */
+  /**
+   * The meaning of each index of `rejections` and `exchanges`. It is a field, so that code that reads the sums later needs nothing else
+   * from this file.
+   */
   readonly kinds: typeof REJECTIONS = REJECTIONS
   readonly reasons: typeof EXCHANGES = EXCHANGES
   /** Rejected requests, by place in `REJECTIONS`. */

@@ -1,7 +1,7 @@
 import { isPromise } from 'node:util/types'
 import { reasonOf, show } from './show.ts'
 
-/** What a function of the user's may return: the answer, or a promise of it. */
+/** The return value of a user function: the answer, or a promise of it. */
 export type Awaitable<T> = T | PromiseLike<T>
 
 /** Time-outs, and the time by which they run, as a `Clock` has them. */
@@ -24,7 +24,7 @@ export const CALLBACK_TIMEOUT = 1_000
 
 /** Stands for the answer of a function that gave none. */
 export class NoAnswer {
-  /** What was thrown, or what a promise was rejected with. */
+  /** The thrown value, or the reason with which a promise was rejected. */
   readonly error: unknown
   readonly #how: string
 
@@ -33,13 +33,13 @@ export class NoAnswer {
     this.error = error
   }
 
-  /** What it did instead, to follow the function's name in a message. */
+  /** A description of the failure that follows the function's name in a message. */
   get problem(): string {
     return this.error === undefined ? this.#how : `${this.#how} ${show(reasonOf(this.error))}`
   }
 }
 
-/** What became of a promise. In a box, since to resolve a promise with a foreign value would look for its `then` again. */
+/** The result of a promise. It is boxed, because resolving a promise with a foreign value would look for its `then` again. */
 export interface Settled {
   readonly value: unknown
 }

@@ -3,10 +3,10 @@ import type { Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** What a request is answered with: a response, or the bare socket of an upgrade. */
+/** The answer to a request: a response, or the bare socket of an upgrade. */
 export type Answering = ServerResponse | Http2ServerResponse | Duplex
 
-/** What waits for the end of a connection, by its socket: one listener for all pipelined requests. */
+/** Functions that wait for the end of a connection, by its socket: one listener for all pipelined requests. */
 const waiting = new WeakMap<NodeJS.EventEmitter, Set<() => void>>()
 
 /**

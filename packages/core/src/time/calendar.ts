@@ -23,7 +23,7 @@ export interface Calendar {
   over(time: EpochTime): EpochTime
 }
 
-/** What a policy says of its intervals. */
+/** The options of a policy that describe its intervals. */
 export interface Divided {
   /** Milliseconds; of a calendar the usual length. */
   readonly interval: number
@@ -40,7 +40,7 @@ export function intervalOf(ordinal: Ordinal, { interval, calendar }: Divided): I
   return calendar?.of(ordinal) ?? { start: startOf(ordinal, interval), end: endOf(ordinal, interval) }
 }
 
-/** Of these milliseconds nothing is lost to rounding, whatever year it is. */
+/** Milliseconds before an interval's end that no rounding loses, whatever year it is. */
 const LEAST = 1 / 64
 
 /**

@@ -1,6 +1,6 @@
 import process, { hrtime } from 'node:process'
 
-/** What a timer is to its clock; opaque to everybody else. */
+/** A timer as its clock knows it; opaque to all other code. */
 export type TimerHandle = unknown
 
 /**
@@ -129,7 +129,7 @@ function isFake(handle: NodeJS.Timeout): boolean {
 /** One that is over, to compare others with. */
 let realHandle: NodeJS.Timeout | undefined
 
-/** Who hears of timers that are faked from now on. */
+/** Functions to call when timers are faked from now on. */
 const watching = new Set<() => void>()
 
 /** Calls a function when `systemClock` is first read after a test has faked the timers, until what it returns is called. */
@@ -138,7 +138,7 @@ export function whenTimersAreFaked(notice: () => void): () => void {
   return () => watching.delete(notice)
 }
 
-/** Of what `systemClock` goes by, what is faked and what is not. */
+/** Receives the names of the faked and of the real functions that `systemClock` uses. */
 type HalfFaked = (faked: string, real: string) => void
 
 let noticeHalf: HalfFaked = () => {}

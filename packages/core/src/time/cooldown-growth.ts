@@ -1,6 +1,6 @@
 /** How the cooldown of repeated offenders grows. */
 export interface CooldownGrowth {
-  /** What each further block is longer by; greater than 1. */
+  /** Factor by which each further block is longer; greater than 1. */
   readonly factor: number
   /** Milliseconds. */
   readonly max: number

@@ -12,7 +12,9 @@ const LONGEST_PAUSE = 10_000
  * Only what was loaded is kept, never a rejected promise.
  */
 export class Retried<T extends object> {
-  /** What was loaded; undefined until those that waited for it have continued, so that who comes just then does not overtake them. */
+  /**
+   * The loaded value. It stays undefined until the callers that waited for it have continued, so that a new caller doesn't overtake them.
+   */
   value: T | undefined = undefined
   /** Whether an attempt has failed and none has succeeded since. */
   failing = false

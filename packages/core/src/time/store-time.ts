@@ -34,7 +34,7 @@ export class StoreTime {
     return monotonic + this.offsetAt(monotonic)
   }
 
-  /** What must be added to the monotonic clock to get the store's time. */
+  /** The difference between the store's time and the monotonic clock. */
   offsetAt(monotonic: number): number {
     const missing = this.#target - this.#offset
     if (missing === 0) return this.#offset
