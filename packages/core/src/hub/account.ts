@@ -34,11 +34,11 @@ export class Account {
   }
 }
 
-/** Who holds what of things that are forgotten together. */
+/** The accounts that pay for objects that are forgotten together, and their bytes. */
 export class Tally {
   readonly #bytes = new Map<Account, number>()
 
-  /** What an account has taken for them. */
+  /** Notes the bytes that an account has used for them. */
   note(account: Account, bytes: number): void {
     this.#bytes.set(account, (this.#bytes.get(account) ?? 0) + bytes)
   }

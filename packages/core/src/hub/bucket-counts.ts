@@ -22,9 +22,9 @@ interface KeyBucket {
   base: { ordinal: Ordinal; level: number }
   /** Nodes know that so much was in it then: no less is, whatever was lost. Units of later cells come on top of either. */
   floor: { readonly ordinal: Ordinal; readonly level: number } | undefined
-  /** What came after `base`, in ascending order. */
+  /** Units after `base`, in ascending order of their cells. */
   groups: Group[]
-  /** What each node has said of its cells. */
+  /** The counts of each process for its cells. */
   readonly nodes: Map<string, Map<Ordinal, { taken: number; given: number; rejected: number }>>
   /** All units that were ever heard of. */
   taken: number
@@ -203,7 +203,7 @@ function levelAt(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): numb
     : Math.max(drainedBy(at, running, policy), drainedBy(floor, running, policy))
 }
 
-/** What is left of a level at the begin of a later cell, or of the floor if that lies between. */
+/** The level at the beginning of a later cell after `at` drained, or after the floor drained if that lies between. */
 function levelBefore(at: KeyBucket['base'], floor: KeyBucket['floor'], ordinal: Ordinal, policy: StorePolicy): number {
   const level = drainedBy(at, ordinal, policy)
   return floor === undefined || floor.ordinal >= ordinal ? level : Math.max(level, drainedBy(floor, ordinal, policy))

@@ -29,7 +29,7 @@ export class CountedCell {
     return this.#nodes.has(nodeId)
   }
 
-  /** What `merge` would add to `taken` and to `given`. */
+  /** The units that `merge` would add to `taken` and to `given`. */
   growth(nodeId: string, sent: Cell): { readonly taken: number; readonly given: number } {
     const known = this.#nodes.get(nodeId)
     return growthOver(known, sent)
@@ -51,7 +51,7 @@ export class CountedCell {
   }
 }
 
-/** What a node's counts are worth in a cell that does not exist yet. */
+/** The units that a process's counts would add to a cell that doesn't exist yet. */
 export function growthOver(
   known: { readonly taken: number; readonly given: number } | undefined,
   sent: Pick<Cell, 'taken' | 'given'>,
@@ -75,7 +75,7 @@ export function isLarge(units: number, total: number, { limit, hot }: StorePolic
   return total >= hot && units >= Math.max(2, LARGE_WRITE * limit)
 }
 
-/** What one entry of a request did to its key. */
+/** The effect of one entry of a request on its key. */
 export interface Applied {
   /** The totals, as in `SyncResult.cells`. */
   readonly cells: readonly Cell[]

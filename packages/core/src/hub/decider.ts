@@ -2,7 +2,7 @@ import { type Decide, type Decider, isDone, laneOf, type Question, type Verdict 
 import type { Clock } from '../time/clock.ts'
 import { type Account, keyBytes } from './account.ts'
 
-/** What is kept of one key of a policy. */
+/** The state of one key of a policy. */
 interface Kept {
   readonly state: number[]
   /** The last request of each lane of a node that changed it. */
@@ -123,7 +123,7 @@ export class HubDecisions {
     kept.state.length = 0
     for (const number of state) kept.state.push(number)
     kept.sequences.set(from, Math.max(request.sequence, kept.sequences.get(from) ?? 0))
-    // Of a key that is used for years, by nodes that come and go.
+    // A key may be used for years, by processes that come and go, so their lanes are bounded.
     if (kept.sequences.size > MOST_LANES) for (const one of kept.sequences.keys()) if (one !== from) kept.sequences.delete(one)
     kept.until = this.#clock.monotonic() + lifetime
     let keys = this.#policies.get(policy.id)

@@ -1,8 +1,8 @@
 import { type Account, keyBytes, Tally } from './account.ts'
 
 /**
- * What is kept of keys, in two maps: what is touched moves to the younger one, and once per ttl the older is dropped whole and the
- * younger takes its place. So a key is forgotten between one and two ttls after it was touched, without a timer or a scan.
+ * Values by key in two maps: an entry that is used moves to the younger map, and once per ttl the older map is dropped and the younger
+ * takes its place. So a key is forgotten between one and two ttls after its last use, without a timer or a scan.
  */
 export class Generations<Kept> {
   #young = new Map<string, Kept>()

@@ -27,7 +27,7 @@ import { LeaseBook } from './leases.ts'
 import { type Counts, PolicyCounts } from './policy-counts.ts'
 import { SlidingCounts } from './sliding-cells.ts'
 
-/** What is over is looked for at most this often, milliseconds. */
+/** Shortest time between two searches for expired data, in milliseconds. */
 const SWEEP_EVERY = 1000
 /** Nodes whose time is off by more than this go by another one than the clock's, in milliseconds. */
 const STEPPED = 1_000
@@ -57,7 +57,7 @@ export class Hub {
   readonly #nodes = new Map<string, number>()
   readonly #statuses = new Map<string, { readonly status: string; readonly at: number }>()
   #watchedUntil = Number.NEGATIVE_INFINITY
-  /** What nodes tell of their rules, the newest last. */
+  /** Rules that processes report, the newest last. */
   readonly #rules = new Map<string, { readonly node: string; readonly until: number }>()
   /** How far the nodes' time is ahead of the clock, after a step of it, and until when that holds if nobody says so again. */
   #ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
@@ -116,7 +116,7 @@ export class Hub {
     }
   }
 
-  /** What decides about requests here, made with the first node that asks about them. */
+  /** The decider for requests, made with the first process that asks for it. */
   decisions<D extends { readonly size: number; clear(): void; sweep(): void }>(make: (clock: Clock) => D): D {
     this.#decisions ??= make(this.#clock)
     return this.#decisions as D

@@ -47,7 +47,7 @@ export class LeaseBook {
     monotonic: number,
     account?: Account,
   ): Granted | undefined {
-    // Of an interval that does not run nothing is known, nor will be.
+    // For an interval that isn't running, the hub has no leases and never will.
     if (!servesLease(ask, wall, policy.width)) {
       return { reply: { granted: 0, free: 0, used: 0, tail: false, quiet: 0, epoch: 0, now: wall }, news: undefined }
     }
@@ -73,7 +73,7 @@ export class LeaseBook {
     return { reply, news: announce ? noticeOf(page, reply.free) : undefined }
   }
 
-  /** What some nodes may not have heard of the keys of these policies. */
+  /** Leases of these policies' keys that some processes may not have received. */
   news(policies: readonly StorePolicy[], monotonic: number): LeaseNotice[] {
     const limits = new Map(policies.map(({ id, limit }) => [id, limit]))
     const notices: LeaseNotice[] = []

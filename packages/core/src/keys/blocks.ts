@@ -6,7 +6,7 @@ import type { Growth, Offences } from './offences.ts'
 export interface Block {
   until: number
   manual: boolean
-  /** Who says so. */
+  /** The source of the block. */
   source: SourceIndex
   /** By how many milliseconds the store's end may be later, since its answer took time; clients were told `until`. */
   slack: number
@@ -19,7 +19,7 @@ const ROUNDING = 2e-6
 /** Until the store has answered to a block, only its end here counts. */
 export const UNANSWERED: number = Number.POSITIVE_INFINITY
 
-/** What blocks need of the limiter whose keys they are of. */
+/** The parts of the limiter that blocks need. */
 export interface BlocksOwner {
   readonly policy: { readonly cooldown: number; readonly cooldownGrowth: Growth | undefined; readonly interval: number }
   readonly table: KeyTable
@@ -41,7 +41,7 @@ export interface BlocksOwner {
 export class KeyBlocks {
   readonly #owner: BlocksOwner
   readonly #blocks = new Map<number, Block>()
-  /** What this node has seen of repeated offences, so that a client is told the real length of its block at once. */
+  /** Repeated blocks that this process has seen, so that a client gets the real length of its block at once. */
   #offences: Offences | undefined
 
   constructor(owner: BlocksOwner) {

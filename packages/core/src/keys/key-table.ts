@@ -14,7 +14,7 @@ export const IN_FLIGHT = 1
 export const ACTIVE = 2
 export const BLOCKED = 4
 export const DUE = 8
-/** What is known of the others was announced, not returned. */
+/** The counts of the others were announced, not returned by a sync. */
 export const TOLD = 16
 
 const FIRST_CAPACITY = 64

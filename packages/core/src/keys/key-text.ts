@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 /** Longest key that is kept as it is, in UTF-16 code units; see `bounded`. */
 export const LONGEST_KEY: number = 256
-/** What stands between a long key's beginning and its hash. */
+/** Separates a long key's beginning from its hash. */
 const MARK = '~sha256:'
 /** Characters of a SHA-256 in base64url. */
 const HASH = 43
@@ -27,7 +27,7 @@ export function boundedOnce(key: string): string {
 }
 
 function isWellFormed(text: string): boolean {
-  // Of ES2024; Node.js 20 has it.
+  // The method is from ES2024; Node.js 20 has it.
   return (text as string & { isWellFormed(): boolean }).isWellFormed()
 }
 

@@ -8,8 +8,8 @@ interface Page<Value> {
 }
 
 /**
- * What some slots of a table have besides their record. A Map that grows to a million entries is copied whole each time that
- * it doubles, which holds the event loop for tens of milliseconds; here a page is added.
+ * Values for some slots of a table, beside their records. A Map that grows to a million entries is copied whole each time it doubles, which
+ * blocks the event loop for tens of milliseconds. Here only a page is added.
  */
 export class SlotMap<Value> {
   readonly #pages: (Page<Value> | undefined)[] = []

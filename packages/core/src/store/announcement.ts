@@ -25,5 +25,5 @@ export interface BlockAnnouncement extends BlockState {
   readonly type: 'block'
 }
 
-/** What the store tells the nodes between two exchanges. It may be lost: that costs accuracy, never correctness. */
+/** A message from the store to processes outside a sync. It may be lost: that costs accuracy, never correctness. */
 export type Announcement = TotalAnnouncement | BlockAnnouncement | AskAnnouncement | LeaseNotice

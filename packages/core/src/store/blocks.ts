@@ -16,18 +16,16 @@ export interface BlockChange {
   readonly kind: 'exceeded' | 'set' | 'restore' | 'lift' | 'reset'
   /** Milliseconds from now for which the key is blocked; 0 for `'lift'` and `'reset'`. */
   readonly remaining: number
-  /** Of a `'restore'`: the block was set by hand. */
+  /** For `'restore'`: the block is manual. */
   readonly manual?: true
   /**
-   * Of a `'reset'`: its moment, a whole number of milliseconds since the Unix epoch by the clock that the policy goes by, and
-   * more than any earlier one of the key. Of an `'exceeded'`: the key's last reset as this node knows it; a store that knows
-   * of a newer one changes nothing.
+   * For `'reset'`: its time, a whole number of milliseconds since the Unix epoch by the policy's clock, and more than any earlier reset of
+   * the key. For `'exceeded'`: the key's last reset that this process knows. A store with a newer reset changes nothing.
    */
   readonly epoch?: number
   /**
-   * Of an `'exceeded'` only: the store remembers how often the key was blocked, and blocks it for
-   * `remaining · factor^n`, at most `max` (but never less than `remaining`), after n blocks that it remembers. Each is
-   * remembered for `memory` after it ended.
+   * Only for `'exceeded'`: the store remembers how often the key was blocked, and blocks it for `remaining · factor^n`, at most `max` (but
+   * never less than `remaining`), after n blocks that it remembers. It remembers each block for `memory` after its end.
    */
   readonly growth?: CooldownGrowth
 }

@@ -77,7 +77,7 @@ export interface StoreConnection {
    * (one slot of a cluster) are `undefined` in `results`.
    */
   sync(request: SyncRequest): Promise<SyncReply>
-  /** What decides about requests, where the meeting point says that it does. Asked for once, when a policy needs it. */
+  /** Opens the decider for requests, if `MeetingPoint.decides` promises one. Core calls it once, when a policy needs it. */
   decider?(): Promise<Decider>
   /** Leaves the registry of live nodes where that is possible and closes what the connection opened. Never rejects. */
   close(): Promise<void>

@@ -7,13 +7,13 @@ import type { AtomicStep, Verdict } from './step.ts'
 export interface DecidedPolicy {
   /** As `StorePolicy.id`. */
   readonly id: string
-  /** What the store does, by its name or by calling it. */
+  /** The store's step: it finds a script by its id, or calls it. */
   readonly step: AtomicStep
   readonly parameters: readonly number[]
 }
 
 /**
- * What a node wants of a key.
+ * The kind of question about a key.
  * - `'take'`: to count `units` if they fit. 0 units only look.
  * - `'add'`: to count `units` whether or not they fit.
  * - `'give-back'`: to return `units` that were taken at the time `at`.
@@ -45,7 +45,7 @@ export interface Decide {
    * changes nothing then (`isDone`).
    */
   readonly again?: true
-  /** Of a `'give-back'`: of a request without an answer; nothing comes back unless that one counted. */
+  /** For `'give-back'`: the number of a request that got no answer. Its units return only if that request was counted. */
   readonly of?: number
   /** The time that the nodes go by. */
   readonly time: number
@@ -71,7 +71,7 @@ export interface Decider {
   decide(request: Decide): Promise<readonly Verdict[] | undefined>
 }
 
-/** What a store remembers a key's last request by: its node, and its lane where that is not 0. */
+/** The name under which a store remembers a key's last request: the process, and its lane if that is not 0. */
 export function laneOf(node: string, { lane = 0 }: Decide): string {
   return lane === 0 ? node : `${node} ${lane}`
 }

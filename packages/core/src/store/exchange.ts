@@ -17,7 +17,7 @@ export interface SyncEntry {
   readonly lease?: LeaseAsk
 }
 
-/** What came back for one entry. */
+/** The result for one entry. */
 export interface SyncResult {
   /**
    * The cluster's totals: for a fixed window the cells that were sent, in that order; for a sliding one every cell of
@@ -51,7 +51,7 @@ export interface SyncRequest {
   readonly heartbeat?: HeartbeatRequest
 }
 
-/** What an exchange brings back. */
+/** The reply to a sync. */
 export interface SyncReply {
   /** The store's clock while it handled the request, milliseconds since the Unix epoch. */
   readonly time: number

@@ -3,7 +3,7 @@ import type { BlockState } from './blocks.ts'
 import type { LeaseNotice } from './leases/ask.ts'
 import type { StorePolicy } from './policy.ts'
 
-/** What a node tells of itself, and asks for, once a heartbeat. */
+/** A process's report and its questions, once a heartbeat. */
 export interface HeartbeatRequest {
   /** How long this node counts as live if it is not heard of again, in milliseconds. */
   readonly ttl: number
@@ -11,20 +11,20 @@ export interface HeartbeatRequest {
   readonly cursor: string | undefined
   /** The policies whose hot keys and blocks this node wants. */
   readonly policies: readonly StorePolicy[]
-  /** What this node tells of itself, up to 8,192 UTF-16 units; kept as long as the node counts as live. */
+  /** The process's report about itself, up to 8,192 UTF-16 units. The store keeps it as long as the process counts as live. */
   readonly status?: string
   /** News of leases are wanted. */
   readonly leases?: true
   /**
-   * What this node's rules are, up to 8,192 UTF-16 units; kept for a minute, so that nodes notice rules of one name that are not
-   * the same. With it the node asks for what others tell.
+   * The process's rules, up to 8,192 UTF-16 units. The store keeps them for a minute, so that processes notice different rules of one name.
+   * If it is set, the reply contains the rules of others.
    */
   readonly rules?: string
   /** Somebody looks at the cluster here: hand out all statuses, and let the other nodes know for 10 s that they are wanted. */
   readonly watch?: true
 }
 
-/** What a heartbeat brings back: who is there, and what changed since the last one. */
+/** The reply to a heartbeat: live processes, and changes since the last one. */
 export interface HeartbeatReply {
   /** Live nodes, this one included; at least 1. */
   readonly nodes: number
@@ -55,7 +55,7 @@ export interface HeartbeatReply {
   readonly rules?: readonly RulesReport[]
 }
 
-/** What a node told of its rules. */
+/** The rules that a process reported. */
 export interface RulesReport {
   /** The node that told this text last. */
   readonly node: string

@@ -1,6 +1,6 @@
 import { type Ordinal, ordinalAt } from '../time/intervals.ts'
 
-/** What a store must know of a policy to keep its counts. The same object for every entry of one policy. */
+/** The facts about a policy that a store needs to keep its counts. Every entry of one policy has the same object. */
 export interface StorePolicy {
   /** Tells policies apart: name, interval, algorithm, coordination and layout version; not the limit. */
   readonly id: string
@@ -19,11 +19,11 @@ export interface StorePolicy {
   /** How long cells live in the store after they were last written, in milliseconds. */
   readonly ttl: number
   /**
-   * Of a bucket: units that it loses in the time of a cell. Then `limit` is what it holds, and the store keeps its level: see
-   * `BUCKET_PARTS`. Nodes may differ in it. Absent for windows.
+   * Buckets: units that drain in the time of a cell. Then `limit` is the bucket's size, and the store keeps its level: see `BUCKET_PARTS`.
+   * Processes may have different values. Absent for windows.
    */
   readonly drain?: number
-  /** Of a bucket: units beyond `limit` that its level remembers at most. Absent: all of them. */
+  /** Buckets: the most units beyond `limit` that its level remembers. Absent: all of them. */
   readonly maxDebt?: number
 }
 
@@ -87,7 +87,10 @@ export function lastCellOf(epoch: number, width: number): Ordinal {
   return (ordinalAt(epoch, width) + 1) as Ordinal
 }
 
-/** Of fixed windows, the cells up to `lastCellOf` that may still count for anybody: a store forgets a key's counts in these. */
+/**
+ * Fixed windows: the number of cells up to `lastCellOf` that may still count for any process. On a reset a store forgets the key's counts
+ * in these.
+ */
 export const RESET_CELLS = 3
 
 /** The last time that a store's clock may show: up to here ordinals of the shortest buckets leave room for what meters add to them. */

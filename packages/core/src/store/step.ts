@@ -1,4 +1,4 @@
-/** What one atomic step says of a request to one key. Times are milliseconds from the step's `now`. */
+/** The result of one atomic step for a request to one key. Times are milliseconds from the step's `now`. */
 export interface Verdict {
   readonly allowed: boolean
   /** Units left after it. */
@@ -21,8 +21,8 @@ export interface AtomicStep {
   /** Names the script in stores. */
   readonly id: string
   /**
-   * Of steps that count in cells of the epoch: the length of one in milliseconds. They go by the time that the nodes go by, which
-   * never jumps; all others by the store's own clock.
+   * Steps that count in cells of the epoch: the length of a cell in milliseconds. They use the time that the processes agree on, which
+   * never jumps; all other steps use the store's own clock.
    */
   width?(parameters: readonly number[]): number
   /** Whether `giveBack` asks if the units were taken since something began: then `at` is no earlier than they were, else no later. */

@@ -7,8 +7,8 @@ import type { Ordinal } from '../../time/intervals.ts'
 export const HELD: Ordinal = Number.MAX_SAFE_INTEGER as Ordinal
 
 /**
- * What a node says of one key in one interval, and what it wants. All counts are absolute and only grow, so that an ask that comes
- * late, twice or out of order says nothing wrong. Units, but for `seq`, `nodes` and `epoch`.
+ * A process's counts of one key in one interval, and its request for quota. All counts are absolute and only grow, so that an ask that
+ * comes late, twice or out of order does no harm. Numbers are units, except for `seq`, `nodes` and `epoch`.
  */
 export interface LeaseAsk {
   /** The interval, or `HELD`. */
@@ -17,9 +17,9 @@ export interface LeaseAsk {
   readonly incarnation: number
   /** Grows with each ask of an incarnation. One that was overtaken by a later one is granted nothing new. */
   readonly seq: number
-  /** What the node knows that it was granted. */
+  /** Units granted to the process, as far as it knows. */
   readonly granted: number
-  /** Of these, what it has given back and will not use. */
+  /** Part of `granted`: units that the process has returned and will not use. */
   readonly returned: number
   /** Units allowed, and units of these that were refunded. */
   readonly taken: number
@@ -27,10 +27,10 @@ export interface LeaseAsk {
   /** Its use when it heard of the key's last reset, and that reset; 0 for none. */
   readonly cleared: number
   readonly epoch: number
-  /** What `granted` has to become for the first of the requests that wait, and for all of them; `granted` when none waits. */
+  /** The `granted` that the first waiting request needs, and that all of them need; equal to `granted` if none waits. */
   readonly least: number
   readonly waiting: number
-  /** What `granted` is to become, so that later requests need not wait; at least `waiting`. */
+  /** The `granted` that the process wants, so that later requests need not wait; at least `waiting`. */
   readonly upTo: number
   /** The key's limit as this node has it. */
   readonly limit: number
@@ -42,9 +42,9 @@ export interface LeaseAsk {
   readonly lifetime: number
 }
 
-/** What the store answers. Units, but for the times and `epoch`. */
+/** The store's answer to an ask. Numbers are units, except for the times and `epoch`. */
 export interface LeaseReply {
-  /** What the node was granted of the interval since its begin. */
+  /** Units granted to the process since the interval began. */
   readonly granted: number
   /** Units that no node holds or has used. */
   readonly free: number

@@ -1,7 +1,9 @@
 import { endOf, startOf } from '../../time/intervals.ts'
 import { HELD, type LeaseAsk, type LeaseReply } from './ask.ts'
 
-/** What the store knows of one node (one incarnation of it) in one interval of a key. Units; all but `seq` as in `LeaseAsk`. */
+/**
+ * The store's counts of one process (one incarnation of it) in one interval of a key. Numbers are units; all except `seq` as in `LeaseAsk`.
+ */
 export interface LeaseRow {
   granted: number
   returned: number
@@ -10,12 +12,12 @@ export interface LeaseRow {
   cleared: number
   /** The latest ask. */
   seq: number
-  /** Of `HELD` units: when they are free unless the node is heard of, by the store's clock. */
+  /** For `HELD` units: the time at which they return unless the process is heard from again, by the store's clock. */
   until: number
 }
 
 /**
- * What the store keeps of a key in one interval:
+ * The store's record of a key in one interval:
  *
  *     out      what all nodes hold or have used, the sum of `outOf` over the rows
  *     used     of that, what nodes have told that they used
@@ -35,7 +37,7 @@ export interface LeaseRecord {
   readonly rows: Map<string, LeaseRow>
 }
 
-/** What an ask has changed that other nodes should hear of. */
+/** The changes by an ask that other processes should receive. */
 export interface LeaseNews {
   readonly reply: LeaseReply
   /** Little is left now, or something is again; or the store has lost what nodes hold. */
@@ -57,8 +59,8 @@ export function servesLease({ ordinal, early }: LeaseAsk, now: number, interval:
  * One atomic step of the store: takes down what a node says of a key in one interval, and grants it units of what no other node
  * holds. The model of every store's script. The record is changed in place; nothing else is read or written.
  *
- * What keeps the limit: `row.granted` is at least what the node knows of, and `row.returned` at most what it has given back, so
- * that no node ever has more to use than its row stands for; and the sum of the rows never grows beyond the limit here.
+ * Two rules keep the limit: `row.granted` is at least the grants that the process knows, and `row.returned` at most its returns, so that no
+ * process ever has more to use than its row stands for; and the sum of the rows never grows beyond the limit here.
  *
  * @param row by which the record knows the node's incarnation
  * @param now the store's clock, milliseconds
@@ -114,7 +116,7 @@ export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now:
 /** The tail is over once so many units per node are free again: more than began it, or it would come and go. */
 const ENOUGH = 2
 
-/** What a node holds or has used: more than it was granted where it charged, or went on without the store. */
+/** Units that a process has leased or used: more than it was granted if it charged, or continued without the store. */
 function outOf({ granted, returned, taken, given, cleared }: LeaseRow): number {
   return Math.max(0, Math.max(granted - returned, taken - given) - cleared)
 }
@@ -131,7 +133,7 @@ function change(record: LeaseRecord, row: LeaseRow, counts: Partial<LeaseRow>): 
   record.used += usedOf(row)
 }
 
-/** What nodes held that were not heard of for their lifetime is free. */
+/** Returns the units of processes that were silent for their lifetime. */
 function forgetSilent(record: LeaseRecord, now: number): void {
   record.earliest = Number.POSITIVE_INFINITY
   for (const [name, row] of record.rows) {

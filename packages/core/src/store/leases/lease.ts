@@ -4,8 +4,8 @@ import { HELD, type LeaseAsk, type LeaseReply } from './ask.ts'
 import { servesLease } from './grant.ts'
 
 /**
- * What a node holds of a key's quota in one interval: the node's side of the protocol. Units as in `LeaseAsk`; times are of the
- * node's monotonic clock.
+ * A process's lease of a key's quota in one interval: its side of the protocol. Units as in `LeaseAsk`; times are of the process's
+ * monotonic clock.
  */
 export interface Lease {
   readonly ordinal: Ordinal
@@ -24,7 +24,7 @@ export interface Lease {
   /** When units may be used: never before the interval begins by the store's clock, nor after it has ended there; `HELD` ones as long as the store keeps them. */
   from: number
   until: number
-  /** What the store said last: see `LeaseReply`. */
+  /** The store's last reply: see `LeaseReply`. */
   free: number
   used: number
   tail: boolean
@@ -83,7 +83,7 @@ export function surrender(lease: Lease, keep: number): void {
 /** A limit of `Infinity` is one of so many units to the store. */
 const MOST: number = Number.MAX_SAFE_INTEGER
 
-/** What requests that wait need of a key, and how much it is to have beyond that. The rest as in `LeaseAsk`. */
+/** The quota that waiting requests need of a key, and the quota that the process wants beyond that. The rest as in `LeaseAsk`. */
 export interface LeaseWish extends Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
   /** Units of the first request that waits, and of all of them; 0 when none does. */
   readonly first: number
@@ -119,7 +119,7 @@ export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes, earl
   }
 }
 
-/** Of a time that lies ahead this part is the most by which clocks may run apart until then: those of computers keep to it. */
+/** The most by which clocks may drift apart until a future time, as a part of the time until then. Clocks of computers stay within it. */
 const DRIFT = 1e-4
 
 /**
