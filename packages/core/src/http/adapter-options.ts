@@ -164,7 +164,7 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
   readonly callbackTimeout?: Duration
 }
 
-/** What makes a throttler, without its policies. */
+/** Options of a throttler, without its policies. */
 export type SharedThrottlerOptions<Req, Name extends string> = Omit<ThrottlerOptions<Req, Name>, 'policies'>
 
 /** Input of an adapter: a throttler, or adapter options with a `throttler`, with `policies`, or with the options of one policy. */
@@ -190,7 +190,7 @@ export type ThrottleInput<Req, Args extends readonly unknown[], Name extends str
 /** Longest `callbackTimeout`, in milliseconds. */
 const LONGEST_TIMEOUT = 60_000
 
-/** What an option may be: of one of these types, an access list, or what is checked by itself. */
+/** The type of an option: one of these types, an access list, or a value that has its own check. */
 type Kind = 'function' | 'boolean' | 'switch' | 'list' | 'other'
 
 // Written as a record so that the compiler finds a missing name.
@@ -280,7 +280,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
     throw unknown(foreign[0], 'It is an option of a policy: move it into one of "policies".')
   const given = ('policies' in shared ? shared['policies'] : [policy]) as readonly PolicyOptions<Req, Name>[]
   const policies = expandPlans(given)
-  // What else is in here is checked when the throttler is made, not by the compiler.
+  // The rest of the options is checked when the throttler is made, not by the compiler.
   return { own, throttler: undefined, given, make: { ...shared, policies } as unknown as SplitOptions<Req, Args, Name>['make'] }
 }
 

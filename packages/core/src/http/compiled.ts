@@ -7,7 +7,7 @@ import { HeaderWriter } from './answer/headers.ts'
 import type { RequestReader } from './request/reader.ts'
 import { Rules } from './request/rules.ts'
 
-/** What a guard makes of its throttler's policies; made anew after an `update`. */
+/** A guard's preparation of its throttler's policies. It is made again after an `update`. */
 export interface Compiled<Req> {
   /** The throttler's, of which it was made. */
   readonly version: number
@@ -33,7 +33,7 @@ export function compile<Req, Args extends readonly unknown[], Name extends strin
   return {
     version,
     rules: new Rules(
-      // Of an adapter's throttler each has a key.
+      // Every policy of an adapter's throttler has a key.
       rules as readonly RequestPolicyOptions<Req, Name>[],
       reader,
       { ...options, report, patience },

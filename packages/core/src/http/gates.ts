@@ -13,7 +13,7 @@ interface Gate<Req> {
   readonly question: (request: Req) => unknown
   /** The answer that settles the request; whatever else is answered, the next gate is asked. */
   readonly settles: boolean
-  /** What then becomes of the request: it passes uncounted, or it is denied. */
+  /** The effect on the request: it passes uncounted, or it is denied. */
   readonly passes: boolean
 }
 
@@ -97,7 +97,7 @@ export class Gates<Req> {
   #opens({ option, settles }: Gate<Req>, answer: unknown): boolean {
     if (typeof answer === 'boolean') return answer === settles
     if (answer instanceof NoAnswer) this.#report(option, `Option "${option}"`, answer)
-    // What counts as false elsewhere is a "no" here too.
+    // Values that count as false elsewhere mean "no" here too.
     else if (answer) this.#report(option, `Option "${option}" must answer true or false; it answered`, show(answer))
     return false
   }

@@ -23,7 +23,7 @@ import type { Reading } from './request/later.ts'
 import type { RequestReader } from './request/reader.ts'
 import { Settlement } from './settlement.ts'
 
-/** What a request on the deny list gets. */
+/** The decision for a request on the deny list. */
 const DENIED = Object.freeze(changed(NO_POLICY, { allowed: false, reason: 'denied', limit: 0, remaining: 0 }) as Decision<never>)
 
 /** Loaded when a request is to be held for the first time: most applications hold none. */
@@ -43,7 +43,7 @@ let holdRequest: typeof import('./hold-request.ts').holdRequest | undefined
  * @typeParam Args what the framework calls a middleware with
  */
 export class Guard<Req, Args extends readonly unknown[], Name extends string = string> {
-  /** What decides: the one that was given, or made from the options. */
+  /** The throttler that decides: the one that was given, or one made from the options. */
   readonly throttler: Throttler<Name, Req>
   readonly side: AdapterSide<Name, Req>
   /** Whether this guard made its throttler, and so the adapter has to close it. */

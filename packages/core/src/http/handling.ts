@@ -6,9 +6,8 @@ import type { Rejection } from './answer/rejection.ts'
 import type { Report } from './reports.ts'
 
 /**
- * What became of a rejected request that the `handler` of the options was called for: `'answered'`, or it will be;
- * `'failed'`, and nothing has been sent: the adapter answers; or `'left'`: the handler has begun an answer, and the adapter
- * leaves the response alone.
+ * The result of the `handler` of the options for a rejected request: `'answered'`, now or later; `'failed'`, if nothing was sent, so that
+ * the adapter answers; or `'left'`, if the handler began an answer, so that the adapter leaves the response alone.
  */
 export type Handled = 'answered' | 'failed' | 'left'
 

@@ -11,9 +11,9 @@ import { Guard } from './guard.ts'
 import type { RequestReader } from './request/reader.ts'
 
 /**
- * What one place of an application, a route or a class of handlers, takes as its own limits. They replace those of the whole.
- * Without `policies`, options of the only policy of the whole (but not its `name` and `match`) hold where the place gives none, as far
- * as they go with what it gives. Policies in a list have the `key` of that policy where they give none. The store is that of the whole.
+ * The limits of one place of an application, a route or a class of handlers. They replace the limits of the whole. Without `policies`, the
+ * place inherits options of the only policy of the whole (but not its `name` and `match`) that it doesn't set, as far as they fit with the
+ * ones it sets. Policies in a list inherit the `key` of that policy. The store is that of the whole.
  */
 export type PlaceOptions<Req, Args extends readonly unknown[]> =
   | (AdapterOptions<Req, Args> & Partial<PolicyOptions<Req> & PlannedLimits<Req>>)
@@ -194,11 +194,11 @@ function withKey<Req>(options: object, { policies }: Partial<PlaceRule<Req>>, ke
   return { ...options, policies: policies.map((policy) => (without(policy) ? { ...(policy as Rule<Req>), key } : policy)) }
 }
 
-/** What tunes a limit: where it can't go with what a place says itself, the place has the default. */
+/** Options that tune a limit. If one doesn't fit with the place's own options, the place has the default. */
 const TUNING = ['spans', 'cooldown', 'failMode', 'storeTimeout', 'delay'] as const
 
 /**
- * What a place has of the policy of the whole.
+ * The options of a place that come from the policy of the whole.
  *
  * @param shared whether there is a store
  */
@@ -232,7 +232,7 @@ function isRule(rule: object, shared: boolean): boolean {
   }
 }
 
-/** What a place has of the whole's options; how a rejection is answered is one choice, which a place makes by any of its options. */
+/** The options of a place that come from the whole. The answer to a rejection is one choice, which a place makes by any of its options. */
 function inheritedAnswer<Req, Args extends readonly unknown[]>(
   whole: AdapterOptions<Req, Args>,
   place: AdapterOptions<Req, Args>,

@@ -10,7 +10,7 @@ import { type KeyRejections, type PolicySnapshot, type Snapshot, snapshotOf } fr
 /** This process, for people: host name and process id. */
 export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
 
-/** What is told of a policy: texts, and numbers. Fractions are told to three decimals. */
+/** The fields of a policy's status: texts, and numbers. Fractions have three decimals. */
 export const POLICY_TEXTS = ['name', 'algorithm'] as const
 export const POLICY_NUMBERS = [
   'limit',
@@ -33,7 +33,7 @@ export const POLICY_NUMBERS = [
 /** One policy at one node, as it is told to the others. Sums are since the node's start. */
 export type PolicyStatus = Pick<PolicySnapshot, (typeof POLICY_TEXTS)[number] | (typeof POLICY_NUMBERS)[number]>
 
-/** What a node tells the others of itself while somebody watches the cluster. */
+/** A process's status for the others, while a dashboard or a command watches the cluster. */
 export interface NodeStatus {
   readonly node: string
   /** Host name and process id, for people. */
@@ -47,7 +47,7 @@ export interface NodeStatus {
   readonly failures: number
   /** The store's clock less the node's, milliseconds. */
   readonly clockOffsetMs: number
-  /** Of all its throttlers with this store. */
+  /** The sums of all its throttlers with this store. */
   readonly requests: RequestsSnapshot
   readonly policies: readonly PolicyStatus[]
   /** Its most used keys. */
@@ -56,7 +56,7 @@ export interface NodeStatus {
   readonly waiting: readonly WaitingKey[]
   /** The keys that rules to come would have rejected most often. */
   readonly wouldReject: readonly KeyRejections[]
-  /** Of the rules that it follows; undefined when it follows none. */
+  /** The rules that it follows; undefined if it follows none. */
   readonly rules?: RulesStatus | undefined
 }
 
@@ -122,7 +122,7 @@ function told({ slot, ended, allowed, rejected }: RequestHistory): RequestHistor
   return { slot, ended: Math.round(ended), allowed: allowed.map(Math.round), rejected: rejected.map(Math.round) }
 }
 
-/** Of throttlers that began at different times: slots of nearly the same time are added up. */
+/** Adds up throttlers that began at different times: slots of nearly the same time are added. */
 function together(all: readonly RequestsSnapshot[]): RequestsSnapshot {
   const [first, ...others] = all as [RequestsSnapshot, ...RequestsSnapshot[]]
   if (others.length === 0) return first

@@ -30,7 +30,7 @@ export interface KeyUsage {
   readonly used: number
   /** This node's part of them. */
   readonly own: number
-  /** What the key may use: the limit, or what a bucket holds. */
+  /** The most units that the key can have: the limit, or the size of a bucket. */
   readonly limit: number
 }
 
@@ -97,7 +97,7 @@ export interface PolicySnapshot {
   readonly share: number
 }
 
-/** What a node knows at one moment. */
+/** The state of a process at one moment. */
 export interface Snapshot extends StoreStatus {
   /** The node's id. */
   readonly node: string
@@ -113,9 +113,9 @@ export interface Snapshot extends StoreStatus {
   readonly waiting: readonly WaitingKey[]
   /** Requests that were to wait and did not go, by reason; since the node's start. */
   readonly waitFailures: Readonly<Record<AcquireFailure, number>>
-  /** Of rules to come (`next` of the rules that it follows): the keys that they would have rejected most often, at most `top` of each policy. */
+  /** Candidate rules (`next` of the rules that it follows): the keys that they would have rejected most often, at most `top` per policy. */
   readonly wouldReject: readonly KeyRejections[]
-  /** Of the rules that it follows (`follow` of `@weir/core/rules`); undefined when it follows none. */
+  /** The rules that it follows (`follow` of `@weir/core/rules`); undefined if it follows none. */
   readonly rules: RulesStatus | undefined
 }
 
@@ -147,7 +147,7 @@ const BLOCKS_LOOKED_AT = 10_000
 /** How far the walks through large tables have got. */
 const surveys = new WeakMap<Limiter, Survey>()
 
-/** What a snapshot tells of the store where there is none. */
+/** The state of the store in a snapshot without a store. */
 const NO_STORE: StoreStatus = Object.freeze({
   storeDownMs: 0,
   nodes: 1,
@@ -167,8 +167,8 @@ const NO_STORE: StoreStatus = Object.freeze({
 const NO_FAILURES: Snapshot['waitFailures'] = { timeout: 0, aborted: 0, 'queue-full': 0, 'never-fits': 0, closed: 0 }
 
 /**
- * What a throttler's node knows right now: totals per policy, blocked keys, the keys nearest to their limits, sync health. It takes
- * two or three milliseconds for each policy, however many keys there are.
+ * The current state of a throttler: totals per policy, blocked keys, the keys nearest to their limits, sync health. It takes two or three
+ * milliseconds per policy, however many keys there are.
  *
  * @example
  * import { snapshot } from '@weir/core/inspect'

@@ -6,7 +6,7 @@ export interface Usage {
   readonly used: number
 }
 
-/** What a walk over a policy's keys found. Of a table that takes several walks, the newest of each part. */
+/** The results of a walk over a policy's keys. For a table that takes several walks, the newest result of each part. */
 export interface Findings {
   /** The most used keys, most used first. */
   readonly top: readonly Usage[]
@@ -16,7 +16,7 @@ export interface Findings {
   readonly held: number
   /** Milliseconds since the oldest of them may have been counted, those of quiet keys left out; 0 when there are none. */
   readonly age: number
-  /** What any key may exceed its limit by at most, as a part of the limit, if all nodes hold back as much as this one. */
+  /** The most by which any key may exceed its limit, as a part of the limit, if all processes hold back as much as this one. */
   readonly overshoot: number
   /** Units that a key holds beyond what a bucket does, at most; 0 where nothing is paid back. */
   readonly debt: number
@@ -91,7 +91,7 @@ export class Survey {
       if (unsynced <= 0) continue
       part.unsynced += unsynced
       part.since = Math.min(part.since, syncing.unsyncedSince(slot, now))
-      // Who takes quota ahead has no more than the store has granted.
+      // A process with leases has no more than the store has granted.
       if (reserving === undefined) part.overshoot = Math.max(part.overshoot, (used + unsynced * (syncing.nodes - 1) - most) / limit)
     }
     return part
@@ -120,7 +120,7 @@ const KEPT = 100
 /** The largest few of many numbers. */
 class Best {
   readonly list: Usage[] = []
-  /** What is not above it need not be offered. */
+  /** Values below it need not be offered. */
   floor = 0
   readonly #most: number
   readonly #slots = new Set<number>()

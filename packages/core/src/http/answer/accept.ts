@@ -14,8 +14,8 @@ interface Liking {
  * The media type that a client likes best (RFC 9110, section 12.5.1): the most exact range that matches a type says how well; of
  * equally liked types the one that is named more exactly, then earlier in the field, then in the list. Undefined when none will do.
  *
- * Of a longer field only the whole ranges among the first 256 characters count: a client that sends more than that has said
- * enough, and must not choose what a rejection costs. One pass, without exceptions; what can't be read matches nothing.
+ * In a longer field only the whole ranges among the first 256 characters count, so that a client can't choose the cost of its rejection.
+ * One pass, without exceptions. A range that can't be read matches nothing.
  *
  * @param types in lower case, without parameters
  */

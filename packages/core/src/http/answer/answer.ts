@@ -11,7 +11,7 @@ import type { Rejection } from './rejection.ts'
 
 type MessageFunction<Req, Name extends string> = (request: Req, decision: Decision<Name>) => unknown
 
-/** What a rejected client was told, and what that followed from. */
+/** The answer that a rejected client got, and the decision behind it. */
 interface ToldRejection {
   readonly policy: Policy | undefined
   readonly reason: DecisionReason

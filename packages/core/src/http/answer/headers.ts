@@ -44,7 +44,7 @@ const QUOTE = 0x22
 /** Largest integer of a structured field (RFC 9651, section 3.3.1). */
 const LARGEST = 999_999_999_999_999
 
-/** What of a policy's fields never changes. */
+/** The parts of a policy's fields that never change. */
 interface PolicyFields {
   /** Its item of `RateLimit-Policy`, e.g. `"user";q=100;w=60`. */
   readonly item: string
@@ -57,7 +57,7 @@ interface PolicyFields {
   readonly slots: boolean
 }
 
-/** What of the fields never changes for requests that the same policies apply to. */
+/** The parts of the fields that never change for requests to which the same policies apply. */
 interface ListFields {
   readonly list: PolicyList
   readonly policyField: string
@@ -74,7 +74,7 @@ interface Limited {
 
 type PolicyList = readonly Limited[]
 
-/** What the fields of older styles are made of. */
+/** The parts of the fields of older styles. */
 interface Numbers {
   readonly policies: string
   readonly limit: string
@@ -87,7 +87,7 @@ interface Numbers {
 
 type Field = readonly [name: string, value: string | number | undefined]
 
-/** What the styles but the current draft's set. A field without a value is left out. */
+/** The fields of all styles except the current draft's. A field without a value is left out. */
 const OLDER: Readonly<Record<Exclude<HeaderStyle, 'draft-11'>, (numbers: Numbers) => readonly Field[]>> = {
   'draft-7': ({ policies, limit, remaining, reset }) => [
     ['RateLimit-Policy', policies],
@@ -132,7 +132,7 @@ export class HeaderWriter {
   readonly timeless: boolean
   // Held weakly, since a throttler may replace its policies at run time.
   readonly #fields = new WeakMap<Policy, PolicyFields>()
-  /** Of the request before, which most often had the same policies. */
+  /** The fields of the previous request, which most often had the same policies. */
   #last: ListFields | undefined
 
   /**
@@ -214,7 +214,7 @@ export class HeaderWriter {
   }
 
   #of({ policy, limit = policy?.limit, ordinal }: Limited): PolicyFields {
-    // Of a calendar not all intervals are equally long.
+    // The intervals of a calendar differ in length.
     const usual = limit === policy?.limit && policy?.calendar === undefined
     return usual ? this.#usual(policy as Policy) : build(policy as Policy, limit as number, ordinal)
   }
@@ -253,7 +253,7 @@ function whole(units: number): number {
   return units >= LARGEST ? LARGEST : Math.floor(units)
 }
 
-/** What a decision says of each policy that applies: the same list as long as it can be. */
+/** The policies of a decision: the same list as long as possible, so that fields can be reused. */
 function listOf(decision: Decision): PolicyList {
   return decision instanceof LevelsDecision ? decision.levels.cells : decision.parts
 }

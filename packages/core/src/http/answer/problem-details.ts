@@ -18,7 +18,7 @@ function problemOf(reason: DecisionReason): readonly [type: string, title: strin
   return [QUOTA_EXCEEDED, 'Request cannot be satisfied as assigned quota has been exceeded']
 }
 
-/** What a client is told whose request costs more than the limit. */
+/** The text for a client whose request costs more than the limit. */
 const NEVER = 'This request costs more than the limit allows. Trying again does not help.'
 
 /** A body and its media type. */
@@ -58,7 +58,7 @@ export function problemDetails(decision: Decision, status: number, wait: number 
   return `{"type":"${type}","title":"${title}","status":${status},"detail":"${detail(decision, wait)}","violated-policies":${names}}`
 }
 
-/** What a client is told that is given no time to come again: when requests in flight end nobody knows. */
+/** The text for a client that gets no time to retry, because the end of requests in flight isn't known. */
 export function noTime({ parts }: Decision, wait: number | undefined): string {
   const busy = parts.find(({ allowed }) => !allowed)?.policy?.algorithm.slots?.busy
   return wait === 0 ? (busy ?? '') : NEVER

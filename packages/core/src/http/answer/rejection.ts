@@ -13,7 +13,7 @@ export interface Rejection<Name extends string = string> {
   readonly headers: Readonly<Record<string, string>>
   /** Media type of `body`. */
   readonly type: string
-  /** What a client that accepts `type` is told. */
+  /** The body for a client that accepts `type`. */
   readonly body: string
 }
 

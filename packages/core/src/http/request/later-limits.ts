@@ -6,12 +6,12 @@ const KEPT = 1_000
 const REMEMBERED = 1_000
 
 interface Kept {
-  /** What has to be waited for, or what came of it; undefined for the policy's own limit. */
+  /** The promise to wait for, or its result; undefined for the policy's own limit. */
   readonly answer: object | number | undefined
   readonly until: number
 }
 
-/** What a `limit` function answered later, by key: a burst of requests asks once, and so does each second after it. */
+/** Later answers of a `limit` function, by key: a burst of requests calls it once, and so does each second after it. */
 export class LaterLimits {
   readonly #kept = new Recent<Kept>(REMEMBERED)
 

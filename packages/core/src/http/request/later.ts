@@ -3,7 +3,7 @@ import type { KeyFacts } from './request-facts.ts'
 import type { PlanState, Rule } from './rule.ts'
 import type { RuleAnswers } from './rule-answers.ts'
 
-/** What was read of one request: as in `Rules`, but its own. */
+/** The keys and costs of one request, as in `Rules`, but its own. */
 export interface Reading {
   readonly keys: (string | undefined)[]
   readonly costs: number[]
@@ -27,11 +27,11 @@ export interface PartOfKey {
   readonly at: number
   /** The key up to it. */
   readonly before: string
-  /** What it has to wait for. */
+  /** The promise to wait for. */
   readonly answer: object
 }
 
-/** What belongs to one request that waits. */
+/** The surroundings of one request that waits. */
 export interface LaterContext<Req> {
   readonly rules: readonly Rule<Req>[]
   readonly answers: RuleAnswers<Req>

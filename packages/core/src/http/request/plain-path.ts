@@ -1,4 +1,4 @@
-/** What a character may be in a path, beside odd (0). */
+/** Kinds of characters in a path, beside odd ones (0). */
 const PLAIN = 1
 const SLASH = 2
 const DOT = 3
@@ -36,7 +36,7 @@ function isPlainPair(before: number, kind: number | undefined): boolean {
   return kind !== undefined && kind !== 0 && (before !== SLASH || kind === PLAIN)
 }
 
-/** What is known of two octets: whether they are odd, the second is a slash, the first may not follow a slash. */
+/** Flags of two octets: one is odd, the second is a slash, the first may not follow a slash. */
 const ODD = 4
 const ENDS = 2
 const CLINGS = 1

@@ -1,4 +1,4 @@
-/** What is asked of a connection: the client's, or that of the last proxy. */
+/** The parts of a connection that are read: the client's, or that of the last proxy. */
 export interface Connection {
   readonly remoteAddress?: string | undefined
   readonly localAddress?: string | undefined

@@ -5,13 +5,13 @@ export const LONGEST_READ: number = 1024
 
 /** A host, perhaps with a user before it, as no two parsers read them differently. */
 const AUTHORITY = String.raw`:\/\/(?:[\w.~%:-]*@)?(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=\/)`
-/** What parsers take for an origin: any scheme but one that has paths, or no hosts, of its own. */
+/** Text that parsers take for an origin: any scheme except those with paths of their own, or without hosts. */
 const ORIGIN = new RegExp(`^(?!javascript:|file:)[a-z][\\w.+-]*${AUTHORITY}`, 'i')
 /** The same for `url.parse` of Node.js, by which Express and Koa go. */
 const LEGACY_ORIGIN = new RegExp(`^(?!javascript:)[a-z][\\w.+-]*${AUTHORITY}`, 'i')
 /** Escapes that become delimiters where a router decodes a whole path before it takes it apart: tab, line break, `#%/;?\`. */
 const ESCAPED_DELIMITER = /%(?:0[9ad]|2[35f]|3[bf]|5c)/i
-/** What the legacy `url.parse` of Node.js drops at both ends; with HTTP/2, targets may hold any of them. */
+/** Characters that the legacy `url.parse` of Node.js drops at both ends. With HTTP/2, targets may contain any of them. */
 const SPACE = '\t\n\f\r \u00a0\ufeff'
 /** A URL parser that knows the base `http://host` takes what follows for a host. */
 const NETWORK_PATH = /^[\0- ]*[/\\][\t\n\r]*[/\\]/

@@ -20,7 +20,7 @@ const PLACES_REMEMBERED = 4
 /** The route of targets that can't be read, or can be read as several routes: they share one key, or each would make a new one. */
 const UNCLEAR = '(unclear)'
 
-/** What is known of one path and method, where it led to one route. */
+/** The facts about one path and method, if it led to one route. */
 interface Place {
   readonly method: string
   /** The pattern of the route; undefined where it is not known. */
@@ -33,7 +33,7 @@ interface Place {
   readonly next: Place | undefined
 }
 
-/** What keys are made from, of one request. */
+/** The facts about one request from which keys are made. */
 export interface KeyFacts {
   route(): string
   /** The address as a key. */
@@ -44,8 +44,8 @@ export interface KeyFacts {
 }
 
 /**
- * What the policies ask about one request, each worked out once at most, and not again for the next requests to the same
- * path. One object serves all requests in turn.
+ * The facts about one request that policies need. Each is computed once at most, and not again for the next requests to the same path. One
+ * object serves all requests in turn.
  */
 export class RequestFacts<Req> implements KeyFacts {
   readonly #reader: RequestReader<Req>
@@ -95,8 +95,8 @@ export class RequestFacts<Req> implements KeyFacts {
   }
 
   /**
-   * What stays known of the request while others are read. It is read now, since a framework may tell the route of the request
-   * at hand only; where that fails, it fails when it is asked for.
+   * The facts that stay available while other requests are read. They are read now, because a framework may know the route of the current
+   * request only. If that fails, the error is thrown when the fact is used.
    *
    * @param byRoute whether anybody asks for its route
    */
@@ -203,7 +203,7 @@ export class RequestFacts<Req> implements KeyFacts {
       places++
     }
     const place = this.#work(method, raw, target, pattern, first)
-    // What a router makes of a backslash may depend on the query.
+    // A router's reading of a backslash may depend on the query.
     if (places < PLACES_REMEMBERED && !raw.includes('\\')) this.#paths.set(raw, place)
     return place
   }
@@ -220,7 +220,7 @@ export class RequestFacts<Req> implements KeyFacts {
     return { method, pattern, key, policies: inOrder(found), next }
   }
 
-  /** Of a long path only the beginning is in its route: folded first, there is less to put into lower case. */
+  /** Only the beginning of a long path is in its route, so folding first leaves less to put into lower case. */
   #foldPlain(path: string): string {
     const route = foldPath(path)
     return this.#caseSensitive ? route : route.toLowerCase()

@@ -15,8 +15,8 @@ import type { PlanState, Rule } from './rule.ts'
 const LONGEST_READ = 4096
 
 /**
- * What the functions of rules answered, at once or later, as what is counted by: whatever it was. What can't be used is
- * reported once for each function, and replaced by what lets nobody past.
+ * The answers of the rules' functions, immediate or later, as values that can be counted by. An unusable answer is reported once per
+ * function, and replaced by one that lets no request bypass the limit.
  */
 export class RuleAnswers<Req> {
   readonly #report: (error: WeirError, subject: string) => void

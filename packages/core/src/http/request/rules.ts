@@ -180,7 +180,7 @@ export class Rules<Req> {
     this.#facts.end()
     const done = this.applying.slice(0, this.applied).filter((place) => place !== candidates[0])
     const reading: Reading = {
-      // Of the one that waits the key is known only if it waits for what is asked after it.
+      // The key of the function that waits is known only if it waits for an option that is read after the key.
       keys: this.keys.map((key, place) => (done.includes(place) || (stage >= COST && place === candidates[0]) ? key : undefined)),
       costs: this.costs.slice(),
       limits: this.limits?.slice(),
