@@ -11,7 +11,7 @@ interface CountedChannel {
 /** One node's interest in the channel to the parent process. */
 export interface ChannelUser {
   readonly node: string
-  /** What it asked has an answer: a reply, or verdicts. */
+  /** Receives the answer to a question: a reply, or verdicts. */
   replied(id: number, reply: unknown): void
   announced(announcement: Announcement): void
   /** The channel is closed, for good. */

@@ -7,8 +7,8 @@ import type { Ordinal } from '../time/intervals.ts'
 import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
 
 /*
- * What comes along a channel between parent and child is checked here before anything else looks at it. A message that is
- * not ours is none of our business, whatever it is. Of one that is ours
+ * Checks every message of a channel between parent and child before other code reads it. Messages of other programs are ignored. The parts
+ * of our own messages:
  *
  *     node      1 to 64 printable characters without white space and ":"
  *     id        a whole number
@@ -53,7 +53,7 @@ export function readMessage(value: unknown): IpcMessage | undefined {
 function readFrame(message: unknown): IpcMessage | undefined {
   if (!isObject(message)) return undefined
   const { kind, node, id } = message
-  // What is announced is checked by the node that hears it.
+  // The receiving process checks an announcement.
   if (kind === 'announcement') return { kind, announcement: message['announcement'] as never }
   if (typeof node !== 'string' || !/^[!-9;-~]{1,64}$/.test(node)) return undefined
   if (kind === 'join' || kind === 'leave') return { kind, node }
@@ -79,7 +79,7 @@ export interface CheckedRequest {
   readonly request: SyncRequest
   /** Puts the parts that were taken out into the reply, as such that failed. */
   complete(reply: SyncReply): SyncReply
-  /** What was wrong, if anything was. */
+  /** The fault, if there is one. */
   readonly wrong: string | undefined
 }
 

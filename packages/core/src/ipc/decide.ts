@@ -13,7 +13,7 @@ import type { AtomicStep, Decide, DecidedPolicy, Question, Verdict } from '../st
 import type { PackedDecide } from './envelope.ts'
 
 /*
- * What children ask about requests, checked before anything else looks at it:
+ * Checks children's requests for decisions before other code reads them:
  *
  *     sequence   a whole number
  *     lane       a whole number below MOST_LANES, or nothing
@@ -94,7 +94,7 @@ function readPolicy([id, step, parameters]: readonly unknown[]): DecidedPolicy |
   const [interval, ...more] = parameters as readonly unknown[]
   if (!isNumber(interval, 1, MOST) || !more.every((one) => isNumber(one, -1, MOST))) return undefined
   if (step === BUCKET_STEP.id && Number(more[2] ?? 0) < 0) return undefined
-  // What is kept of a bucket means the same whatever that holds: units are counted ahead by sizes of all kinds.
+  // The state of a bucket is valid for any size, because units are counted ahead with sizes of all kinds.
   if (step === BUCKET_STEP.id) return { id: `${id} ${step} ${interval}`, step: BUCKET_STEP, parameters: [...(parameters as number[])] }
   if (step === WARM_UP_STEP.id) {
     const [, warmUp, coldFactor, usual = 0] = more.map(Number) as [number, number, number, number?]

@@ -6,7 +6,7 @@ import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 export const MARK = '@weir/ipc'
 export const VERSION = 1
 
-/** What children and their parent say to each other. `node` and `id` name the question that is answered. */
+/** The messages between children and their parent. `node` and `id` name the question that is answered. */
 export type IpcMessage =
   | { readonly kind: 'request'; readonly node: string; readonly id: number; readonly request: PackedRequest }
   | { readonly kind: 'reply'; readonly node: string; readonly id: number; readonly reply: SyncReply }
@@ -82,7 +82,7 @@ export function packDecide({ questions, ...rest }: Decide): PackedDecide {
   }
 }
 
-/** What a parent says of requests; checked by who asked, as what any store says. */
+/** The parent's verdicts. The process that asked checks them, as it checks those of any store. */
 export function unpackVerdicts(given: unknown): readonly Verdict[] {
   if (!Array.isArray(given)) return given as never
   return given.map((one: unknown) => {

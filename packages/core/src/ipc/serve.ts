@@ -15,8 +15,8 @@ import { type IpcMessage, MARK, seal } from './envelope.ts'
 /** Node publishes each new child process here, those of node:cluster included. */
 const CHILDREN = 'child_process'
 /**
- * What a child has not taken yet, in messages and in bytes. Announcements beyond that are dropped, as losing them is allowed
- * and memory is not endless; requests are not answered.
+ * Bounds of unsent data per child, in messages and in bytes. Announcements beyond them are dropped, because they may be lost and memory is
+ * bounded; requests are not answered.
  */
 const MOST_PENDING = 1000
 const MOST_PENDING_BYTES = 16 * 2 ** 20
@@ -24,7 +24,7 @@ const MOST_PENDING_BYTES = 16 * 2 ** 20
 const LEAST_BYTES = 200
 /** Throttlers of one child at a time. */
 const MOST_NODES = 256
-/** What one child, and all of them together, may make this process hold: about 200,000 keys a child. */
+/** Memory that one child, and all of them together, may use in this process: about 200,000 keys a child. */
 const MOST_BYTES = 128 * 2 ** 20
 const MOST_BYTES_OF_ALL = 1024 * 2 ** 20
 
@@ -34,7 +34,7 @@ const registry = globalThis as { [SERVED]?: Served }
 
 interface Served {
   readonly hub: Hub
-  /** What all children hold of it. */
+  /** The memory that all children use. */
   readonly account: Account
   services: number
 }
@@ -55,7 +55,7 @@ export interface ServeIpcOptions {
   readonly children?: readonly ChildProcess[]
 }
 
-/** What `serveIpc` returns. */
+/** The result of `serveIpc`. */
 export interface IpcService {
   /** Serves a child process that was forked before `serveIpc` was called. Doing so twice is harmless. */
   attach(child: ChildProcess): void
@@ -109,7 +109,7 @@ export function serveIpc(options: ServeIpcOptions = {}): IpcService {
   }
 }
 
-/** What decides is not there until a child asks, so that applications without such policies need not carry it. */
+/** The decider is loaded when a child asks for it, so that applications without such policies don't carry it. */
 const deciding = new Retried(
   () => import('./decide.ts'),
   systemClock,
@@ -264,7 +264,7 @@ function isOurs(value: unknown): boolean {
   }
 }
 
-/** What a reply takes while it waits to be sent, roughly. */
+/** Approximate size of a reply while it waits to be sent. */
 function bytesOf({ results, blocks, heartbeat }: SyncReply): number {
   let bytes = LEAST_BYTES + 16 * blocks.length
   for (const result of results) bytes += 64 + 64 * (result?.cells.length ?? 0)

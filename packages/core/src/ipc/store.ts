@@ -25,8 +25,8 @@ export interface IpcStoreOptions {
  * A store for the processes of one machine, without a server: workers of `node:cluster` and children of
  * `child_process.fork` meet in their parent, which calls `serveIpc()` and may use `ipcStore()` as well.
  *
- * What either side says is checked. A child is trusted as any node is: it can lie about counts and block keys, but neither end
- * its parent or siblings through Weir, nor make them hold more than a bounded amount.
+ * Each side checks the other's messages. A child is trusted as any process is: it can send wrong counts and block keys, but through Weir it
+ * can neither end its parent or siblings, nor make them use more than a bounded amount of memory.
  *
  * Without an answer of the parent a process throttles alone, and says so once in a process warning.
  *
@@ -46,7 +46,7 @@ export function ipcStore(options: IpcStoreOptions = {}): Store {
   return backgroundStore({ kind: 'ipc', decides: (step) => STEPS.includes(step), open: (node) => new IpcConnection(node, timeout) })
 }
 
-/** What a parent knows how to decide by. */
+/** The steps by which a parent can decide. */
 const STEPS: readonly string[] = [
   'fixed-window',
   'calendar',

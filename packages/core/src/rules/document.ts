@@ -21,11 +21,11 @@ export interface RulesDocument {
   readonly next?: NextRules
 }
 
-/** What is known of a change. */
+/** Notes on a change. */
 export interface RulesChange {
   /** When: a time as in `'2026-11-23T22:00:00Z'`. */
   readonly at?: string
-  /** Who: at most 200 characters. */
+  /** The author: at most 200 characters. */
   readonly by?: string
   /** At most 1,000 characters. */
   readonly why?: string
@@ -55,7 +55,7 @@ export type RulesAlgorithm = string | ({ readonly name: string } & Readonly<Reco
 /** The intervals of a calendar, as `calendar()` makes them. */
 export type RulesCalendar = { readonly calendar: CalendarUnit } & CalendarOptions
 
-/** What requests are counted by; a string is `'route'`, `'ip'`, `'all'`, or the name of a function in `keys`. */
+/** The key by which requests are counted. A string is `'route'`, `'ip'`, `'all'`, or the name of a function in `keys`. */
 export type RulesKey = string | HeaderKey | readonly (string | HeaderKey)[]
 
 /** A policy as data: its options are those of a policy in code. Functions stand in code, and are named here. */

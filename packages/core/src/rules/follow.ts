@@ -44,7 +44,7 @@ export interface RulesFollower {
   /** Resolves when the source was read once, whatever came of it; never rejects. Await it before the server listens. */
   readonly ready: Promise<void>
   readonly status: RulesStatus
-  /** What the rules to come (`next` of the document) would have done here so far; empty where there are none. */
+  /** The decisions that the candidate rules (`next` of the document) would have made here so far; empty if there are none. */
   judged(): readonly JudgedPolicy[]
   /** Ends it; the rules stay as they are. Resolves when nothing is under way any more, such as the writing of `lastGood`. */
   close(): Promise<void>
@@ -91,9 +91,9 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   readonly #versions: Versions
   #status = NONE
   #closed = false
-  /** What holds, as it was written. */
+  /** The document in use, as it was written. */
   #document: Pick<RulesDocument, 'policies' | 'next'> | undefined
-  /** What the source said last, whether it holds or was rejected. */
+  /** The last text of the source, whether it was applied or rejected. */
   #seen: string | undefined
   /** Applies checked rules again that conflicted with another throttler, which may be closed by now. */
   #tryAgain: (() => Promise<void>) | undefined

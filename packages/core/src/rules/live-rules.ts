@@ -89,7 +89,7 @@ function openOf({ overrides }: RuleSet<never>, now: number): readonly Override[]
   return overrides.filter(({ until }) => until > now)
 }
 
-/** Of the policies that are there: an override of a policy with plans is one of each. */
+/** The limits of existing policies. An override of a policy with plans becomes one for each plan. */
 function limitsOf(rules: RuleSet<never> | undefined, open: readonly Override[]): readonly KeyLimit[] {
   const plansOf = new Map<string, readonly string[]>()
   for (const policy of rules?.policies ?? []) {

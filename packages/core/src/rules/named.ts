@@ -62,9 +62,9 @@ export type NamedKind = keyof NamedFunctions
 
 export const NAMED_KINDS: readonly NamedKind[] = ['algorithms', 'keys', 'matches', 'costs', 'limits', 'plans', 'delays']
 
-/** What a name looks like: it can be neither a path pattern nor a duration. */
+/** The form of a name: it can be neither a path pattern nor a duration. */
 const NAME = /^[A-Za-z][\w-]{0,63}$/
-/** What `key` means without a function. */
+/** Values of `key` that need no function. */
 export const BUILT_IN_KEYS: readonly string[] = ['route', 'ip', 'all']
 /** Names that are there whatever the application gives. */
 const BUILT_IN: Readonly<Partial<Record<NamedKind, readonly string[]>>> = { algorithms: ['fixedWindow'], keys: BUILT_IN_KEYS }

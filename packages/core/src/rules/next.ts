@@ -4,7 +4,7 @@ import type { RuleSet } from './check.ts'
 import { KeyTally } from './key-tally.ts'
 import type { MadePolicy } from './policy.ts'
 
-/** What one policy of rules to come would have done at this node, since it is judged. */
+/** The decisions of one candidate policy in this process, since it is judged. */
 export interface JudgedPolicy {
   /** As in `next` of the document; of a policy with plans one for each. */
   readonly policy: string

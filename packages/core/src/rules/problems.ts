@@ -11,14 +11,14 @@ export interface Place {
   readonly column: number
 }
 
-/** What is wrong in a document. */
+/** A problem of a document. */
 export interface RulesProblem {
   /** Such as `policies[0].limit`; empty for the whole document. */
   readonly path: string
   /** From 1 on; undefined where the document is no text. */
   readonly line: number | undefined
   readonly column: number | undefined
-  /** What is wrong, and what is allowed: one line that is safe to print. */
+  /** The problem and the allowed values: one line that is safe to print. */
   readonly message: string
 }
 
@@ -85,7 +85,7 @@ export class Problems {
   }
 }
 
-/** What options are made by, which errors of theirs name: a document has none of them. */
+/** Functions that make options, and that errors of these options name. A document has none of them. */
 const MAKERS: readonly string[] = ['calendar', 'escalating', 'paths']
 
 /** The option that an error of core is about, as a path: its messages begin with it. */

@@ -8,7 +8,7 @@ const LONGEST_RETRY = 10_000
 /** Text that never rests is taken for what it is after so many looks. */
 const MOST_LOOKS = 20
 
-/** Who is told what is read. */
+/** The receiver of texts that are read. */
 export interface ReadingListener {
   /** Whether nobody wants to know any more. */
   closed(): boolean
@@ -102,7 +102,7 @@ export class Reading {
     }
   }
 
-  /** What is read when it does not change any more. */
+  /** Reads until the text no longer changes. */
   async #rested(): Promise<string> {
     const { settle = 0 } = this.#source
     let text = await this.#ask()

@@ -3,11 +3,11 @@
  * `rulesSourceContract` of `@weir/testing` checks one.
  */
 export interface RulesSource {
-  /** What it is, for messages, such as `the file rules.yaml`. No secrets: it is logged. */
+  /** The name of the source for messages, such as `the file rules.yaml`. It must not contain secrets, because it is logged. */
   readonly name: string
   /** How often it is read whatever `watch` says, in milliseconds, since a message may be lost; from 100 on. */
   readonly interval: number
-  /** What is read holds only when it has not changed for so long, in milliseconds: where others may be seen writing. Default 0. */
+  /** Milliseconds for which a text must not change before it is used, for sources that others may be writing to meanwhile. Default 0. */
   readonly settle?: number
   /**
    * Reads the text that it holds; undefined when there is none yet. Rejects when it can't be read.

@@ -83,7 +83,7 @@ export class Versions {
     return version
   }
 
-  /** What a document says of itself; it was not checked, and may have been rejected. */
+  /** A document's own notes. The document wasn't checked, and may have been rejected. */
   #read(text: string, digest: string): RulesVersion {
     const none: RulesVersion = { version: undefined, digest, at: undefined, by: undefined, why: undefined, since: undefined }
     if (text.length > (/^\s*\{/.test(text) ? LONGEST_JSON : LONGEST_YAML)) return none

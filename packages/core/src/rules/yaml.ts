@@ -1,7 +1,7 @@
 import { show } from '../report/errors.ts'
 import { type Path, type Place, Problems, RulesError } from './problems.ts'
 
-/** What is used of the library `yaml` (version 2). */
+/** The parts of the library `yaml` (version 2) that are used. */
 export interface YamlLibrary {
   parseDocument(
     text: string,
@@ -115,7 +115,7 @@ class Values {
   readonly #library: YamlLibrary
   readonly #problems: Problems
   readonly #placeOf: (node: unknown) => Place | undefined
-  /** What has an anchor, once it is complete: so an alias inside its own anchor has none. */
+  /** Values with an anchor, added once they are complete, so that an alias inside its own anchor finds none. */
   readonly #anchors = new Map<string, { readonly value: unknown; readonly size: number }>()
   readonly #path: (string | number)[] = []
   /** Nodes so far, with those that aliases stand for. */
@@ -173,7 +173,7 @@ class Values {
       if (merges) merged.push(...this.#merged(value))
       else own.set(name, this.#at(name, value))
     }
-    // Of two merged maps the first goes before the second, and what is written in this one goes before both.
+    // The first of two merged maps takes precedence over the second, and this map's own keys take precedence over both.
     return Object.fromEntries([...merged.reverse().flatMap((map) => Object.entries(map as object)), ...own])
   }
 
@@ -203,7 +203,7 @@ class Values {
   }
 }
 
-/** What to say of a key that an object has twice. */
+/** The message for a key that an object has twice. */
 export function repeated(name: string, first: Place | undefined): string {
   const where = first === undefined ? '' : `; the first is in line ${first.line}`
   return `The key ${show(name)} appears twice${where}. Remove one of the two.`

@@ -16,9 +16,9 @@ export class CentralSide implements CentralStore {
   readonly #clock: Clock
   readonly #exchange: () => Exchange
   readonly #warn: (error: WeirError) => void
-  /** What asks the store, once it is loaded. */
+  /** The code that asks the store, once it is loaded. */
   #code: typeof import('../central/index.ts') | undefined
-  /** Of the connection; undefined without one. */
+  /** The link of the connection; undefined without one. */
   link: CentralLink | undefined
   #connection: StoreConnection | undefined
   #opening: Retried<object> | undefined

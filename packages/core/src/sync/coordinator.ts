@@ -302,7 +302,7 @@ class BackgroundCoordinator implements Coordinator {
     for (const { id, interval } of policies) this.#used.set(id, now + KEPT_INTERVALS * interval)
   }
 
-  /** What words it is loaded when there is something to tell of. */
+  /** The wording is loaded when there is something to report. */
   #noticeSmallLimits(nodes: number): void {
     const few = this.throttlers.some(({ limiters }) => limiters.some(({ policy }) => policy.limit < 2 * nodes))
     if (!few || nodes < 2) return

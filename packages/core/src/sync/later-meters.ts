@@ -15,7 +15,7 @@ import type { Clock } from '../time/clock.ts'
 import { Retried } from '../time/retried.ts'
 import { BlockChanges } from './exchange/block-changes.ts'
 
-/** What a meter that stands in was told to tell the other nodes. */
+/** Messages for other processes that a stand-in meter could not send. */
 interface Untold {
   readonly blocks: BlockChanges
   /** When keys were reset, on the monotonic clock: the newest last. */
@@ -125,7 +125,7 @@ export class LaterMeters {
     const now = this.#clock.monotonic()
     const stood = Object.hasOwn(before, 'reject')
     const { fields, stride } = site.table
-    // What a warm-up costs depends on the limit by which it was counted.
+    // The units of a warm-up depend on the limit by which they were counted, so they are taken out before the limit changes.
     const handed = before.handed && takeOut(before, site, now)
     site.divideLimits(undefined)
     if (this.#exchange().time.measured) site.expect(1)

@@ -3,7 +3,7 @@ import type { SyncEntry, SyncResult } from '../store/contract.ts'
 import type { ThrottlerState } from '../throttler/coordinator.ts'
 import type { Clock } from '../time/clock.ts'
 
-/** What asking for a key's usage needs of the exchange. */
+/** The parts of the coordinator that a question about a key's usage needs. */
 export interface UsageHost {
   readonly clock: Clock
   readonly link: { readonly state: ThrottlerState }
@@ -57,7 +57,7 @@ async function ask(meter: Exchanging, id: string, { clock, loop }: UsageHost): P
     clock.setTimeout(resolve, Math.max(LEAST_WAIT, WAIT_TIMES * loop.usual))
   })
   const last = await loop.inquire(entryOf(meter, id))
-  // Of quota that was taken ahead the store tells the use beside it.
+  // For leases the reply contains the used units separately.
   return last?.lease === undefined
     ? last
     : { ...last, cells: meter.askedCells().map((cell) => ({ ...cell, taken: last.lease?.used ?? 0 })) }

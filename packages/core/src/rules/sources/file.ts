@@ -7,7 +7,7 @@ import { invalidOption } from '../../report/errors.ts'
 import { LONGEST_DOCUMENT } from '../parse.ts'
 import type { RulesSource } from '../source.ts'
 
-/** What does not tell of changes, as file systems over a network, is looked at so often, in milliseconds. */
+/** Milliseconds between two checks of a file whose file system sends no change events, such as a network file system. */
 const INTERVAL = 2_000
 /** Longer than an editor or a copying program pauses within one file. */
 const SETTLE = 50
@@ -31,8 +31,8 @@ export function fileRules(path: string | URL): RulesSource {
     name: `the file ${file}`,
     interval: INTERVAL,
     settle: SETTLE,
-    // What a file system that hangs was asked for can't be taken back, and holds one of the few threads that the whole process has for
-    // files and names of hosts: it is not asked again meanwhile.
+    // A read from a file system that hangs can't be cancelled, and occupies one of the few threads that the whole process has for files and
+    // host names. So no second read starts meanwhile.
     read: () => {
       reading ??= readWhole(file).finally(() => {
         reading = undefined
@@ -63,7 +63,7 @@ export async function readWhole(file: string): Promise<string> {
   return Buffer.concat(pieces).toString('utf8')
 }
 
-/** Of its folder, since a file that is replaced is not the one that was watched. */
+/** Watches the folder, because a file that is replaced is not the one that was watched. */
 function watchFile(file: string, changed: () => void): () => void {
   const name = basename(file)
   try {
@@ -105,7 +105,7 @@ async function textOf(file: string): Promise<string | undefined> {
 
 /** Writes a file so that nobody ever reads a part of it, whoever else writes it, and a loss of power leaves the old one or the new one. */
 export async function writeWhole(file: string, text: string): Promise<void> {
-  // Of this call alone: workers of one service may keep the same file.
+  // The name is unique to this call, because workers of one service may write the same file.
   const beside = `${file}.${randomUUID()}.new`
   try {
     const handle = await open(beside, 'wx')

@@ -43,7 +43,7 @@ const REDIRECTIONS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
 export function httpRules(url: string | URL, options: HttpRulesOptions = {}): RulesSource {
-  // What is wrong is not shown: it may hold a password.
+  // The message doesn't show the address, because it may contain a password.
   if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(url).protocol))
     throw new WeirError(
       'WEIR_INVALID_OPTION',

@@ -26,7 +26,7 @@ const GOES = 1 / 10
  * the store is sent again until its time is over.
  */
 export class BlockChanges {
-  /** What is to be sent, oldest first. */
+  /** Changes to send, oldest first. */
   readonly #waiting = new Map<string, PendingBlock>()
   /** The newest change of each key that the store has not answered yet: waiting or under way. Older ones no longer count. */
   readonly #newest = new Map<string, PendingBlock>()
@@ -137,7 +137,7 @@ export class BlockChanges {
     })
   }
 
-  /** What was taken did not reach the store, as far as is known. */
+  /** The changes did not reach the store, as far as is known, so they are sent again. */
   failed(taken: readonly PendingBlock[], now: number): void {
     for (const pending of taken) this.#sendAgain(pending, now)
   }
@@ -164,7 +164,7 @@ export class BlockChanges {
   }
 }
 
-/** What is sent of a change now: what remains of its time. */
+/** The change as it is sent now, with its remaining time. */
 export function changeAt({ change, until }: PendingBlock, now: number): BlockChange {
   return { ...change, remaining: change.remaining === 0 ? 0 : Math.max(1, until - now) }
 }

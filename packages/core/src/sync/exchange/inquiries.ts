@@ -1,7 +1,7 @@
 import type { Batch, EntryOwner, Ticket } from '../../algorithms/shared/batch.ts'
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
 
-/** Whoever asks the store about a key is told once; undefined: it did not answer. */
+/** One question to the store about a key. It is resolved once; with undefined if the store did not answer. */
 class Inquiry implements EntryOwner {
   readonly rollAt: number = Number.POSITIVE_INFINITY
   readonly entry: SyncEntry

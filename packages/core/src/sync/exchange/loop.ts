@@ -21,7 +21,7 @@ import { type Flight, Flights } from './flights.ts'
 import { Inquiries } from './inquiries.ts'
 import { SpanWalks } from './walks.ts'
 
-/** What happens to a sync, as its throttler is told. Times are of the monotonic clock. */
+/** Receives the events of syncs. Times are of the monotonic clock. */
 export interface SyncObserver {
   succeeded(reply: SyncReply, entries: number, sent: number, received: number): void
   heartbeat(reply: HeartbeatReply, sent: number, received: number): void
@@ -36,7 +36,7 @@ export interface SyncObserver {
   tooManyBlocks(): void
   /** The store's answer has a part that can't be used. */
   nonsense: Nonsense
-  /** What a heartbeat is to say of this node. */
+  /** The part of a heartbeat that describes this process. */
   about(now: number): Pick<HeartbeatRequest, 'status' | 'watch' | 'rules'>
 }
 
@@ -299,7 +299,7 @@ export class SyncLoop {
       return
     }
     if (!this.#flights.answered) {
-      // What is counted by this node's own clock may have to move to another interval, so nothing is sent yet.
+      // Counts by this process's own clock may have to move to another interval, so nothing is sent yet.
       if (beat) this.#send(new Batch(0), [], true, now)
       return
     }

@@ -43,7 +43,7 @@ export function tellDifferences(own: readonly ToldRule[], report: RulesReport, {
   }
 }
 
-/** What makes two rules another rule, and what they may differ in for a while; in the order of `ToldRule`. */
+/** The fields that make two rules different, and the fields in which they may differ for a while; in the order of `ToldRule`. */
 const RULE = ['interval', 'algorithm', 'coordination', 'key', 'match'] as const
 const ROLLING = ['limit', 'cooldown', 'spans'] as const
 

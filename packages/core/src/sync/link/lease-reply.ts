@@ -10,7 +10,7 @@ import type { Ordinal } from '../../time/intervals.ts'
 const MOST: number = Number.MAX_SAFE_INTEGER
 const LONGEST = 65_536
 
-/** What a store says of a lease; undefined where it can't be used. */
+/** Reads a store's answer about a lease; undefined if it is unusable. */
 export function readLease(value: unknown): LeaseReply | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { granted, free, used, tail, quiet, epoch, now } = value as { readonly [name in keyof LeaseReply]?: unknown }

@@ -20,7 +20,7 @@ export function openStore(store: MeetingPoint, node: StoreNode): StoreConnection
   }
 }
 
-/** What a store is called in messages. */
+/** The name of a store in messages. */
 export function kindOf(store: MeetingPoint): string {
   try {
     return typeof store.kind === 'string' ? store.kind : 'store'

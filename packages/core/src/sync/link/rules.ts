@@ -17,7 +17,7 @@ export class RuleWatch {
   #told = ''
   #toldAt = Number.NEGATIVE_INFINITY
   #own: readonly ToldRule[] = []
-  /** What the text that was told last was made of. An update makes another array. */
+  /** The limiters from which the last text was made. An update makes another array. */
   #limiters: readonly Coordinated['limiters'][] = []
   /** Texts that were compared with the own rules as they are. */
   #compared = new Once()
@@ -27,7 +27,7 @@ export class RuleWatch {
     this.#host = host
   }
 
-  /** What a heartbeat is to carry. `now` of the monotonic clock. */
+  /** The part of a heartbeat that describes the rules. `now` is of the monotonic clock. */
   request(throttlers: readonly Coordinated[], now: number): Pick<HeartbeatRequest, 'rules'> {
     const limiters = throttlers.map((throttler) => throttler.limiters)
     const updated = limiters.length !== this.#limiters.length || limiters.some((one, i) => one !== this.#limiters[i])

@@ -14,13 +14,13 @@ import { SyncStats } from './stats.ts'
 import { checkAnnouncement } from './store-reply.ts'
 import { Watch } from './watch.ts'
 
-/** What the state needs of the throttler that it is part of. */
+/** The parts of the throttler that the state needs. */
 export interface StoreStateHost {
   readonly clock: Clock
   readonly meters: readonly Exchanging[]
   readonly loop: SyncLoop
   readonly emitter: Pick<Emitter, 'has' | 'emit'>
-  /** What the store is called in messages. */
+  /** The name of the store in messages. */
   readonly storeKind: string
   readonly nodeId: string
   /** Whether a node is another one of this process, which has taken this one's rules over. */
@@ -201,7 +201,7 @@ export class StoreState {
     }
   }
 
-  /** What a snapshot tells of the store. */
+  /** The store's part of a snapshot. */
   about(now: number): StoreStatus {
     const { exchanges, failed, failures, entries, lastDuration, lastError, succeededAt } = this.sync
     const sync = {

@@ -31,7 +31,7 @@ export class SyncStats {
   }
 }
 
-/** What kind of failure an error of a store is. */
+/** The kind of failure behind a store's error. */
 export function causeOf(error: unknown): SyncFailureCause {
   try {
     return readCause(error)

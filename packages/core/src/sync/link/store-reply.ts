@@ -19,8 +19,8 @@ import { readLease, readNotice } from './lease-reply.ts'
 import { LONGEST_RULES } from './told-rule.ts'
 
 /*
- * What a store says is checked here, and nowhere else, before anything in core uses it. Each property is read once and
- * copied, since a getter may throw or change its mind.
+ * Checks every reply of a store, here and nowhere else, before other code of core uses it. Each property is read once and copied, because a
+ * getter may throw or return another value next time.
  *
  *     reply         { time, results, blocks, heartbeat? }    unusable as a whole if one of the first three is
  *       time        a time of the epoch, see LATEST
@@ -39,8 +39,8 @@ import { LONGEST_RULES } from './told-rule.ts'
  *                   { type: 'ask', policyId, key }, or a lease's
  *       epoch       a whole number of milliseconds, a time of the epoch; `manual` is true where it is not left out
  *
- * What is unusable counts as not answered: a reply like a failed exchange, an entry or a block like one whose part of the
- * store is away, an item of a list or an announcement like one that was lost.
+ * An unusable part counts as missing: a reply as a failed sync, an entry or a block as one whose part of the store is down, an item of a
+ * list or an announcement as one that was lost.
  */
 
 /** Units, and milliseconds of a block, at most. */
@@ -290,7 +290,7 @@ function isText(value: unknown, longest: number): value is string {
   return typeof value === 'string' && value.length <= longest
 }
 
-/** What a hostile object throws when it is read means the same as a wrong value. */
+/** A hostile object that throws when it is read is treated as a wrong value. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read()

@@ -48,7 +48,7 @@ export function toldRules({ limiters, rules }: Coordinated): ToldRule[] {
   })
 }
 
-/** What no option of its own is told of. JSON has no other numbers; an infinite one is as good as none. */
+/** Numbers of a rule that have no field of their own. JSON has no infinite numbers, so an infinite number is left out. */
 function furtherOf({ algorithm, limit, cooldownGrowth }: Policy): Readonly<Record<string, number>> {
   const { factor, max, memory } = cooldownGrowth ?? {}
   const all = { ...algorithm.settings?.(limit), 'cooldown.factor': factor, 'cooldown.max': max, 'cooldown.memory': memory }
@@ -70,7 +70,8 @@ export function textOf(rules: readonly ToldRule[]): string {
 /** FNV-1a of a value's JSON; functions inside are left out. The same in every process. */
 function digest(value: unknown): string {
   if (typeof value === 'function') return FUNCTION
-  // Of a plan the declaration matters, not the group object that its policies share; of patterns not how they are spelled.
+  // For a plan its declaration matters, not the group object that its policies share. For patterns their meaning matters, not their
+  // spelling.
   const text = JSON.stringify(value, (name, part: unknown) => (name === 'group' ? undefined : isPathMatch(part) ? part.id : part))
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

@@ -5,12 +5,12 @@ import { loadCode } from '../../time/load-code.ts'
 /** For so long after it was last asked for, a view of the cluster is kept up to date, in milliseconds. */
 const WATCH_FOR = 10_000
 
-/** What makes a status; see `inspect/status-text.ts`. */
+/** Makes a status; see `inspect/status-text.ts`. */
 type Tell = (throttlers: readonly Coordinated[], startedAt: number, now: number) => string
 
 /**
- * What nodes tell each other of themselves, through heartbeats: who looks at the cluster asks for the others' statuses, and only
- * while somebody does, nodes tell theirs. Unwatched it costs nothing; what makes a status is loaded then, too.
+ * Exchanges statuses between processes through heartbeats. A process that shows the cluster asks for the others' statuses, and the others
+ * report only while one asks. Unwatched it costs nothing; the code that makes a status is loaded only then, too.
  */
 export class Watch {
   readonly #startedAt: number
@@ -25,7 +25,7 @@ export class Watch {
     this.#startedAt = startedAt
   }
 
-  /** What a heartbeat is to carry. */
+  /** The part of a heartbeat for statuses. */
   request(throttlers: readonly Coordinated[], now: number): Pick<HeartbeatRequest, 'status' | 'watch'> {
     const status = this.#watched ? this.#tell?.(throttlers, this.#startedAt, now) : undefined
     return {
@@ -42,7 +42,7 @@ export class Watch {
     this.#others = statuses
   }
 
-  /** What the other nodes told last; asks for more. */
+  /** The last statuses of the other processes. Each call also asks for new ones. */
   others(now: number): readonly StatusReport[] {
     if (now >= this.#until) this.#others = []
     this.#until = now + WATCH_FOR
