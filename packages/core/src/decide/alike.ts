@@ -13,7 +13,7 @@ export function alike(one: unknown, two: unknown): boolean {
   }
   if (isPathMatch(one) && isPathMatch(two)) return one.id === two.id
   if (typeof one !== 'object' || typeof two !== 'object' || one === null || two === null) return false
-  // What is no plain data keeps what it says to itself.
+  // Values that aren't plain data can't be compared.
   if (!isData(one) || !isData(two)) return false
   const names = Object.keys(one)
   if (names.length !== Object.keys(two).length) return false

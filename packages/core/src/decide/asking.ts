@@ -8,7 +8,7 @@ export type Keys = readonly (string | undefined)[]
 /** For each policy the limit of its key in this decision; undefined for the policy's own. */
 export type Limits = readonly (number | undefined)[]
 
-/** What decisions that may wait need of the throttler that they are made for. */
+/** The parts of the throttler that decisions with a wait need. */
 export interface AskingHost {
   readonly clock: Clock
   /** One for each policy, in their order. */
@@ -20,7 +20,8 @@ export interface AskingHost {
   noteLimits(keys: Keys): () => void
   /** Gives a key the limit again that a request came with, as `Limiter.givenTo` told it. */
   giveAgain(limiter: Limiter, key: string, limit: number | undefined): void
-  // What decisions are made of. Handed over, since whoever asks is loaded later: what it imports would be in a file of its own.
+  // Functions that make decisions. They are passed in, because the code that asks the store is loaded later: its own imports of them would
+  // be in a file of their own.
   readonly make: {
     reject(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision
     decision(outcome: Outcome, key: string, remaining: number, resetAfterMs: number, amount: number): PolicyDecision

@@ -14,7 +14,7 @@ export class ByGates {
   /** The place of a request's key in each limiter, and what was known of it before. */
   readonly #found: number[]
   readonly #before: Float64Array
-  /** What decisions refer to, of the last request with so many policies. */
+  /** The cells and keys of the last request with each number of policies, to which its decisions refer. */
   readonly #levels: (Levels | undefined)[]
 
   /**

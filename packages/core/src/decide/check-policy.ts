@@ -110,14 +110,14 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     storeTimeout: waits ? parseDuration(options.storeTimeout ?? USUAL_STORE_TIMEOUT, `${at}storeTimeout`, 1, LONGEST_STORE_TIMEOUT) : 0,
     delay:
       options.delay === undefined ? longestHold(counting, limit, interval) : parseDelay(options, algorithm, coordination, `${at}delay`),
-    // What is only judged rejects nothing.
+    // A candidate rejects nothing.
     dryRun: flag(`${at}dryRun`, options.dryRun) || flag(`${at}candidate`, options.candidate),
     candidate: options.candidate === true,
     id: policyId(algorithm.id, coordination, calendar?.id ?? interval, name),
   })
 }
 
-/** What tells a policy apart in a store: counts that were kept under another id are of no use. */
+/** The id of a policy in a store. Counts under another id are of no use to it. */
 export function policyId(algorithm: string, coordination: string, interval: number | string, name: string): string {
   return `v${LAYOUT}:${algorithm}:${coordination}:${interval}:${name}`
 }

@@ -144,7 +144,7 @@ function overflowed(limiter: Limiter, key: string, cost: number, now: number, co
   return decision
 }
 
-/** What becomes of a request for whose key there is no room. */
+/** The outcome of a request whose key has no room in the table. */
 export function outcomeOfOverflow(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
   const { policy, cell } = limiter
   const end = Math.ceil(limiter.meter.rollAt - now)
@@ -159,7 +159,7 @@ export function rejection(limiter: Limiter, slot: number, key: string, cost: num
   const outcome = limiter.outcome(slot, why.reason, limiter.neverFits(slot, cost))
   // Nobody knows when a request in flight ends.
   const least = limiter.policy.algorithm.slots === undefined ? 1 : 0
-  // Of a blocked key no units are left to the client, whatever was counted.
+  // A blocked key has no units left for the client, however many were counted.
   const blocked = why.reason === 'blocked' || why.reason === 'cooldown'
   const left = blocked ? 0 : limiter.meter.remaining(slot, now)
   const retryAfterMs = Math.max(least, Math.ceil(blocked ? why.retryAfterMs - ROUNDING : why.retryAfterMs))

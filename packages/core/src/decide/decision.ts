@@ -4,8 +4,8 @@ import type { Outcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
 
 /**
- * What was decided for one request by one policy, or by several: then it is the decision of the policy that rejected
- * (for longest), or else of the one with the smallest part of its limit left, and `parts` holds all of them.
+ * The decision of one policy about a request, or of several: then it is the decision of the policy that rejected (for longest), or else of
+ * the one with the smallest part of its limit left, and `parts` contains all of them.
  *
  * Fields are computed when they are read, so read the ones you need: `const { allowed, retryAfterMs } = decision`. A spread copies none of
  * them, which TypeScript reports; `{ ...decision.toJSON() }` copies all but `parts`.
@@ -16,7 +16,7 @@ export declare abstract class Decision<Name extends string = string> {
   get reason(): DecisionReason
   /** The policy that this decision is of; undefined when none applies to the request. */
   get policy(): Policy<Name> | undefined
-  /** What the request was counted by in that policy. Of a key of more than 256 characters: its beginning and a hash. */
+  /** The key by which that policy counted the request. A key of more than 256 characters is its beginning and a hash. */
   get key(): string
   /** Units per interval, or in flight; `Infinity` when no policy applies. */
   get limit(): number
@@ -47,7 +47,7 @@ export declare abstract class Decision<Name extends string = string> {
   toJSON(): DecisionFields<Name>
 }
 
-/** What a log shows of a decision. */
+/** The fields of a decision that a log shows. */
 export type DecisionFields<Name extends string = string> = Omit<Decision, 'policy' | 'parts' | 'toJSON'> & {
   readonly policy: Policy<Name> | undefined
 }

@@ -86,7 +86,7 @@ export class LevelsDecision implements Decision {
   declare readonly rejected: number
   declare whole: CombinedDecision | undefined
 
-  // Of no other class: made by a class that extends one, it is compiled again and again under some loaders of TypeScript.
+  // Don't extend a base class: under some loaders of TypeScript a derived constructor is compiled again and again.
   constructor(levels: Levels, keys: string | readonly string[], numbers: readonly number[], rejected: number) {
     this.levels = levels
     this.keys = keys

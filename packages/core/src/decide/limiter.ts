@@ -10,10 +10,10 @@ import type { Ordinal } from '../time/intervals.ts'
 import { type Outcome, RunningCell } from './outcome.ts'
 import { goesOnLocally, type Policy } from './policy.ts'
 
-/** What happens to new keys when the table of keys is full. */
+/** Decides requests with new keys when the table of keys is full. */
 export type Overflow = 'shared' | 'allow' | 'reject'
 
-/** Who is told what happens to a limiter's keys. */
+/** Receives the events of a limiter's keys. */
 export interface LimiterEvents {
   blocked(limiter: Limiter, key: string, forMs: number, cause: 'exceeded' | 'manual' | 'remote'): void
   unblocked(limiter: Limiter, key: string, cause: 'manual' | 'remote' | 'expired'): void
@@ -29,7 +29,7 @@ export interface RejectedKeys {
   top(many: number): readonly { readonly key: string; readonly rejected: number }[]
 }
 
-/** What `overflow: 'allow' | 'reject'` yields instead of a slot. */
+/** The result of `overflow: 'allow' | 'reject'` instead of a slot. */
 export const NO_SLOT = -1
 
 /** The label of the counter that keys share when the table is full. Keys of users never start with NUL (see `idOfKey`). */
@@ -202,7 +202,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     const { algorithm } = this.policy
     if (algorithm.most === undefined) return limit
     const parts = this.#partsNow()
-    // What a bucket holds is divided as its limit is.
+    // The size of a bucket is divided as its limit is.
     return parts > 1 ? partOf(algorithm.most(limit * parts), parts) : algorithm.most(limit)
   }
 
@@ -263,7 +263,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     )
     this.#visiting = true
     this.#findLimited()
-    // What a gate says of any key may be wrong.
+    // Gates of any key may be wrong now.
     this.meter.recheck(NO_SLOT)
     this.#overriding.begin()
   }
@@ -328,7 +328,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   reset(id: string, epoch: number, now: number, cause: 'manual' | 'remote'): void {
     if (epoch <= this.resets.epochOf(id)) return
     const { policy, meter, blocks } = this
-    // What is decided from now on has another serial number.
+    // Decisions from now on have another serial number.
     this.cell = new RunningCell(policy, this.cell.ordinal)
     this.resets.add(id, { epoch, serial: this.cell.serial, until: now + RESET_LIFE * Math.max(policy.interval, policy.maxDuration) }, now)
     if (now >= meter.rollAt) meter.roll(now)

@@ -8,7 +8,7 @@ import { combined } from './levels.ts'
 import type { Limiter } from './limiter.ts'
 import { ALL_KEY } from './policy.ts'
 
-/** What such decisions need of the throttler that they are made for. */
+/** The parts of the throttler that such decisions need. */
 interface OneByOneHost {
   readonly closed: boolean
   /** Brings a limiter to the running interval. */
@@ -44,7 +44,7 @@ export class OneByOne {
     const slots: number[] = []
     let applying = 0
     let allowed = true
-    // What rules to come would do to the request.
+    // Whether candidate rules would allow the request.
     let allowedNext = true
     for (let at = 0; at < applied; at++) {
       const i = places[at] as number

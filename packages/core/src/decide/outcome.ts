@@ -2,7 +2,7 @@ import type { DecisionReason } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import type { Policy } from './policy.ts'
 
-/** What the decisions of one policy that come out alike in one interval have in common, so that each of them refers to it. */
+/** The common part of one policy's decisions with the same outcome in one interval, so that each of them refers to it. */
 export interface Outcome {
   readonly policy: Policy | undefined
   /** The interval or bucket. */
@@ -18,7 +18,7 @@ export interface Outcome {
   readonly limit: number
 }
 
-/** What requests of a policy are counted in now: its running interval or bucket, and how decisions in it can come out. */
+/** The running interval or bucket of a policy, and the possible outcomes of decisions in it. */
 export class RunningCell {
   readonly policy: Policy
   readonly ordinal: Ordinal
@@ -26,7 +26,7 @@ export class RunningCell {
   readonly passed: Outcome
   /** The limit is reached. */
   readonly full: Outcome
-  /** Of the rarer outcomes the last one. */
+  /** The last of the rarer outcomes. */
   #rare: Outcome
 
   constructor(policy: Policy, ordinal: Ordinal) {

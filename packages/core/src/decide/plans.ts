@@ -37,7 +37,7 @@ export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends
   readonly plan: (request: Req) => Awaitable<NoInfer<Plan>>
 }
 
-/** What a plan allows. */
+/** The limit of a plan. */
 export interface PlanLimit {
   /** Sets how many units each key of the plan may use per interval: a number from 1 to 2^53 - 1. */
   readonly limit: number
@@ -119,7 +119,8 @@ function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptio
     const { limit, interval = rest.interval } = own(one)
     return limit / (interval === undefined ? 1 : parseInterval(interval, `${at}interval`, 1).interval)
   }
-  // Of plans that allow the same the first by name, in whatever order they are declared: all nodes come to the same.
+  // Among plans with the same pace the first by name is the smallest, in whatever order they are declared, so that all processes choose the
+  // same.
   const smallest = plans.toSorted().reduce((least, one) => (pace(one) < pace(least) ? one : least))
   const group: PlanGroup = { policy: name, of: plan, plans, smallest }
   return plans.map((one) => {

@@ -27,7 +27,7 @@ export type KeySource<Req> =
   | AddressKey<Req>
   | ((request: Req) => Awaitable<string | number | bigint | undefined | null>)
 
-/** What requests are counted by: one source, or several that are combined without ambiguity. */
+/** The key by which requests are counted: one source, or several that are combined without ambiguity. */
 export type KeyOption<Req> = KeySource<Req> | readonly KeySource<Req>[]
 
 /** Finds the policies whose path patterns match a request. */

@@ -15,7 +15,7 @@ import { OneByOne } from './one-by-one.ts'
 import { peekOne } from './peek.ts'
 import { ALL_KEY, type PolicyOptions } from './policy.ts'
 
-/** What the request path needs of the throttler that it is part of. */
+/** The parts of the throttler that the request path needs. */
 export interface RequestPathHost {
   readonly clock: Clock
   readonly closed: boolean
@@ -49,7 +49,7 @@ export interface CheckOptions {
   readonly limit?: number | undefined
 }
 
-/** What a call was told of its request, in one form. */
+/** The options of a call, in one form. */
 export interface Asks {
   readonly cost?: number | undefined
   readonly limit?: number | undefined
@@ -230,7 +230,7 @@ export class RequestPath<Name extends string> {
     )
   }
 
-  /** What `decide` would answer by what is known here. Counts nothing, not even a rejection. */
+  /** The decision that `decide` would make from local knowledge. Counts nothing, not even a rejection. */
   look(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision<Name> {
     if (this.#limited || limits !== undefined) this.limitEach(keys, limits)
     return this.#decideAll(keys, costs, false, applying, applied)

@@ -99,7 +99,7 @@ export function isAddressKey<Req>(source: KeySource<Req>): source is AddressKey<
   return typeof source === 'object' && source !== null && typeof source.address === 'function'
 }
 
-/** What a rule matches, beside the plan that it stands for. */
+/** The match of a rule, without the plan for which it stands. */
 export function matchOf<Req>({ match }: Pick<PolicyOptions<Req>, 'match'>): MatchOption<Req> | undefined {
   return isPlanMatch<Req>(match) ? match.match : match
 }
