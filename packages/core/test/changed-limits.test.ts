@@ -41,7 +41,7 @@ class Limited {
   async start(): Promise<this> {
     const limit = this.#limit
     this.#node.start()
-    // What lets requests wait is loaded with the first of them, which takes real time.
+    // The queue is loaded with the first request that waits, which takes real time.
     let loaded = !this.#waits
     if (this.#waits) this.#node.checkAsync('another').then(() => (loaded = true))
     while (!loaded) {
@@ -108,7 +108,7 @@ class Limited {
 /** The policy's limit, where others than this hold for the key. */
 const USUAL = 7
 
-/** What passes without a limit of its own before and after requests with this one. */
+/** The allowed units without a limit of their own, before and after requests with this limit. */
 async function around(algorithm: AnyAlgorithm, coordination: Coordination, before: number, limits: readonly (number | undefined)[]) {
   const it = await new Limited(algorithm, coordination, 'call', USUAL).start()
   it.limitNoMore()

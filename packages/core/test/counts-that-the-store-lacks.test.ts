@@ -72,7 +72,7 @@ test.each(['fixed', 'sliding'] as const)(
     announce(2)
     await world.run(100)
     expect(sent.slice(before).map(({ cells }) => cells)).toEqual([last.cells])
-    // What was known stays known, and no more is.
+    // Confirmed counts stay, and none are added.
     expect(throttler.peek('key').remaining).toBe(remaining)
   },
 )

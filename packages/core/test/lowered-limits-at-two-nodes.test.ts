@@ -18,7 +18,7 @@ async function twoNodes(algorithm: AnyAlgorithm, coordination: Coordination, lim
       for (const one of nodes) void one.checkAsync('k').then((decision) => (allowed += decision.allowed ? 1 : 0))
       await world.run(5)
     }
-    // What lets requests wait is loaded with the first of them, which takes real time.
+    // The queue is loaded with the first request that waits, which takes real time.
     for (let turn = 0; turn < turns; turn++) {
       await new Promise((resolve) => setImmediate(resolve))
       await world.run(10)

@@ -252,7 +252,7 @@ test('checks alone never allow more than the limit, however large or small the c
         for (const one of costs) {
           const decision = node.check('k', one)
           checkDecision(decision)
-          // What a naive limiter would do, as exactly as numbers are.
+          // The decision of a naive limiter, as exact as numbers are.
           if (Object.keys(kind).length === 0) expect(decision.allowed).toBe(allowed + one <= limit)
           if (decision.allowed) allowed += one
         }

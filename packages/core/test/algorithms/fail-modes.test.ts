@@ -70,7 +70,7 @@ describe("'share', the default", () => {
     await here.world.run(1_500)
     here.store.health = 'rejecting'
     await here.world.run(1_000)
-    // Of the 20 that are left, each node's part is about half, and it may not have heard of the other's last ones.
+    // 20 units are left: each node's part is about half, and it may not have received the other's last ones.
     const more = [offer(one, 'a', 100), offer(two, 'a', 100)]
     expect(Math.max(...more)).toBeLessThanOrEqual(14)
     expect(Math.min(...more)).toBeGreaterThanOrEqual(7)

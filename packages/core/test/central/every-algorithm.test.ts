@@ -12,7 +12,7 @@ import { snapshot } from '../../src/inspect/snapshot.ts'
 import { allowed, ask, CENTRAL, started } from '../support/central.ts'
 import { scene } from '../support/nodes.ts'
 
-/** What everything else means where the store decides, by each algorithm. All of them allow ten at once here. */
+/** Every other feature with coordination 'central', for each algorithm. All of them allow ten at once here. */
 const ALGORITHMS: readonly Algorithm[] = [
   fixedWindow(),
   fixedWindow({ start: 'first-request' }),
@@ -131,7 +131,7 @@ for (const algorithm of ALGORITHMS) {
       expect(a.state).toBe('storeDown')
       const asked = it.store.decided.length
       const decisions = await ask(it, a, 'k', 30)
-      // What ran out of a bucket meanwhile comes on top.
+      // Units that drained from a bucket meanwhile come on top.
       expect(allowed(decisions) - count).toBeGreaterThanOrEqual(0)
       expect(allowed(decisions) - count).toBeLessThanOrEqual(1)
       expect(it.store.decided.length).toBe(asked)

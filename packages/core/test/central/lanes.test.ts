@@ -73,7 +73,7 @@ test('a request for several keys that finds no lane free at all of them goes onc
 test('requests that find no lane of their key in time are decided without the store, and those of other keys by it', async () => {
   const it = scene()
   it.store.roundTrip = 20
-  // Of a key that warms up each request is asked for by itself.
+  // Requests for a key that warms up are decided one by one.
   const algorithm = tokenBucket({ warmUp: 60_000 })
   const node = it.node({ ...CENTRAL, algorithm, limit: 1_000, interval: 60_000, failMode: 'closed' })
   await started(it, node)

@@ -37,7 +37,7 @@ test.each([
   expect(allowed(decisions)).toBe(Math.min(count, limit))
   expect(decisions.filter(({ allowed, reason }) => !allowed && reason !== 'limit')).toEqual([])
   for (const { allowed, retryAfterMs } of decisions) if (!allowed) expect(retryAfterMs).toBeGreaterThan(50_000)
-  // What is left is told of each as if it had asked alone.
+  // Each request gets the remaining units as if it had asked alone.
   const left = decisions.filter(({ allowed }) => allowed).map(({ remaining }) => remaining)
   expect(new Set(left)).toEqual(new Set(Array.from({ length: Math.min(count, limit) }, (_, i) => limit - 1 - i)))
   expect(it.store.decided.length).toBeLessThan(120)

@@ -194,7 +194,7 @@ const FEATURES: Readonly<Record<string, { readonly policy?: Partial<PolicyOption
   },
 }
 
-/** What came of each request, of those that are not new or old by a rounding. */
+/** The outcomes of requests, except those that a rounding makes new or old. */
 type Note = readonly [allowed: boolean, reason: string, limit: number, cost: number, remaining: number, retryAfterMs: number]
 
 async function noted(coordination: 'local' | 'central', algorithm: Algorithm, feature: string): Promise<readonly Note[]> {

@@ -4,7 +4,7 @@ import type { Decision } from '../../src/decide/decision.ts'
 import { allowed, ask, CENTRAL, started } from '../support/central.ts'
 import { scene, warnings } from '../support/nodes.ts'
 
-/** What is told of at once when the store comes back. */
+/** Keys that are sent at once when the store comes back. */
 const SLICE = 500
 
 test('what thousands of keys were allowed without the store is told slice by slice, and all of it', async () => {

@@ -7,7 +7,7 @@ import type { Waiting } from '../support/waiting.ts'
 
 const CLOSED = { name: 'closed', limit: 50, interval: 60_000, failMode: 'closed', key: 'all' } as const
 
-/** What the store is asked about in each of some seconds, in which 50 requests are made. */
+/** The questions to the store in each of some seconds, in which 50 requests are made. */
 async function questions(it: CentralNodes, request: () => void, seconds: number): Promise<number[]> {
   const asked: number[] = []
   for (let second = 0; second < seconds; second++) {

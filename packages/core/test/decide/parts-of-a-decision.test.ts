@@ -129,7 +129,7 @@ describe.each([
     const rejections = [0, 0, 0]
     for (let i = 0; i < 500; i++) {
       const keys = [0, 1, 2].map((level) => `${level}:${Math.floor(random() * (level === 0 ? 1 : 4 * level))}`)
-      // What never fits makes each level reject.
+      // A cost that never fits makes each level reject.
       const costs = [0, 1, 2].map(() => (random() < 0.1 ? 65 : Math.ceil(random() * (random() < 0.3 ? 9 : 1))) * unit)
       const units = keys.map((key) => used.get(key) ?? 0)
       const fits = units.map((before, level) => before + (costs[level] as number) <= (limits[level] as number))
@@ -195,7 +195,7 @@ test('whoever made a decision, toJSON() returns a plain object of all fields but
     expect(plain, name).toEqual(Object.fromEntries(fields.map((field) => [field, decision?.[field as 'key']])))
     expect(JSON.stringify(decision), name).toBe(JSON.stringify(plain))
     expect(inspect(decision), name).toBe(inspect(plain))
-    // Whoever adds to it, as loggers do, changes nothing that others see.
+    // Loggers may add fields to it without an effect on other readers.
     expect(decision?.toJSON(), name).not.toBe(plain)
   }
   expect(decisions).toMatchObject({

@@ -48,7 +48,7 @@ test.each<[Algorithm, 'background' | 'periodic']>([
         else if (step[0] === 'store') store.health = step[1]
         else if (step[0] === 'announces') store.announces = step[1]
         else store.hub.lose()
-        // Of sliding windows units come back with time: those of the first minute are all in the window.
+        // Units of sliding windows return with time, but those of the first minute are all in the window.
         if (world.time > 55_000) break
         for (const [at, one] of nodes.entries()) look(at, one.peek('a').remaining)
       }

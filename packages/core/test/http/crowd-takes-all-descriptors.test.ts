@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { bundlePrograms } from '@weir/tooling/bundle'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-// What is loaded later must not need a compiler, which is a process and needs descriptors too.
+// Code that is loaded later must not need a compiler, because that is a process and needs descriptors too.
 let folder: string
 beforeAll(async () => {
   folder = await bundlePrograms(fileURLToPath(new URL('../..', import.meta.url)), ['test/http/fixtures/paced-server.ts'], [], true)

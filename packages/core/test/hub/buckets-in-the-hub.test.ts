@@ -219,7 +219,7 @@ const batches = fc.array(
   { maxLength: 60 },
 )
 
-/** What a bucket holds that saw each unit when it was taken. */
+/** The level of a bucket that counted each unit when it was taken. */
 function exact(taken: readonly { readonly at: number; readonly units: number }[], now: number, drain: number): number {
   let level = 0
   let then = 0

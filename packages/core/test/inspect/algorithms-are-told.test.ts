@@ -12,7 +12,7 @@ import { ManualTime } from '../http/manual-time.ts'
 
 const MINUTE = 60_000
 
-/** What a key that has rested may take of a limit of 6, and what two units leave of it. */
+/** The most that an idle key may use of a limit of 6, and the units that are left after two. */
 const ROWS: readonly [id: string, algorithm: Algorithm, capacity: number, left: number][] = [
   ['fixed-window', fixedWindow(), 6, 4],
   ['fixed-window-first-request', fixedWindow({ start: 'first-request' }), 6, 4],

@@ -31,7 +31,7 @@ function throughJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
 
-/** What `advanced` serialization can carry, and more. */
+/** Values that `advanced` serialization can carry, and more. */
 const anything = fc.anything({
   withBigInt: true,
   withDate: true,

@@ -18,7 +18,7 @@ async function started(policies: Parameters<ReturnType<typeof scene>['node']>[0]
   const nodes = Array.from({ length: count }, () => here.node(policies))
   const asks = [policies].flat().some(({ coordination }) => coordination === 'central')
   for (const node of nodes) node.start()
-  // What asks the store about requests is loaded first, which takes real time.
+  // The code that asks the store is loaded first, which takes real time.
   if (asks) await vi.waitFor(() => expect(here.store.deciders).toBe(count), { timeout: 4_000, interval: 5 })
   await here.world.runTo(12_000)
   /** Lets time pass until it is there: what asks the store for some policies is loaded meanwhile, which takes real time. */

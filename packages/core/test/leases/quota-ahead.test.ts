@@ -17,7 +17,7 @@ async function started(count: number, policies: Parameters<Scene['node']>[0] = l
   const nodes = Array.from({ length: count }, () => here.node(policies))
   for (const node of nodes) node.start()
   await here.world.runTo(12_000)
-  /** What becomes of a request, after some time. */
+  /** The decision about a request, after some time. */
   const ask = async (node: Node, key = 'a', cost = 1, wait = 100): Promise<Decision> => {
     const decision = node.checkAsync(key, cost)
     await here.world.run(wait)
@@ -226,7 +226,7 @@ test('a cooldown starts when the use that was told fills the limit, not when the
   await here.ask(one)
   // So much that what the other one has used is missing.
   expect(await here.ask(two, 'a', 100)).toMatchObject({ allowed: false, reason: 'limit' })
-  // What the other one holds is given back while this one waits.
+  // The other node returns its lease while this one waits.
   expect((await here.ask(two, 'a', 99)).allowed).toBe(true)
   await here.ask(two)
   expect(await here.ask(two)).toMatchObject({ allowed: false, reason: 'cooldown' })

@@ -251,7 +251,7 @@ describe('queues are bounded', () => {
     await it.world.settle()
     expect(a.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined, 'queue-full'])
     expect(b.map(({ failure }) => failure)).toEqual([undefined, undefined, 'queue-full'])
-    // Whoever leaves makes room.
+    // A request that leaves makes room.
     await it.world.run(1_000)
     const next = queue.acquire('a')
     await it.world.run(10_000)

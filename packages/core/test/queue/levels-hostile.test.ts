@@ -159,7 +159,7 @@ describe('what was counted here comes back when the store rejects', () => {
     const it = await central(2, policies as unknown as Policy[], 20)
     const [node, other] = it.nodes as [Node, Node]
     const [queue] = it.queues as [Waiting]
-    // Of which this one does not know.
+    // This node doesn't know of these.
     for (let i = 0; i < 18; i++) void other.checkAsync('a')
     for (let i = 0; i < 12; i++) queue.acquire('a', { timeout: '200ms' })
     for (let t = 0; t < 100; t++) {

@@ -6,7 +6,7 @@ import { waiting } from '../support/waiting.ts'
 
 const MANY = 400
 
-/** What makes all requests leave that keep a pace. */
+/** Events that end all requests that keep a pace. */
 const ENDS = {
   'are aborted by one signal': {},
   'are rejected as the throttler closes': { onClose: 'reject' },

@@ -18,7 +18,7 @@ function goes(it: CentralNodes): number[] {
   return went.map(({ at }) => at as number).sort((a, b) => a - b)
 }
 
-/** Of all spans of a second the most that went in one. */
+/** The most requests that went within any second. */
 function mostInSecond(times: readonly number[]): number {
   return Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))
 }
@@ -146,7 +146,7 @@ test.each([
   { name: 'a bucket', policy: { ...WINDOW, algorithm: tokenBucket() }, within: 3_010 },
 ])('requests that `delay` holds are asked for together: $name', async ({ policy, within }) => {
   const it = await central(3, policy)
-  // What holds requests is loaded first.
+  // The queue is loaded first.
   let ready = false
   void Promise.all(it.nodes.map((node) => node.checkAsync('b'))).then(() => (ready = true))
   for (; !ready; await new Promise(setImmediate)) await it.world.run(1)

@@ -151,7 +151,7 @@ test('who waits beyond its time takes nothing from the others', async () => {
   for (const { at } of one.ended) expect(at as number).toBeLessThanOrEqual(2_100 + 451)
   expect(other.went).toHaveLength(20)
   expect(went.length).toBeGreaterThanOrEqual(22)
-  // What was booked for those that left may be lost to all: a few tenths of a second.
+  // Reservations of requests that left may be lost to all: a few tenths of a second.
   expect(went.at(-1)).toBeLessThanOrEqual(2_100 + (went.length + 3) * 100)
   await close()
 })

@@ -90,7 +90,7 @@ test('of those that were asked for together as many go without the store as its 
   const drained = (it.world.time - begun) / 100
   const all = went.reduce((sum, one) => sum + one, 0)
   const used = (await usage)?.[0]?.used as number
-  // What the store is told late drains from then on.
+  // Units that the store receives late drain from then on.
   expect(used).toBeGreaterThanOrEqual(all - drained - 1)
   // It is told at the next probe, which is 200 ms after the last one.
   expect(used).toBeLessThanOrEqual(all - drained + 12)

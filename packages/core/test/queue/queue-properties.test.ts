@@ -54,7 +54,7 @@ test('whoever waits ends in time, in turn, and never do more go than the algorit
           expect(error?.retryAfterMs).toBeGreaterThan(wish.timeout)
       }
 
-      // Of a key and priority the first that came goes first.
+      // Requests of a key and priority go in the order in which they came.
       for (const one of made)
         for (const other of made) {
           if (one.at > other.at || made.indexOf(one) >= made.indexOf(other)) continue

@@ -34,12 +34,15 @@ async function pass(here: Scene, milliseconds: number): Promise<void> {
   }
 }
 
-/** What an algorithm allows in one interval, and whether intervals begin at whole multiples, with the first start, or at any moment. */
+/**
+ * The most that an algorithm allows in one interval, and whether intervals begin at whole multiples, with the first start, or at any
+ * moment.
+ */
 const BOUNDS: Readonly<Record<string, readonly [most: number, begins: 'aligned' | 'first' | 'any']>> = {
   'fixedWindow()': [LIMIT, 'aligned'],
   "fixedWindow({ start: 'first-request' })": [LIMIT, 'first'],
   'slidingWindow()': [LIMIT + 2, 'any'],
-  // Of units that came late in the interval before it allows as many again.
+  // If units came late in the previous interval, it allows as many again.
   'slidingCounter()': [LIMIT + 8, 'any'],
   'slidingLog()': [LIMIT, 'any'],
   'leakyBucket()': [LIMIT + 1, 'any'],

@@ -14,8 +14,8 @@ import { type Node, type Scene, scene } from '../support/nodes.ts'
 import { PRIORITIES, waiting } from '../support/waiting.ts'
 
 /*
- * What the queue promises and does not keep yet: `test.fails` marks a case that fails today. The rebuilt queue makes each of them pass; then the mark
- * is deleted, or the test fails.
+ * Promises that the queue doesn't keep yet: `test.fails` marks a case that fails today. Once a rebuilt queue makes one pass, its mark is
+ * deleted, or the test fails.
  */
 
 // Much of it is computed; a busy machine needs time for that.

@@ -85,7 +85,7 @@ describe('requests that several policies count are asked for together', () => {
     await it.world.run(4_000)
     const went = it.queues.flatMap(({ ended }) => ended.map(({ at }) => at as number)).sort((a, b) => a - b)
     expect(went).toHaveLength(200)
-    // Of 10 ms; an answer that is decided upon a moment later counts from then.
+    // A margin of 10 ms, because a reply that is used a moment later counts from then.
     for (let i = 0; i + 50 < went.length; i++) expect((went[i + 50] as number) - (went[i] as number), `${i}`).toBeGreaterThanOrEqual(490)
     await it.close()
   })
@@ -323,7 +323,7 @@ describe('a bucket gives places ahead, and the other policies decide when these 
       { ...LONG, interval: 60_000 },
     ])
     const [[node], [queue]] = [it.nodes as [Node], it.queues as [Waiting]]
-    // What holds requests is loaded first.
+    // The queue is loaded first.
     let ready = false
     void node.checkAsync('b').then(() => (ready = true))
     for (; !ready; await new Promise(setImmediate)) await it.world.run(1)

@@ -103,7 +103,7 @@ test('a wrapped function has the name and number of parameters of its own, and i
   expectTypeOf(wrapped).toEqualTypeOf<(this: Api, to: string, text: string) => Promise<number>>()
   const plain = throttler.wrap((n: number) => n + 1, { key: 'a' })
   expectTypeOf(plain).toEqualTypeOf<(this: unknown, n: number) => Promise<number>>()
-  // What no `this` is asked for may be called without one.
+  // A function without `this` may be called without one.
   expect(await plain(1)).toBe(2)
   expectTypeOf(throttler.wrap<[string], number>((text) => text.length, { key: (text) => text })).toBeCallableWith('a')
   await throttler.close()

@@ -40,7 +40,7 @@ for (const [name, call] of Object.entries(CALLS)) {
   test(`listeners of all events may call: ${name}`, async () => {
     const heard = new Set<EventName>()
     const here = scene()
-    // What a listener of each sync sends makes another one.
+    // A listener that sends makes another event with each sync.
     here.store.roundTrip = 2
     const node = here.node([POLICY, OTHER, SLOTS], { maxKeys: 40 })
     const failed: unknown[] = []

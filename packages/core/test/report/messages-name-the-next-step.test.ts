@@ -28,7 +28,7 @@ const rejected = (run: () => unknown) =>
     (error: WeirError) => error,
   )
 
-/** What a throttler warns of. */
+/** The warning of a throttler. */
 async function warned(throttler: Throttler, run: () => unknown): Promise<WeirError | undefined> {
   const heard: WeirError[] = []
   throttler.on('warning', ({ error }) => heard.push(error))
@@ -38,13 +38,13 @@ async function warned(throttler: Throttler, run: () => unknown): Promise<WeirErr
   return heard[0]
 }
 
-/** What a guard warns of when a request comes. */
+/** The warning of a guard when a request comes. */
 const guarded = (options: object, reader: object = fakeReader) => {
   const guard = createGuard({ ...RULE, ...options } as never, reader as never)
   return warned(guard.throttler as Throttler, () => guard.check({ ip: '192.0.2.1' } as never))
 }
 
-/** What a process is warned of. */
+/** The warning of a process. */
 function emitted(run: () => void): { message: string; code: string } {
   const spy = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   try {
@@ -56,7 +56,7 @@ function emitted(run: () => void): { message: string; code: string } {
   }
 }
 
-/** What a process that has not warned yet is warned of: most of these are said once. */
+/** The warning of a process that has not warned yet, because most of these are logged once. */
 async function warnedFirst(
   run: (warnings: typeof import('../../src/throttler/warnings.ts')) => void,
 ): Promise<{ message: string; code: string }> {
@@ -93,7 +93,7 @@ function replaced(): Promise<WeirError | undefined> {
 
 interface Case {
   readonly make: () => unknown
-  /** What the user wrote, as it was written: an option, a policy, a call. */
+  /** The user's own words: an option, a policy, a call. */
   readonly names: string
   /** The value that is wrong. */
   readonly value?: string

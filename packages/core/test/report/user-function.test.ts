@@ -37,7 +37,7 @@ class OwnThen extends Promise<unknown> {
   }
 }
 
-/** What a thenable does with the functions that it is given. */
+/** The calls that a thenable makes to the functions that it receives. */
 type Then = (resolve: (value?: unknown) => void, reject: (error?: unknown) => void) => unknown
 const thenable = (then: Then) => ({ then })
 

@@ -187,7 +187,7 @@ describe('requests may wait', () => {
     const follower = follow({ throttler }, waiting())
     await follower.ready
     expect(follower.status.version).toBe(2)
-    // What holds requests is loaded meanwhile.
+    // The queue is loaded meanwhile.
     expect(await throttler.checkAsync('k')).toMatchObject({ allowed: true })
     follower.close()
   })

@@ -30,7 +30,7 @@ function byChecks(value: unknown): string | undefined {
   }
 }
 
-/** What may stand at an option: right and wrong. */
+/** Right and wrong values of each option. */
 const values: Readonly<Record<string, readonly unknown[]>> = {
   name: ['a', 'a b', '', 'ä', 5, 'x'.repeat(65)],
   limit: [1, 100, 0, 2 ** 53, 'contract', '5s', null, 1.5],
@@ -126,7 +126,7 @@ describe('the schema for editors', () => {
   })
 
   test('rejects each wrong value that the checks reject by itself', () => {
-    /** What takes more than one value to see, or the application. */
+    /** Problems that need more than one value, or the application. */
     const meaning =
       /needs a "store"|too short|Remove|without|is missing|"background"|at most the limit|the size of|which is not in|IANA|Use either|to \d+ ms|in the background|from \d+ ms|can't count without/
     for (const [option, some] of Object.entries(values)) {

@@ -30,7 +30,7 @@ export async function central(
   return { ...it, nodes, queues, asked }
 }
 
-/** Of so many requests at once, the same number at each node. */
+/** Many requests at once, the same number at each node. */
 export function flood(queues: readonly Waiting[], requests: number): void {
   for (let i = 0; i < requests; i++) queues[i % queues.length]?.acquire('a', { timeout: '30s' })
 }

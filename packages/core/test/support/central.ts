@@ -9,7 +9,7 @@ export const CENTRAL = { limit: 10, interval: 10_000, coordination: 'central' as
 export async function started(it: Scene, ...nodes: Node[]): Promise<void> {
   const ready = it.store.deciders + nodes.length
   for (const node of nodes) node.start()
-  // What asks the store is loaded first, which takes real time.
+  // The code that asks the store is loaded first, which takes real time.
   await vi.waitFor(() => expect(it.store.deciders).toBe(ready), { timeout: 4_000, interval: 5 })
   // Time for two heartbeats, so that each node knows of the others.
   await it.world.run(1_100)

@@ -11,8 +11,8 @@ const LATER: readonly Omit<AnyPolicyOptions, 'limit'>[] = [
   { algorithm: concurrency(), coordination: 'leased' },
 ]
 
-// What such policies need is loaded with the first of them. That takes real time: in tests by a manual clock something would stand in
-// for it until they let real time pass.
+// Code for such policies is loaded with the first of them. That takes real time: in tests with a manual clock a stand-in would decide until
+// they let real time pass.
 for (const policy of LATER) {
   const { inspected } = adapterOf(createThrottler({ policies: [{ limit: 1, ...policy } as AnyPolicyOptions], store: memoryStore() }))
   await inspected.coordinator?.loading

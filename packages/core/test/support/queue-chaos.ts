@@ -6,7 +6,7 @@ import { central } from './central-queues.ts'
 import { type Node, seeded } from './nodes.ts'
 import { type Outcome, PRIORITIES, type Waiting } from './waiting.ts'
 
-/** Of random requests for two keys at up to three nodes. */
+/** Random requests for two keys at up to three nodes. */
 export interface Made {
   readonly at: number
   readonly node: number
@@ -103,7 +103,7 @@ export type Happens = (now: {
   made: readonly Made[]
 }) => void
 
-/** Whoever waits has ended, and nothing of it is left. `late` are the milliseconds that the store may take. */
+/** All waiting requests have ended, and nothing of them is left. `late` is the number of milliseconds that the store may take. */
 export function expectEnded({ it, made, asked }: Awaited<ReturnType<typeof play>>, late: number): void {
   for (const { outcome, at, timeout } of made) {
     expect(outcome.at).toBeDefined()
@@ -130,7 +130,7 @@ export function expectPace({ made, policy }: Awaited<ReturnType<typeof play>>, l
       const at = outcome.at as number
       level = Math.max(0, level - ((at - before) * limit) / 1_000) + cost
       before = at
-      // What takes three units goes as one; and others may ask just before places come back.
+      // A request for three units goes as one; and others may ask just before reservations return.
       expect(level).toBeLessThanOrEqual(Math.max(1, atOnce) + 2 + 4 + (late * limit) / 1_000)
     }
   }

@@ -24,7 +24,7 @@ export class TestStore implements Store {
   readonly coordinate: Store['coordinate'] = coordinate
   readonly hub: Hub
   health: Health = 'up'
-  /** What it rejects with. */
+  /** The error with which it rejects. */
   failure: unknown = new Error('The store rejects.')
   /** Milliseconds from request to reply. */
   roundTrip = 0
@@ -32,7 +32,7 @@ export class TestStore implements Store {
   storeTimeout = 300
   /** When each request was made, and what it was. */
   readonly requests: { readonly at: number; readonly node: string; readonly request: SyncRequest }[] = []
-  /** What the store was asked about requests. */
+  /** The questions to the store about requests. */
   readonly decided: { readonly at: number; readonly node: string; readonly request: Decide }[] = []
   /** Keys that it can't decide about. */
   readonly unreadable: Set<string> = new Set<string>()
@@ -114,7 +114,7 @@ export class TestStore implements Store {
     })
   }
 
-  /** What the hub holds of a key in the interval that holds the time `at`, milliseconds since the epoch. */
+  /** The hub's counts of a key in the interval that contains the time `at`, milliseconds since the epoch. */
   total(policy: Policy, key: string, at: number): { taken: number; given: number } {
     return hubTotal(this.hub, policy, key, ordinalAt(at, policy.interval))
   }
@@ -125,7 +125,7 @@ export class TestStore implements Store {
   }
 }
 
-/** What a hub holds of a key of a fixed window. */
+/** A hub's counts of a key of a fixed window. */
 export function hubTotal(hub: Hub, policy: Policy, key: string, ordinal: Ordinal): { taken: number; given: number } {
   const wire = {
     id: policy.id,

@@ -24,7 +24,7 @@ export interface Waiting {
   readonly went: string[]
 }
 
-/** What lets requests wait is loaded in real time, so this is awaited before virtual time matters. */
+/** Loads the queue in real time. Await this before virtual time matters. */
 export async function waiting({ world }: Scene, node: Node): Promise<Waiting> {
   await node.acquire('', { signal: AbortSignal.abort() }).catch(() => {})
   const ended: Outcome[] = []

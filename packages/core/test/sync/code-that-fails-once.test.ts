@@ -182,7 +182,7 @@ test.each([
   await world.run(500)
   const [usage] = await asked
   expect(usage?.source).toBe('store')
-  // Of a central key usage tells no more than the limit.
+  // The usage of a central key contains no more than the limit.
   const added = store.decided.flatMap(({ request }) => request.questions.filter(({ kind }) => kind === 'add').map(({ units }) => units))
   const used = rule.coordination === 'central' ? added.reduce((sum, units) => sum + units, 0) : usage?.used
   // A bucket has lost some of it.

@@ -72,7 +72,7 @@ const SPELLINGS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
     [paths('/a{/:id}'), paths('/A{/:key}')],
     [other],
   ],
-  // What a request costs is no part of the rule: one service may charge more than another.
+  // The cost of a request is no part of the rule: one service may charge more than another.
   cost: [[undefined, 1, 5]],
   failMode: [[undefined, 'share']],
   dryRun: [[undefined, false]],
@@ -81,7 +81,7 @@ const SPELLINGS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
 const OPTIONS = Object.keys(SPELLINGS)
 
 interface Choice {
-  /** Of each option a group, and in it a spelling for each of two rules. */
+  /** For each option a group, and in it a spelling for each of two rules. */
   readonly groups: readonly number[]
   readonly spelled: readonly (readonly [number, number])[]
   readonly order: readonly number[]

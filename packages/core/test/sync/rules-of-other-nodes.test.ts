@@ -12,7 +12,7 @@ import { scene } from '../support/nodes.ts'
 
 const rule: PolicyOptions<never> = { name: 'api', limit: 10, interval: '1m', key: ['ip', header('x-user')], match: paths('/api/*rest') }
 
-/** What a throttler tells people. */
+/** The warnings and events of a throttler. */
 function heardBy(throttler: Throttler) {
   const warnings: WeirError[] = []
   const changes: { policy: string; node: string; changes: string }[] = []

@@ -276,7 +276,7 @@ function offered(throttler: Throttler, count: number, key = 'a'): number {
   return allowed
 }
 
-/** What a store answers that knows of one node only. */
+/** The reply of a store that knows only one node. */
 function honest(world: World, { entries, blocks, heartbeat }: SyncRequest): Promise<SyncReply> {
   return Promise.resolve({
     time: EPOCH + world.time,

@@ -41,7 +41,7 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     store.health = 'hanging'
     const allowed = await load(nodes, world, 950)
     expect(events).toEqual([])
-    // What nobody knew of when the first answer was overdue, and then a third of what was left each.
+    // The units that no node had received when the first answer was overdue, and then a third of the remaining units each.
     expect(allowed).toBeGreaterThan(LIMIT * 0.7)
     expect(allowed).toBeLessThan(LIMIT * 1.2)
     await world.run(1_000)

@@ -50,7 +50,7 @@ const rule: fc.Arbitrary<Options> = fc.record({
   match: fc.constantFrom<unknown>(undefined, paths('POST /x')),
 })
 
-/** What makes a rule one that can't be used. */
+/** Options that make a rule unusable. */
 const spoilt: fc.Arbitrary<Options> = fc.constantFrom<Options[]>(
   { match: 'POST /x' },
   { match: null },
@@ -294,7 +294,7 @@ async function run(scene: Shop, [name, at, given]: Call): Promise<boolean> {
   }
 }
 
-// What `acquire` loads takes real time, which `settled` would take for a wait.
+// `acquire` loads code in real time, which `settled` would take for a wait.
 beforeAll(() => import('../../src/throttler/open-queues.ts'))
 
 test('after any call that throws the state is what it was before', async () => {

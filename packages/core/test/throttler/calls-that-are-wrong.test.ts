@@ -7,7 +7,7 @@ function made(): Throttler {
   return createThrottler({ policies })
 }
 
-/** What is left of a key, which of two units has used one. */
+/** The remaining units of a key that has used one of two. */
 const left = (throttler: Throttler): readonly number[] => throttler.peek('ann').parts.map(({ remaining }) => remaining)
 
 const CALLS = {
@@ -82,7 +82,7 @@ describe('options of one request', () => {
       expect(error).toMatchObject({ code: 'WEIR_UNKNOWN_OPTION', message: `${hint} See @weir/core/docs/errors/weir_unknown_option.md` })
     }
     expect(left(throttler)).toEqual([2, 2])
-    // What an object has from elsewhere is none of its options.
+    // Inherited properties of an object are not its options.
     await ask(throttler, Object.assign(Object.create({ other: 1 }), { cost: 1, limit: undefined }) as never)
     await throttler.close()
   })

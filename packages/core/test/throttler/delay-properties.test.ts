@@ -115,7 +115,7 @@ test('whoever is held goes on or is rejected in time, gives back what it took wh
           windows.set(window, (windows.get(window) ?? 0) + wish.cost)
         }
         for (const units of windows.values()) expect(units).toBeLessThanOrEqual(4)
-        // What went is all that is counted.
+        // Only allowed requests are counted.
         for (const key of ['a', 'b']) expect(node.peek(key).parts.at(-1)?.remaining).toBe(60 - (counted.get(key) ?? 0))
         await it.close()
       },

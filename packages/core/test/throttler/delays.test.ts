@@ -91,7 +91,7 @@ for (const delay of ['5s', () => 5_000] as const) {
     await it.world.run(1)
     expect(asked.map(({ decision }) => decision?.allowed)).toEqual([undefined, undefined, false, undefined, false, false])
     expect(asked[2]?.decision?.retryAfterMs).toBeGreaterThan(0)
-    // What was rejected has not been counted.
+    // Rejected requests were not counted.
     await it.world.run(6_000)
     expect(asked.map(({ decision }) => decision?.allowed)).toEqual([true, true, false, true, false, false])
     await it.close()
@@ -165,7 +165,7 @@ for (const coordination of ['central', 'leased'] as const) {
     const node = it.node({ ...CENTRAL, coordination, limit: 2, interval: 1_000, delay: '1500ms' })
     if (coordination === 'central') await started(it, node)
     await waiting(it, node)
-    // What asks for leases and what holds requests is loaded in real time.
+    // The code for leases and the queue are loaded in real time.
     const loads = ask(it, node, 'loads')
     await vi.waitFor(async () => {
       await it.world.run(1)

@@ -272,7 +272,7 @@ async function happened(cell: (typeof CELLS)[number], ops: readonly Op[], cooldo
 }
 
 /**
- * What a snapshot shows of decisions. A look brings a key to the running interval as its next request would, so where counts are exchanged
+ * The part of decisions that a snapshot shows. A look brings a key to the running interval as its next request would, so with synced counts
  * an idle key is kept a little longer.
  */
 function shown(all: ReturnType<typeof snapshot>, { coordination }: (typeof CELLS)[number]): unknown {

@@ -5,7 +5,7 @@ import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { calendar } from '../../src/options/calendar.ts'
 import { scene } from '../support/nodes.ts'
 
-/** What a throttler with this policy warns of, started twice over. */
+/** The warnings of a throttler with this policy, started twice. */
 function warningsOf(policy: Omit<PolicyOptions, 'limit'>): string[] {
   const node = scene().node({ limit: 1, ...policy })
   const warnings: string[] = []

@@ -46,7 +46,7 @@ describe.each(ways)('limits that an update gives to many keys, in $name', ({ alo
     recheck.mockClear()
     give(5_000)
     await world.run(50)
-    // What has not changed costs nothing but a look.
+    // An unchanged limit costs only a look.
     expect(recheck.mock.calls.length).toBeLessThan(10)
     give(0)
     expect(node.check(LAST)).toMatchObject({ allowed: false, limit: 0 })

@@ -227,7 +227,7 @@ test.each(shared.slice(0, 2))(
           } else if (what === 'reset') {
             ;(all[at] as Node).reset('a')
             since = 0
-            // What nodes count before they have heard of it may go with it.
+            // Units that nodes count before they receive the reset may be removed with it.
             store.announces = true
             await world.run(10)
           } else if (what === 'run') await world.run(Math.min(at, 55_000 - world.time < at ? 1 : at))

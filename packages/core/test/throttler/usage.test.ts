@@ -9,7 +9,7 @@ import { type Node, offer, scene } from '../support/nodes.ts'
 
 const here = { limit: 100, interval: '1m' } as const
 
-/** What a node answers, in the world's time, and how long it took. */
+/** A node's answer in the world's time, and how long it took. */
 async function asked(
   { world }: Pick<ReturnType<typeof scene>, 'world'>,
   node: Node,

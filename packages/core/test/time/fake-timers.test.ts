@@ -74,7 +74,7 @@ describe.each([
     const throttler = made({ policies: [{ ...MINUTE, ...options, coordination: 'local' }] })
     for (let turn = 0; turn < 3; turn++) {
       expect([1, 2, 3].map(() => throttler.check('a').allowed)).toEqual([true, true, false])
-      // Of a sliding window of buckets the last one leaves a bucket later.
+      // The last bucket of a sliding window leaves a bucket later.
       vi.advanceTimersByTime(62_000)
     }
   })

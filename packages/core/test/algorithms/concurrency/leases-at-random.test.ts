@@ -18,7 +18,7 @@ interface Worker {
   readonly running: Set<Decision>
 }
 
-/** What happens at random on three nodes, one after another: requests come, end, and nodes are killed and begin anew. */
+/** Random events on three nodes, one after another: requests come and end, and nodes are killed and start again. */
 async function live(seed: number): Promise<{ most: number; limit: number; allowed: number; after: number }> {
   const random = seeded(seed)
   const between = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1))

@@ -16,7 +16,7 @@ async function started(count: number, policies: AnyPolicyOptions<never> | readon
   const nodes = Array.from({ length: count }, () => here.node(policies))
   for (const node of nodes) node.start()
   await here.world.run(3_000)
-  /** What becomes of a request, after some time. */
+  /** The decision about a request, after some time. */
   const ask = async (node: Node, wait = 100, key = 'a', cost = 1): Promise<Decision> => {
     const decision = node.checkAsync(key, cost)
     await here.world.run(wait)
@@ -34,7 +34,7 @@ async function started(count: number, policies: AnyPolicyOptions<never> | readon
   return { ...here, nodes: nodes as [Node, Node, Node], ask, fill }
 }
 
-/** What lets requests wait is loaded with the first of them, which takes real time. */
+/** The queue is loaded with the first request that waits, which takes real time. */
 async function waits(node: Node, count = 1): Promise<void> {
   await vi.waitFor(() => expect(node.waiting).toBe(count), { timeout: 10_000 })
   // They are counted from their call on, and the code that lets them wait is loaded in real time.

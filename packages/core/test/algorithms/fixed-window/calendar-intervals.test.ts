@@ -23,7 +23,7 @@ function sceneAt(time: string): Scene {
 async function started(it: Scene, nodes: readonly Node[]): Promise<void> {
   for (const node of nodes) node.start()
   for (let waited = 0; waited < 30; waited++) {
-    // What a coordination needs is loaded in real time.
+    // Code for a coordination is loaded in real time.
     await new Promise((resolve) => setTimeout(resolve, 5))
     await it.world.run(100)
   }

@@ -13,7 +13,7 @@ const POLICIES = {
 test.each(Object.keys(POLICIES) as (keyof typeof POLICIES)[])(
   'a gate from before some thousand changes of the rule is not taken for one of now: %s',
   async (name) => {
-    // What was set up for a limit of 20 is valid again if the changes are counted modulo one of these.
+    // A gate for a limit of 20 would be valid again if the changes were counted modulo one of these.
     for (const changes of [1_022, 1_023, 1_024, 2_046, 2_048]) {
       const { world, node, close } = scene()
       const policy = { name: 'api', interval: '30d', ...POLICIES[name] } as const

@@ -21,7 +21,7 @@ function guardOf(options: object) {
   return { guard, clock, warnings }
 }
 
-/** What was read, whether at once or later. */
+/** The keys and costs that were read, at once or later. */
 async function read(rules: Rules<FakeRequest>, request: FakeRequest) {
   const applies = rules.evaluate(request)
   if (typeof applies === 'object') return (await applies) ?? { keys: [], costs: [], limits: undefined, applying: [] }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isPlain } from '../../../src/http/request/plain-path.ts'
 
-/** What it must say, in the slowest and plainest way. */
+/** The expected result, in the slowest and plainest way. */
 function isPlainPath(path: string): boolean {
   return /^[\w/\-.~!$&'()*+,=:@]+$/.test(path) && path.startsWith('/') && !/\/[/.]/.test(path) && (path === '/' || !path.endsWith('/'))
 }
