@@ -32,7 +32,7 @@ export class Requests {
   /** How many slots have ended, and when the newest did, on the monotonic clock. */
   ended = 0
   end: number
-  /** The sums at the last delivery. */
+  /** The sums when the newest slot ended. */
   #sums = { allowed: 0, rejected: 0 }
 
   readonly #emitter: Pick<Emitter, 'due' | 'deliver'> | undefined
