@@ -1,6 +1,7 @@
 import type { Counters } from './counters.ts'
 import type { Gate, Together } from './gate.ts'
 import { type Answer, type Counter, type Line, MOST_PAUSE, type Request } from './line.ts'
+import { isLike } from './options.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Requests of one counter that the store is asked for at once. */
@@ -26,6 +27,12 @@ interface Group<D extends Answer> {
   readonly requests: Request<D>[]
   readonly costs: readonly number[]
   readonly together: Together<D> | undefined
+}
+
+/** Which requests may go in the stead of one that was asked for. */
+interface Stead<D extends Answer> {
+  readonly together: Together<D> | undefined
+  readonly urgent: boolean
 }
 
 /** Asks the store for requests that wait, where it has to decide. */
@@ -148,6 +155,7 @@ export class Asking<D extends Answer> {
    */
   #share({ requests, costs, together }: Group<D>, decisions: readonly D[], counter: Counter<D>, now: number): void {
     const next = new Map<number, number>()
+    const spare = spareOf(requests, costs, now)
     for (const [place, decision] of decisions.entries()) {
       const cost = costs[place] as number
       let taker: Request<D> | undefined
@@ -155,8 +163,10 @@ export class Asking<D extends Answer> {
       for (; taker === undefined && at < requests.length; at++) {
         const request = requests[at] as Request<D>
         if (costs[at] !== cost) continue
-        const before = together && this.#before(request, cost, decision, together, now)
+        const left = now < request.at ? (spare.get(cost) ?? 0) : 0
+        const before = this.#before(request, cost, decision, { together, urgent: left > 0 }, now)
         if (before !== undefined) {
+          spare.set(cost, left - 1)
           taker = before
           // This one has its turn with the next place, or in the other's stead.
           if (before.group !== undefined) at++
@@ -172,11 +182,12 @@ export class Asking<D extends Answer> {
     }
   }
 
-  /** One of the line of a request that came before it and can use this place. */
-  #before(request: Request<D>, cost: number, { delayMs: delay }: D, { costBeside }: Together<D>, now: number): Request<D> | undefined {
+  /** One of the line of a request that goes before it and can use this place. `urgent`: also one of a higher priority, which may have come later. */
+  #before(request: Request<D>, cost: number, { delayMs: delay }: D, { together, urgent }: Stead<D>, now: number): Request<D> | undefined {
     if (request.settled) return undefined
     return request.line?.findBefore(request, MOST_TOGETHER, ({ key, wanted, at }) => {
-      return (delay === 0 || now + delay <= at) && costBeside(key, wanted) === cost
+      if ((delay > 0 && now + delay > at) || (!urgent && wanted.priority !== request.wanted.priority)) return false
+      return together === undefined ? isLike(wanted, request.wanted) : together.costBeside(key, wanted) === cost
     })
   }
 
@@ -272,7 +283,19 @@ export class Asking<D extends Answer> {
   }
 }
 
+/** For each cost how many of the requests may get nothing, as others go first: the last ones, unless they can't wait any longer. */
+function spareOf<D extends Answer>(requests: readonly Request<D>[], costs: readonly number[], now: number): Map<number, number> {
+  const spare = new Map<number, number>()
+  const ended = new Set<number>()
+  for (const [place, request] of [...requests.entries()].reverse()) {
+    const cost = costs[place] as number
+    if (now >= request.at && !request.settled) ended.add(cost)
+    if (!ended.has(cost)) spare.set(cost, (spare.get(cost) ?? 0) + 1)
+  }
+  return spare
+}
+
 /** Those that were asked for, and have got nothing yet. */
 function left<D extends Answer>(group: Group<D>): readonly Request<D>[] {
-  return group.requests.filter((request) => request.group === group && !request.settled && request.held === undefined)
+  return group.requests.filter((request) => request.group === group && !request.settled && request.reservations === undefined)
 }

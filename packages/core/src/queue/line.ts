@@ -2,6 +2,8 @@ import { AcquireError } from './acquire-error.ts'
 import { type Amount, add } from './amount.ts'
 import { Chain, type Link } from './chain.ts'
 import type { Wanted } from './options.ts'
+import { amountOf, goesBefore, Priorities } from './priorities.ts'
+import type { Reservation, Reservations } from './reservations.ts'
 import type { Timed } from './schedule.ts'
 import type { Pace, Turns } from './turns.ts'
 
@@ -25,7 +27,7 @@ interface Teller {
   ended(allowed: boolean): void
 }
 
-/** One request that waits. `at` is when its time is over; once it is `held`, when it goes. */
+/** One request that waits. `at` is when its time is over. */
 export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   before: Request<D> | undefined
   after: Request<D> | undefined
@@ -47,14 +49,16 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   declare group: { readonly requests: Request<D>[] } | undefined
   /** What rejected it last. */
   rejected: D | undefined
-  /** It was let in, and keeps a pace. */
-  held: D | undefined
-  /** The counter that holds it, or that the store is asked for, by its id. */
+  /** The reservations of which it uses one, while that is not due. */
+  reservations: Reservations<D, Request<D>> | undefined
+  /** The reservation that no other request may use. */
+  own: Reservation<D, Request<D>> | undefined
+  /** What it uses if the other policies allow it, which decide now; rarely there, as many may wait. */
+  declare deciding: D | undefined
+  /** The counter that the store is asked for, by its id. */
   by: string | undefined
   /** Milliseconds for which it was not asked about again when that had come to nothing; rarely there, as many may wait. */
   declare pause: number | undefined
-  /** Milliseconds that it is held beyond the delay of its decision: then it keeps no pace. */
-  beyond = 0
   onAbort: (() => void) | undefined
   /** Whether it counts among those that wait. */
   entered = false
@@ -97,21 +101,6 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   }
 }
 
-/** The requests of one priority that wait for a key. */
-class Level<D extends Answer> extends Chain<Request<D>> implements Amount {
-  readonly priority: number
-  units = 0
-  unsaid = 0
-  /** Those of the next lower priority. */
-  lower: Level<D> | undefined
-
-  constructor(priority: number, lower: Level<D> | undefined) {
-    super()
-    this.priority = priority
-    this.lower = lower
-  }
-}
-
 /** The requests that wait for one key: those of the highest priority first, and of these the first that came. */
 export class Line<D extends Answer> implements Link<Line<D>> {
   before: Line<D> | undefined
@@ -125,8 +114,7 @@ export class Line<D extends Answer> implements Link<Line<D>> {
   declare pausedUntil: number | undefined
   /** Those that it is being asked for; rarely there, as many keys may wait. */
   declare asked: Set<Request<D>> | undefined
-  /** Those of the highest priority. A list of them all would take memory of its own: many keys may wait. */
-  #highest: Level<D> | undefined
+  readonly #requests: Priorities<Request<D>> = new Priorities()
 
   constructor(key: string) {
     this.key = key
@@ -134,33 +122,23 @@ export class Line<D extends Answer> implements Link<Line<D>> {
 
   /** The one that goes next. */
   get first(): Request<D> | undefined {
-    for (let level = this.#highest; level !== undefined; level = level.lower) if (level.first !== undefined) return level.first
-    return undefined
+    return this.#requests.first
   }
 
   /** When the one came that has waited longest. */
   get since(): number {
-    let since = Number.POSITIVE_INFINITY
-    for (let level = this.#highest; level !== undefined; level = level.lower) since = Math.min(since, level.first?.came ?? since)
-    return since
+    return this.#requests.since
   }
 
   /** Puts a request to the end of those of its priority; one that was asked for goes back to its place. */
   add(request: Request<D>): void {
-    const level = this.#level(request.wanted.priority)
-    this.#count(level, request, 1)
-    let next: Request<D> | undefined
-    if (level.last !== undefined && level.last.number > request.number) {
-      next = level.first
-      while (next !== undefined && next.number < request.number) next = next.after
-    }
-    level.insert(request, next)
+    this.#requests.add(request)
+    if (this.counter?.waiting !== undefined) add(this.counter.waiting, amountOf(request), 1)
   }
 
   remove(request: Request<D>): void {
-    const level = this.#level(request.wanted.priority)
-    this.#count(level, request, -1)
-    level.remove(request)
+    this.#requests.remove(request)
+    if (this.counter?.waiting !== undefined) add(this.counter.waiting, amountOf(request), -1)
   }
 
   /** The store is asked for a request now, or is not any more. */
@@ -170,49 +148,21 @@ export class Line<D extends Answer> implements Link<Line<D>> {
   }
 
   /**
-   * The first of its priority that came before a request, of those for which this is true: one that waits, or that the store is being asked for.
+   * The first of those that go before a request for which this is true: one that waits, or that the store is being asked for.
    *
    * @param most that wait are looked at
    */
-  findBefore({ number, wanted }: Request<D>, most: number, fits: (request: Request<D>) => boolean): Request<D> | undefined {
-    let one = this.#level(wanted.priority).first
-    for (let left = most; one !== undefined && one.number < number && left > 0 && !fits(one); left--) one = one.after
-    let first = one !== undefined && one.number < number && fits(one) ? one : undefined
-    for (const other of this.asked ?? []) {
-      if (other.number < (first?.number ?? number) && other.wanted.priority === wanted.priority && fits(other)) first = other
-    }
+  findBefore(request: Request<D>, most: number, fits: (request: Request<D>) => boolean): Request<D> | undefined {
+    let first = this.#requests.find(most, fits, request)
+    for (const other of this.asked ?? []) if (goesBefore(other, first ?? request) && fits(other)) first = other
     return first
   }
 
   /** What those want that a request of this priority has to wait for. Default: all of them. */
-  ahead(priority: number = Number.NEGATIVE_INFINITY): Amount {
-    const ahead = { units: 0, unsaid: 0 }
-    for (let level = this.#highest; level !== undefined && level.priority >= priority; level = level.lower) add(ahead, level, 1)
-    return ahead
-  }
-
-  #count(level: Level<D>, { wanted: { cost } }: Request<D>, sign: 1 | -1): void {
-    const amount = cost === undefined ? ONE : { units: cost, unsaid: 0 }
-    add(level, amount, sign)
-    if (this.counter?.waiting !== undefined) add(this.counter.waiting, amount, sign)
-  }
-
-  #level(priority: number): Level<D> {
-    let higher: Level<D> | undefined
-    let level = this.#highest
-    while (level !== undefined && level.priority > priority) {
-      higher = level
-      level = level.lower
-    }
-    if (level?.priority === priority) return level
-    const made = new Level<D>(priority, level)
-    if (higher === undefined) this.#highest = made
-    else higher.lower = made
-    return made
+  ahead(priority?: number): Amount {
+    return this.#requests.ahead(priority)
   }
 }
-
-const ONE: Amount = { units: 0, unsaid: 1 }
 
 /**
  * A counter of a policy that rejected requests, and the keys whose requests wait for it, one after another: several keys where the

@@ -108,7 +108,7 @@ export class Queues<D extends Answer> {
   who(now: number): WhoWaits {
     this.#arrive(NEVER, NEVER)
     const { policies, failures } = this.#waiters.waits
-    const keys = [...this.#waiters.held(now, LOOKED_AT), ...inLines(this.#counters.all, now, LOOKED_AT)]
+    const keys = [...this.#waiters.reserved(now, LOOKED_AT), ...inLines(this.#counters.all, now, LOOKED_AT)]
     return { policies, failures, keys: keys.sort((a, b) => b.longest - a.longest) }
   }
 
@@ -210,21 +210,17 @@ export class Queues<D extends Answer> {
   close(within: number): Promise<void> {
     this.#arrive(NEVER, NEVER)
     this.#waiters.closing = true
-    const { times, going } = this.#waiters
+    const { times } = this.#waiters
     const by = this.#gate.clock.monotonic() + within
     const finish = this.#settings.onClose === 'finish'
     // Those that the store is being asked for are told with its answer.
     this.#waiters.closesAt = finish ? by : by - within
     for (const request of [...times.items]) {
+      if (request.reservations !== undefined) continue
       if (!finish || (request.line?.counter?.at ?? 0) > by) this.#waiters.fail(request, 'closed')
       else if (request.at > by) times.set(request, by)
     }
-    // The last ones first: nobody is behind them who would move up.
-    for (const request of [...going.items].sort((a, b) => b.at - a.at || b.number - a.number)) {
-      if (finish && request.at <= by) continue
-      this.#waiters.giveBack(request)
-      this.#waiters.fail(request, 'closed')
-    }
+    for (const request of this.#waiters.after(finish ? by : Number.NEGATIVE_INFINITY)) this.#waiters.fail(request, 'closed')
     this.#arm()
     return new Promise((resolve) => this.#waiters.whenEmpty(resolve))
   }
@@ -266,7 +262,7 @@ export class Queues<D extends Answer> {
     this.#waiters.waits.add(line.counter?.policy ?? '', 1)
     line.add(request)
     request.line = line
-    this.#waiters.enter(request, request.at)
+    this.#waiters.enter(request)
     if (found?.counter !== undefined) {
       this.#counters.book(found.counter)
       return
@@ -335,8 +331,8 @@ export class Queues<D extends Answer> {
 
   /** When something is to be done. */
   get #next(): number {
-    const { times, going } = this.#waiters
-    return Math.min(this.#counters.open.first?.at ?? NEVER, times.first?.at ?? NEVER, going.first?.at ?? NEVER)
+    const { times, due } = this.#waiters
+    return Math.min(this.#counters.open.first?.at ?? NEVER, times.first?.at ?? NEVER, due.first?.at ?? NEVER)
   }
 
   #arm(): void {
@@ -366,10 +362,10 @@ export class Queues<D extends Answer> {
   /** @returns how many requests were looked at, of those whose time has come */
   #serve(now: number, most: number): number {
     let left = most
-    const { times, going } = this.#waiters
-    for (let request = going.first; request !== undefined && request.at <= now && left > 0; request = going.first) {
+    const { times, due } = this.#waiters
+    for (let reservations = due.first; reservations !== undefined && reservations.at <= now && left > 0; reservations = due.first) {
       left--
-      this.#waiters.release(request)
+      this.#waiters.release(reservations)
     }
     this.#serving = true
     try {

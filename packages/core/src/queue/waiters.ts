@@ -1,27 +1,13 @@
 import { show } from '../report/errors.ts'
 import { AcquireError, type AcquireFailure } from './acquire-error.ts'
-import { Chain } from './chain.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, counterId, named, type Request } from './line.ts'
 import { listen, unlisten } from './listen.ts'
 import { Occupancy } from './occupancy.ts'
-import { isLike } from './options.ts'
+import { type Reservation, Reservations } from './reservations.ts'
 import { Schedule } from './schedule.ts'
 import type { QueueSettings } from './settings.ts'
 import { type WaitingKey, Waits } from './waits.ts'
-
-/** Requests that are held by one counter. */
-class Held<D extends Answer> extends Chain<Request<D>> {
-  size = 0
-  /** Until then the others go that were late once, each at its distance to the one before it. */
-  lateUntil = 0
-  readonly policy: string
-
-  constructor(policy: string) {
-    super()
-    this.policy = policy
-  }
-}
 
 /** The lines of those that have no place yet. */
 interface Lines<D extends Answer> {
@@ -33,7 +19,7 @@ interface Lines<D extends Answer> {
    * @param rejection what has rejected it when its place had come
    */
   waitAgain(request: Request<D>, now: number, rejection: D | undefined): void
-  /** One in a line that waits for the same as a request, and came before it. */
+  /** One in a line that waits for the same as a request, and goes before it. */
   before(request: Request<D>): Request<D> | undefined
   /** Whether nobody of a request's line is to be asked about now. */
   paused(request: Request<D>, now: number): boolean
@@ -45,10 +31,9 @@ interface Lines<D extends Answer> {
 export class Waiters<D extends Answer> {
   /** Requests by when their time is over. */
   readonly times: Schedule<Request<D>> = new Schedule()
-  /** Requests that are held, by when they go. */
-  readonly going: Schedule<Request<D>> = new Schedule()
-  /** Those that were let in and keep a pace, of each counter in their order; and those that are held by another one. */
-  readonly #held = new Map<string, Held<D>>()
+  /** Counters with reservations, by when the first of these is due. */
+  readonly due: Schedule<Reservations<D, Request<D>>> = new Schedule()
+  readonly #reservations = new Map<string, Reservations<D, Request<D>>>()
   readonly waits: Waits = new Waits()
   readonly #gate: Gate<D>
   readonly #settings: QueueSettings
@@ -79,21 +64,19 @@ export class Waiters<D extends Answer> {
     return this.#occupancy.isFull(client)
   }
 
-  /** Whether as many are held by a counter as may wait for one key. */
+  /** Whether a counter has as many reservations as requests may wait for one key. */
   crowded(counter: string): boolean {
-    return (this.#held.get(counter)?.size ?? 0) >= this.#settings.maxWaitingPerKey
+    return (this.#reservations.get(counter)?.size ?? 0) >= this.#settings.maxWaitingPerKey
   }
 
-  /** When the last one goes that a counter holds; -Infinity where it holds none. */
+  /** When the last reservation of a counter is due; -Infinity where it has none. */
   lastOf(counter: string): number {
-    return this.#held.get(counter)?.last?.at ?? Number.NEGATIVE_INFINITY
+    return this.#reservations.get(counter)?.last?.at ?? Number.NEGATIVE_INFINITY
   }
 
-  /** The keys whose requests are held, at most so many. */
-  held(now: number, most: number): WaitingKey[] {
-    return [...this.#held]
-      .slice(0, most)
-      .map(([id, { first, size }]) => ({ ...named(id), requests: size, longest: now - (first?.came ?? now) }))
+  /** The keys whose requests have reservations, at most so many. */
+  reserved(now: number, most: number): WaitingKey[] {
+    return [...this.#reservations].slice(0, most).map(([id, { since, size }]) => ({ ...named(id), requests: size, longest: now - since }))
   }
 
   /** Calls a function as soon as nobody waits. */
@@ -102,9 +85,9 @@ export class Waiters<D extends Answer> {
     else this.#empty = then
   }
 
-  /** A request waits until `at`. */
-  enter(request: Request<D>, at: number): void {
-    this.#scheduleOf(request).set(request, at)
+  /** A request waits until its time is over. */
+  enter(request: Request<D>): void {
+    this.times.set(request, request.at)
     if (request.entered) return
     request.entered = true
     const { signal, client } = request.wanted
@@ -113,7 +96,6 @@ export class Waiters<D extends Answer> {
     this.#occupancy.add(client)
     if (signal === undefined) return
     request.onAbort = () => {
-      this.giveBack(request)
       this.fail(request, 'aborted')
       this.#lines.changed()
     }
@@ -124,150 +106,144 @@ export class Waiters<D extends Answer> {
   allow(request: Request<D>, decision: D, now: number, by?: { readonly counter: string; readonly delayMs: number }): void {
     const { delayMs: delay } = by ?? decision
     const isPart = this.#gate.isPart(decision)
-    const id = by?.counter ?? (delay === 0 && this.#held.size === 0 && !isPart ? '' : this.#gate.paceMaker(decision))
-    const before = this.#held.get(id)
-    const goes = by === undefined ? Math.max(now + delay, before?.lateUntil ?? 0) : now + delay
-    const late = (request.wanted.decided === true ? now + delay : goes) > request.at
-    const crowded = by !== undefined && this.crowded(id)
-    if (goes <= now && !isPart && (late || by !== undefined || !this.#isBefore(before?.last, request))) {
-      this.#goes(request, now, decision)
-    } else if ((late && goes > now) || crowded || (!request.entered && this.isFull(request.wanted.client))) {
-      this.#gate.refund(decision)
-      this.fail(request, late ? 'timeout' : 'queue-full', goes - now)
-    } else {
-      this.#lines.leave(request)
-      this.times.remove(request)
-      request.held = decision
-      request.by = id
-      request.beyond = delay - decision.delayMs
-      const others = before ?? new Held<D>(named(id).policy)
-      this.#held.set(id, others)
-      const latest = request.at
-      this.enter(request, goes)
-      if (by === undefined) {
-        if (goes === others.lateUntil) others.lateUntil += this.#gate.pace(decision).time
-        this.#insert(request, others)
-        this.#keepOrder(request, latest, others)
-      } else others.push(request)
-      others.size++
-      this.waits.add(others.policy, 1)
+    const id = by?.counter ?? (delay === 0 && this.#reservations.size === 0 && !isPart ? '' : this.#gate.paceMaker(decision))
+    const found = this.#reservations.get(id)
+    const at = by === undefined ? Math.max(now + delay, found?.lateUntil ?? 0) : now + delay
+    const own = by !== undefined || request.wanted.decided === true
+    if (at <= now && !isPart && (own || at > request.at || found?.hasBefore(request) !== true)) {
+      this.#goes(request, now, decision, '')
+      return
     }
-  }
-
-  /** Among those that its counter holds, by when they go. */
-  #insert(request: Request<D>, others: Held<D>): void {
-    let next: Request<D> | undefined
-    for (let last = others.last; last !== undefined && last.at > request.at; last = last.before) next = last
-    others.insert(request, next)
-  }
-
-  /** A request got a place before the last ones of those held before it, as another node has given some back: they take them in their order. */
-  #keepOrder(request: Request<D>, latest: number, others: Held<D>): void {
-    // Those that take more or less keep theirs, and those whose time has come.
-    const early: Request<D>[] = []
-    for (let one = request.after; one !== undefined; one = one.after) {
-      if (one.place >= 0 && this.#isBefore(one, request) && isOfSame(one.held as D, request.held as D)) early.unshift(one)
+    const full = (by !== undefined && this.crowded(id)) || (!request.entered && this.isFull(request.wanted.client))
+    const reservations = found ?? new Reservations<D, Request<D>>(id, named(id).policy)
+    const reservation = { at, decision, request, own, beyond: delay - decision.delayMs }
+    this.#lines.leave(request)
+    this.#reserve(reservation, reservations)
+    const expected = own ? at : reservations.expected(request)
+    const late = expected > request.at && expected > now
+    if (!late && !full) {
+      this.enter(request)
+      return
     }
-    if (early.length === 0 || (early[0] as Request<D>).at > latest) return
-    let late = request
-    for (const one of early) {
-      const { held, at } = one
-      one.held = late.held
-      late.held = held
-      this.going.set(one, late.at)
-      this.going.set(late, at)
-      others.exchange(late, one)
-      late = one
-    }
+    const needless = this.#leave(request)
+    if (needless === reservation) this.#gate.refund(decision)
+    else if (needless !== undefined) this.#cancel(needless, reservations)
+    this.fail(request, late ? 'timeout' : 'queue-full', expected - now)
   }
 
-  /** Whether a request that is held should go before another one that wants the same. */
-  #isBefore(held: Request<D> | undefined, { wanted }: Request<D>): boolean {
-    return held !== undefined && held.beyond === 0 && held.wanted.priority >= wanted.priority && isLike(held.wanted, wanted)
+  #reserve(reservation: Reservation<D, Request<D>>, reservations: Reservations<D, Request<D>>): void {
+    const { at, decision, own } = reservation
+    if (!own && at === reservations.lateUntil) reservations.lateUntil += this.#gate.pace(decision).time
+    reservations.add(reservation)
+    reservation.request.reservations = reservations
+    this.#reservations.set(reservations.id, reservations)
+    this.waits.add(reservations.policy, 1)
+    this.#schedule(reservations)
   }
 
-  /** Refunds what a request took that goes no more; those that were to go after it move up. */
-  giveBack(request: Request<D>): void {
-    const { held } = request
-    if (held === undefined) return
+  /** After a change of the reservations of a counter. */
+  #schedule(reservations: Reservations<D, Request<D>>): void {
+    const { id, first, size } = reservations
+    if (first !== undefined) this.due.set(reservations, first.at)
+    else this.due.remove(reservations)
+    if (size === 0) this.#reservations.delete(id)
+  }
+
+  /** A request goes no more: what was counted for it, or for the last one that asks for the same, is refunded. */
+  #giveUp(request: Request<D>): void {
+    const { reservations, deciding } = request
+    if (deciding !== undefined) this.#refund(deciding)
+    const needless = this.#leave(request)
+    if (needless !== undefined && reservations !== undefined) this.#cancel(needless, reservations)
+  }
+
+  #cancel({ at, beyond, decision }: Reservation<D, Request<D>>, reservations: Reservations<D, Request<D>>): void {
     const now = this.#gate.clock.monotonic()
-    const shared = request.beyond === 0 && this.#gate.sharesPlaces(held)
-    const free = shared ? this.#moveUp(request, now) : request.at - request.beyond
+    const shared = beyond === 0 && this.#gate.sharesPlaces(decision)
     // A place that has come passes unused: what came back of it others would take again behind all that is still to come.
-    if (shared && free <= now) return
-    const sooner = this.#gate.giveBack(held, Math.max(0, free - now))
-    if (shared || request.beyond > 0) return
-    for (let next = request.after; next !== undefined; next = next.after)
-      if (next.place >= 0) this.going.set(next, Math.max(now, next.at - sooner))
+    if (shared && at <= now) return
+    const sooner = this.#gate.giveBack(decision, Math.max(0, at - beyond - now))
+    if (shared || beyond > 0 || sooner === 0) return
+    reservations.moveUp(at, sooner, now)
+    this.#schedule(reservations)
   }
 
-  /** Between the places of a node other nodes have some: each takes that of the one before it that takes as much. Returns which is free then. */
-  #moveUp(request: Request<D>, now: number): number {
-    const others = this.#held.get(request.by ?? '')
-    let free = request.at
-    for (let next = request.after; next !== undefined; ) {
-      const one = next
-      const { at } = one
-      next = one.after
-      if (one.place < 0 || one.beyond > 0 || at <= free || !isLike(one.wanted, request.wanted)) continue
-      this.going.set(one, Math.max(now, free))
-      others?.exchange(request, one)
-      free = at
-    }
-    return free
+  /** A request has no reservation any more. Returns the one that is not needed. */
+  #leave(request: Request<D>): Reservation<D, Request<D>> | undefined {
+    const { reservations } = request
+    if (reservations === undefined) return undefined
+    const needless = reservations.leave(request)
+    request.reservations = undefined
+    this.waits.add(reservations.policy, -1)
+    this.#schedule(reservations)
+    return needless
   }
 
-  /** Where the event loop is late, those behind a request that is held keep their distance to it: otherwise all that are late would go at once. */
-  #keepPace(request: Request<D>, held: D, now: number): void {
-    const { time, slack } = this.#gate.pace(held)
-    if (now - request.at <= slack || request.beyond > 0 || this.closing) return
-    let free = now - slack + time
-    for (let next = request.after; next !== undefined && next.at < free; next = next.after) {
-      if (next.place < 0 || next.beyond > 0) continue
-      this.going.set(next, free)
-      free += this.#gate.pace(next.held as D).time
-    }
-    const others = this.#held.get(request.by ?? '')
-    if (others !== undefined) others.lateUntil = free
-  }
-
-  /** The time of a held request has come. */
-  release(request: Request<D>): void {
-    const held = request.held as D
+  /** The first reservation of a counter is due: the request that goes next uses it. */
+  release(reservations: Reservations<D, Request<D>>): void {
+    const reservation = reservations.first as Reservation<D, Request<D>>
+    const { at, beyond, decision } = reservation
     const now = this.#gate.clock.monotonic()
-    this.#keepPace(request, held, now)
-    if (request.beyond === 0 && request.wanted.decided !== true && !this.closing && this.#gate.blocks(held)) {
-      // By hand, since it got its place.
-      this.#gate.giveBack(held, 0)
+    const { time, slack } = this.#gate.pace(decision)
+    reservations.remove(reservation)
+    if (now - at > slack && beyond === 0 && !this.closing) reservations.keepApart(now - slack + time, (one) => this.#gate.pace(one).time)
+    const request = reservations.next(reservation)
+    this.waits.add(reservations.policy, -1)
+    this.#schedule(reservations)
+    if (request === undefined) {
+      this.#gate.refund(decision)
+      return
+    }
+    request.reservations = undefined
+    if (beyond === 0 && request.wanted.decided !== true && !this.closing && this.#gate.blocks(decision)) {
+      // By hand, since it was reserved.
+      this.#gate.giveBack(decision, 0)
+      this.#waitAgain(request, now)
+    } else if (this.#gate.isPart(decision)) this.#decideRest(request, decision, reservations, now)
+    else this.#use(request, this.#gate.went(decision), reservations, now)
+  }
+
+  /** The policies decide that do so when a reservation is due. */
+  #decideRest(request: Request<D>, decision: D, reservations: Reservations<D, Request<D>>, now: number): void {
+    if (!this.closing && this.#lines.paused(request, now)) {
+      this.#refund(decision)
       this.#waitAgain(request, now)
       return
     }
-    if (!this.closing && this.#gate.isPart(held) && this.#lines.paused(request, now)) {
-      this.giveBack(request)
-      this.#waitAgain(request, now)
-      return
-    }
-    const rest = this.#gate.isPart(held) ? this.#gate.takeRest(request.key, request.wanted, held) : undefined
-    if (rest === undefined) this.#goes(request, now, this.#gate.went(held))
-    else if (!(rest instanceof Promise)) this.#withRest(request, held, rest)
+    const rest = this.#gate.takeRest(request.key, request.wanted, decision)
+    if (rest === undefined) this.#use(request, this.#gate.went(decision), reservations, now)
+    else if (!(rest instanceof Promise)) this.#withRest(request, decision, rest, reservations)
     else {
-      // It is held, and goes when that is answered.
-      this.going.remove(request)
+      // It goes when that is answered.
+      this.times.remove(request)
+      request.deciding = decision
+      const one = { request }
+      reservations.deciding.add(one)
+      this.waits.add(reservations.policy, 1)
+      const answered = (then: (request: Request<D>) => void): void => {
+        one.request.deciding = undefined
+        then(one.request)
+        reservations.deciding.delete(one)
+        this.waits.add(reservations.policy, -1)
+        this.#schedule(reservations)
+        this.#lines.changed()
+      }
       rest.then(
-        (decision) => {
-          this.#withRest(request, held, decision)
-          this.#lines.changed()
+        (answer) => {
+          if (answer.allowed && !one.request.settled) reservations.answered(one)
+          answered((request) => this.#withRest(request, decision, answer, reservations))
         },
-        (error: unknown) => {
-          if (!request.settled) this.break(request, error)
-          this.#lines.changed()
-        },
+        (error: unknown) =>
+          answered((request) => {
+            if (request.settled) return
+            this.#refund(decision)
+            this.break(request, error)
+          }),
       )
     }
   }
 
-  /** The policies have decided that do so when its place has come. */
-  #withRest(request: Request<D>, held: D, rest: D): void {
+  #withRest(request: Request<D>, decision: D, rest: D, reservations: Reservations<D, Request<D>>): void {
     const now = this.#gate.clock.monotonic()
     if (request.settled) {
       if (rest.allowed) this.#gate.refund(rest)
@@ -275,69 +251,62 @@ export class Waiters<D extends Answer> {
     }
     if (!rest.allowed) {
       request.rejected = rest
-      this.giveBack(request)
+      this.#refund(decision)
       if (this.closing) this.fail(request, 'timeout', rest.retryAfterMs)
       else this.#waitAgain(request, now, rest)
       return
     }
-    const whole = this.#gate.join(this.#gate.went(held), rest)
-    if (rest.delayMs === 0) {
-      const first = this.#inTurn(request)
-      this.#goes(first, now, this.#gate.went(whole))
-      if (first !== request && request.held === undefined) this.#lines.waitAgain(request, now, undefined)
-    } else {
+    const whole = this.#gate.join(this.#gate.went(decision), rest)
+    if (rest.delayMs === 0) this.#use(request, this.#gate.went(whole), reservations, now)
+    else {
       // A policy keeps a pace that did not when it got its place: it is held by that.
-      this.#letItGo(request)
       request.at = Math.min(request.at, this.closesAt)
       this.allow(request, whole, now)
     }
   }
 
-  /** Who goes when a request may: one that came before it, was rejected a moment ago and waits again goes first, and this one in its stead. */
-  #inTurn(request: Request<D>): Request<D> {
-    if (this.closing) return request
-    const others = this.#held.get(request.by ?? '') as Held<D>
-    const waits = this.#lines.before(request)
-    // In the place of the other one it must still go in time.
-    const latest = request.came + request.wanted.timeout
-    let first = waits ?? request
-    for (let one = others.first; one !== undefined; one = one.after) {
-      const isFirst =
-        one.number < first.number && one.place >= 0 && one.at <= latest && one.key === request.key && this.#isBefore(one, request)
-      if (isFirst && isOfSame(one.held as D, request.held as D)) first = one
-    }
-    if (first === request) return request
-    if (first === waits) {
-      this.#letItGo(request)
-      return first
-    }
-    request.held = first.held
-    others.exchange(request, first)
-    this.going.set(request, first.at)
-    return first
+  /** What is due goes unused. */
+  #refund(decision: D): void {
+    if (!this.#gate.sharesPlaces(decision)) this.#gate.giveBack(decision, 0)
   }
 
-  /** It is held no more, and has no place. */
-  #letItGo(request: Request<D>): void {
-    this.going.remove(request)
-    this.#letGo(request)
-    request.held = undefined
+  /** A request may go. Another one that waits and goes before it goes in its stead. */
+  #use(request: Request<D>, decision: D, reservations: Reservations<D, Request<D>>, now: number): void {
+    const { id } = reservations
+    const canWait = !this.closing && request.wanted.decided !== true && now < request.at
+    const waits = canWait ? this.#lines.before(request) : undefined
+    const first = canWait ? reservations.exchange(request, waits) : undefined
+    if (first !== undefined) {
+      // It waits for the reservation that the other one would have used.
+      first.reservations = undefined
+      request.reservations = reservations
+      this.enter(request)
+      this.#goes(first, now, decision, id)
+    } else {
+      this.#goes(waits ?? request, now, decision, id)
+      if (waits !== undefined) this.#waitAgain(request, now)
+    }
+  }
+
+  /** It waits in its line again. */
+  #waitAgain(request: Request<D>, now: number, rejection?: D): void {
     request.by = undefined
     request.asked = false
     request.group = undefined
     request.at = request.came + request.wanted.timeout
+    this.#lines.waitAgain(request, now, rejection)
   }
 
-  /** Its place is of no use: it waits in its line again. */
-  #waitAgain(request: Request<D>, now: number, rejection?: D): void {
-    this.#letItGo(request)
-    this.#lines.waitAgain(request, now, rejection)
+  /** The requests that have a reservation which is due later, the last ones of each counter first. */
+  after(by: number): Request<D>[] {
+    return [...this.#reservations.values()].flatMap((reservations) => reservations.after(by))
   }
 
   /** @param retryAfterMs milliseconds, where known */
   fail(request: Request<D>, why: AcquireFailure, retryAfterMs: number | undefined = request.rejected?.retryAfterMs): void {
     const reason = this.closing && why === 'timeout' ? 'closed' : why
     this.waits.failures[reason]++
+    this.#giveUp(request)
     this.#end(request)
     const { returns, signal } = request.wanted
     if (returns && reason !== 'aborted' && reason !== 'closed') {
@@ -361,25 +330,27 @@ export class Waiters<D extends Answer> {
 
   /** It could not be decided about. */
   break(request: Request<D>, error: unknown): void {
+    this.#giveUp(request)
     this.#end(request)
     request.reject(error)
   }
 
-  #goes(request: Request<D>, now: number, decision: D): void {
+  /** @param id the counter whose reservation it used, or '' */
+  #goes(request: Request<D>, now: number, decision: D, id: string): void {
     const { entered, rejected } = request
     // It leaves its line at the end.
-    const id = request.by ?? request.line?.counter?.id ?? (rejected === undefined ? '' : counterId(rejected))
+    const by = id || request.by || (request.line?.counter?.id ?? (rejected === undefined ? '' : counterId(rejected)))
     this.#end(request)
-    const { policy, key } = named(id)
+    const { policy, key } = named(by)
     if (entered && policy !== '') this.#went.push({ policy, key, time: Math.max(0, now - request.came) })
     request.resolve(decision)
   }
 
   #end(request: Request<D>): void {
     request.settled = true
-    this.#letGo(request)
+    this.#leave(request)
     this.#lines.leave(request)
-    this.#scheduleOf(request).remove(request)
+    this.times.remove(request)
     const { signal, client } = request.wanted
     if (signal !== undefined && request.onAbort !== undefined) unlisten(signal, request.onAbort)
     if (!request.entered) return
@@ -387,20 +358,6 @@ export class Waiters<D extends Answer> {
     if (this.size > 0) return
     this.#release?.()
     this.#empty?.()
-  }
-
-  /** Its counter holds it no more. */
-  #letGo(request: Request<D>): void {
-    const { held, by } = request
-    if (held === undefined || by === undefined) return
-    const others = this.#held.get(by) as Held<D>
-    others.remove(request)
-    this.waits.add(others.policy, -1)
-    if (--others.size === 0) this.#held.delete(by)
-  }
-
-  #scheduleOf({ held }: Request<D>): Schedule<Request<D>> {
-    return held === undefined ? this.times : this.going
   }
 
   #message(reason: AcquireFailure, { key, wanted }: Request<D>, retryAfterMs: number | undefined): string {
@@ -420,10 +377,4 @@ export class Waiters<D extends Answer> {
         return 'The throttler was closed while a request waited. Close it after the last request.'
     }
   }
-}
-
-/** Whether two decisions are of the same policies and keys: then each request can use the other's. */
-function isOfSame<D extends Answer>({ parts }: D, other: D): boolean {
-  if (parts.length !== other.parts.length) return false
-  return parts.every(({ key, policy }, at) => key === other.parts[at]?.key && policy?.name === other.parts[at]?.policy?.name)
 }

@@ -98,7 +98,7 @@ test.each(BUCKETS.filter(({ atOnce }) => atOnce >= 5))(
   },
 )
 
-test('the highest priority is asked for first', async () => {
+test('the highest priority goes first, also before those that have a place', async () => {
   const it = await central(1, { limit: 10, algorithm: leakyBucket({ burst: 0 }) })
   const [queue] = it.queues as [Waiting]
   for (let i = 0; i < 3; i++) queue.acquire('a', { name: `before ${i}` })
@@ -106,7 +106,7 @@ test('the highest priority is asked for first', async () => {
   for (const [name, priority] of [['late', 'low'] as const, ['a', 'default'] as const, ['urgent', 'high'] as const])
     queue.acquire('a', { name, priority })
   await it.world.run(1_000)
-  expect(queue.went.slice(3)).toEqual(['urgent', 'a', 'late'])
+  expect(queue.went).toEqual(['before 0', 'urgent', 'before 1', 'before 2', 'a', 'late'])
   await it.close()
 })
 
