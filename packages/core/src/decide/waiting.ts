@@ -1,5 +1,6 @@
 import type { Reservation, Reserving } from '../algorithms/meter.ts'
 import { boundedOnce } from '../keys/key-text.ts'
+import { Alarm } from '../time/alarm.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import type { Asking, AskingHost, Keys } from './asking.ts'
 import { partOf, reject, reservedPart } from './decide-one.ts'
@@ -19,9 +20,13 @@ interface Asked {
 /** Decisions of policies that take quota ahead: a request that finds none waits for units that the store grants. */
 export class WaitingDecisions {
   readonly #host: AskingHost
+  readonly #pending = new Set<Pending>()
+  /** One timer for all of them. */
+  readonly #alarm: Alarm
 
   constructor(host: AskingHost) {
     this.#host = host
+    this.#alarm = new Alarm(host.clock, () => this.#expire())
   }
 
   /** The places of the policies that are to ask the store, where none rejects the request by what is known. */
@@ -108,30 +113,72 @@ export class WaitingDecisions {
   /** @param since when the request came: it waits for all of its policies together no longer than for one */
   #ask(limiter: Limiter, key: string, cost: number, since: number): Promise<Pick<Asked, 'granted' | 'ordinal'>> {
     const { clock } = this.#host
-    const given = limiter.givenTo(key)
-    const now = clock.monotonic()
     return new Promise((resolve) => {
-      const reservation: Reservation = {
-        slot: limiter.locate(key),
-        cost,
-        // An update may change it meanwhile.
-        get limit() {
-          return limiter.limitFor(key, given)
-        },
-        abandoned: false,
-        answer: (granted, ordinal = limiter.cell.ordinal) => {
-          clock.clearTimeout(timer)
-          resolve({ granted, ordinal })
-        },
-      }
-      const overdue = (): void => {
-        reservation.abandoned = true
-        resolve({ granted: undefined, ordinal: limiter.cell.ordinal })
-      }
-      const timer = clock.setTimeout(overdue, Math.max(0, limiter.policy.storeTimeout - (now - since)))
+      const endsAt = since + limiter.policy.storeTimeout
+      const pending = new Pending(limiter, key, cost, endsAt, (granted, ordinal) => {
+        this.#pending.delete(pending)
+        if (this.#pending.size === 0) this.#alarm.stop()
+        resolve({ granted, ordinal })
+      })
+      this.#pending.add(pending)
+      this.#alarm.setBy(endsAt)
       const reserving = limiter.meter.reserving as Reserving
-      reserving.reserve(reservation, now)
+      reserving.reserve(pending, clock.monotonic())
     })
+  }
+
+  #expire(): void {
+    const now = this.#host.clock.monotonic()
+    let next = Number.POSITIVE_INFINITY
+    for (const pending of this.#pending) {
+      if (pending.endsAt <= now) pending.expire()
+      else next = Math.min(next, pending.endsAt)
+    }
+    this.#alarm.set(next)
+  }
+}
+
+/** A request that waits for units of one policy. */
+class Pending implements Reservation {
+  abandoned = false
+  readonly slot: number
+  readonly cost: number
+  /** When it waits no longer, on the monotonic clock. */
+  readonly endsAt: number
+  readonly #limiter: Limiter
+  readonly #key: string
+  readonly #given: number | undefined
+  readonly #answered: (granted: boolean | undefined, ordinal: Ordinal) => void
+
+  constructor(
+    limiter: Limiter,
+    key: string,
+    cost: number,
+    endsAt: number,
+    answered: (granted: boolean | undefined, ordinal: Ordinal) => void,
+  ) {
+    this.#limiter = limiter
+    this.#key = key
+    this.slot = limiter.locate(key)
+    this.cost = cost
+    this.endsAt = endsAt
+    this.#given = limiter.givenTo(key)
+    this.#answered = answered
+  }
+
+  /** An update may change it meanwhile. */
+  get limit(): number {
+    return this.#limiter.limitFor(this.#key, this.#given)
+  }
+
+  answer(granted: boolean | undefined, ordinal: Ordinal = this.#limiter.cell.ordinal): void {
+    this.#answered(granted, ordinal)
+  }
+
+  /** The store has not answered in time. */
+  expire(): void {
+    this.abandoned = true
+    this.answer(undefined)
   }
 }
 
