@@ -53,9 +53,9 @@ export const ALLOWED: readonly Allowed[] = [
 
 const EXPRESS = `import { throttle } from '@weir/express'; export { throttle };`
 const REDIS = `import { redisStore } from '@weir/redis'; export { redisStore };`
-const LEASES = `export * from '../../../core/src/sync/leases.ts';`
+const LEASES = `export * from '../../../core/src/counting/fixed-window/leases/meter.ts';export * from '../../../core/src/decide/waiting.ts';`
 /** The code that the first policy of an algorithm loads if its counts are synced. */
-const shared = (file: string) => `export * from '../../../core/src/algorithms/${file}';`
+const shared = (file: string) => `export * from '../../../core/src/counting/${file}';`
 const core = (name: string) => `import { ${name} } from '@weir/core'; export { ${name} };`
 
 /** The code that an application bundles if it uses these names of the packages, without the framework and the client of the store. */

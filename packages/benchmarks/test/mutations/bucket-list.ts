@@ -1,13 +1,13 @@
 import type { Mutation } from './mutant.ts'
 
-const TELLING = 'algorithms/bucket/telling.ts'
-const METER = 'algorithms/bucket/background.ts'
-const PACE = 'algorithms/bucket/pace.ts'
-const ALONE = 'algorithms/bucket/alone.ts'
-const OWN = 'algorithms/bucket/own-cells.ts'
-const EARLY_DROP = 'algorithms/bucket/early-drop.ts'
-const PLACES = 'algorithms/bucket/places.ts'
-const BOOKINGS = 'algorithms/bucket/bookings.ts'
+const TELLING = 'counting/bucket/telling.ts'
+const METER = 'counting/bucket/background.ts'
+const PACE = 'counting/bucket/pace.ts'
+const ALONE = 'counting/bucket/alone.ts'
+const OWN = 'counting/bucket/own-cells.ts'
+const EARLY_DROP = 'counting/bucket/early-drop.ts'
+const PLACES = 'counting/bucket/places.ts'
+const BOOKINGS = 'counting/bucket/bookings.ts'
 const HUB = 'hub/bucket-counts.ts'
 
 /** The rules of buckets in a cluster, each switched off or got wrong. */

@@ -26,14 +26,14 @@ export const RESETS: readonly Mutation[] = [
   },
   {
     name: 'a reset leaves what the node itself holds',
-    file: 'algorithms/shared/gated-meter.ts',
+    file: 'counting/gated-meter.ts',
     find: 'fields.fill(0, base, base + STRIDE)',
     replace: '',
     check: 'resets hold',
   },
   {
     name: 'a sliding window keeps its cells',
-    file: 'algorithms/sliding-window/records.ts',
+    file: 'counting/sliding-window/records.ts',
     find: 'this.#keys.delete(slot)',
     replace: '',
     check: 'resets hold',
@@ -47,7 +47,7 @@ export const RESETS: readonly Mutation[] = [
   },
   {
     name: 'counts go without the reset that they are of after',
-    file: 'algorithms/shared/gated-meter.ts',
+    file: 'counting/gated-meter.ts',
     find: '...(epoch !== undefined && { epoch }) }\n  }\n\n  /** Whether a key was reset after these',
     replace: '}\n  }\n\n  /** Whether a key was reset after these',
     check: 'resets hold',

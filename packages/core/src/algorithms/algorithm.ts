@@ -1,6 +1,7 @@
 import type { Answering } from '../report/when-ended.ts'
 import type { Meter } from './meter.ts'
-import type { Exchange, SharedForm, SharedSite } from './shared/site.ts'
+import type { SharedShape } from './shape.ts'
+import type { MeterExchange, SharedSite } from './site.ts'
 import type { Step } from './step.ts'
 
 /**
@@ -44,10 +45,9 @@ export interface AnyAlgorithm {
   readonly calendar?: true
   /** Numbers that a local meter keeps for each key, at least 1. Default 5. */
   readonly fields?: number
-  readonly local?: (site: SharedSite, exchange: Exchange) => Meter
-  readonly background?: SharedForm
-  readonly periodic?: SharedForm
-  readonly leased?: SharedForm
+  readonly local?: (site: SharedSite, exchange: MeterExchange) => Meter
+  /** What processes that count together keep of a key; absent where they can't. */
+  readonly shape?: SharedShape
   /**
    * Units that a key has which was not used for long, and so the most that a request may take.
    *

@@ -1,6 +1,6 @@
 import { drainTime } from '../algorithms/bucket/step.ts'
 import type { Grouped, Grouping, GroupLimits } from '../algorithms/meter.ts'
-import type { GatedMeter } from '../algorithms/shared/gated-meter.ts'
+import type { GatedMeter } from '../counting/gated-meter.ts'
 import type { Question, Verdict } from '../store/contract.ts'
 import type { CountedAhead } from './counted-ahead.ts'
 import type { CentralAsks } from './link.ts'

@@ -1,4 +1,4 @@
-import type { Exchange } from '../algorithms/shared/site.ts'
+import type { Exchange } from '../counting/site.ts'
 import { alternatives } from '../report/show.ts'
 import type { Decide, Decider, Question, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'

@@ -6,16 +6,9 @@ import { alternatives } from '../report/show.ts'
 /** The algorithm that is asked for; fixed windows where none is. */
 export function checkAlgorithm(option: string, given: unknown): AnyAlgorithm {
   if (given === undefined) return FIXED_WINDOW
-  const {
-    name,
-    id,
-    local,
-    background,
-    periodic: spans,
-    leased: leases,
-  } = (typeof given === 'object' && given !== null ? given : {}) as Partial<AnyAlgorithm>
-  const forms = [local, background, spans, leases]
-  const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)
+  const { name, id, local, shape } = (typeof given === 'object' && given !== null ? given : {}) as Partial<AnyAlgorithm>
+  const counts = typeof local === 'function' || (local === undefined && shape !== undefined)
+  const made = counts && (shape === undefined || Array.isArray(shape?.coordinations))
   if (typeof name !== 'string' || typeof id !== 'string' || !/^[a-z\d-]{1,64}$/.test(id) || !made) {
     const allowed = 'an algorithm such as fixedWindow() or slidingWindow(), with an id of letters, digits and dashes'
     throw invalidOption(option, given, allowed, typeof given === 'function' ? 'It is a function: call it.' : '')
@@ -73,6 +66,6 @@ export function stepOf(algorithm: AnyAlgorithm): string | undefined {
 
 /** A policy whose requests the store decides about has a local meter beside: for what is known of it here. */
 function can(algorithm: AnyAlgorithm, coordination: Coordination): boolean {
-  if (coordination !== 'central') return algorithm[coordination] !== undefined
-  return stepOf(algorithm) !== undefined && algorithm.local !== undefined
+  if (coordination !== 'local' && coordination !== 'central') return algorithm.shape?.coordinations.includes(coordination) === true
+  return algorithm.local !== undefined && (coordination === 'local' || stepOf(algorithm) !== undefined)
 }

@@ -36,7 +36,7 @@ export function toBeJudged<Req>({ policies }: RuleSet<Req>): readonly MadePolicy
     const { name = 'default', algorithm, coordination, storeTimeout: _, delay: __, ...rest } = policy as PolicyOptions<Req>
     if (algorithm !== undefined && 'slots' in algorithm) return []
     const waits = coordination === 'central' || coordination === 'leased'
-    const known = algorithm === undefined || algorithm.background !== undefined ? undefined : ('local' as const)
+    const known = algorithm === undefined || algorithm.shape?.coordinations.includes('background') ? undefined : ('local' as const)
     const made = { ...rest, name: nextName(name), algorithm, coordination: waits ? known : coordination, candidate: true }
     return [Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined)) as unknown as MadePolicy<Req>]
   })

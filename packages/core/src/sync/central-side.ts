@@ -1,6 +1,6 @@
-import type { CentralAlgorithm, Exchange, Exchanging, MakeShared, SharedForm } from '../algorithms/shared/site.ts'
 import type { CentralLink } from '../central/link.ts'
 import type { CentralStore } from '../central/meter.ts'
+import type { CentralAlgorithm, Exchange, Exchanging, MakeShared, SharedForm } from '../counting/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import { WeirError } from '../report/errors.ts'
 import { reasonOf } from '../report/show.ts'

@@ -1,4 +1,5 @@
-import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
+import { formOf } from '../counting/forms.ts'
+import type { Exchanging, StoreExchange } from '../counting/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
@@ -12,7 +13,6 @@ import { loadCode } from '../time/load-code.ts'
 import { StoreTime } from '../time/store-time.ts'
 import { CentralSide } from './central-side.ts'
 import { HEARTBEATS_MISSED, SyncLoop } from './exchange/loop.ts'
-import { SHARED_FIXED_WINDOW } from './fixed-window.ts'
 import { LaterMeters } from './later-meters.ts'
 import { kindOf, openStore } from './link/open-store.ts'
 import { StoreState } from './link/state.ts'
@@ -150,7 +150,7 @@ class BackgroundCoordinator implements Coordinator {
     })
     const loop = this.#loop
     this.exchange = {
-      fixedWindow: SHARED_FIXED_WINDOW,
+      form: formOf,
       lifetime: heartbeat * HEARTBEATS_MISSED,
       central: (algorithm) => central.form(algorithm),
       letWait: loadWaiting,

@@ -1,14 +1,6 @@
 import type { Meter } from '../algorithms/meter.ts'
-import type {
-  Exchange,
-  Exchanging,
-  LoadShared,
-  MakeShared,
-  SharedSite,
-  StandingIn,
-  StoreExchange,
-  Successor,
-} from '../algorithms/shared/site.ts'
+import type { SharedSite } from '../algorithms/site.ts'
+import type { Exchange, Exchanging, LoadShared, MakeShared, StandingIn, StoreExchange, Successor } from '../counting/site.ts'
 import { WeirError } from '../report/errors.ts'
 import { reasonOf, show } from '../report/show.ts'
 import type { Clock } from '../time/clock.ts'

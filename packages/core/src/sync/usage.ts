@@ -1,4 +1,4 @@
-import type { Exchanging } from '../algorithms/shared/site.ts'
+import type { Exchanging } from '../counting/site.ts'
 import type { SyncEntry, SyncResult } from '../store/contract.ts'
 import type { ThrottlerState } from '../throttler/coordinator.ts'
 import type { Clock } from '../time/clock.ts'

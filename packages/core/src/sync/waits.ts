@@ -1,4 +1,3 @@
-import type { MakeShared } from '../algorithms/shared/site.ts'
 import type { Asking, AskingHost, Keys } from '../decide/asking.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
@@ -7,13 +6,6 @@ import { LONGEST_TIMER } from '../time/alarm.ts'
 import type { LaterMeters } from './later-meters.ts'
 
 let Waiting: typeof WaitingDecisions | undefined
-
-/** Loads what policies need that take quota ahead: their meter, and what lets requests wait. */
-export async function loadLeases(): Promise<() => MakeShared> {
-  const { LeaseMeter, WaitingDecisions } = await import('./leases.ts')
-  Waiting = WaitingDecisions
-  return () => (site, exchange) => new LeaseMeter(site, exchange)
-}
 
 /** Loads what lets requests wait. */
 export async function loadWaiting(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
+import type { Exchanging, StoreExchange } from '../counting/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'

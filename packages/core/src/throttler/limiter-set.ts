@@ -1,13 +1,7 @@
 import type { Meter } from '../algorithms/meter.ts'
-import type {
-  CentralAlgorithm,
-  Exchange,
-  Exchanging,
-  SharedForm,
-  SharedSite,
-  StandingIn,
-  StoreExchange,
-} from '../algorithms/shared/site.ts'
+import type { SharedShape } from '../algorithms/shape.ts'
+import type { MeterExchange, SharedSite } from '../algorithms/site.ts'
+import type { CentralAlgorithm, Exchanging, StandingIn, StoreExchange } from '../counting/site.ts'
 import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
 import { goesOnLocally, type Policy } from '../decide/policy.ts'
 import { WeirError } from '../report/errors.ts'
@@ -22,7 +16,7 @@ const MOST_RETIRED = 1_000
 
 /** What meters see of other nodes: those that count in this process, and those whose counts travel. */
 export interface Exchanges {
-  readonly local: Exchange
+  readonly local: MeterExchange
   readonly shared: StoreExchange | undefined
 }
 
@@ -153,7 +147,7 @@ export class LimiterSet {
       if (coordination === 'local') return (algorithm.local as NonNullable<typeof algorithm.local>)(site, local)
       const exchange = shared as StoreExchange
       const central = coordination === 'central'
-      const form = central ? exchange.central(algorithm as CentralAlgorithm) : (algorithm[coordination] as SharedForm)
+      const form = central ? exchange.central(algorithm as CentralAlgorithm) : exchange.form(algorithm.shape as SharedShape, coordination)
       const made = form(site, exchange)
       if (typeof made !== 'function') return made
       loaded = false

@@ -1,5 +1,5 @@
 import type { Meter } from '../algorithms/meter.ts'
-import type { Exchange } from '../algorithms/shared/site.ts'
+import type { MeterExchange } from '../algorithms/site.ts'
 import { Alarm } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
@@ -7,7 +7,7 @@ import { StoreTime } from '../time/store-time.ts'
 /** Looks after the meters whose counts stay in this process: tells them the time, and makes them forget idle keys. */
 export class LocalMeters {
   /** What such a meter sees of other nodes: none. */
-  readonly exchange: Exchange
+  readonly exchange: MeterExchange
   readonly #clock: Clock
   readonly #time: StoreTime
   /** Where the walks over the meters' keys have got to. */
@@ -29,8 +29,6 @@ export class LocalMeters {
       storeUpAt: Number.NEGATIVE_INFINITY,
       foundAt: Number.NEGATIVE_INFINITY,
       defer: (run: () => void) => clock.defer(run),
-      due: () => {},
-      changeBlock: () => {},
     })
   }
 

@@ -1,4 +1,4 @@
-import type { Exchanging } from '../algorithms/shared/site.ts'
+import type { Exchanging } from '../counting/site.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'

@@ -1,4 +1,4 @@
-import type { Exchanging } from '../algorithms/shared/site.ts'
+import type { Exchanging } from '../counting/site.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { peekOne } from '../decide/peek.ts'
 import type { PolicyOptions } from '../decide/policy.ts'

@@ -1,8 +1,8 @@
 import { outOfFiles } from '@weir/tooling/out-of-files'
 import { expect, test, vi } from 'vitest'
 import type { Algorithm, AnyAlgorithm } from '../../src/algorithms/algorithm.ts'
-import { later } from '../../src/algorithms/shared/later.ts'
-import type { Exchanging, SharedForm } from '../../src/algorithms/shared/site.ts'
+import { later } from '../../src/counting/later.ts'
+import type { Exchanging } from '../../src/counting/site.ts'
 import type { Decision } from '../../src/decide/decision.ts'
 import {
   type AnyPolicyOptions,
@@ -17,12 +17,13 @@ import {
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import type { Usage } from '../../src/throttler/usage.ts'
 import { allowed, CENTRAL } from '../support/central.ts'
+import { sharedForm, withForm } from '../support/forms.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
 
 /** As if nothing of an algorithm had been loaded yet: other tests of this process have loaded all. */
 function unloaded(algorithm: AnyAlgorithm, coordination: 'background' | 'periodic' | 'leased'): Algorithm {
-  const form = algorithm[coordination] as SharedForm
-  return { ...algorithm, [coordination]: later(async () => () => (site, exchange) => form(site, exchange) as Exchanging)() } as Algorithm
+  const form = sharedForm(algorithm, coordination)
+  return withForm(algorithm, coordination, later(async () => () => (site, exchange) => form(site, exchange) as Exchanging)())
 }
 
 type Rule = Omit<AnyPolicyOptions, 'limit'>
@@ -87,12 +88,12 @@ test('while code takes longer to load than a request waits, each process allows 
   const loading = new Promise<void>((resolve) => {
     loaded = resolve
   })
-  const form = fixedWindow().leased as SharedForm
+  const form = sharedForm(fixedWindow(), 'leased')
   const leases = later(async () => {
     await loading
     return () => (site, exchange) => form(site, exchange) as Exchanging
   })()
-  const algorithm = { ...fixedWindow(), leased: leases } as Algorithm
+  const algorithm = withForm(fixedWindow(), 'leased', leases)
   const rule = { limit: 10, interval: INTERVAL, coordination: 'leased', storeTimeout: 40, algorithm } as const
   const nodes = [0, 1].map(() => it.node(rule))
   for (const node of nodes) node.start()

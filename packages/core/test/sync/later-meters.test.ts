@@ -3,11 +3,12 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import type { Algorithm } from '../../src/algorithms/algorithm.ts'
 import { FIXED_WINDOW } from '../../src/algorithms/fixed-window/epoch.ts'
-import { later } from '../../src/algorithms/shared/later.ts'
-import type { Exchanging, MakeShared } from '../../src/algorithms/shared/site.ts'
+import { later } from '../../src/counting/later.ts'
+import type { Exchanging, MakeShared } from '../../src/counting/site.ts'
 import { leakyBucket, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import type { Throttler } from '../../src/throttler/throttler.ts'
+import { sharedForm, withForm } from '../support/forms.ts'
 import { scene } from '../support/nodes.ts'
 import type { World } from '../support/world.ts'
 
@@ -16,14 +17,14 @@ const collect = runInNewContext('gc') as () => void
 
 /** An algorithm whose shared meter is loaded when `load` says so. */
 function loadedLater(given: Algorithm = FIXED_WINDOW): { algorithm: Algorithm; load: () => void; fail: () => void } {
-  const make: MakeShared = (site, exchange) => given.background?.(site, exchange) as Exchanging
+  const make: MakeShared = (site, exchange) => sharedForm(given, 'background')(site, exchange) as Exchanging
   let load = (): void => {}
   let fail = (): void => {}
   const loading = new Promise<() => MakeShared>((resolve, reject) => {
     load = () => resolve(() => make)
     fail = () => reject(new Error('no such file'))
   })
-  return { algorithm: { ...given, background: later(() => loading)() }, load: () => load(), fail: () => fail() }
+  return { algorithm: withForm(given, 'background', later(() => loading)()), load: () => load(), fail: () => fail() }
 }
 
 const offer = (node: Throttler, key: string, count: number): number => {
@@ -217,9 +218,9 @@ test('a meter that can not be made leaves the one that stands in as it was', asy
   let fails = true
   const make: MakeShared = (site, exchange) => {
     if (fails) throw new Error('not yet')
-    return FIXED_WINDOW.background?.(site, exchange) as Exchanging
+    return sharedForm(FIXED_WINDOW, 'background')(site, exchange) as Exchanging
   }
-  const algorithm: Algorithm = { ...slidingWindow(), background: later(async () => () => make)() }
+  const algorithm = withForm(slidingWindow(), 'background', later(async () => () => make)())
   const node = here.node({ limit: 10, interval: 10_000, algorithm })
   const warnings: string[] = []
   node.on('warning', ({ error }) => warnings.push(error.code))

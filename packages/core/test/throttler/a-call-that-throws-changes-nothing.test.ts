@@ -16,6 +16,7 @@ import type { Store } from '../../src/throttler/coordinator.ts'
 import { namesAt } from '../../src/throttler/names.ts'
 import { Throttler } from '../../src/throttler/throttler.ts'
 import { fakeReader } from '../http/fake-request.ts'
+import { withForm } from '../support/forms.ts'
 import { offer, seeded, warnings } from '../support/nodes.ts'
 import { TestStore } from '../support/stores.ts'
 import { World } from '../support/world.ts'
@@ -24,16 +25,19 @@ type Rule = PolicyOptions<never>
 type Options = Record<string, unknown>
 
 /** An algorithm of the application whose making fails. */
-const FAILING: Algorithm = {
-  ...fixedWindow(),
-  id: 'failing',
-  local: () => {
+const FAILING = withForm(
+  {
+    ...fixedWindow(),
+    id: 'failing',
+    local: () => {
+      throw new Error('No meter.')
+    },
+  },
+  'background',
+  () => {
     throw new Error('No meter.')
   },
-  background: () => {
-    throw new Error('No meter.')
-  },
-}
+)
 const KEYS = ['a', 'b']
 const NAMES = ['one', 'two', 'three']
 /** Without `unblocked`, which the queue listens to as soon as its code is loaded. */

@@ -1,5 +1,5 @@
 import type { KeyTable } from '../../keys/key-table.ts'
-import { Slices } from '../shared/slices.ts'
+import { Slices } from '../../keys/slices.ts'
 import { drained } from './step.ts'
 
 /** Changes of the limit that may be pending while keys are updated in slices. The next change updates all keys at once. */

@@ -2,7 +2,7 @@ import { sumOf } from '../../keys/units.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
-import type { Exchange } from '../shared/site.ts'
+import type { MeterExchange } from '../site.ts'
 import { type FormerRate, FormerRates } from './former-rates.ts'
 import { Paces } from './paces.ts'
 import { drainTime, ROUNDING } from './step.ts'
@@ -26,7 +26,7 @@ export class LocalBucket extends LocalMeter {
   readonly #former: FormerRates
   readonly #paces: Paces
 
-  constructor(site: MeterSite, { defer }: Pick<Exchange, 'defer'>) {
+  constructor(site: MeterSite, { defer }: Pick<MeterExchange, 'defer'>) {
     super(site)
     this.#paces = new Paces(site)
     this.#former = new FormerRates(

@@ -5,7 +5,6 @@ import { checkAlgorithmOptions } from '../../report/names.ts'
 import { whenEnded } from '../../report/when-ended.ts'
 import { LONGEST_TIMER } from '../../time/alarm.ts'
 import type { SlotAlgorithm, Slots } from '../algorithm.ts'
-import { later } from '../shared/later.ts'
 import { LocalSlots } from './local.ts'
 
 /** Options of `concurrency`. */
@@ -36,10 +35,6 @@ export interface ConcurrencyOptions {
 
 const USUAL_LEASE = 600_000
 const SHORTEST_LEASE = 1_000
-const leases = later(async (exchange) => {
-  const [{ LeasedSlots }] = await Promise.all([import('./leases/meter.ts'), exchange.letWait()])
-  return () => (site, store, before) => new LeasedSlots(site, store, before)
-})()
 
 /**
  * At most `limit` requests of a key in flight. There is no interval: a request holds its slot (or as many as it costs) until it ends.
@@ -73,6 +68,6 @@ export function concurrency(options: ConcurrencyOptions = {}): SlotAlgorithm {
       whenEnded,
     }),
     local: (site) => new LocalSlots(site),
-    leased: leases,
+    shape: { kind: 'slots', coordinations: ['leased'] },
   } satisfies SlotAlgorithm)
 }

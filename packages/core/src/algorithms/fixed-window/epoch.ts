@@ -11,9 +11,5 @@ export const FIXED_WINDOW: Algorithm = Object.freeze({
   fields: 2,
   calendar: true,
   local: (site, { localTime }) => new LocalFixedWindow(site, localTime),
-  // Its shared meters come with the store, so that applications without one don't carry them. Other algorithms bring theirs: who
-  // does not import them has none of it.
-  background: (site, exchange) => exchange.fixedWindow.background(site, exchange),
-  periodic: (site, exchange) => exchange.fixedWindow.periodic(site, exchange),
-  leased: (site, exchange) => exchange.fixedWindow.leased(site, exchange),
+  shape: { kind: 'window', coordinations: ['background', 'periodic', 'leased'] },
 } satisfies Algorithm)

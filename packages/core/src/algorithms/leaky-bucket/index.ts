@@ -2,7 +2,6 @@ import { MOST_UNITS } from '../../keys/units.ts'
 import { invalidOption } from '../../report/errors.ts'
 import { checkAlgorithmOptions } from '../../report/names.ts'
 import type { Algorithm, AnyAlgorithm } from '../algorithm.ts'
-import { BACKGROUND_BUCKET } from '../bucket/later.ts'
 import { LocalBucket } from '../bucket/meter.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT, drainTime } from '../bucket/step.ts'
 import type { MeterPolicy } from '../meter.ts'
@@ -51,26 +50,26 @@ export function leakyBucket(options: LeakyBucketOptions = {}): Algorithm {
   const size = burst === undefined ? DEFAULT : burst + 1
   const most = (limit: number) => capacityOf(size, limit)
   const atOnce = immediate === burst ? DEFAULT : immediate + 1
-  const shape = {
+  const base = {
     name: 'leakyBucket()',
     id: 'leaky-bucket',
     fields: 2,
     burst: (limit: number) => Math.max(0, most(limit) - 1),
     local: (site, exchange) => new LocalBucket(site, exchange),
-    background: BACKGROUND_BUCKET({}),
+    shape: { kind: 'bucket', coordinations: ['background'] },
   } satisfies AnyAlgorithm
   const step = Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, atOnce] })
-  const settings = (limit: number) => ({ burst: shape.burst(limit), immediate: Math.min(immediate, shape.burst(limit)) })
-  if (atOnce === DEFAULT) return Object.freeze({ ...shape, most, settings, step } satisfies Algorithm)
+  const settings = (limit: number) => ({ burst: base.burst(limit), immediate: Math.min(immediate, base.burst(limit)) })
+  if (atOnce === DEFAULT) return Object.freeze({ ...base, most, settings, step } satisfies Algorithm)
   const passing = (limit: number) => Math.min(most(limit), capacityOf(atOnce, limit))
   return Object.freeze({
-    ...shape,
+    ...base,
     most,
     settings,
     step,
     delay: (remaining, limit, interval) => drainTime(most(limit) - remaining - atOnce, limit, interval),
     together: Object.freeze({
-      ...shape,
+      ...base,
       most: passing,
       settings,
       // Times to wait are told in whole milliseconds.

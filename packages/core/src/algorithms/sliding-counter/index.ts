@@ -1,6 +1,5 @@
 import { checkAlgorithmOptions } from '../../report/names.ts'
 import type { Algorithm } from '../algorithm.ts'
-import { later } from '../shared/later.ts'
 import { LocalSlidingCounter } from './local.ts'
 import { SLIDING_COUNTER_STEP } from './step.ts'
 
@@ -9,7 +8,7 @@ const SLIDING_COUNTER: Algorithm = Object.freeze({
   id: 'sliding-counter',
   fields: 3,
   local: (site, { localTime }) => new LocalSlidingCounter(site, localTime),
-  periodic: later(async () => (await import('./shared.ts')).publishedSlidingCounter)(),
+  shape: { kind: 'two-windows', coordinations: ['periodic'] },
   step: SLIDING_COUNTER_STEP,
 } satisfies Algorithm)
 

@@ -1,7 +1,6 @@
 import { invalidOption } from '../../report/errors.ts'
 import { checkAlgorithmOptions } from '../../report/names.ts'
 import type { Algorithm } from '../algorithm.ts'
-import { later } from '../shared/later.ts'
 import { LocalSlidingWindow } from './local.ts'
 import { slidingWindowStep } from './step.ts'
 
@@ -25,8 +24,6 @@ export interface SlidingWindowOptions {
   readonly reopenAt?: number
 }
 
-const BACKGROUND = later(async () => (await import('./shared.ts')).backgroundSlidingWindow)
-
 /** What `slidingWindow` makes. */
 export interface SlidingWindow extends Algorithm, Readonly<Required<SlidingWindowOptions>> {
   readonly subWindows: number
@@ -46,7 +43,6 @@ export function slidingWindow(options: SlidingWindowOptions = {}): SlidingWindow
   if (typeof reopenAt !== 'number' || !(reopenAt > 0 && reopenAt <= 1)) {
     throw invalidOption('reopenAt', reopenAt, 'a number greater than 0 and at most 1')
   }
-  const shape = { subWindows, reopenAt }
   return Object.freeze({
     name: 'slidingWindow()',
     id: `sliding-window${subWindows}`,
@@ -55,7 +51,7 @@ export function slidingWindow(options: SlidingWindowOptions = {}): SlidingWindow
     settings: () => ({ reopenAt }),
     fields: LocalSlidingWindow.fieldsFor(subWindows),
     local: (site, { localTime }) => new LocalSlidingWindow(site, localTime, subWindows),
-    background: BACKGROUND(shape),
+    shape: { kind: 'sliding-window', coordinations: ['background'], subWindows, reopenAt },
     step: slidingWindowStep(subWindows),
   } satisfies SlidingWindow)
 }

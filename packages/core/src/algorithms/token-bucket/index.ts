@@ -3,7 +3,6 @@ import { type Duration, parseDuration } from '../../options/duration.ts'
 import { excessOption, invalidOption } from '../../report/errors.ts'
 import { checkAlgorithmOptions, checkNames } from '../../report/names.ts'
 import type { Algorithm } from '../algorithm.ts'
-import { BACKGROUND_BUCKET } from '../bucket/later.ts'
 import { LocalBucket } from '../bucket/meter.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT } from '../bucket/step.ts'
 import type { MeterPolicy } from '../meter.ts'
@@ -94,20 +93,20 @@ export function tokenBucket(options: TokenBucketOptions = {}): Algorithm {
     ...(maxDebt !== undefined && { maxDebt }),
     ...(earlyDrop && { earlyDrop: 1 }),
   })
-  const shape = { name: 'tokenBucket()', most, burst: most, settings }
+  const base = { name: 'tokenBucket()', most, burst: most, settings }
   if (warmUp === undefined) {
     return Object.freeze({
-      ...shape,
+      ...base,
       id: 'token-bucket',
       fields: 2,
       local: (site, exchange) => new LocalBucket(site, exchange),
-      background: BACKGROUND_BUCKET({ maxDebt, earlyDrop }),
+      shape: { kind: 'bucket', coordinations: ['background'], maxDebt, earlyDrop },
       step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, DEFAULT] }),
     } satisfies Algorithm)
   }
   const { duration, coldFactor } = parseWarmUp(warmUp)
   return Object.freeze({
-    ...shape,
+    ...base,
     // A key's warmth depends on these numbers..
     id: `token-bucket-warming-up-${String(duration).replace('.', '-')}-${String(coldFactor).replace('.', '-')}`,
     fields: 3,

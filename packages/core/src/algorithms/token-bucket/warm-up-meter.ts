@@ -4,7 +4,7 @@ import { Paces } from '../bucket/paces.ts'
 import { drainTime, ROUNDING } from '../bucket/step.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
-import type { Exchange } from '../shared/site.ts'
+import type { MeterExchange } from '../site.ts'
 import { heat, rest, shapeOf, unitsOf, type WarmKey } from './warm-up-step.ts'
 
 /**
@@ -35,7 +35,7 @@ export class LocalWarmUp extends LocalMeter {
   readonly #paces: Paces
 
   /** @param warmUp milliseconds */
-  constructor(site: MeterSite, { defer }: Pick<Exchange, 'defer'>, warmUp: number, coldFactor: number) {
+  constructor(site: MeterSite, { defer }: Pick<MeterExchange, 'defer'>, warmUp: number, coldFactor: number) {
     super(site)
     const { limit, interval } = site.policy
     this.#paces = new Paces(site)

@@ -1,4 +1,4 @@
-import type { Exchanging } from '../../algorithms/shared/site.ts'
+import type { Exchanging } from '../../counting/site.ts'
 import type { BlockChange } from '../../store/contract.ts'
 
 /** A change of a block that the store has not answered yet. */

@@ -1,5 +1,5 @@
-import type { Batch } from '../../algorithms/shared/batch.ts'
-import type { Exchanging } from '../../algorithms/shared/site.ts'
+import type { Batch } from '../../counting/batch.ts'
+import type { Exchanging } from '../../counting/site.ts'
 
 /** Timers fire on whole milliseconds; what is due within this time travels along. */
 const EPSILON = 0.5

@@ -1,4 +1,4 @@
-import type { Batch, EntryOwner } from '../../algorithms/shared/batch.ts'
+import type { Batch, EntryOwner } from '../../counting/batch.ts'
 import type { PendingBlock } from './block-changes.ts'
 import { RoundTrips } from './round-trips.ts'
 

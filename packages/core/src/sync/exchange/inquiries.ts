@@ -1,4 +1,4 @@
-import type { Batch, EntryOwner, Ticket } from '../../algorithms/shared/batch.ts'
+import type { Batch, EntryOwner, Ticket } from '../../counting/batch.ts'
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
 
 /** One question to the store about a key. It is resolved once; with undefined if the store did not answer. */

@@ -1,5 +1,5 @@
-import { Batch, type EntryOwner } from '../../algorithms/shared/batch.ts'
-import type { Exchanging, ScanOptions } from '../../algorithms/shared/site.ts'
+import { Batch, type EntryOwner } from '../../counting/batch.ts'
+import type { Exchanging, ScanOptions } from '../../counting/site.ts'
 import { WeirError } from '../../report/errors.ts'
 import type {
   BlockChange,

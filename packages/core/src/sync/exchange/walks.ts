@@ -1,5 +1,5 @@
-import { Batch } from '../../algorithms/shared/batch.ts'
-import type { Exchanging, ScanOptions } from '../../algorithms/shared/site.ts'
+import { Batch } from '../../counting/batch.ts'
+import type { Exchanging, ScanOptions } from '../../counting/site.ts'
 import { spanEnd } from '../../time/intervals.ts'
 
 /** A walk over a meter's slots. */

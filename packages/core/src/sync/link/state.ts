@@ -1,5 +1,5 @@
-import { SETTLE } from '../../algorithms/shared/gated-meter.ts'
-import type { Exchanging } from '../../algorithms/shared/site.ts'
+import { SETTLE } from '../../counting/gated-meter.ts'
+import type { Exchanging } from '../../counting/site.ts'
 import { isWeirError, WeirError } from '../../report/errors.ts'
 import type { Emitter } from '../../report/events.ts'
 import { reasonOf, show } from '../../report/show.ts'

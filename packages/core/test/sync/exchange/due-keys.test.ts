@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Batch } from '../../../src/algorithms/shared/batch.ts'
-import type { Exchanging } from '../../../src/algorithms/shared/site.ts'
+import { Batch } from '../../../src/counting/batch.ts'
+import type { Exchanging } from '../../../src/counting/site.ts'
 import { DueKeys } from '../../../src/sync/exchange/due-keys.ts'
 
 function meter() {

@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { Batch } from '../../../src/algorithms/shared/batch.ts'
+import { Batch } from '../../../src/counting/batch.ts'
 import { type Flight, Flights } from '../../../src/sync/exchange/flights.ts'
 
 setFlagsFromString('--expose-gc')

@@ -1,8 +1,0 @@
-import type { MakeShared } from '../shared/site.ts'
-import { WindowMeter } from '../shared/window-meter.ts'
-import { PublishedSlidingCounter } from './spans.ts'
-
-/** Makes the meters of `slidingCounter()` whose counts travel. */
-export function publishedSlidingCounter(): MakeShared {
-  return (site, exchange) => new WindowMeter(site, exchange, (meter) => new PublishedSlidingCounter(meter), true)
-}

@@ -1,0 +1,65 @@
+import type { Paces } from '../../algorithms/bucket/paces.ts'
+import { drained, drainTime, ROUNDING } from '../../algorithms/bucket/step.ts'
+import type { SharedSite } from '../../algorithms/site.ts'
+import type { Exchange } from '../site.ts'
+import type { BucketKey } from './key.ts'
+import type { Levels } from './levels.ts'
+
+/** How often a store that is away is asked whether it is back, in milliseconds. */
+const PROBE = 200
+
+/** What a node allows that can't ask the store in time, as `failMode` says. Times are of the monotonic clock. */
+export class Alone {
+  readonly #site: SharedSite
+  readonly #exchange: Exchange
+  readonly #levels: Levels
+  readonly #paces: Paces
+
+  constructor(site: SharedSite, exchange: Exchange, levels: Levels, paces: Paces) {
+    this.#site = site
+    this.#exchange = exchange
+    this.#levels = levels
+    this.#paces = paces
+  }
+
+  /** This node has allowed units. */
+  add(key: BucketKey, slot: number, units: number, now: number): void {
+    if (key.guess !== undefined) this.#set(key, this.guess(key, slot, now) + units / this.#share(key, slot), now)
+  }
+
+  /** `failMode: 'share'`: what would be in the bucket if the others allowed as much as they usually do. */
+  guess({ guess = 0, guessAt }: BucketKey, slot: number, now: number): number {
+    return drained(guess, now - guessAt, this.#paces.of(slot), this.#site.policy.interval)
+  }
+
+  allows(key: BucketKey, slot: number, cost: number, now: number): boolean {
+    if (this.#site.policy.failMode === 'closed') return false
+    const share = this.#share(key, slot)
+    // The others hold back as much as this one, as a rule.
+    if (key.guess === undefined) this.#set(key, this.#levels.at(slot, now) + key.cells.unsent() * (1 / share - 1), now)
+    return this.guess(key, slot, now) + cost / share <= this.#most(key, slot, cost) * (1 + ROUNDING)
+  }
+
+  /** Milliseconds until a rejected request may be allowed. */
+  opensIn(key: BucketKey, slot: number, cost: number, now: number): number {
+    const { failMode, interval } = this.#site.policy
+    if (failMode === 'closed') return PROBE
+    const most = this.#most(key, slot, cost)
+    const units = Math.min(most, cost / this.#share(key, slot))
+    return drainTime(this.guess(key, slot, now) + units - most * (1 + ROUNDING / 2), this.#paces.of(slot), interval)
+  }
+
+  /** A node whose share is less than a unit allows one when the bucket has run out. */
+  #most(key: BucketKey, slot: number, cost: number): number {
+    return Math.max(this.#site.most(this.#site.limitOf(slot)), Math.min(cost, 1) / this.#share(key, slot))
+  }
+
+  #share({ share }: BucketKey, slot: number): number {
+    return share.alone(this.#exchange.nodes, this.#site.most(this.#site.limitOf(slot)))
+  }
+
+  #set(key: BucketKey, guess: number, now: number): void {
+    key.guess = guess
+    key.guessAt = now
+  }
+}

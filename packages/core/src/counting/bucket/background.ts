@@ -1,0 +1,521 @@
+import { Paces } from '../../algorithms/bucket/paces.ts'
+import { drained, drainTime, ROUNDING } from '../../algorithms/bucket/step.ts'
+import type { Rejection } from '../../algorithms/meter.ts'
+import type { BucketShape } from '../../algorithms/shape.ts'
+import type { SharedSite } from '../../algorithms/site.ts'
+import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN, TOLD } from '../../keys/key-table.ts'
+import { sumOf } from '../../keys/units.ts'
+import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, PROOF, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
+import type { Cell, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
+import { type Ordinal, startOf } from '../../time/intervals.ts'
+import type { Batch, Ticket } from '../batch.ts'
+import { GatedMeter, SETTLE } from '../gated-meter.ts'
+import type { ScanOptions, StoreExchange } from '../site.ts'
+import { Alone } from './alone.ts'
+import { Bookings } from './bookings.ts'
+import type { BucketKey } from './key.ts'
+import { Levels } from './levels.ts'
+import { freeAt, spreadOver } from './pace.ts'
+import { BucketRecords } from './records.ts'
+import { StorePolicies } from './store-policies.ts'
+import { Telling } from './telling.ts'
+
+const SCAN_STEP = 5_000
+/** Intervals for which a store keeps a bucket that has run out. */
+const KEPT = 2
+/** Milliseconds by which a difference of times may be wrong. */
+const ROUNDED = 1e-6
+
+/**
+ * A bucket that all nodes fill. Each knows a level that is never above that of what was really allowed, its own units included,
+ * and rejects by it; so nobody is rejected by an estimate. What is allowed too much since others were not heard of yet stays in
+ * the bucket, and is paid back.
+ *
+ * What a node knows is the greater of two levels, each a lower bound: what it knew before with its own units since; and
+ * what the store says plus what a bucket would hold that had got only those of its units that the store lacks. (Buckets are
+ * superadditive: what two hold that run down apart, one holds at least that gets the units of both.)
+ */
+export class BackgroundBucket extends GatedMeter {
+  override readonly surveyed: number = 5_000
+  override readonly jitter: boolean = true
+  readonly #records: BucketRecords
+  readonly #levels: Levels
+  readonly #paces: Paces
+  readonly #telling: Telling
+  readonly #policies: StorePolicies
+  readonly #alone: Alone
+  /** Absent where a debt may be forgotten: then places would be given twice. */
+  readonly booking: Bookings | undefined
+  readonly #earlyDrop: boolean
+  readonly #random: () => number
+  readonly #store: StoreExchange
+  // Read on the request path; see `LocalBucket`.
+  protected interval: number
+  protected rate: number
+  /** What a bucket holds; less than 0 while some key has a limit of its own. */
+  protected capacity: number
+
+  constructor(site: SharedSite, exchange: StoreExchange, { maxDebt, earlyDrop = false }: BucketShape) {
+    const { interval, limit } = site.policy
+    const policies = new StorePolicies(site, maxDebt)
+    super(site, exchange, policies.of(limit))
+    this.#policies = policies
+    this.#paces = new Paces(site)
+    this.#levels = new Levels(site, this.#paces, interval, maxDebt)
+    this.#alone = new Alone(site, exchange, this.#levels, this.#paces)
+    this.#records = new BucketRecords(this, this.#levels, this.#paces, policies, this.#alone, earlyDrop)
+    this.#telling = new Telling(this, this.#records, policies)
+    this.booking = maxDebt === undefined ? new Bookings(this, this.#records, policies) : undefined
+    this.#earlyDrop = earlyDrop
+    this.#random = exchange.random
+    this.#store = exchange
+    this.interval = interval
+    this.rate = limit
+    this.capacity = site.limited ? -1 : site.most(limit)
+  }
+
+  override get wakeAt(): number {
+    return Number.POSITIVE_INFINITY
+  }
+
+  override adopt(now: number): void {
+    const { limit } = this.policy
+    this.#policies.forget()
+    this.storePolicy = this.#policies.of(limit)
+    this.rate = limit
+    this.capacity = this.site.limited ? -1 : this.site.most(limit)
+    this.invalidate(now, false)
+  }
+
+  override recheck(slot: number): void {
+    this.#paces.recheck()
+    this.capacity = this.site.limited ? -1 : this.site.most(this.rate)
+    super.recheck(slot)
+  }
+
+  // The request path. Of a record, `fields[base]` counts the units since the last look, `fields[base + 1]` how many of them need none.
+
+  override take(slot: number, cost: number, now: number): number {
+    const { fields } = this.table
+    const base = slot * 5
+    const counted = (fields[base] as number) + cost
+    let level = (fields[base + 3] as number) - ((now - (fields[base + 4] as number)) * this.rate) / this.interval
+    if (level < 0) level = 0
+    level += cost
+    if (!(counted < (fields[base + 1] as number) && level <= this.capacity && fields[base + 2] === this.tag)) return -1
+    fields[base] = counted
+    fields[base + 3] = level
+    fields[base + 4] = now
+    this.allowed += cost
+    return this.remaining(slot, now)
+  }
+
+  override fits(slot: number, cost: number, now: number = 0): boolean {
+    const { fields } = this.table
+    const base = slot * 5
+    const level = (fields[base + 3] as number) - ((now - (fields[base + 4] as number)) * this.rate) / this.interval
+    return (
+      (fields[base] as number) + cost < (fields[base + 1] as number) &&
+      Math.max(level, 0) + cost <= this.capacity &&
+      fields[base + 2] === this.tag
+    )
+  }
+
+  override allows(slot: number, cost: number, now: number, count = true): boolean {
+    if (this.booking?.serving === true && this.blockOf(slot, now) === undefined) {
+      const goes = this.booking.mayGo(slot, cost, now)
+      if (goes !== undefined) return goes
+    }
+    return this.fits(slot, cost, now) || this.allowsSlowly(slot, cost, now, count)
+  }
+
+  /** Buckets open at any time, not only at the ends of cells. */
+  override fullBy(): -1 {
+    return -1
+  }
+
+  override add(slot: number, cost: number, now: number = 0): void {
+    const { fields } = this.table
+    if (this.booking?.serving === true && this.booking.take(slot, cost)) {
+      this.allowed += cost
+      return
+    }
+    const base = baseOf(slot)
+    const level = this.#levels.at(slot, now)
+    const units = this.#paces.filling(slot, cost, level)
+    this.#levels.set(slot, level + units, now)
+    fields[base + KNOWN] = sumOf(fields[base + KNOWN] as number, units)
+    this.#paces.asked(slot, level)
+    this.allowed += cost
+  }
+
+  override mark(slot: number): number {
+    this.#levels.mark(slot)
+    return this.table.fields[baseOf(slot) + KNOWN] as number
+  }
+
+  override untake(slot: number, mark: number, cost: number): void {
+    super.untake(slot, mark, cost)
+    this.#levels.restore(slot)
+  }
+
+  protected override allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
+    const key = this.#records.refresh(slot, now)
+    const limit = this.site.limitOf(slot)
+    const most = this.site.most(limit)
+    if (this.blockOf(slot, now) !== undefined || limit === 0) return false
+    const level = this.#levels.at(slot, now)
+    const away = this.storeAway || key.away
+    if (away) {
+      if (count) key.awayAt = now
+      if (!this.exchange.storeDown && count) this.wantExchange(slot, now, RESEND)
+      if (this.policy.failMode === 'open') return true
+      if (key.closed(limit, now)) return false
+      return level + cost <= most + most * ROUNDING && this.#alone.allows(key, slot, cost, now)
+    }
+    if (key.closed(limit, now)) return false
+    const idle = this.#telling.free(slot, key, now)
+    if (level + cost > most + most * ROUNDING) {
+      if (count && idle && this.exchange.connected && level + 1 > most && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
+      return false
+    }
+    if (key.guess !== undefined) {
+      if (this.#alone.guess(key, slot, now) <= level) key.guess = undefined
+      else {
+        // Others may not have told yet what they allowed meanwhile.
+        if (count) this.wantExchange(slot, Math.max(now, this.exchange.storeUpAt + SETTLE), RESEND)
+        return this.#alone.allows(key, slot, cost, now)
+      }
+    }
+    if (!count) return true
+    if (key.earlyDrop !== undefined && this.#isSoft(slot, key, level, now)) {
+      const allowed = key.earlyDrop.allows(this.#expected(slot, key, level, now), this.#records.shape(slot), this.#random())
+      if (allowed) this.#telling.softly(slot, key, key.cells.unsent() + cost, now)
+      return allowed
+    }
+    // Whoever waits looks for its place.
+    if (key.places === undefined) this.table.fields[baseOf(slot) + GATE] = Number.POSITIVE_INFINITY
+    if (!this.exchange.connected) return true
+    if (idle) this.#telling.countDown(slot, key, level, cost, now)
+    else if (key.places === undefined) this.#telling.lookSoon(slot)
+    return true
+  }
+
+  /** Whether requests are let in by chance, as more come than the limit's pace and the bucket is nearly full. */
+  #isSoft(slot: number, key: BucketKey, level: number, now: number): boolean {
+    const shape = this.#records.shape(slot)
+    if (shape.most < 4 * this.exchange.nodes || !(shape.drain < Number.POSITIVE_INFINITY)) return false
+    return key.earlyDrop?.active(this.#expected(slot, key, level, now), shape, now) === true
+  }
+
+  /** The level with what others are likely to have allowed since it was known. */
+  #expected(slot: number, key: BucketKey, level: number, now: number): number {
+    const { drain } = this.#records.shape(slot)
+    return Math.max(level, key.forecast.bare(now, drain) + key.forecast.others(now, drain))
+  }
+
+  override reject(slot: number, cost: number, now: number): Rejection {
+    const key = this.#earlyDrop ? this.#records.refresh(slot, now) : this.#records.at(slot)
+    const limit = this.site.limitOf(slot)
+    const most = this.site.most(limit)
+    const level = this.#levels.at(slot, now)
+    if (this.site.limited) {
+      this.#paces.asked(slot, level)
+      this.#reopen(key, slot, now)
+    }
+    // Also without the store: what is known to be full is full.
+    if (!key.closed(limit, now) && level + 1 > most + most * ROUNDING && limit > 0 && this.blockOf(slot, now) === undefined) {
+      this.#close(key, slot, level, now)
+      const known = !this.storeAway && !key.away && key.guess === undefined
+      if (known && this.policy.cooldown > 0 && now - key.awayAt >= drainTime(most, this.#paces.of(slot), this.interval)) {
+        this.blocks.startCooldown(slot, now, key.closedUntil)
+      }
+    }
+    if (key.earlyDrop !== undefined) {
+      key.cells.reject(this.ordinal, cost, level, this.#policies.spans(this.#paces.of(slot)))
+      if (key.earlyDrop.armed(now)) this.#telling.softly(slot, key, key.cells.unsent(), now)
+    }
+    return this.explain(slot, cost, now)
+  }
+
+  /** Rejected until a tenth of the bucket is free: else each request at the limit would have to be told to all. */
+  #close(key: BucketKey, slot: number, level: number, now: number): void {
+    const limit = this.site.limitOf(slot)
+    const most = this.site.most(limit)
+    // A difference of times must not make a whole wait one millisecond more.
+    key.closedUntil = now + drainTime(level - most + freeAt(most, limit), this.#paces.of(slot), this.interval) - ROUNDED
+    key.closedFor = limit
+    key.forecast.close(key.closedUntil)
+    key.earlyDrop?.arm(key.closedUntil, this.interval)
+  }
+
+  override explain(slot: number, cost: number, now: number): Rejection {
+    const key = this.#records.at(slot)
+    const limit = this.site.limitOf(slot)
+    const most = this.site.most(limit)
+    const pace = this.#paces.of(slot)
+    const units = Math.min(cost, most)
+    const block = this.blockOf(slot, now)
+    if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
+    const place = this.booking?.serving === true ? this.booking.opensIn(slot, units, now) : undefined
+    if (place !== undefined && block === undefined) return { reason: 'limit', retryAfterMs: place }
+    const byLevel = drainTime(this.#levels.at(slot, now) + units - most - (most * ROUNDING) / 2, pace, this.interval)
+    if (this.storeAway || key.away || key.guess !== undefined)
+      return { reason: 'storeDown', retryAfterMs: Math.max(byLevel, this.#alone.opensIn(key, slot, units, now)) }
+    let retryAfterMs = key.closed(limit, now) ? Math.max(byLevel, key.closedUntil - now) : byLevel
+    // Let in by chance: so long this node's part of the limit takes to bring as much.
+    if (retryAfterMs <= 0 && key.earlyDrop?.armed(now))
+      retryAfterMs = drainTime(units * spreadOver(key.share, this.nodes), pace, this.interval)
+    return block === undefined
+      ? { reason: 'limit', retryAfterMs }
+      : { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, retryAfterMs) }
+  }
+
+  override remaining(slot: number, now: number): number {
+    const key = this.#records.find(slot)
+    if (key?.closed(this.site.limitOf(slot), now) === true) return 0
+    return Math.max(0, this.#records.most(slot) - this.#levels.at(slot, now))
+  }
+
+  override resetAfterMs(slot: number, now: number): number {
+    return drainTime(this.#levels.at(slot, now), this.#paces.of(slot), this.interval)
+  }
+
+  protected override sentAt(slot: number): number {
+    return this.#records.at(slot).sentAt
+  }
+
+  override refund(name: string, takenIn: Ordinal, units: number, now: number): void {
+    const slot = this.table.find(name)
+    if (slot < 0) return
+    const key = this.#records.refresh(slot, now)
+    const back = key.cells.giveBack(Math.min(takenIn, this.ordinal) as Ordinal, units)
+    this.#fall(slot, key, back, now)
+  }
+
+  /** Gives units back that were counted last. */
+  lower(slot: number, key: BucketKey, units: number, now: number): number {
+    const back = key.cells.giveBackLast(units)
+    this.#fall(slot, key, back, now)
+    return back
+  }
+
+  override refundNewest(slot: number, units: number, now: number): number {
+    return this.lower(slot, this.#records.refresh(slot, now), units, now)
+  }
+
+  #fall(slot: number, key: BucketKey, back: number, now: number): void {
+    if (!(back > 0)) return
+    const limit = this.site.limitOf(slot)
+    const wasFull = key.closed(limit, now) || this.#levels.at(slot, now) + 1 > this.site.most(limit)
+    this.#levels.set(slot, Math.max(0, this.#levels.at(slot, now) - back), now)
+    key.forecast.add(-back)
+    this.#reopen(key, slot, now)
+    if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
+  }
+
+  /** The level has fallen otherwise than by time: the key opens sooner. */
+  #reopen(key: BucketKey, slot: number, now: number): void {
+    if (!key.closed(this.site.limitOf(slot), now)) return
+    const until = key.closedUntil
+    this.#close(key, slot, this.#levels.at(slot, now), now)
+    key.closedUntil = Math.min(until, key.closedUntil)
+  }
+
+  protected override sendDue(slot: number, now: number, batch: Batch): void {
+    this.#send(slot, this.#records.refresh(slot, now), now, batch)
+  }
+
+  #send(slot: number, key: BucketKey, now: number, batch: Batch): void {
+    this.booking?.ask(slot, key, now)
+    const cells = this.#records.toSend(slot, key, now)
+    if (cells.length === 0) return
+    key.sentAt = now
+    key.announcedInFlight = false
+    key.hello = false
+    this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
+    batch.add(this, slot, { ...this.entryOf(this.site.idOf(slot), cells), policy: this.#records.policyOf(slot) })
+  }
+
+  override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
+    if (typeof ticket !== 'number') return
+    const slot = ticket
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
+    if (this.wasReset(entry, result, now)) {
+      this.booking?.failed(slot, this.#records.at(slot), now)
+      this.recheck(slot)
+      if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+      return
+    }
+    const key = this.#records.refresh(slot, now)
+    if (key.away) {
+      key.away = false
+      key.awayAt = now
+    }
+    if (key.sentAt >= this.exchange.storeUpAt + SETTLE) key.guess = undefined
+    if (key.tellsLevel) key.toldAt = sent
+    key.tellsLevel = false
+    const own = key.cells.acknowledge(entry.cells)
+    const [cell] = result.cells
+    if (cell !== undefined) {
+      const all = Math.max(own, cell.taken - key.heard)
+      key.share.add(own, all, this.#records.most(slot))
+      if (!key.resent && this.#records.isLost(key, cell)) this.#resend(slot, key, now)
+      if (this.#records.learn(slot, key, cell, now, { announced: false, exact: !key.announcedInFlight })) this.#reopen(key, slot, now)
+      key.forecast.answered(cell.taken, own, sent)
+      key.earlyDrop?.answered(cell.taken + (cell.rejected ?? 0), sent, this.#records.shape(slot), now)
+    }
+    key.syncedAt = now
+    key.answered(now - sent)
+    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+    this.#telling.lookAtNews(slot, key, now)
+    this.booking?.answered(slot, key, cell, sent, now)
+  }
+
+  override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
+    if (typeof ticket !== 'number') return
+    this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
+    const key = this.#records.at(ticket)
+    if (alone) {
+      key.away = true
+      key.awayAt = now
+      this.retryAlone(ticket, now)
+    }
+    this.recheck(ticket)
+    this.booking?.failed(ticket, key, now)
+  }
+
+  override overdue(ticket: Ticket): void {
+    if (typeof ticket !== 'number') return
+    // It may be lost, and is known to be only at its storeTimeout. The next request asks again: what is sent twice counts once.
+    this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
+    if (this.policy.failMode !== 'share') return
+    this.#records.at(ticket).away = true
+    this.recheck(ticket)
+    // The answer may still bring the places that were asked for. Whoever waits goes on by the share until then.
+    this.site.freed(ticket)
+  }
+
+  override announced(announcement: TotalAnnouncement, now: number): void {
+    if (this.isOfBefore(announcement, now)) return
+    const [cell] = announcement.cells
+    const slot = this.site.locateId(announcement.key)
+    if (slot < 0) return
+    const key = this.#records.refresh(slot, now)
+    if (cell === undefined) {
+      if (key.cells.acknowledged() > 0) this.#resend(slot, key, now)
+      return
+    }
+    if (key.cells.own() === 0 && key.syncedAt < now - this.policy.interval) key.hello = true
+    key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
+    if (this.#records.isLost(key, cell)) this.#resend(slot, key, now)
+    // When many nodes join an attack at once, only announcements tell that this node's share has shrunk.
+    const grown = cell.taken - key.heard
+    if (grown > 0) {
+      if (key.syncedAt > Number.NEGATIVE_INFINITY) key.share.add(0, grown, this.#records.most(slot))
+      this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
+    }
+    if (this.#records.learn(slot, key, cell, now, { announced: true, exact: false })) this.#reopen(key, slot, now)
+    key.syncedAt = now
+    if (!key.away) this.#telling.lookAtNews(slot, key, now)
+  }
+
+  /** The store has lost the counts of a key. */
+  #resend(slot: number, key: BucketKey, now: number): void {
+    key.resend = true
+    key.tellsLevel = true
+    this.wantExchange(slot, now, RESEND)
+  }
+
+  protected override lost(slot: number): void {
+    const key = this.#records.at(slot)
+    key.cells.forgetSent()
+    key.tellsLevel = true
+    key.heard = 0
+    this.recheck(slot)
+  }
+
+  override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
+    const { table } = this
+    const end = Math.min(table.end, from + SCAN_STEP)
+    const connected = this.exchange.connected && !this.exchange.storeDown
+    for (let slot = from; slot < end; slot++) {
+      if (batch.full) return slot
+      if (table.keys[slot] === undefined) continue
+      const flags = table.flags[slot] as number
+      if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
+      if ((flags & IN_FLIGHT) !== 0) continue
+      const key = this.#records.refresh(slot, now)
+      // Where it was noticed before the heartbeat told of it, to tell the level once more would hide what others have allowed since.
+      if (resend && now >= key.toldAt + this.#store.lifetime) this.lost(slot)
+      const unsent = key.cells.unsent()
+      const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
+      if (
+        connected &&
+        (tells || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#telling.quiet(slot, key, unsent, now, resend))))
+      ) {
+        this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
+        this.#send(slot, key, now, batch)
+        continue
+      }
+      const keep = !connected || key.away || key.guess !== undefined || now < this.exchange.storeUpAt + this.policy.interval
+      const over = (this.ordinal - this.#policies.spans(this.#paces.of(slot)).span) as Ordinal
+      key.cells.trim(over, keep && this.exchange.connected)
+      // For so long a store keeps what has run out. Later nobody needs units of a key that is empty here, or an outage would keep all keys.
+      if (this.#levels.at(slot, now) === 0) key.cells.trim((over - KEPT * this.storePolicy.cells) as Ordinal, false)
+      if ((flags & (BLOCKED | DUE)) === 0 && this.mayForget(slot, now)) this.site.forget(slot)
+    }
+    return end >= table.end ? -1 : end
+  }
+
+  protected override knownBy(slot: number, cost: number): SourceIndex {
+    const key = this.#records.find(slot)
+    if (key === undefined || key.heard <= key.cells.acknowledged() || this.#records.own(slot) + cost > this.#records.most(slot))
+      return LOCAL
+    return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
+  }
+
+  override usedOf(slot: number, now: number): number {
+    return this.#levels.at(slot, now)
+  }
+
+  override ownOf(slot: number): number {
+    return this.#records.own(slot)
+  }
+
+  override wasExchanged(slot: number): boolean {
+    return this.heardAt(slot) > Number.NEGATIVE_INFINITY
+  }
+
+  override heardAt(slot: number): number {
+    return this.#records.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY
+  }
+
+  override unsyncedOf(slot: number): number {
+    return this.exchange.connected ? this.#records.unsent(slot) : 0
+  }
+
+  override unsyncedSince(slot: number, now: number): number {
+    const key = this.#records.find(slot)
+    if (key === undefined || (!this.exchange.storeDown && this.#telling.quiet(slot, key, this.unsyncedOf(slot), now))) return now
+    return Math.min(now, Math.max(now - this.policy.interval, key.syncedAt))
+  }
+
+  override forgotten(slot: number): void {
+    this.#records.forget(slot)
+  }
+
+  protected override cleared(_key: string, slot: number): void {
+    if (slot >= 0) this.#records.forget(slot)
+  }
+
+  override usedIn([cell]: readonly Cell[], now: number): number {
+    if (cell?.level === undefined) return 0
+    const then = this.time.monotonicAt(startOf(cell.ordinal, this.storePolicy.width))
+    return drained(cell.level, now - then, this.policy.limit, this.interval)
+  }
+
+  protected override mayForget(slot: number, now: number = this.rollAt): boolean {
+    return this.#records.idle(slot, now)
+  }
+}

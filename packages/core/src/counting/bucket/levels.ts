@@ -1,0 +1,59 @@
+import type { Paces } from '../../algorithms/bucket/paces.ts'
+import { drained } from '../../algorithms/bucket/step.ts'
+import type { SharedSite } from '../../algorithms/site.ts'
+import { baseOf, type KeyTable } from '../../keys/key-table.ts'
+import { MOST_UNITS } from '../../keys/units.ts'
+
+/** Of a key's record: units in its bucket as far as known, and when they were on the monotonic clock. */
+const LEVEL = 3
+const AT = 4
+
+/** The levels of all keys, as they lie in the key table. Times are of the monotonic clock. */
+export class Levels {
+  readonly #table: KeyTable
+  readonly #site: SharedSite
+  readonly #paces: Paces
+  readonly #interval: number
+  readonly #maxDebt: number | undefined
+  #markedLevel = 0
+  #markedAt = 0
+
+  /** @param maxDebt units beyond what a bucket holds that a level may have; undefined for any number */
+  constructor(site: SharedSite, paces: Paces, interval: number, maxDebt: number | undefined) {
+    this.#table = site.table
+    this.#site = site
+    this.#paces = paces
+    this.#interval = interval
+    this.#maxDebt = maxDebt
+  }
+
+  /** Units in the bucket as far as known. */
+  at(slot: number, now: number): number {
+    const { fields } = this.#table
+    const base = baseOf(slot)
+    return drained(fields[base + LEVEL] as number, now - (fields[base + AT] as number), this.#paces.of(slot), this.#interval)
+  }
+
+  set(slot: number, level: number, now: number): void {
+    const { fields } = this.#table
+    const base = baseOf(slot)
+    const most = this.#maxDebt === undefined ? MOST_UNITS : this.#site.most(this.#site.limitOf(slot)) + this.#maxDebt
+    fields[base + LEVEL] = Math.min(most, level)
+    fields[base + AT] = now
+  }
+
+  /** Remembers a key's level, for `restore` of the same moment. */
+  mark(slot: number): void {
+    const { fields } = this.#table
+    const base = baseOf(slot)
+    this.#markedLevel = fields[base + LEVEL] as number
+    this.#markedAt = fields[base + AT] as number
+  }
+
+  restore(slot: number): void {
+    const { fields } = this.#table
+    const base = baseOf(slot)
+    fields[base + LEVEL] = this.#markedLevel
+    fields[base + AT] = this.#markedAt
+  }
+}

@@ -1,0 +1,482 @@
+import type { MeterPolicy, Rejection, Syncing } from '../algorithms/meter.ts'
+import { nextRoll, runningAt } from '../algorithms/roll.ts'
+import { RoomSearch } from '../algorithms/room-search.ts'
+import type { SharedSite } from '../algorithms/site.ts'
+import type { Block, KeyBlocks } from '../keys/blocks.ts'
+import { ACTIVE, BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, type KeyTable, KNOWN, OTHERS, SENT, STRIDE, TAG } from '../keys/key-table.ts'
+import { sumOf } from '../keys/units.ts'
+import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, type Stats } from '../report/stats.ts'
+import {
+  type Cell,
+  LATEST,
+  lastCellOf,
+  type StorePolicy,
+  type SyncEntry,
+  type SyncResult,
+  type TotalAnnouncement,
+} from '../store/contract.ts'
+import { epochTimeOf } from '../time/calendar.ts'
+import { type EpochTime, endOf, type Ordinal, ordinalAt, startOf } from '../time/intervals.ts'
+import { Batch, type Ticket } from './batch.ts'
+import type { Exchange, Exchanging, ScanOptions } from './site.ts'
+
+/**
+ * The gate of a key without room for one unit more, and without a block: a request is rejected by one comparison. It tells whose
+ * knowledge that rests on: `FULL - source`. No other gate but -Infinity is negative. Whoever makes room writes another gate or tag.
+ */
+const FULL = -1
+const LEAST_FULL = FULL - OVERFLOWED
+
+/**
+ * How many versions of the state that gates depend on fit into a tag, per ordinal: 1,024 for the shortest cells of 5 ms, and the more the
+ * longer cells are. So in no cell as many changes can follow each other as there are versions.
+ */
+function versionsOf(width: number): number {
+  return 2 ** Math.floor(Math.log2(Number.MAX_SAFE_INTEGER / (LATEST / width + 1)))
+}
+
+/** Shortest time between two exchanges of one key, in milliseconds. */
+const SPACING = 2
+/**
+ * Spans of this length or more, in milliseconds, have no quiet keys: what a node holds back is lost when it is killed, and in a long
+ * interval many may be.
+ */
+export const LONG_SPAN = 300_000
+/** After this time a key whose part of the store is away is tried again, in milliseconds: as often as a store that is away. */
+const RETRY_ALONE = 200
+/** A key fills fast if the store lacks this part of a process's share of the limit while an answer is late. */
+const FILLS_FAST = 0.025
+/** This part of it is much, whether or not more came since it was sent. */
+const MANY = 0.1
+/**
+ * Within this time after the store's return every node has found it again and told it its counts, in milliseconds: a probe
+ * period and some round trips.
+ */
+export const SETTLE = 250
+
+/**
+ * What all meters whose counts are exchanged have in common: a gate for each key, below which a request is counted at once,
+ * and how a key's exchange is asked for.
+ *
+ * A record's KNOWN and GATE are valid only while its TAG equals the meter's `tag`, which changes with the interval and whenever
+ * gates must be computed anew (the store went away or came back, the number of nodes changed). So a whole table is invalidated
+ * by one assignment.
+ */
+export abstract class GatedMeter implements Exchanging {
+  readonly site: SharedSite
+  readonly exchange: Exchange
+  readonly table: KeyTable
+  readonly time: EpochTime
+  storePolicy: StorePolicy
+  abstract readonly jitter: boolean
+  readonly surveyed: number = 50_000
+  /** The running interval or bucket of the epoch. */
+  ordinal: Ordinal = 0 as Ordinal
+  /** `ordinal` and the version of the state that gates were computed for. */
+  tag: number = 0
+  rollAt: number = Number.NEGATIVE_INFINITY
+  allowed: number = 0
+  /** When the last walk at a span's end began that could send, on the monotonic clock. */
+  walkedAt: number = Number.NEGATIVE_INFINITY
+  /** Units of this ordinal and earlier ones may have been allowed while the store was away: they start no cooldown. */
+  awayIn = -1
+  readonly #versions: number
+  /** Cells that one ordinal of the meter runs for: it is that of the first of them. */
+  readonly #group: number
+  #version = 0
+  readonly #search = new RoomSearch()
+
+  constructor(site: SharedSite, exchange: Exchange, storePolicy: StorePolicy, time: EpochTime = exchange.time, group = 1) {
+    this.site = site
+    this.exchange = exchange
+    this.storePolicy = storePolicy
+    this.#group = group
+    this.#versions = versionsOf(storePolicy.width * group)
+    this.table = site.table
+    this.time = epochTimeOf(site.policy, time)
+  }
+
+  get policy(): MeterPolicy {
+    return this.site.policy
+  }
+
+  get wakeAt(): number {
+    return this.rollAt
+  }
+
+  get nodes(): number {
+    return this.exchange.nodes
+  }
+
+  get roundTrip(): number {
+    return this.exchange.roundTrip
+  }
+
+  shareOf(_slot: number): number {
+    return 1 / this.nodes
+  }
+
+  get syncing(): Syncing | undefined {
+    return this.exchange.connected ? this : undefined
+  }
+
+  get blocks(): KeyBlocks {
+    return this.site.blocks
+  }
+
+  get stats(): Stats {
+    return this.site.stats
+  }
+
+  // A record on the request path: `fields[base]` is KNOWN, `fields[base + 1]` GATE, `fields[base + 2]` TAG, see `KeyTable`.
+
+  take(slot: number, cost: number, now: number): number {
+    const { fields } = this.table
+    const base = slot * 5
+    const known = (fields[base] as number) + cost
+    if (!(known < (fields[base + 1] as number) && fields[base + 2] === this.tag)) return -1
+    fields[base] = known
+    this.allowed += cost
+    return this.remaining(slot, now)
+  }
+
+  fits(slot: number, cost: number): boolean {
+    const { fields } = this.table
+    const base = slot * 5
+    return (fields[base] as number) + cost < (fields[base + 1] as number) && fields[base + 2] === this.tag
+  }
+
+  allows(slot: number, cost: number, now: number, count = true): boolean {
+    return this.fits(slot, cost) || (this.fullBy(slot, cost) < 0 && this.allowsSlowly(slot, cost, now, count))
+  }
+
+  fullBy(slot: number, cost: number): SourceIndex | -1 {
+    const { fields } = this.table
+    const base = slot * 5
+    const gate = fields[base + 1] as number
+    if (!(gate < 0 && gate >= LEAST_FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
+    if (cost === 1) return (FULL - gate) as SourceIndex
+    // A request that fits in no interval has to be told that it never fits.
+    return cost > this.site.limitOf(slot) ? -1 : this.sourceOf(slot, cost)
+  }
+
+  add(slot: number, cost: number, _now?: number): void {
+    const { fields } = this.table
+    const index = slot * 5
+    fields[index] = sumOf(fields[index] as number, cost)
+    this.allowed += cost
+  }
+
+  mark(slot: number): number {
+    return this.table.fields[slot * 5] as number
+  }
+
+  untake(slot: number, mark: number, cost: number): void {
+    this.table.fields[slot * 5] = mark
+    this.allowed -= cost
+  }
+
+  remaining(slot: number, _now: number): number {
+    return Math.max(0, this.site.limitOf(slot) - (this.table.fields[slot * 5] as number))
+  }
+
+  resetAfterMs(_slot: number, now: number): number {
+    return this.rollAt - now
+  }
+
+  roll(now: number): void {
+    const width = this.storePolicy.width * this.#group
+    const before = (this.ordinal / this.#group) as Ordinal
+    const running = runningAt(this.time, before, this.rollAt, width, now, 0)
+    // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
+    const moves = running > before
+    if (moves) this.moveTo((running * this.#group) as Ordinal)
+    this.rollAt = nextRoll(this.time, moves ? running : before, width, now, moves ? undefined : this.rollAt, 0)
+  }
+
+  /** When the running interval or bucket began, on the monotonic clock. */
+  get begunAt(): number {
+    return this.time.monotonicAt(startOf(this.ordinal, this.storePolicy.width))
+  }
+
+  protected moveTo(ordinal: Ordinal): void {
+    this.ordinal = ordinal
+    this.site.movedTo(ordinal)
+    this.tag = this.#tagOf(ordinal, this.#version)
+  }
+
+  /** Whether decisions are made without the store. With `failMode: 'share'`, also while the store is silent: that costs little. */
+  get storeAway(): boolean {
+    return this.exchange.storeDown || (this.exchange.silent && this.policy.failMode === 'share')
+  }
+
+  /**
+   * The store's clock has become known. A node whose own clock was certainly ahead goes back to the others' interval, or it
+   * would count in one of its own until they get there. It goes back at no other time. The store has no counts of it yet, as
+   * none are sent before the store's first answer.
+   */
+  adoptTime(now: number): void {
+    const width = this.storePolicy.width * this.#group
+    const ordinal = (ordinalAt(this.time.at(now), width) * this.#group) as Ordinal
+    if (ordinalAt(this.time.at(now) + this.time.uncertainty(now), width) * this.#group < this.ordinal) {
+      this.moveTo(ordinal)
+      this.awayIn = Math.min(this.awayIn, ordinal)
+    }
+    this.roll(now)
+  }
+
+  invalidate(now: number, away: boolean): void {
+    this.#version = (this.#version + 1) % this.#stale
+    this.tag = this.#tagOf(this.ordinal, this.#version)
+    this.roll(now)
+    if (away) this.awayIn = this.ordinal
+  }
+
+  adopt(now: number): void {
+    const { limit } = this.policy
+    const hot = this.storePolicy.hot === Number.POSITIVE_INFINITY ? this.storePolicy.hot : limit / 4
+    this.storePolicy = Object.freeze({ ...this.storePolicy, limit, hot })
+    this.invalidate(now, false)
+  }
+
+  /** The last version, which fits no gate. */
+  get #stale(): number {
+    return this.#versions - 1
+  }
+
+  /** The ordinal that a record's counts belong to; 0 for a new one. */
+  ordinalOf(base: number): Ordinal {
+    return (Math.floor((this.table.fields[base + TAG] as number) / this.#versions) * this.#group) as Ordinal
+  }
+
+  #tagOf(ordinal: Ordinal, version: number): number {
+    return (ordinal / this.#group) * this.#versions + version
+  }
+
+  blockOf(slot: number, now: number): Block | undefined {
+    return this.site.blocks.of(slot, now)
+  }
+
+  recheck(slot: number): void {
+    const base = baseOf(slot)
+    this.table.fields[base + TAG] = this.#tagOf(this.ordinalOf(base), this.#stale)
+  }
+
+  blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void {
+    this.blocks.hear(slot, remaining, now, manual, source, roundTrip, this.exchange.time.uncertainty(now))
+  }
+
+  blockAnswered(slot: number, remaining: number, now: number, manual: boolean, roundTrip: number): void {
+    const known = this.blockOf(slot, now)
+    if (known !== undefined) known.slack = roundTrip + this.exchange.time.uncertainty(now)
+    this.blockRemotely(slot, remaining, now, manual, roundTrip)
+  }
+
+  refundNewest(slot: number, units: number, now: number): number {
+    this.refund(this.site.keyOf(slot), Number.POSITIVE_INFINITY as Ordinal, units, now)
+    return units
+  }
+
+  reset(key: string, slot: number, _now: number): void {
+    this.cleared(key, slot)
+    if (slot < 0) return
+    const { fields } = this.table
+    const base = baseOf(slot)
+    const tag = fields[base + TAG] as number
+    fields.fill(0, base, base + STRIDE)
+    fields[base + TAG] = tag
+    fields[base + GATE] = Number.NEGATIVE_INFINITY
+    this.recheck(slot)
+  }
+
+  tellReset(id: string, known: number, now: number): number {
+    const epoch = Math.max(known + 1, Math.floor(this.time.at(now)))
+    const { width, ttl } = this.storePolicy
+    const until = this.time.monotonicAt(endOf(lastCellOf(epoch, width), width)) + ttl
+    if (this.exchange.connected)
+      this.exchange.changeBlock(this, { policy: this.storePolicy, key: id, kind: 'reset', remaining: 0, epoch }, until)
+    return epoch
+  }
+
+  hearReset(id: string, epoch: number, now: number): void {
+    const { width, cells } = this.storePolicy
+    // One that is over concerns no cell that counts, and may have been forgotten here.
+    if (lastCellOf(epoch, width) >= this.ordinal - cells) this.site.reset(id, epoch, now, 'remote')
+  }
+
+  epochOf(id: string, ordinal: Ordinal): number | undefined {
+    const epoch = this.site.resetAt(id)
+    return epoch > 0 && ordinal <= lastCellOf(epoch, this.storePolicy.width) ? epoch : undefined
+  }
+
+  /** A key's cells as they are sent, in ascending order. */
+  entryOf(key: string, cells: readonly Cell[]): SyncEntry {
+    const [first] = cells
+    const epoch = first && this.epochOf(key, first.ordinal)
+    return { policy: this.storePolicy, key, cells, ...(epoch !== undefined && { epoch }) }
+  }
+
+  /** Whether a key was reset after these units were counted, at this node or another one: they count no more. */
+  wasReset({ key, cells, epoch }: SyncEntry, result: SyncResult, now: number): boolean {
+    if (result.epoch !== undefined) this.hearReset(key, result.epoch, now)
+    const [first] = cells
+    return result.epoch !== undefined || (first !== undefined && this.epochOf(key, first.ordinal) !== epoch)
+  }
+
+  /** Whether what is announced of a key is of before its last reset. */
+  isOfBefore({ key, cells, epoch }: TotalAnnouncement, now: number): boolean {
+    if (epoch !== undefined) this.hearReset(key, epoch, now)
+    const [first] = cells
+    return first !== undefined && this.epochOf(key, first.ordinal) !== epoch
+  }
+
+  tellAll(id: string, now: number): void {
+    const slot = this.site.findId(id)
+    if (slot >= 0 && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, ASKED)
+  }
+
+  askedCells(): Cell[] {
+    return [{ ordinal: this.ordinal, taken: 0, given: 0 }]
+  }
+
+  usedIn(cells: readonly Cell[], _now: number): number {
+    let units = 0
+    for (const { ordinal, taken, given } of cells) if (ordinal === this.ordinal) units += taken - given
+    return units
+  }
+
+  sourceOf(slot: number, cost: number): SourceIndex {
+    return this.site.isShared(slot) ? OVERFLOWED : this.knownBy(slot, cost)
+  }
+
+  /** The gate of a key that has become full. */
+  fullGate(slot: number): number {
+    return FULL - this.sourceOf(slot, 1)
+  }
+
+  /** Queues the key for an exchange, no sooner than its spacing and an exchange under way allow. */
+  wantExchange(slot: number, now: number, reason: number): void {
+    const flags = this.table.flags[slot] as number
+    if ((flags & (IN_FLIGHT | DUE)) !== 0) return
+    this.stats.countExchange(reason)
+    this.#queue(slot, Math.max(now, this.sentAt(slot) + SPACING))
+  }
+
+  /** Whether each span's counts are sent, however few they are. */
+  get keepsAll(): boolean {
+    return this.policy.interval / this.policy.spans >= LONG_SPAN
+  }
+
+  /** A charge has counted more than fits. Counts that are exchanged at the ends of spans only wait until then. */
+  exceeded(slot: number, now: number): void {
+    if (this.jitter && this.exchange.connected && !this.storeAway && this.unsyncedOf(slot) > 0) this.wantExchange(slot, now, PROOF)
+  }
+
+  /** Tries again to exchange a key whose part of the store is away while other parts answer. */
+  retryAlone(slot: number, now: number): void {
+    const flags = this.table.flags[slot] as number
+    if ((flags & (IN_FLIGHT | DUE)) !== 0 || this.table.keys[slot] === undefined) return
+    this.stats.countExchange(RESEND)
+    this.#queue(slot, now + RETRY_ALONE)
+  }
+
+  #queue(slot: number, at: number): void {
+    this.table.flags[slot] = (this.table.flags[slot] as number) | DUE
+    this.exchange.due(this, slot, at)
+  }
+
+  tellBlock(key: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void {
+    if (!this.exchange.connected) return
+    const growth = kind === 'exceeded' ? this.policy.cooldownGrowth : undefined
+    const epoch = kind === 'exceeded' ? this.site.resetAt(key) : 0
+    const lasts = kind === 'lift' ? 0 : remaining
+    const change = { policy: this.storePolicy, key, kind, remaining: lasts, ...(growth && { growth }), ...(epoch > 0 && { epoch }) }
+    this.exchange.changeBlock(this, change, until)
+  }
+
+  sweep(from: number, now: number): number {
+    return this.scan(from, now, new Batch(1), { all: false, resend: false })
+  }
+
+  undue(slot: number): void {
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~DUE
+    this.recheck(slot)
+  }
+
+  collect(slot: number, now: number, batch: Batch): void {
+    const flags = (this.table.flags[slot] as number) & ~DUE
+    this.table.flags[slot] = flags
+    if ((flags & IN_FLIGHT) === 0 && this.table.keys[slot] !== undefined) this.sendDue(slot, now, batch)
+  }
+
+  late(ticket: Ticket): void {
+    if (typeof ticket !== 'number') return
+    const share = this.site.limitOf(ticket) / this.nodes
+    const unsynced = this.unsyncedOf(ticket)
+    // With a few units that were sent at once, nothing says that more will come.
+    const more = unsynced > this.flightOf(ticket) || unsynced >= MANY * share
+    if (more && unsynced >= Math.max(2, FILLS_FAST * share)) this.overdue(ticket)
+  }
+
+  /** Own units that are on their way to the store, as far as known. */
+  protected flightOf(_slot: number): number {
+    return 0
+  }
+
+  overdue(_ticket: Ticket): void {}
+
+  makeRoom(now?: number): boolean {
+    const { table } = this
+    return this.#search.step(table, this.ordinal, now, (from, to) => {
+      for (let slot = from; slot < to; slot++) {
+        const flags = table.flags[slot] as number
+        if (table.keys[slot] === undefined || (flags & (IN_FLIGHT | DUE)) !== 0) continue
+        if ((flags & BLOCKED) !== 0 && (now === undefined || this.blockOf(slot, now) !== undefined)) continue
+        if (this.mayForget(slot)) this.site.forget(slot)
+      }
+    })
+  }
+
+  /** Whether nothing is known of the key's units: then nothing is lost with it. */
+  protected isEmpty(slot: number): boolean {
+    const { fields, flags } = this.table
+    const base = baseOf(slot)
+    return (
+      fields[base + KNOWN] === 0 && fields[base + OTHERS] === 0 && fields[base + SENT] === 0 && ((flags[slot] as number) & ACTIVE) === 0
+    )
+  }
+
+  over(slot: number, now: number): number {
+    return Math.max(0, this.usedOf(slot, now) - this.site.most(this.site.limitOf(slot)))
+  }
+
+  /** The slow part of `allows`: rolls the record over, computes its gate and, if the request is to count, asks for exchanges. */
+  protected abstract allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
+  /** When the key was sent last, on the monotonic clock; -Infinity if it never was. */
+  protected abstract sentAt(slot: number): number
+  /** Adds a due key's counts to a batch, unless there is nothing to send. */
+  protected abstract sendDue(slot: number, now: number, batch: Batch): void
+  /** Whether a key without an exchange under way may be forgotten; its unsent counts are put aside first. */
+  protected abstract mayForget(slot: number): boolean
+  /** Forgets what is kept of a key's units beside its record; `slot` may be negative. */
+  protected abstract cleared(key: string, slot: number): void
+  /** The source of the knowledge that there is no room for `cost`. */
+  protected abstract knownBy(slot: number, cost: number): SourceIndex
+  /** The store lost its data: acknowledged units count as unsent again. */
+  protected abstract lost(slot: number): void
+
+  abstract forgotten(slot: number): void
+  abstract reject(slot: number, cost: number, now: number): Rejection
+  abstract explain(slot: number, cost: number, now: number): Rejection
+  abstract refund(key: string, ordinal: Ordinal, units: number, now: number): void
+  abstract settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void
+  abstract fail(ticket: Ticket, entry: SyncEntry, now: number, alone?: boolean): void
+  abstract announced(announcement: TotalAnnouncement, now: number): void
+  abstract scan(from: number, now: number, batch: Batch, options: ScanOptions): number
+  abstract usedOf(slot: number, now: number): number
+  abstract ownOf(slot: number, now?: number): number
+  abstract unsyncedOf(slot: number): number
+  abstract unsyncedSince(slot: number, now: number): number
+  abstract wasExchanged(slot: number): boolean
+  abstract heardAt(slot: number): number
+}

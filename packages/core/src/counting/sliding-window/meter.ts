@@ -1,0 +1,340 @@
+import type { Rejection } from '../../algorithms/meter.ts'
+import type { SharedSite } from '../../algorithms/site.ts'
+import { BLOCKED, baseOf, GATE, IN_FLIGHT, TOLD } from '../../keys/key-table.ts'
+import { sumOf } from '../../keys/units.ts'
+import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
+import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
+import type { Ordinal } from '../../time/intervals.ts'
+import type { Batch, Ticket } from '../batch.ts'
+import { mostOthers } from '../estimate.ts'
+import { GatedMeter, SETTLE } from '../gated-meter.ts'
+import type { Exchange, ScanOptions } from '../site.ts'
+import type { SlidingKey } from './key.ts'
+import { measurePace } from './pace.ts'
+import { SlidingRecords } from './records.ts'
+import type { SlidingRule } from './rule.ts'
+import type { WindowShape } from './wait.ts'
+
+const SCAN_STEP = 5_000
+/** Sums of fractions differ by less than this part. */
+const ROUNDING = 1e-9
+
+/** Counts in the subWindows of a sliding window, and their exchange with the store. What is allowed by them is up to its rule. */
+export class SlidingWindowMeter extends GatedMeter {
+  override readonly surveyed: number = 5_000
+  override readonly jitter: boolean = true
+  readonly records: SlidingRecords
+  readonly #rule: SlidingRule
+
+  constructor(site: SharedSite, exchange: Exchange, shape: WindowShape, rule: (meter: SlidingWindowMeter) => SlidingRule) {
+    const { id, interval, limit } = site.policy
+    const storePolicy: StorePolicy = Object.freeze({
+      id,
+      width: interval / shape.subWindows / shape.parts,
+      cells: (shape.subWindows + 1) * shape.parts,
+      limit,
+      hot: limit / 4,
+      ttl: 2 * interval,
+    })
+    super(site, exchange, storePolicy, exchange.time, shape.group)
+    this.records = new SlidingRecords(this, shape)
+    this.#rule = rule(this)
+  }
+
+  protected override allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
+    return this.#rule.allowsSlowly(slot, cost, now, count)
+  }
+
+  /** Brings a key to this moment: books what was counted, opens it if it has room again, and computes W. */
+  refresh(slot: number, now: number): SlidingKey {
+    const key = this.records.at(slot)
+    key.limit = this.site.limitOf(slot)
+    this.records.absorb(slot, key, now)
+    if (key.closed) this.#rule.reopen(key, now)
+    this.records.update(slot, key, now)
+    return key
+  }
+
+  override remaining(slot: number, now: number): number {
+    const key = this.records.find(slot)
+    if (key === undefined) return super.remaining(slot, now)
+    return key.closed ? 0 : Math.max(0, this.site.limitOf(slot) - this.records.known(slot, key))
+  }
+
+  override reject(slot: number, cost: number, now: number): Rejection {
+    this.#rule.rejected(slot, cost, now)
+    return this.explain(slot, cost, now)
+  }
+
+  override explain(slot: number, cost: number, now: number): Rejection {
+    return this.#rule.explain(slot, cost, now)
+  }
+
+  override blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void {
+    super.blockRemotely(slot, remaining, now, manual, roundTrip, source)
+    if (remaining > 0) this.#rule.blockedRemotely(slot, now)
+  }
+
+  override resetAfterMs(slot: number, now: number): number {
+    const empty = this.records.emptyAt(slot)
+    return empty === undefined ? 0 : Math.max(0, empty - this.time.at(now))
+  }
+
+  protected override sentAt(slot: number): number {
+    return this.records.at(slot).sentAt
+  }
+
+  override refund(name: string, takenIn: Ordinal, units: number, now: number): void {
+    const slot = this.table.find(name)
+    if (slot < 0) return
+    // Units that were counted by a clock that was ahead count in the running part now.
+    const ordinal = Math.min(takenIn, this.ordinal) as Ordinal
+    this.#giveBack(slot, this.refresh(slot, now), this.records.cellsOf(ordinal), units, now)
+  }
+
+  override refundNewest(slot: number, units: number, now: number): number {
+    const key = this.refresh(slot, now)
+    const newestFirst = [...key.cells].map(({ ordinal }) => ordinal).reverse()
+    return this.#giveBack(slot, key, newestFirst, units, now)
+  }
+
+  #giveBack(slot: number, key: SlidingKey, ordinals: readonly Ordinal[], units: number, now: number): number {
+    const wasFull = this.records.known(slot, key) + 1 > key.limit
+    const back = key.cells.giveBack(ordinals, units)
+    if (back === 0) return 0
+    this.recheck(slot)
+    this.refresh(slot, now)
+    this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
+    if (wasFull) key.open()
+    if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
+    return back
+  }
+
+  protected override sendDue(slot: number, now: number, batch: Batch): void {
+    this.#send(slot, this.records.at(slot), now, batch)
+  }
+
+  #send(slot: number, key: SlidingKey, now: number, batch: Batch): void {
+    this.records.absorb(slot, key, now)
+    const cells = key.cells.toSend(key.resend)
+    key.resent = key.resend
+    key.resend = false
+    if (cells.length === 0) {
+      if (!key.capped) return
+      // There is nothing to send, but something to learn: what the others allowed during an outage.
+      cells.push({ ordinal: this.ordinal, taken: 0, given: 0 })
+    }
+    key.sentAt = now
+    key.announcedInFlight = false
+    key.hello = false
+    this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
+    batch.add(this, slot, this.entryOf(this.site.idOf(slot), cells))
+  }
+
+  override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
+    if (typeof ticket !== 'number') return
+    const slot = ticket
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
+    if (this.wasReset(entry, result, now)) {
+      this.recheck(slot)
+      if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+      return
+    }
+    const key = this.records.at(slot)
+    if (key.away) {
+      key.away = false
+      key.awayIn = this.ordinal
+    }
+    key.cells.landed()
+    if (key.sentAt >= this.exchange.storeUpAt + SETTLE) key.capped = false
+    const before = key.cells.others()
+    for (const { ordinal, taken, given } of entry.cells) {
+      const bucket = key.cells.find(ordinal)
+      if (bucket === undefined) continue
+      bucket.takenSent = Math.max(bucket.takenSent, taken)
+      bucket.givenSent = Math.max(bucket.givenSent, given)
+    }
+    for (const cell of result.cells) this.#learn(key, cell, 0, !key.announcedInFlight)
+    key.cells.changed()
+    if (key.resend || (!key.resent && this.#isLost(key, entry.cells, result.cells))) {
+      key.resend = true
+      this.wantExchange(slot, now, RESEND)
+    }
+    const learned = Math.max(0, key.cells.others() - before)
+    measurePace(key, learned, this.records.total(key.cells, now), now)
+    const own = key.ownTaken - key.cells.unsent()
+    key.share.add(Math.max(0, own - key.ownThen), Math.max(0, own - key.ownThen) + learned, key.limit)
+    key.ownThen = own
+    key.syncedAt = now
+    key.synced = true
+    this.recheck(slot)
+    this.refresh(slot, now)
+    this.recheck(slot)
+    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+    this.#rule.lookAtNews(slot, key, now)
+  }
+
+  /** Whether all nodes together have less than the store has acknowledged of this one. */
+  #isLost(key: SlidingKey, sent: readonly Cell[], totals: readonly Cell[]): boolean {
+    const newest = (sent.at(-1) as Cell).ordinal
+    let acknowledged = 0
+    for (const { ordinal, takenSent } of key.cells)
+      if (ordinal > newest - this.storePolicy.cells && ordinal <= newest) acknowledged += takenSent
+    let total = 0
+    for (const { taken } of totals) total += taken
+    return total < acknowledged * (1 - ROUNDING)
+  }
+
+  /** Takes a bucket's total over: a lower bound of what the others have, exact when something was refunded. */
+  #learn(key: SlidingKey, cell: Cell, inFlight: number, exact: boolean): void {
+    // A node whose clock is ahead may have begun the next bucket; one that is further off is a mistake.
+    if (cell.ordinal < this.records.oldest() || cell.ordinal > this.ordinal + this.storePolicy.cells) return
+    const bucket = key.cells.at(cell.ordinal)
+    const ownSent = bucket.takenSent - bucket.givenSent + inFlight
+    const others = Math.min(mostOthers(this.policy.limit), Math.max(0, cell.taken - cell.given - ownSent))
+    if (exact && cell.given > bucket.givenByAll) bucket.others = others
+    else bucket.others = Math.max(bucket.others, others)
+    bucket.givenByAll = Math.max(bucket.givenByAll, cell.given)
+  }
+
+  override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
+    if (typeof ticket !== 'number') return
+    this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
+    const key = this.records.at(ticket)
+    key.cells.landed()
+    if (alone) {
+      key.away = true
+      key.awayIn = this.ordinal
+      this.retryAlone(ticket, now)
+    }
+    this.recheck(ticket)
+  }
+
+  override overdue(ticket: Ticket): void {
+    if (typeof ticket !== 'number' || this.policy.failMode !== 'share') return
+    const key = this.records.at(ticket)
+    key.away = true
+    key.awayIn = this.ordinal
+    this.recheck(ticket)
+  }
+
+  override announced(announcement: TotalAnnouncement, now: number): void {
+    if (this.isOfBefore(announcement, now)) return
+    const { cells, key: wireKey } = announcement
+    const slot = this.site.locateId(wireKey)
+    if (slot < 0) return
+    const key = this.refresh(slot, now)
+    if (key.cells.own() === 0 && (!key.synced || key.syncedAt < now - this.policy.interval)) key.hello = true
+    key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
+    const before = key.cells.others()
+    const lost = cells.length === 0 && [...key.cells].some(({ takenSent }) => takenSent > 0)
+    // Where all nodes together have less than the store has acknowledged of this one, it has lost the key's counts.
+    if (lost || cells.some(({ ordinal, taken }) => taken < (key.cells.find(ordinal)?.takenSent ?? 0))) {
+      key.resend = true
+      this.wantExchange(slot, now, RESEND)
+    }
+    for (const cell of cells) this.#learn(key, cell, key.cells.find(cell.ordinal)?.flight ?? 0, false)
+    key.cells.changed()
+    // When many nodes join an attack at once, only the stop messages tell that this node's share has shrunk.
+    const grown = key.cells.others() - before
+    if (grown > 0) {
+      key.share.add(0, grown, key.limit)
+      // A node with few requests of its own may hear of the others' pace in no other way before it is too late.
+      measurePace(key, grown, this.records.total(key.cells, now), now)
+      key.syncedAt = now
+      this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
+    }
+    if (!this.exchange.storeDown && !key.away) this.#rule.lookAtNews(slot, key, now)
+    this.recheck(slot)
+  }
+
+  protected override lost(slot: number): void {
+    this.records.at(slot).cells.forgetSent()
+    this.recheck(slot)
+  }
+
+  override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
+    const { table } = this
+    const end = Math.min(table.end, from + SCAN_STEP)
+    for (let slot = from; slot < end; slot++) {
+      if (batch.full) return slot
+      if (table.keys[slot] === undefined) continue
+      if (((table.flags[slot] as number) & BLOCKED) !== 0) this.blockOf(slot, now)
+      const flags = table.flags[slot] as number
+      if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
+        if (this.records.isIdle(slot)) this.site.forget(slot)
+      } else if ((flags & IN_FLIGHT) !== 0) {
+        // The exchange in flight carries only new units; the next one must carry all.
+        if (resend) this.records.at(slot).resend = true
+      } else if (this.exchange.connected && !this.exchange.storeDown) {
+        const key = this.records.at(slot)
+        this.records.absorb(slot, key, now)
+        if (resend) this.lost(slot)
+        const unsent = key.cells.unsent()
+        if (key.resend || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(key, unsent)))) {
+          this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
+          this.#send(slot, key, now, batch)
+        }
+      }
+    }
+    return end >= table.end ? -1 : end
+  }
+
+  protected override knownBy(slot: number, cost: number): SourceIndex {
+    const key = this.records.find(slot)
+    if (key === undefined || key.cells.others() === 0 || key.cells.own() + cost > this.site.limitOf(slot)) return LOCAL
+    return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
+  }
+
+  override usedOf(slot: number, now: number): number {
+    const key = this.records.find(slot)
+    return key === undefined ? 0 : sumOf(this.records.total(key.cells, now) - this.records.early(key, now), this.records.uncounted(slot))
+  }
+
+  override ownOf(slot: number): number {
+    return sumOf(this.records.find(slot)?.cells.own() ?? 0, this.records.uncounted(slot))
+  }
+
+  override wasExchanged(slot: number): boolean {
+    return this.heardAt(slot) > Number.NEGATIVE_INFINITY
+  }
+
+  override heardAt(slot: number): number {
+    return this.records.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY
+  }
+
+  override unsyncedOf(slot: number): number {
+    return this.exchange.connected ? (this.records.find(slot)?.cells.unsent() ?? 0) + this.records.uncounted(slot) : 0
+  }
+
+  override unsyncedSince(slot: number, now: number): number {
+    const key = this.records.find(slot)
+    if (key === undefined || (!this.exchange.storeDown && this.#quiet(key, this.unsyncedOf(slot)))) return now
+    return Math.min(now, Math.max(now - this.policy.interval, key.syncedAt))
+  }
+
+  #quiet(key: SlidingKey, unsent: number): boolean {
+    const { limit } = key
+    const live = this.exchange.nodes
+    if (this.keepsAll) return false
+    return key.cells.own() * live < limit / 4 || unsent * live < limit * 0.1
+  }
+
+  override forgotten(slot: number): void {
+    this.records.forgotten(slot)
+  }
+
+  protected override cleared(_key: string, slot: number): void {
+    if (slot >= 0) this.records.forgotten(slot)
+  }
+
+  /** The whole window comes back, whatever cell is asked for. */
+  override usedIn(cells: readonly Cell[], now: number): number {
+    return this.records.usedIn(cells, now)
+  }
+
+  protected override mayForget(slot: number): boolean {
+    const over = this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells
+    return (over || this.isEmpty(slot)) && this.records.isIdle(slot)
+  }
+}

@@ -1,0 +1,85 @@
+import type { Reservation } from '../algorithms/meter.ts'
+
+/** Places before the first request that are kept: beyond so many the list is cut, which costs as much as it has moved on. */
+const MOST_BEHIND = 1_024
+
+/**
+ * Requests of one key that wait for units, in the order in which they came. All wait equally long at most, so those that were decided
+ * meanwhile are the first ones. Each has a number, by which an ask tells for whom it was sent.
+ */
+export class WaitingRequests {
+  #list: Reservation[] = []
+  #first = 0
+  /** The number of what stands first in the list. */
+  #base = 0
+  #units = 0
+
+  /** Units that they need. Requests that were decided meanwhile need none. */
+  get units(): number {
+    return this.first === undefined ? 0 : this.#units
+  }
+
+  /** The number of the next request that comes. */
+  get end(): number {
+    return this.#base + this.#list.length
+  }
+
+  /** The number of the one that waits longest. */
+  get begin(): number {
+    return this.#base + this.#first
+  }
+
+  add(request: Reservation): void {
+    this.#list.push(request)
+    this.#units += request.cost
+  }
+
+  /** The one that waits longest; undefined when none does. */
+  get first(): Reservation | undefined {
+    for (let request = this.#list[this.#first]; request !== undefined; request = this.#list[this.#first]) {
+      if (!request.abandoned) return request
+      this.shift()
+    }
+    return undefined
+  }
+
+  /** Takes the one out that waits longest. */
+  shift(): void {
+    const request = this.#list[this.#first]
+    if (request === undefined) return
+    this.#units -= request.cost
+    this.#first++
+    if (this.#first === this.#list.length) this.#clear()
+    else if (this.#first > MOST_BEHIND && 2 * this.#first > this.#list.length) {
+      this.#list = this.#list.slice(this.#first)
+      this.#base += this.#first
+      this.#first = 0
+    }
+  }
+
+  /** Takes those out whose number is below `end` and whose need is `unmet`. */
+  takeUnmet(end: number, unmet: (request: Reservation) => boolean): Reservation[] {
+    const taken: Reservation[] = []
+    const to = Math.min(this.#list.length, end - this.#base)
+    let place = to
+    // Those that stay move up to the end of their part, so that the numbers of the others stay as they are.
+    for (let from = to - 1; from >= this.#first; from--) {
+      const request = this.#list[from] as Reservation
+      if (!request.abandoned && !unmet(request)) this.#list[--place] = request
+      else {
+        this.#units -= request.cost
+        if (!request.abandoned) taken.push(request)
+      }
+    }
+    if (to > this.#first) this.#first = place
+    if (this.#first === this.#list.length) this.#clear()
+    return taken.reverse()
+  }
+
+  #clear(): void {
+    this.#base += this.#list.length
+    this.#list = []
+    this.#first = 0
+    this.#units = 0
+  }
+}

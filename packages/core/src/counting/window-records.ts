@@ -1,0 +1,152 @@
+import { ACTIVE, baseOf, GATE, IN_FLIGHT, type KeyTable, KNOWN, OTHERS, SENT, TAG } from '../keys/key-table.ts'
+import { SlotMap } from '../keys/slot-map.ts'
+import { MOST_UNITS, sumOf } from '../keys/units.ts'
+import type { Ordinal } from '../time/intervals.ts'
+import { Active } from './active-key.ts'
+import { mostOthers } from './estimate.ts'
+import type { GatedMeter } from './gated-meter.ts'
+import { LateCounts } from './late-counts.ts'
+import type { WindowRule } from './window-rule.ts'
+
+/** Idle intervals after which a key is forgotten: what it taught (share, rate) is of use for one interval more. */
+export const IDLE_INTERVALS = 2
+/** Counts of intervals that are over are kept for so long at least, in milliseconds: an event loop may have been held for seconds. */
+const KEEP_LATE = 10_000
+/** And so many at most while the store is unavailable, beside one for each key of the table: the oldest interval goes. */
+const MOST_LATE = 100_000
+
+/** What a node knows of each key in the running interval, and of intervals that are over what nobody else knows yet. */
+export class WindowRecords {
+  readonly late: LateCounts = new LateCounts()
+  readonly #meter: GatedMeter
+  readonly #table: KeyTable
+  readonly #rule: () => Pick<WindowRule, 'quiet' | 'left'>
+  readonly #actives: SlotMap<Active> = new SlotMap()
+
+  constructor(meter: GatedMeter, rule: () => Pick<WindowRule, 'quiet' | 'left'>) {
+    this.#meter = meter
+    this.#table = meter.table
+    this.#rule = rule
+  }
+
+  /**
+   * Brings a record to the running interval. What it held and nobody knows yet is kept, to be sent with its ordinal.
+   *
+   * @param begun when the running interval began, on the monotonic clock
+   */
+  refresh(slot: number, begun: number): void {
+    const base = baseOf(slot)
+    const { fields } = this.#table
+    const { ordinal: running, tag } = this.#meter
+    const before = this.#meter.ordinalOf(base)
+    if (before > running) {
+      // These units were counted by a clock that was ahead (see `adoptTime`): they count now.
+      fields[base + KNOWN] = this.own(base)
+      fields[base + OTHERS] = 0
+    } else if (before < running) {
+      if (before > 0) this.leave(slot, base, before)
+      fields[base + KNOWN] = 0
+      fields[base + OTHERS] = 0
+      fields[base + SENT] = 0
+      this.activeOf(slot)?.nextInterval(begun)
+    }
+    if (before !== running && this.late.has(running)) this.#countAgain(slot, base)
+    // The key may have been full of units that no longer count.
+    fields[base + GATE] = Number.NEGATIVE_INFINITY
+    fields[base + TAG] = tag
+  }
+
+  /** Takes back late counts of an interval that is not over after all: a clock was ahead. */
+  #countAgain(slot: number, base: number): void {
+    const { ordinal, site } = this.#meter
+    const late = this.late.remove(site.keyOf(slot), ordinal)
+    if (late === undefined) return
+    this.#table.fields[base + KNOWN] = sumOf(this.#table.fields[base + KNOWN] as number, late.taken - late.given)
+    if (late.given > 0) this.give(slot, late.given)
+  }
+
+  /** The oldest interval whose late counts are worth sending: the store has forgotten earlier ones, or will soon. */
+  get oldestLate(): Ordinal {
+    return (this.#meter.ordinal - Math.max(IDLE_INTERVALS, Math.ceil(KEEP_LATE / this.#meter.policy.interval))) as Ordinal
+  }
+
+  /** The interval of a record is over. */
+  leave(slot: number, base: number, ordinal: Ordinal): void {
+    const { exchange, site } = this.#meter
+    const active = this.activeOf(slot)
+    const given = active?.given ?? 0
+    const unsent = this.unsent(slot, base)
+    const quiet = unsent <= 0 || this.#rule().quiet(slot, base, unsent)
+    if (exchange.connected && (!quiet || given > (active?.givenSent ?? 0)) && ordinal >= this.oldestLate) {
+      // No walk looks after them while a store has never answered, or hangs.
+      if (!this.late.has(ordinal)) this.late.prune(this.oldestLate)
+      this.late.add(site.keyOf(slot), site.idOf(slot), ordinal, this.taken(slot, base), given)
+      this.late.limit(MOST_LATE + this.#table.size)
+    }
+    this.#rule().left(slot, base, ordinal)
+  }
+
+  /** Own net units of the interval that the record is of. */
+  own(base: number): number {
+    const { fields } = this.#table
+    // After refunds of fractions, rounding may make the difference a little too small.
+    return Math.max(0, (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number))
+  }
+
+  /** Own units taken in the interval that the record is of; what was refunded is not subtracted. */
+  taken(slot: number, base: number): number {
+    return sumOf(this.own(base), this.activeOf(slot)?.given ?? 0)
+  }
+
+  /** Own units taken that the store has not acknowledged; those in flight included. */
+  unsent(slot: number, base: number): number {
+    return this.taken(slot, base) - (this.#table.fields[base + SENT] as number)
+  }
+
+  activeOf(slot: number): Active | undefined {
+    return ((this.#table.flags[slot] as number) & ACTIVE) === 0 ? undefined : this.#actives.get(slot)
+  }
+
+  activate(slot: number): Active {
+    let active = this.activeOf(slot)
+    if (active === undefined) {
+      active = new Active()
+      const { fields, flags } = this.#table
+      // What is under way was not noted for a key without side state; at most all that is not acknowledged.
+      if (((flags[slot] as number) & IN_FLIGHT) !== 0) {
+        const base = baseOf(slot)
+        active.flight = this.own(base) - (fields[base + SENT] as number)
+      }
+      this.#actives.set(slot, active)
+      flags[slot] = (flags[slot] as number) | ACTIVE
+    }
+    return active
+  }
+
+  /** The key of a slot is forgotten. */
+  forgotten(slot: number): void {
+    this.#actives.delete(slot)
+  }
+
+  /** Notes refunded units; KNOWN is the caller's. */
+  give(slot: number, units: number): void {
+    const active = this.activate(slot)
+    active.given = sumOf(active.given, units)
+  }
+
+  /** Takes over what the others have, where it is not more than the truth but may be less. */
+  raiseOthers(base: number, others: number): void {
+    if (others > (this.#table.fields[base + OTHERS] as number)) this.setOthers(base, others)
+  }
+
+  /** Takes over what the others have. */
+  setOthers(base: number, told: number): void {
+    const { fields } = this.#table
+    const others = Math.min(told, mostOthers(this.#meter.policy.limit))
+    const own = this.own(base)
+    const counted = Math.min(others, MOST_UNITS - own)
+    fields[base + OTHERS] = counted
+    fields[base + KNOWN] = counted + own
+    fields[base + GATE] = Number.NEGATIVE_INFINITY
+  }
+}
