@@ -15,6 +15,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   keys: 'the table of keys, blocks, bounded key strings',
   store: 'the contract between processes and stores; leases and shapes as pure code',
   algorithms: 'the meaning of a limit over time: interfaces, and a folder for each algorithm',
+  counting: 'meters of processes that count together, by the shape of an algorithm: background, periodic, leases',
   queue: 'requests that wait for their turn; loaded with the first of them',
   decide: 'policies, limiters, the decision of one policy and of several',
   central: 'one step at the store for each request; loaded with the first such policy',
