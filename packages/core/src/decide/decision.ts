@@ -52,6 +52,25 @@ export type DecisionFields<Name extends string = string> = Omit<Decision, 'polic
   readonly policy: Policy<Name> | undefined
 }
 
+/** A policy, the limit of the key that it counted by (without one the policy's own), and the interval. */
+export interface Limited {
+  readonly policy: Policy | undefined
+  readonly limit?: number
+  readonly ordinal?: Ordinal
+}
+
+/** The numbers of a decision of several policies, which are read without making its parts. */
+export interface Listed {
+  /** Itself; undefined for a decision that has its parts anyway. */
+  readonly listed: Listed
+  /** The policy of each part: the same list as long as possible. */
+  readonly policies: readonly Limited[]
+  /** Units left to a part. */
+  remainingAt(part: number): number
+  /** Milliseconds until all units of a part are back. */
+  resetAfterAt(part: number): number
+}
+
 /**
  * The decision of one policy. One constant shape, made on each request and retained by nobody here. Its fields are few, as to
  * make it is a good part of what a decision costs: what follows from others is computed when it is asked for. They are declared

@@ -1,5 +1,5 @@
 import type { DecisionReason } from '../report/stats.ts'
-import { type Decision, type DecisionFields, logAsJSON, PolicyDecision } from './decision.ts'
+import { type Decision, type DecisionFields, type Listed, logAsJSON, PolicyDecision } from './decision.ts'
 import type { RunningCell } from './outcome.ts'
 import type { Policy } from './policy.ts'
 
@@ -79,7 +79,7 @@ export const MOST_LEVELS = 30
  *     numbers   remaining, resetAfterMs, amount of the first policy (see `PolicyDecision`) | of the second | …
  *     rejected   a bit for each policy that is full
  */
-export class LevelsDecision implements Decision {
+export class LevelsDecision implements Decision, Listed {
   declare readonly levels: Levels
   declare readonly keys: string | readonly string[]
   declare readonly numbers: readonly number[]
@@ -99,8 +99,9 @@ export class LevelsDecision implements Decision {
     return this.rejected === 0
   }
 
+  /** A gate lets a request pass, or is full. */
   get reason(): DecisionReason {
-    return this.#combined().reason
+    return this.rejected === 0 ? 'ok' : 'limit'
   }
 
   get policy(): Policy | undefined {
@@ -145,12 +146,18 @@ export class LevelsDecision implements Decision {
 
   declare readonly toJSON: () => DecisionFields
 
-  /** Units left at one of the levels. */
+  get listed(): LevelsDecision {
+    return this
+  }
+
+  get policies(): readonly RunningCell[] {
+    return this.levels.cells
+  }
+
   remainingAt(level: number): number {
     return this.numbers[3 * level] as number
   }
 
-  /** Milliseconds until all units are back at one of the levels. */
   resetAfterAt(level: number): number {
     return Math.ceil(this.numbers[3 * level + 1] as number)
   }

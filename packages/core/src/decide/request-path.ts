@@ -9,7 +9,7 @@ import { ByGates } from './by-gates.ts'
 import { decideKeyed, decideOne, reject } from './decide-one.ts'
 import { type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
 import { GivenLimits } from './given-limits.ts'
-import { combined, LevelsDecision, MOST_LEVELS } from './levels.ts'
+import { combined, MOST_LEVELS } from './levels.ts'
 import type { Limiter } from './limiter.ts'
 import { OneByOne } from './one-by-one.ts'
 import { peekOne } from './peek.ts'
@@ -168,9 +168,8 @@ export class RequestPath<Name extends string> {
 
   /** Counts a request as such, that was decided about. */
   tally(decision: Decision): void {
-    // Whatever has decided by gates alone was full; to ask for the reason would make all of its parts.
-    if (decision instanceof LevelsDecision) this.requests.count(decision.allowed, 'limit')
-    else if (decision !== NO_POLICY) this.requests.count(decision.allowed, decision.reason)
+    const { allowed, reason } = decision
+    if (reason !== 'none') this.requests.count(allowed, reason)
   }
 
   /** As the throttler's. */

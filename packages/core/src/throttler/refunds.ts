@@ -1,4 +1,4 @@
-import { type Decision, PolicyDecision } from '../decide/decision.ts'
+import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import type { Policy } from '../decide/policy.ts'
 import { isCost, MOST_UNITS } from '../keys/units.ts'
@@ -36,8 +36,9 @@ export function checkDecision(given: Pick<Decision, 'parts'>): void {
 export function giveBack(decision: Pick<Decision, 'parts'>, units: number, what: Given, host: RefundHost): void {
   if (host.closed) return
   const now = host.clock.monotonic()
-  for (const part of decision.parts) {
-    if (!(part instanceof PolicyDecision) || part.policy === undefined) continue
+  for (const part of decision.parts as readonly PolicyDecision[]) {
+    // A copy of a part, as JSON makes it, has no amount.
+    if (typeof part.amount !== 'number' || part.policy === undefined) continue
     const back = Math.min(units, part.cost)
     const { id, algorithm } = part.policy
     if (what !== 'all' && (algorithm.slots === undefined ? 'units' : 'slots') !== what) continue

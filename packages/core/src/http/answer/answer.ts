@@ -1,4 +1,4 @@
-import { type Decision, PolicyDecision } from '../../decide/decision.ts'
+import type { Decision } from '../../decide/decision.ts'
 import type { Policy } from '../../decide/policy.ts'
 import type { DecisionReason } from '../../report/stats.ts'
 import { askAll, isThenable, NoAnswer, type Patience, settle } from '../../report/user-function.ts'
@@ -65,7 +65,7 @@ export class Answers<Req, Name extends string> {
     if (told === undefined || !repeats(told, decision, wait, form)) {
       told = this.#compose(decision, fields, wait, form)
       // Under an attack most rejections by one policy say the same. Of several policies each decision has its own parts.
-      this.#last = decision instanceof PolicyDecision && fields.timeless ? told : undefined
+      this.#last = isOfOne(decision) && fields.timeless ? told : undefined
     }
     return rejectionOf(decision, told)
   }
@@ -105,6 +105,11 @@ function rejectionOf<Name extends string>(decision: Decision<Name>, { status, he
   return { decision, status, headers: { ...headers }, type: body.type, body: body.text }
 }
 
+/** Whether a decision is the one part of itself. */
+function isOfOne(decision: Decision): boolean {
+  return decision.parts[0] === decision
+}
+
 function setProperty(target: Record<string, string>, name: string, value: string): void {
   target[name] = value
 }
@@ -116,6 +121,6 @@ function repeats(told: ToldRejection, decision: Decision, wait: number | undefin
     told.remaining === decision.remaining &&
     told.wait === wait &&
     told.form === form &&
-    decision instanceof PolicyDecision
+    isOfOne(decision)
   )
 }

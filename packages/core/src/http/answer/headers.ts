@@ -1,6 +1,5 @@
 import { serializeInteger, serializeString } from 'structured-headers'
-import type { Decision } from '../../decide/decision.ts'
-import { LevelsDecision } from '../../decide/levels.ts'
+import type { Decision, Limited, Listed } from '../../decide/decision.ts'
 import type { Policy } from '../../decide/policy.ts'
 import { invalidOption } from '../../report/errors.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
@@ -63,13 +62,6 @@ interface ListFields {
   readonly policyField: string
   readonly quotas: string
   readonly items: readonly PolicyFields[]
-}
-
-/** A policy, the limit of the key that it counted by (without one the policy's own), and the interval. */
-interface Limited {
-  readonly policy: Policy | undefined
-  readonly limit?: number
-  readonly ordinal?: Ordinal
 }
 
 type PolicyList = readonly Limited[]
@@ -156,7 +148,7 @@ export class HeaderWriter {
   /** Sets the fields for a decision. Writes nothing when no policy applied. */
   write<Res>(decision: Decision, response: Res, set: SetHeader<Res>): void {
     // `policy` of a decision of several policies takes a search for the decisive one.
-    if (!(decision instanceof LevelsDecision) && decision.policy === undefined) return
+    if (listedOf(decision) === undefined && decision.policy === undefined) return
     if (this.#draft) {
       set(response, 'RateLimit-Policy', this.policyField(decision))
       set(response, 'RateLimit', this.limitField(decision))
@@ -199,7 +191,8 @@ export class HeaderWriter {
 
   #itemAt(decision: Decision, i: number, fields: PolicyFields): string {
     // Its numbers can be read without making its parts.
-    if (decision instanceof LevelsDecision) return limitItem(fields, decision.remainingAt(i), decision.resetAfterAt(i))
+    const listed = listedOf(decision)
+    if (listed !== undefined) return limitItem(fields, listed.remainingAt(i), listed.resetAfterAt(i))
     const part = decision.parts[i] as Decision
     return limitItem(fields, part.remaining, waitOf(part))
   }
@@ -255,7 +248,11 @@ function whole(units: number): number {
 
 /** The policies of a decision: the same list as long as possible, so that fields can be reused. */
 function listOf(decision: Decision): PolicyList {
-  return decision instanceof LevelsDecision ? decision.levels.cells : decision.parts
+  return listedOf(decision)?.policies ?? decision.parts
+}
+
+function listedOf(decision: Decision & Partial<Listed>): Listed | undefined {
+  return decision.listed
 }
 
 /** An item of `RateLimit`; `wait` in milliseconds. */
