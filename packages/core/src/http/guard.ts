@@ -14,6 +14,8 @@ import { Answers } from './answer/answer.ts'
 import type { SetHeader } from './answer/headers.ts'
 import type { Rejection } from './answer/rejection.ts'
 import { type Compiled, compile } from './compiled.ts'
+import { decideUncounted } from './counted.ts'
+import { DelayedRequest } from './delayed-request.ts'
 import { Gates } from './gates.ts'
 import { keepUntilHandled } from './handler-end.ts'
 import { type Handled, Handling } from './handling.ts'
@@ -304,13 +306,12 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   ): Decided<Name> {
     const { side } = this
     const { names, waits } = side
-    const holding =
-      waits && this.#options.dryRun !== true ? { request, response, patience: this.#patience, clientOf: this.#clientOf } : null
+    const delayed = waits && this.#options.dryRun !== true ? new DelayedRequest(request, response, this.#clientOf, this.#patience) : null
     const decision =
       names?.sharing === true
-        ? names.decide(side, request as object, keys, costs, applying.slice(0, applied), limits, holding)
+        ? decideUncounted(names, side, request as object, keys, costs, applying.slice(0, applied), limits, delayed)
         : waits
-          ? side.decideAsync(keys, costs, applying, applied, limits, holding)
+          ? side.decideAsync(keys, costs, applying, applied, limits, delayed)
           : side.decide(keys, costs, applying, applied, limits)
     if (decision === undefined) return undefined
     if (!(decision instanceof Promise)) return this.#after(request, decision)

@@ -3,7 +3,7 @@ import { WeirError } from '../report/errors.ts'
 /** Why a request that waited could not go. */
 export type AcquireFailure = 'timeout' | 'aborted' | 'queue-full' | 'never-fits' | 'closed'
 
-/** What `acquire`, `schedule` and what `wrap` made reject with when the request can't go. */
+/** The error of `acquire`, `schedule` and wrapped functions if the request can't go. */
 export class AcquireError extends WeirError {
   override readonly name: string = 'AcquireError'
   /**

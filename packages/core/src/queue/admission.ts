@@ -5,7 +5,7 @@ import { type Answer, type Counter, counterId, type Line, opensIn, type Request 
 import { type Pace, Turns } from './turns.ts'
 import type { Waiters } from './waiters.ts'
 
-/** Who goes when: lets requests in that wait for a counter, as far as it has room. */
+/** Lets requests go that wait for a counter, as far as it has capacity. */
 export class Admission<D extends Answer> {
   readonly #gate: Gate<D>
   readonly #counters: Counters<D>

@@ -1,4 +1,4 @@
-/** What was asked for one policy. */
+/** The key and cost of a request for one policy. */
 interface Part {
   readonly id: string
   readonly key: string
@@ -6,7 +6,7 @@ interface Part {
   readonly limit: number | undefined
 }
 
-/** What a request asks of each policy, by the places that these have now. */
+/** The key and cost of a request for each policy, by the places that these have now. */
 export interface AskedNow {
   readonly keys: readonly (string | undefined)[]
   readonly costs: readonly number[]
@@ -58,7 +58,7 @@ export class Asked {
     })
   }
 
-  /** What it asks of the policies for whose ids this is true. */
+  /** The same for only the policies for whose ids this is true. */
   only(which: (id: string) => boolean): Asked {
     return new Asked(this.#parts.filter(({ id }) => which(id)))
   }

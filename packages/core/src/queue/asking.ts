@@ -9,14 +9,14 @@ const MOST_ASKED = 16
 /** As many where several can be asked for in one step, and the most in one step. */
 const MOST_ALONE = 4
 const MOST_TOGETHER = 100
-/** Of what a node got the last time there was room it asks for such a part at once: so nodes take it in small steps beside each other. */
+/** The part of the last amount granted that a process requests at once: in small steps, processes share the capacity. */
 const PARTS = 3
 /** Units are summed up; part of them. */
 const ROUNDING = 1e-9
 /** Milliseconds after which the store is asked anew that has not granted in time. */
 const ASK_AGAIN = 5
 
-/** What becomes of a request that the store has rejected. */
+/** Decides what happens to a request that the store has rejected. */
 interface Rejections<D extends Answer> {
   keeps(request: Request<D>, decision: D, now: number): boolean
   close(counter: Counter<D>, decision: D, now: number, asked: number): void
@@ -191,7 +191,7 @@ export class Asking<D extends Answer> {
     })
   }
 
-  /** Who is asked for in another question goes now: a later one is asked for there in its stead. */
+  /** A request for which another question is in flight goes now: a later one takes its place in that question. */
   #exchange(later: Request<D>, first: Request<D>): void {
     const { group, line } = first
     if (group === undefined) return
@@ -268,7 +268,7 @@ export class Asking<D extends Answer> {
    */
   #waitAgain(request: Request<D>, by: Counter<D>, decision: D, now: number, asked: number): void {
     const line = this.#putBack(request)
-    // What has room for fewer of them says nothing of who rejected all.
+    // A counter that has capacity for fewer of them is not the one that rejected all.
     const counter = decision.allowed && by.policy !== '' ? this.#counters.keep(by, now) : this.#counters.locate(decision, now)
     const before = line.counter
     if (before !== counter) {

@@ -1,4 +1,4 @@
-/** What can stand in a chain: in one at a time. */
+/** An item of a chain; it can be in one chain at a time. */
 export interface Link<T> {
   before: T | undefined
   after: T | undefined

@@ -26,13 +26,13 @@ export interface Together<D> {
   readonly part: number
   /** Such requests that find room, as far as is known. */
   readonly fit: number
-  /** What the first of them takes. */
+  /** Units that the first of them takes. */
   readonly cost: number
   /** So many milliseconds before there is no time left the store is to be asked. */
   readonly lead: number
   /** Where the store says when each of them goes: it is asked ahead, and they may take more or less than the first one. */
   readonly ahead: Ahead | undefined
-  /** What a request takes that may be asked for beside the first one; undefined for one that has to wait until that is answered. */
+  /** Units of a request that may be requested together with the first one; undefined for one that has to wait for the answer. */
   costBeside(key: string, wanted: Wanted): number | undefined
   /**
    * Asks for requests that take so much each. Resolves with a decision for each of them, or with none where they do not all fit; without the
@@ -43,14 +43,14 @@ export interface Together<D> {
   take(costs: readonly number[], within: number): Promise<readonly D[]>
 }
 
-/** Who lets requests in. */
+/** Decides which requests may go. */
 export interface Gate<D extends Answer> {
   readonly clock: Clock
   /** Uniform in [0, 1). */
   readonly random: () => number
   /** Whether `take` may have to ask the store. */
   readonly waits: boolean
-  /** What `take` would answer by what is known here. */
+  /** The decision that `take` would return by the counts of this process. */
   peek(key: string, wanted: Wanted): D
   /** Whether `take` would ask the store although `peek` rejects. */
   asks(key: string, wanted: Wanted): boolean
@@ -90,13 +90,13 @@ export interface Gate<D extends Answer> {
   join(part: D, rest: D): D
   refund(decision: D): void
   /**
-   * What rejects a request that goes no more although there is, or would be, room for it.
+   * The rejection of a request that can't wait any longer although there is, or would be, capacity for it.
    *
    * @param seen what is known now
    * @param retryAfterMs milliseconds, where known
    */
   rejection(seen: D, retryAfterMs: number | undefined): D
-  /** What became of a request that was to go in its turn: it goes, or it is rejected. Not told of one that was aborted. */
+  /** Counts a request that has waited: allowed or rejected. Not called for one that was aborted. */
   ended(allowed: boolean): void
   /**
    * The pace that a decision with a delay keeps, in milliseconds: the time that passes between it and the next one, and by how much a late one may

@@ -11,7 +11,7 @@ import type { Pace, Turns } from './turns.ts'
 const FIRST_PAUSE = 2.5
 export const MOST_PAUSE = 200
 
-/** What a queue reads of a decision. */
+/** The part of a decision that the queue reads. */
 export interface Answer {
   readonly allowed: boolean
   readonly retryAfterMs: number
@@ -47,13 +47,13 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   asked = false
   /** With which others; rarely there, as many may wait. */
   declare group: { readonly requests: Request<D>[] } | undefined
-  /** What rejected it last. */
+  /** Its last rejection. */
   rejected: D | undefined
   /** The reservations of which it uses one, while that is not due. */
   reservations: Reservations<D, Request<D>> | undefined
   /** The reservation that no other request may use. */
   own: Reservation<D, Request<D>> | undefined
-  /** What it uses if the other policies allow it, which decide now; rarely there, as many may wait. */
+  /** Its decision while the other policies decide; rarely set, because very many requests may wait. */
   declare deciding: D | undefined
   /** The counter that the store is asked for, by its id. */
   by: string | undefined
@@ -106,7 +106,7 @@ export class Line<D extends Answer> implements Link<Line<D>> {
   before: Line<D> | undefined
   after: Line<D> | undefined
   readonly key: string
-  /** What it waits for. */
+  /** The counter that it waits for. */
   counter: Counter<D> | undefined
   /** Requests in it, those included that the store is being asked for. */
   size = 0
@@ -158,7 +158,7 @@ export class Line<D extends Answer> implements Link<Line<D>> {
     return first
   }
 
-  /** What those want that a request of this priority has to wait for. Default: all of them. */
+  /** Units of the requests that a request of this priority has to wait for. Default: of all. */
   ahead(priority?: number): Amount {
     return this.#requests.ahead(priority)
   }
@@ -234,7 +234,7 @@ export function counterId({ policy, key }: Pick<Answer, 'policy' | 'key'>): stri
   return `${policy?.name ?? ''}\u0000${key}`
 }
 
-/** What a counter's id names; the policy is empty where none has decided yet. */
+/** The policy and key of a counter's id; the policy is empty if none has decided yet. */
 export function named(id: string): { readonly policy: string; readonly key: string } {
   const end = id.indexOf('\u0000')
   return { policy: id.slice(0, end), key: id.slice(end + 1) }

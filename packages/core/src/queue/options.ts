@@ -83,7 +83,7 @@ export interface Wanted {
   readonly priority: number
   /** Whether a rejection is returned as a decision instead of thrown. */
   readonly returns: boolean
-  /** What it asks of each policy; undefined where its key and cost are those of all. */
+  /** Its key and cost for each policy; undefined if they are the same for all. */
   readonly asked: Asked | undefined
   /** The client that waits, where it is known. */
   readonly client?: string | undefined
@@ -103,7 +103,7 @@ const ACQUIRE_OPTIONS: readonly string[] = ['cost', 'limit', 'timeout', 'signal'
 const PRIORITIES: Readonly<Record<Priority, number>> = { critical: 2, high: 1, default: 0, low: -1, sheddable: -2 }
 const NAMES = ['default', 'critical', 'high', 'low', 'sheddable'] as const
 
-/** What requests want that say nothing: one object for all of them, as many may wait. */
+/** The options of requests without options: one object for all, because very many may wait. */
 let usual: Wanted = { cost: undefined, limit: undefined, timeout: 0, signal: undefined, priority: 0, returns: false, asked: undefined }
 
 /**

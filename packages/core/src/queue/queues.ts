@@ -104,7 +104,7 @@ export class Queues<D extends Answer> {
     }
   }
 
-  /** Who waits now, for snapshots. */
+  /** The requests that wait now, for snapshots. */
   who(now: number): WhoWaits {
     this.#arrive(NEVER, NEVER)
     const { policies, failures } = this.#waiters.waits
@@ -191,7 +191,7 @@ export class Queues<D extends Answer> {
   /** As `nudge`, of what somebody has just released: who waits for it goes on at once. */
   released(counters: Iterable<Pick<Answer, 'policy' | 'key'>>): void {
     if (this.#counters.empty) return
-    // Who releases while others are let in was called by them.
+    // A release while requests are let in comes from one of them.
     if (this.#serving) this.nudge(counters)
     else for (const named of counters) this.#serveNow(this.#counters.find(named))
     this.#arm()

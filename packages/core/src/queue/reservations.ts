@@ -64,7 +64,7 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
     return this.#list.at(-1)
   }
 
-  /** Of several that are due at the same time the one of the earliest request comes first. */
+  /** Orders counters whose reservations are due at the same time: by the first request. */
   get number(): number {
     return this.first?.request.number ?? 0
   }

@@ -1,10 +1,10 @@
-/** What has a time at which something is to happen to it. */
+/** An item with a time at which something happens to it. */
 export interface Timed {
   /** Milliseconds of the monotonic clock. */
   at: number
   /** Where it stands in its schedule; -1 when in none. */
   place: number
-  /** Of several at the same time the one with the smallest comes first. */
+  /** The order of items at the same time: the smallest comes first. */
   readonly number: number
 }
 

@@ -67,7 +67,7 @@ export class Turns {
     this.#next += this.#apart
   }
 
-  /** Who asked at that time got something. */
+  /** A request that was sent to the store at that time was granted. */
   granted(asked: number): void {
     if (!Number.isNaN(this.#from)) this.#granted = Math.max(this.#granted, asked - this.#from)
   }

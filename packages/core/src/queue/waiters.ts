@@ -265,7 +265,7 @@ export class Waiters<D extends Answer> {
     }
   }
 
-  /** What is due goes unused. */
+  /** A reservation is due and not used. */
   #refund(decision: D): void {
     if (!this.#gate.sharesPlaces(decision)) this.#gate.giveBack(decision, 0)
   }

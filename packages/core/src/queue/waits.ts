@@ -10,7 +10,7 @@ export interface WaitingKey {
   readonly longest: number
 }
 
-/** Who waits at one moment. */
+/** The requests that wait at one moment. */
 export interface WhoWaits {
   /** How many wait for each policy; those are left out that nobody waits for. */
   readonly policies: ReadonlyMap<string, number>

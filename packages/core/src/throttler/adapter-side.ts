@@ -4,7 +4,7 @@ import type { RequestPath } from '../decide/request-path.ts'
 import { invalidOption, type WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Inspected } from './coordinator.ts'
-import type { Holding } from './delays.ts'
+import type { Delayed } from './delays.ts'
 import type { Engine } from './engine.ts'
 import type { Names } from './names.ts'
 
@@ -104,7 +104,7 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
   /**
    * As `decide`, for policies whose requests may have to wait. Returns a promise only if this request must wait.
    *
-   * @param holding who waits with a request that is delayed; null to reject it instead
+   * @param request the request, which may be delayed; null to reject it instead
    * @throws (rejects) AcquireError with the reason `'aborted'` if the client of a delayed request has left; nothing is counted then
    */
   decideAsync(
@@ -113,9 +113,9 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
     applying?: readonly number[],
     applied?: number,
     limits?: readonly (number | undefined)[],
-    holding?: Holding | null,
+    request?: Delayed | null,
   ): Decision<Name> | Promise<Decision<Name>> {
-    const decision = this.#decideOrHold(keys, costs, applying, applied, limits, holding)
+    const decision = this.#decideOrHold(keys, costs, applying, applied, limits, request)
     return decision instanceof Promise ? decision.then((decided) => this.#tallied(decided)) : this.#tallied(decision)
   }
 
@@ -131,13 +131,13 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
     applying: readonly number[] | undefined,
     applied: number | undefined,
     limits: readonly (number | undefined)[] | undefined,
-    holding: Holding | null | undefined,
+    request: Delayed | null | undefined,
   ): Decision | Promise<Decision> {
     // A limit of `checkAsync` is not that of this request.
     if (limits === undefined) this.#path.limitEach(keys, undefined)
-    if (!this.#path.delays || holding === null) return this.#path.decideAsync(keys, costs, applying, applied, limits)
+    if (!this.#path.delays || request === null) return this.#path.decideAsync(keys, costs, applying, applied, limits)
     const places = applying?.slice(0, applied) ?? keys.map((_, place) => place)
-    return this.#engine.waitingRoom.decide({ keys: [...keys], costs: [...costs], places, limits: limits && [...limits] }, holding)
+    return this.#engine.waitingRoom.decide({ keys: [...keys], costs: [...costs], places, limits: limits && [...limits] }, request)
   }
 
   #tallied(decision: Decision): Decision<Name> {

@@ -11,21 +11,27 @@ import type { Leaving } from '../queue/options.ts'
 import type { Queues } from '../queue/queues.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { askAll, CALLBACK_TIMEOUT, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
-import { type Answering, whenEnded } from '../report/when-ended.ts'
 import { countedKey } from './limiters-of.ts'
 import { type AcquireHost, gateOf } from './open-queues.ts'
 
-/** Who waits with a request that is held. */
-export interface Holding {
-  /** What `delay` functions get. */
-  readonly request: unknown
-  /** What it will be answered with: when that is closed, nobody waits any more. */
-  readonly response: Answering | undefined
+/** A request that may be delayed, as its adapter sees it: nothing here reads requests or responses. */
+export interface Delayed {
+  /** The client, by its address; undefined if it is not known. */
+  readonly client: string | undefined
   /** How long functions may take. */
   readonly patience: Patience
-  /** Tells the client of a request, by its address; undefined where it is not known. */
-  readonly clientOf?: (request: unknown) => string | undefined
+  /** Calls the `delay` function of a policy for a request that is so many units over the limit. */
+  ask(delay: DelayFunction, over: number): unknown
+  /**
+   * Calls a function once when the client has disconnected.
+   *
+   * @returns ends that
+   */
+  whenGone(then: () => void): () => void
 }
+
+/** Option `delay` as a function. */
+type DelayFunction = (over: number, request: unknown) => unknown
 
 /** A policy's part of a request that is above its limit, where a function says how long it waits. */
 interface Slowed {
@@ -105,14 +111,14 @@ export class Delays {
    *
    * @throws (rejects) AcquireError with the reason `'aborted'` when nobody waits any more: nothing is counted then
    */
-  decide(asked: AskedNow, holding?: Holding): Decision | Promise<Decision> {
+  decide(asked: AskedNow, request?: Delayed): Decision | Promise<Decision> {
     const { path } = this.#host
-    if (path.waits) return this.#askStore(this.#copy(asked), holding)
+    if (path.waits) return this.#askStore(this.#copy(asked), request)
     const seen = path.look(asked.keys, asked.costs, asked.places, asked.places.length, asked.limits)
     const plan = this.#planOf(seen)
     if (plan === undefined) return this.#decide(asked)
     const copy = this.#copy(asked)
-    return this.#mayHold(copy, plan, clientOf(holding)) ? this.#hold(copy, seen, plan, holding) : this.#decide(asked)
+    return this.#mayHold(copy, plan, request?.client) ? this.#hold(copy, seen, plan, request) : this.#decide(asked)
   }
 
   /** Whether there is room for one more. A flood of those that find none must cost little. */
@@ -122,13 +128,13 @@ export class Delays {
     return first === undefined || this.#queues.obstacle(counterId(first), this.#wanted(asked, waiting, undefined, client)) === undefined
   }
 
-  async #askStore(asked: Asked, holding: Holding | undefined): Promise<Decision> {
+  async #askStore(asked: Asked, request: Delayed | undefined): Promise<Decision> {
     const now = asked.at(this.#host.limiters)
     const others = now.places.some((place) => this.#isLined(now, place))
     const seen = others ? this.#host.path.look(now.keys, now.costs, now.places, now.places.length, now.limits) : await this.#decide(now)
     if (seen.allowed && !others) return seen
     const plan = this.#planOf(seen)
-    if (plan !== undefined) return this.#hold(asked, seen, plan, holding)
+    if (plan !== undefined) return this.#hold(asked, seen, plan, request)
     return others ? this.#decide(asked.at(this.#host.limiters)) : seen
   }
 
@@ -158,10 +164,10 @@ export class Delays {
     return slowed.length + waiting.length === 0 ? undefined : { slowed, waiting }
   }
 
-  async #hold(asked: Asked, seen: Decision, { slowed, waiting }: Plan, holding: Holding | undefined): Promise<Decision> {
+  async #hold(asked: Asked, seen: Decision, { slowed, waiting }: Plan, request: Delayed | undefined): Promise<Decision> {
     const host = this.#host
     const above = slowed.map((part) => this.#slowed(part, asked))
-    const answers = above.map(({ limiter, over }) => this.#ask(limiter.policy, over, holding))
+    const answers = above.map(({ limiter, over }) => this.#ask(limiter.policy, over, request))
     const later = answers.some(isThenable)
     let longest: Longest | undefined = later ? NONE : this.#longest(above, answers)
     if (longest === undefined) return this.#reject(asked, seen)
@@ -173,16 +179,13 @@ export class Delays {
 
     const gone = new Departure()
     let left = false
-    const { response } = holding ?? {}
-    const stay =
-      response &&
-      whenEnded(response, () => {
-        left = true
-        gone.abort()
-      })
+    const stay = request?.whenGone(() => {
+      left = true
+      gone.abort()
+    })
     try {
       if (later) {
-        const patience = holding?.patience ?? { clock: host.clock, timeout: CALLBACK_TIMEOUT }
+        const patience = request?.patience ?? { clock: host.clock, timeout: CALLBACK_TIMEOUT }
         const settled = await Promise.all(
           answers.map(async (answer) => (isThenable(answer) ? (await settle(answer, patience)).value : answer)),
         )
@@ -192,7 +195,7 @@ export class Delays {
           return this.#reject(asked, seen)
         }
       }
-      const parts = await this.#wait(asked, counted, waiting, longest, gone, clientOf(holding))
+      const parts = await this.#wait(asked, counted, waiting, longest, gone, request?.client)
       if (parts !== undefined) return this.#gate.went(this.#together(parts))
     } finally {
       stay?.()
@@ -290,8 +293,8 @@ export class Delays {
     return { limiter, key: part.key, cost, counter: counterId(part), over }
   }
 
-  #ask({ delay }: Policy, over: number, holding: Holding | undefined): unknown {
-    return askAll(delay as (over: number, request: unknown) => unknown, over, holding?.request)
+  #ask({ delay }: Policy, over: number, request: Delayed | undefined): unknown {
+    return request === undefined ? askAll(delay as DelayFunction, over, undefined) : request.ask(delay as DelayFunction, over)
   }
 
   /** @returns undefined where one of them rejects the request */
@@ -358,10 +361,6 @@ export class Delays {
     const place = ({ policy }: PolicyDecision) => this.#host.limiters.findIndex((limiter) => limiter.policy.id === policy?.id)
     return this.#host.combined(parts.toSorted((a, b) => place(a) - place(b)))
   }
-}
-
-function clientOf(holding: Holding | undefined): string | undefined {
-  return holding?.clientOf?.(holding.request)
 }
 
 /** What rejects a request, of the policies that it waits for; undefined when it waits because others do. */

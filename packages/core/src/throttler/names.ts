@@ -1,12 +1,8 @@
 import { alike, isData } from '../decide/alike.ts'
-import type { Limits } from '../decide/asking.ts'
-import type { Decision } from '../decide/decision.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { Once } from '../report/once.ts'
 import type { MeetingPoint } from '../store/contract.ts'
-import { type CountedThrottler, decideUncounted } from './counted.ts'
-import type { Holding } from './delays.ts'
 import { isMadeAgain, type Place, placeOfCall } from './place.ts'
 
 /** Whose rules they are. */
@@ -148,19 +144,6 @@ export class Names {
         ?.close?.()
         .catch(() => {})
     }
-  }
-
-  /** As `decideAsync` of the throttler, where others have some of its rules: what one of them has counted already counts no more. */
-  decide<Name extends string>(
-    throttler: CountedThrottler<Name>,
-    request: object,
-    keys: readonly (string | undefined)[],
-    costs: readonly number[],
-    places: readonly number[],
-    limits?: Limits,
-    holding?: Holding | null,
-  ): Decision<Name> | Promise<Decision<Name>> | undefined {
-    return decideUncounted(this, throttler, request, keys, costs, places, limits, holding)
   }
 
   release(owner: object): void {

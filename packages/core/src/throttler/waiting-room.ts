@@ -13,7 +13,7 @@ import { show, WeirError } from '../report/errors.ts'
 import { reasonOf } from '../report/show.ts'
 import { Retried } from '../time/retried.ts'
 import { Coming } from './coming.ts'
-import type { Delays, Holding } from './delays.ts'
+import type { Delayed, Delays } from './delays.ts'
 import { countedKey } from './limiters-of.ts'
 import type { AcquireHost } from './open-queues.ts'
 import { checkDecision } from './refunds.ts'
@@ -148,13 +148,13 @@ export class WaitingRoom {
   }
 
   /** As the throttler's `decideAsync`, where policies hold requests. */
-  decide(asked: AskedNow, holding: Holding | undefined): Decision | Promise<Decision> {
+  decide(asked: AskedNow, request: Delayed | undefined): Decision | Promise<Decision> {
     const loaded = this.#delays.value
-    if (loaded !== undefined) return loaded.decide(asked, holding)
+    if (loaded !== undefined) return loaded.decide(asked, request)
     const { keys, costs, places, limits } = asked
     return this.#delays
       .load()
-      .then((delays) => delays?.decide(asked, holding) ?? this.#host.path.decideAsync(keys, costs, places, places.length, limits))
+      .then((delays) => delays?.decide(asked, request) ?? this.#host.path.decideAsync(keys, costs, places, places.length, limits))
   }
 
   /** So that most requests are decided about at once from the beginning. */

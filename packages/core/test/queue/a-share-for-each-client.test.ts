@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
+import { DelayedRequest } from '../../src/http/delayed-request.ts'
 import { leakyBucket } from '../../src/index.ts'
 import { Occupancy } from '../../src/queue/occupancy.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
@@ -20,7 +21,7 @@ async function pass(here: Scene, milliseconds: number): Promise<void> {
 
 /** As a guard does: decides about a request of a client, and holds it for the delay of its decision. */
 async function request(node: Node, key: string, client: string | undefined): Promise<Decision | undefined> {
-  const holding = { request: client, response: undefined, patience: { clock: node.clock, timeout: 1_000 }, clientOf: () => client }
+  const holding = new DelayedRequest(client, undefined, () => client, { clock: node.clock, timeout: 1_000 })
   const decision = await adapterOf(node).decideAsync([key], [1], [0], 1, undefined, holding)
   if (!decision.allowed || decision.delayMs === 0) return decision
   return node.waitFor(decision, undefined, client).catch(({ reason }) => {

@@ -1,9 +1,10 @@
 import { EventEmitter } from 'node:events'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
+import { DelayedRequest } from '../../src/http/delayed-request.ts'
+import type { Patience } from '../../src/report/user-function.ts'
 import type { Answering } from '../../src/report/when-ended.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
-import type { Holding } from '../../src/throttler/delays.ts'
 import type { Node, NodeOptions, Scene } from './nodes.ts'
 
 /** A node whose requests may be held: what holds them is loaded in real time. */
@@ -17,6 +18,12 @@ export async function holding(
   return node
 }
 
+interface Request {
+  readonly request: unknown
+  readonly response: Answering | undefined
+  readonly patience: Patience
+}
+
 export interface Held {
   at: number | undefined
   decision: Decision | undefined
@@ -28,14 +35,16 @@ export function ask(
   it: Scene,
   node: Node,
   key: string | readonly (string | undefined)[],
-  request?: Partial<Holding> | null,
+  request?: Partial<Request> | null,
   cost = 1,
 ): Held {
   const held: Held = { at: undefined, decision: undefined, error: undefined }
   const keys = typeof key === 'string' ? node.policies.map(() => key) : key
   const places = keys.flatMap((one, place) => (one === undefined ? [] : [place]))
   const holding =
-    request === null ? null : { request: undefined, response: undefined, patience: { clock: node.clock, timeout: 1_000 }, ...request }
+    request === null
+      ? null
+      : new DelayedRequest(request?.request, request?.response, () => undefined, request?.patience ?? { clock: node.clock, timeout: 1_000 })
   const costs = keys.map(() => cost)
   Promise.resolve(adapterOf(node).decideAsync(keys, costs, places, places.length, undefined, holding)).then(
     (decision) => {

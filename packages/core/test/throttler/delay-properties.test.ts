@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
+import { DelayedRequest } from '../../src/http/delayed-request.ts'
 import type { Answering } from '../../src/report/when-ended.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { arrival, exactAlgorithms } from '../support/algorithms.ts'
@@ -65,11 +66,8 @@ test('whoever is held goes on or is rejected in time, gives back what it took wh
           const keys = policies.map(() => wish.key)
           const costs = policies.map(() => wish.cost)
           const places = policies.map((_, place) => place)
-          const holding = {
-            request: undefined,
-            response: response as unknown as Answering,
-            patience: { clock: node.clock, timeout: 1_000 },
-          }
+          const patience = { clock: node.clock, timeout: 1_000 }
+          const holding = new DelayedRequest(undefined, response as unknown as Answering, () => undefined, patience)
           const gone = new AbortController()
           response.once('gone', () => gone.abort())
           Promise.resolve(adapterOf(node).decideAsync(keys, costs, places, places.length, undefined, holding))

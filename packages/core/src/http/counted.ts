@@ -1,24 +1,24 @@
 import type { Limits } from '../decide/asking.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Policy } from '../decide/policy.ts'
-import type { Holding } from './delays.ts'
+import type { Delayed } from '../throttler/delays.ts'
 
 /** The rules that throttlers have in common; each of it is told from others by identity. */
 interface SharedNames {
   shares(id: string): boolean
 }
 
-/** What a request was counted by. */
+/** A policy and key by which a request was counted. */
 interface Count {
   readonly names: SharedNames
   readonly id: string
   readonly key: string
 }
 
-/** Of requests that passed a throttler whose rule another one has too. */
+/** The policies by which a request was counted already, for throttlers that share a rule. */
 const counts = new WeakMap<object, Count[]>()
 
-/** What is needed of the throttler that decides. */
+/** The part of a throttler that decides. */
 export interface CountedThrottler<Name extends string> {
   readonly policies: readonly Policy[]
   decideAsync(
@@ -27,7 +27,7 @@ export interface CountedThrottler<Name extends string> {
     places: readonly number[],
     applied: number,
     limits?: Limits,
-    holding?: Holding | null,
+    delayed?: Delayed | null,
   ): Decision<Name> | Promise<Decision<Name>>
 }
 
@@ -45,14 +45,14 @@ export function decideUncounted<Name extends string>(
   costs: readonly number[],
   places: readonly number[],
   limits?: Limits,
-  holding?: Holding | null,
+  delayed?: Delayed | null,
 ): Decision<Name> | Promise<Decision<Name>> | undefined {
   const earlier = counts.get(request) ?? []
   const left = places.filter(
     (place) => !earlier.some((one) => one.names === names && one.id === throttler.policies[place]?.id && one.key === keys[place]),
   )
   if (left.length === 0 && places.length > 0) return undefined
-  const decision = throttler.decideAsync(keys, costs, left, left.length, limits, holding)
+  const decision = throttler.decideAsync(keys, costs, left, left.length, limits, delayed)
   return decision instanceof Promise ? decision.then((decided) => noted(request, names, decided)) : noted(request, names, decision)
 }
 
