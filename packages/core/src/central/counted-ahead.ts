@@ -1,4 +1,4 @@
-import { drainTime } from '../algorithms/bucket/step.ts'
+import { drainTime } from '../algorithms/drain-time.ts'
 import type { Meter, MeterPolicy } from '../algorithms/meter.ts'
 import type { SharedSite } from '../algorithms/site.ts'
 import type { Step } from '../algorithms/step.ts'

@@ -1,4 +1,4 @@
-import { drainTime } from '../algorithms/bucket/step.ts'
+import { drainTime } from '../algorithms/drain-time.ts'
 import type { Grouped, Grouping, GroupLimits } from '../algorithms/meter.ts'
 import type { GatedMeter } from '../counting/gated-meter.ts'
 import type { Question, Verdict } from '../store/contract.ts'

@@ -1,4 +1,4 @@
-import { drainTime } from '../algorithms/bucket/step.ts'
+import { drainTime } from '../algorithms/drain-time.ts'
 import type { Question, Verdict } from '../store/contract.ts'
 
 /** What is compared of requests. */

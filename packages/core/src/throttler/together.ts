@@ -1,5 +1,5 @@
 import type { AnyAlgorithm } from '../algorithms/algorithm.ts'
-import { drainTime } from '../algorithms/bucket/step.ts'
+import { drainTime } from '../algorithms/drain-time.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'

@@ -1,11 +1,12 @@
 import { sumOf } from '../../keys/units.ts'
 import type { Ordinal } from '../../time/intervals.ts'
+import { drainTime } from '../drain-time.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
 import type { MeterExchange } from '../site.ts'
 import { type FormerRate, FormerRates } from './former-rates.ts'
 import { Paces } from './paces.ts'
-import { drainTime, ROUNDING } from './step.ts'
+import { ROUNDING } from './step.ts'
 
 /**
  * Buckets of this process alone: `BUCKET_STEP` of many keys. Of each key:

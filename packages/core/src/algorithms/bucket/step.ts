@@ -1,4 +1,5 @@
 import { MOST_UNITS, sumOf } from '../../keys/units.ts'
+import { drainTime } from '../drain-time.ts'
 import type { Step, Verdict } from '../step.ts'
 
 /** Of a parameter: it is the limit, or, of what passes at once, everything. */
@@ -54,11 +55,6 @@ export function inForce(own: number | undefined, level: number, limit: number, u
 /** Whether a bucket drains at this limit, and not at once. */
 export function isPace(limit: number): boolean {
   return limit > 0 && limit < Number.POSITIVE_INFINITY
-}
-
-/** How long a bucket takes to lose so many units, in milliseconds. At a limit of 0 it loses none: nobody waits for that. */
-export function drainTime(units: number, limit: number, interval: number): number {
-  return units > 0 && limit > 0 ? (units * interval) / limit : 0
 }
 
 /** Units that a bucket still holds after `elapsed` milliseconds. The product goes first: for whole numbers it is exact. */

@@ -3,7 +3,8 @@ import { invalidOption } from '../../report/errors.ts'
 import { checkAlgorithmOptions } from '../../report/names.ts'
 import type { Algorithm, AnyAlgorithm } from '../algorithm.ts'
 import { LocalBucket } from '../bucket/meter.ts'
-import { BUCKET_STEP, capacityOf, DEFAULT, drainTime } from '../bucket/step.ts'
+import { BUCKET_STEP, capacityOf, DEFAULT } from '../bucket/step.ts'
+import { drainTime } from '../drain-time.ts'
 import type { MeterPolicy } from '../meter.ts'
 
 /** Options of `leakyBucket`. */

@@ -1,4 +1,5 @@
-import { capacityOf, DEFAULT, drained, drainTime, inForce, isPace, paceOf, ROUNDING } from '../bucket/step.ts'
+import { capacityOf, DEFAULT, drained, inForce, isPace, paceOf, ROUNDING } from '../bucket/step.ts'
+import { drainTime } from '../drain-time.ts'
 import type { Step, Verdict } from '../step.ts'
 
 /**

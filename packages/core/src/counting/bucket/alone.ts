@@ -1,5 +1,6 @@
 import type { Paces } from '../../algorithms/bucket/paces.ts'
-import { drained, drainTime, ROUNDING } from '../../algorithms/bucket/step.ts'
+import { drained, ROUNDING } from '../../algorithms/bucket/step.ts'
+import { drainTime } from '../../algorithms/drain-time.ts'
 import type { SharedSite } from '../../algorithms/site.ts'
 import type { Exchange } from '../site.ts'
 import type { BucketKey } from './key.ts'

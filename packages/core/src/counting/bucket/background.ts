@@ -1,5 +1,6 @@
 import { Paces } from '../../algorithms/bucket/paces.ts'
-import { drained, drainTime, ROUNDING } from '../../algorithms/bucket/step.ts'
+import { drained, ROUNDING } from '../../algorithms/bucket/step.ts'
+import { drainTime } from '../../algorithms/drain-time.ts'
 import type { Rejection } from '../../algorithms/meter.ts'
 import type { BucketShape } from '../../algorithms/shape.ts'
 import type { SharedSite } from '../../algorithms/site.ts'

@@ -1,4 +1,5 @@
-import { drainTime, ROUNDING } from '../../algorithms/bucket/step.ts'
+import { ROUNDING } from '../../algorithms/bucket/step.ts'
+import { drainTime } from '../../algorithms/drain-time.ts'
 import type { Booking } from '../../algorithms/meter.ts'
 import { LEASE } from '../../report/stats.ts'
 import type { Cell } from '../../store/contract.ts'

@@ -1,4 +1,4 @@
-import { drainTime } from '../../algorithms/bucket/step.ts'
+import { drainTime } from '../../algorithms/drain-time.ts'
 import type { SharedSite } from '../../algorithms/site.ts'
 import { MOST_UNITS } from '../../keys/units.ts'
 import { BUCKET_PARTS, FINE_PARTS, type StorePolicy } from '../../store/contract.ts'
