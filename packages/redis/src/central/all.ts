@@ -7,6 +7,7 @@ import { SLIDING_COUNTER } from './algorithms/sliding-counter.ts'
 import { SLIDING_LOG } from './algorithms/sliding-log.ts'
 import { SLIDING_WINDOW } from './algorithms/sliding-window.ts'
 import { WARM_UP } from './algorithms/warm-up.ts'
+import type { StepId } from './decides.ts'
 
 /** The algorithms that a server can decide by, by the name of the step. */
 export const ALGORITHMS: Readonly<Record<string, ServerAlgorithm>> = {
@@ -18,4 +19,4 @@ export const ALGORITHMS: Readonly<Record<string, ServerAlgorithm>> = {
   'sliding-log': SLIDING_LOG,
   bucket: BUCKET,
   'bucket-warm-up': WARM_UP,
-}
+} satisfies Readonly<Record<StepId, ServerAlgorithm>>

@@ -1,5 +1,5 @@
 /** The steps by which a server can decide about requests; a file of its own, so that what does it is loaded once it is needed. */
-const STEPS: readonly string[] = [
+const STEPS = [
   'fixed-window',
   'calendar',
   'fixed-window-first-request',
@@ -8,8 +8,10 @@ const STEPS: readonly string[] = [
   'sliding-log',
   'bucket',
   'bucket-warm-up',
-]
+] as const
+
+export type StepId = (typeof STEPS)[number]
 
 export function decides(step: string): boolean {
-  return STEPS.includes(step)
+  return (STEPS as readonly string[]).includes(step)
 }
