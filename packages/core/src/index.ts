@@ -1,4 +1,5 @@
 export type { Algorithm, AnyAlgorithm, Coordination, SlotAlgorithm, Slots } from './algorithms/algorithm.ts'
+export { ALGORITHMS as algorithms } from './algorithms/all.ts'
 export { type ConcurrencyOptions, concurrency } from './algorithms/concurrency/index.ts'
 export { type FixedWindowOptions, fixedWindow } from './algorithms/fixed-window/index.ts'
 export { type LeakyBucketOptions, leakyBucket } from './algorithms/leaky-bucket/index.ts'

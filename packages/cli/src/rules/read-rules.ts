@@ -1,13 +1,11 @@
 import { fileURLToPath } from 'node:url'
-import { concurrency, leakyBucket, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
+import { algorithms } from '@weir/core'
 import { type CheckedRules, checkRules, fileRules, parseRules } from '@weir/core/rules'
 import * as yaml from 'yaml'
 import { UsageError } from '../terminal/usage-error.ts'
 
 /** Replaces a function that a document names, because the command line has no application that defines it. */
 export type StandIn = NonNullable<NonNullable<Parameters<typeof checkRules>[1]>['standIn']>
-
-const ALGORITHMS = { slidingWindow, slidingCounter, slidingLog, tokenBucket, leakyBucket, concurrency } as const
 
 /**
  * The text of a file of rules.
@@ -26,7 +24,7 @@ export async function textIn(file: string): Promise<string> {
 
 /** @throws RulesError when the document can't be used */
 export function checkText<Req>(text: string, standIn: StandIn): CheckedRules<Req> {
-  return checkRules<Req>(parseRules(text, { yaml }), { algorithms: ALGORITHMS, standIn })
+  return checkRules<Req>(parseRules(text, { yaml }), { algorithms, standIn })
 }
 
 /**

@@ -1,15 +1,8 @@
-import { BUCKET_STEP } from '../algorithms/bucket/step.ts'
-import { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
-import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
-import { FIRST_REQUEST_STEP } from '../algorithms/fixed-window/first-request-step.ts'
-import { SLIDING_COUNTER_STEP } from '../algorithms/sliding-counter/step.ts'
-import { SLIDING_LOG_STEP } from '../algorithms/sliding-log/step.ts'
-import { slidingWindowStep } from '../algorithms/sliding-window/step.ts'
-import { WARM_UP_STEP } from '../algorithms/token-bucket/warm-up-step.ts'
+import { type BuiltInStep, STEPS } from '../algorithms/all.ts'
 import type { Account } from '../hub/account.ts'
 import { HubDecisions } from '../hub/decider.ts'
 import type { Hub } from '../hub/hub.ts'
-import type { AtomicStep, Decide, DecidedPolicy, Question, Verdict } from '../store/contract.ts'
+import type { Decide, DecidedPolicy, Question, Verdict } from '../store/contract.ts'
 import type { PackedDecide } from './envelope.ts'
 
 /*
@@ -30,13 +23,6 @@ const MOST: number = Number.MAX_SAFE_INTEGER
 const LONGEST_ID = 512
 const LONGEST_KEY = 1_024
 const DAY = 86_400_000
-/** Times that a log keeps: to walk through more would hold this process for long. */
-const LONGEST_LOG = 100_000
-
-/** All but the steps of buckets, whose parameters differ from request to request. */
-const STEPS: Readonly<Record<string, AtomicStep>> = Object.fromEntries(
-  [EPOCH_STEP, CALENDAR_STEP, FIRST_REQUEST_STEP, SLIDING_COUNTER_STEP, SLIDING_LOG_STEP].map((step) => [step.id, step]),
-)
 
 /** Policies that children have asked about, so that each has one object. */
 const policies = new Map<string, DecidedPolicy>()
@@ -93,35 +79,25 @@ function readPolicy([id, step, parameters]: readonly unknown[]): DecidedPolicy |
   if (typeof id !== 'string' || id.length > LONGEST_ID || !Array.isArray(parameters) || parameters.length > 5) return undefined
   const [interval, ...more] = parameters as readonly unknown[]
   if (!isNumber(interval, 1, MOST) || !more.every((one) => isNumber(one, -1, MOST))) return undefined
-  if (step === BUCKET_STEP.id && Number(more[2] ?? 0) < 0) return undefined
-  // The state of a bucket is valid for any size, because units are counted ahead with sizes of all kinds.
-  if (step === BUCKET_STEP.id) return { id: `${id} ${step} ${interval}`, step: BUCKET_STEP, parameters: [...(parameters as number[])] }
-  if (step === WARM_UP_STEP.id) {
-    const [, warmUp, coldFactor, usual = 0] = more.map(Number) as [number, number, number, number?]
-    if (!(warmUp > 0 && coldFactor > 1 && usual >= 0)) return undefined
-    return {
-      id: `${id} ${step} ${[interval, warmUp, coldFactor].join(' ')}`,
-      step: WARM_UP_STEP,
-      parameters: [...(parameters as number[])],
-    }
-  }
-  const name = `${id} ${step} ${parameters.join(' ')}`
-  const known = policies.get(name)
+  const builtIn = stepOf(step)
+  if (builtIn === undefined) return undefined
+  const numbers = parameters as number[]
+  const { stateBy } = builtIn
+  const name = `${id} ${step} ${(stateBy?.(numbers) ?? numbers).join(' ')}`
+  // Where the state depends on some of the parameters only, the others differ from request to request.
+  const known = stateBy === undefined ? policies.get(name) : undefined
   if (known !== undefined) return known
-  const model = step === 'sliding-window' ? windowStep(more[0]) : STEPS[String(step)]
+  const model = builtIn.by(numbers)
   if (model === undefined) return undefined
-  const policy = Object.freeze({
-    id: `${id} ${String(step)} ${parameters.join(' ')}`,
-    step: model,
-    parameters: [...(parameters as number[])],
-  })
+  const policy = Object.freeze({ id: name, step: model, parameters: [...numbers] })
+  if (stateBy !== undefined) return policy
   if (policies.size >= MOST_POLICIES) policies.clear()
   policies.set(name, policy)
   return policy
 }
 
-function windowStep(buckets: unknown): AtomicStep | undefined {
-  return isWhole(buckets) && buckets >= 6 && buckets <= 120 ? slidingWindowStep(buckets) : undefined
+function stepOf(id: unknown): BuiltInStep | undefined {
+  return typeof id === 'string' && Object.hasOwn(STEPS, id) ? STEPS[id as keyof typeof STEPS] : undefined
 }
 
 function readQuestion(value: readonly unknown[], known: readonly (DecidedPolicy | undefined)[]): Question | undefined {
@@ -130,7 +106,7 @@ function readQuestion(value: readonly unknown[], known: readonly (DecidedPolicy 
   if (policy === undefined || typeof key !== 'string' || key.length > LONGEST_KEY || !isNumber(units, 0, MOST)) return undefined
   if (kind !== 'take' && kind !== 'add' && kind !== 'give-back' && kind !== 'reset') return undefined
   if (!(limit === null || isNumber(limit, 0, MOST)) || !isNumber(at, 0, MOST)) return undefined
-  if (policy.step.id === 'sliding-log' && limit !== null && limit > LONGEST_LOG) return undefined
+  if (limit !== null && limit > (stepOf(policy.step.id)?.mostLimit ?? MOST)) return undefined
   return { policy, key, kind, units, limit: limit ?? Number.POSITIVE_INFINITY, at }
 }
 

@@ -1,3 +1,4 @@
+import { STEP_IDS } from '../algorithms/all.ts'
 import { connectToHub } from '../hub/memory-store.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { closedPart, WeirError, type WeirErrorCode, warnProcess } from '../report/errors.ts'
@@ -43,20 +44,12 @@ export interface IpcStoreOptions {
 export function ipcStore(options: IpcStoreOptions = {}): Store {
   checkOptions('ipcStore', options, ['timeout'], 'options such as { timeout: "1s" }')
   const timeout = parseDuration(options.timeout ?? 1000, 'timeout', 10, 60_000)
-  return backgroundStore({ kind: 'ipc', decides: (step) => STEPS.includes(step), open: (node) => new IpcConnection(node, timeout) })
+  return backgroundStore({
+    kind: 'ipc',
+    decides: (step) => (STEP_IDS as readonly string[]).includes(step),
+    open: (node) => new IpcConnection(node, timeout),
+  })
 }
-
-/** The steps by which a parent can decide. */
-const STEPS: readonly string[] = [
-  'fixed-window',
-  'calendar',
-  'fixed-window-first-request',
-  'sliding-window',
-  'sliding-counter',
-  'sliding-log',
-  'bucket',
-  'bucket-warm-up',
-]
 
 interface Question {
   readonly timer: TimerHandle

@@ -107,7 +107,7 @@ export class Named {
     if (Object.hasOwn(known, name)) return known[name] as (...args: never[]) => unknown
     const made = NAME.test(name) ? this.#standIn?.(kind, name) : undefined
     if (typeof made === 'function') return made as (...args: never[]) => unknown
-    const names = [...(BUILT_IN[kind] ?? []), ...Object.keys(known)]
+    const names = [...new Set([...(BUILT_IN[kind] ?? []), ...Object.keys(known)])]
     const near = nearest(name, names)
     const meant = near === undefined ? '' : ` Did you mean ${show(near)}?`
     const use =

@@ -3,13 +3,13 @@ import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { POLICY_OPTIONS } from '../../src/decide/check-policy.ts'
-import { concurrency, fixedWindow, leakyBucket, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { algorithms as builtIn, tokenBucket } from '../../src/index.ts'
 import { checkRules, RulesError } from '../../src/rules/index.ts'
 import { thrownBy } from '../support/nodes.ts'
 
 const schema = JSON.parse(readFileSync(new URL('../../rules.schema.json', import.meta.url), 'utf8'))
 const bySchema = new Ajv({ strict: true, allowUnionTypes: true, strictRequired: false }).compile(schema)
-const algorithms = { slidingWindow, slidingCounter, slidingLog, tokenBucket, leakyBucket, concurrency, own: tokenBucket }
+const algorithms = { ...builtIn, own: tokenBucket }
 const named = {
   algorithms,
   keys: { tenant: () => 'x' },
@@ -145,9 +145,9 @@ describe('the schema for editors', () => {
     expect(Object.keys(definitions.policy.properties).sort()).toEqual(
       [...POLICY_OPTIONS, 'plans', 'plan'].filter((option) => option !== 'candidate').sort(),
     )
-    for (const make of [fixedWindow, slidingWindow, slidingCounter, slidingLog, tokenBucket, leakyBucket, concurrency]) {
+    for (const [name, make] of Object.entries(builtIn)) {
       const options = / has: ([^.]*)\./.exec(thrownBy(() => make({ '?': 1 } as never)).message)?.[1]?.split(', ') ?? []
-      expect(Object.keys(definitions[make.name].properties)).toEqual(['name', ...options])
+      expect(Object.keys(definitions[name].properties)).toEqual(['name', ...options])
     }
     expect(Object.keys(values).sort()).toEqual(Object.keys(definitions.policy.properties).sort())
   })

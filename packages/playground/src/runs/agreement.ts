@@ -50,9 +50,8 @@ export function testOf(settings: Settings, { yardstick, exceeded, wronglyRejecte
     .trim()
     .replace(/[;,\s]+$/, '')
   const balancing = BALANCINGS[textOf(settings, 'balancing')] ?? 'uniform'
-  const called = [
-    ...new Set(options.match(/\b(?:calendar|fixedWindow|growing|leakyBucket|slidingCounter|slidingLog|slidingWindow|tokenBucket)(?=\()/g)),
-  ].sort()
+  // The algorithms and `calendar()`: nothing else can be called in options.
+  const called = [...new Set(options.match(/\b[a-z]\w*(?=\()/g))].sort()
   const wrong = { overshoot: 'falseRequests', worstWindow: 'rejectedUnderLimit', debt: 'rejectedWithRoom / requests' }[yardstick]
   const names = [yardstick, ...(yardstick === 'debt' ? ['rejectedWithRoom', 'requests'] : [wrong])]
   return `${called.length > 0 ? `import { ${called.join(', ')} } from '@weir/core'\n` : ''}import { expectSimulation, poisson, ${balancing.replace('()', '')} } from '@weir/testing'

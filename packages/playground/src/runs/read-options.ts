@@ -1,31 +1,8 @@
-import {
-  calendar,
-  concurrency,
-  escalating,
-  fixedWindow,
-  leakyBucket,
-  type PolicyOptions,
-  slidingCounter,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@weir/core'
+import { algorithms, calendar, escalating, type PolicyOptions } from '@weir/core'
 import { type Expression, type Property, parseExpressionAt, type SpreadElement } from 'acorn'
 
 /** Functions that options may call. No other code is run. */
-const FUNCTIONS: ReadonlyMap<string, (...values: never[]) => unknown> = new Map(
-  Object.entries({
-    calendar,
-    concurrency,
-    fixedWindow,
-    escalating,
-    leakyBucket,
-    slidingCounter,
-    slidingLog,
-    slidingWindow,
-    tokenBucket,
-  }),
-)
+const FUNCTIONS: ReadonlyMap<string, (...values: never[]) => unknown> = new Map(Object.entries({ calendar, escalating, ...algorithms }))
 
 /** Options that can't be read; the message says what, and in which line. */
 export class OptionsError extends Error {

@@ -1,14 +1,5 @@
 import assert from 'node:assert/strict'
-import {
-  type Algorithm,
-  fixedWindow,
-  leakyBucket,
-  type PolicyOptions,
-  slidingCounter,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@weir/core'
+import { type Algorithm, algorithms, fixedWindow, leakyBucket, type PolicyOptions, slidingLog, tokenBucket } from '@weir/core'
 import { type AdapterCase, type AdapterClient, type AdapterContext, type Answer, eventually } from './context.ts'
 
 /** An algorithm as an adapter is given it. */
@@ -21,16 +12,24 @@ interface Row {
   readonly warms?: true
 }
 
-const ROWS: readonly Row[] = [
-  { name: 'fixedWindow()', algorithm: fixedWindow() },
-  { name: "fixedWindow({ start: 'first-request' })", algorithm: fixedWindow({ start: 'first-request' }) },
-  { name: 'slidingWindow()', algorithm: slidingWindow() },
-  { name: 'slidingCounter()', algorithm: slidingCounter() },
-  { name: 'slidingLog()', algorithm: slidingLog() },
-  { name: 'tokenBucket()', algorithm: tokenBucket(), burst: 6 },
-  { name: 'tokenBucket({ warmUp })', algorithm: tokenBucket({ warmUp: '60d' }), burst: 6, warms: true },
-  { name: 'leakyBucket()', algorithm: leakyBucket({ burst: 5, immediate: 5 }), burst: 5 },
-]
+/** Algorithms that an adapter is given with options. */
+const WITH_OPTIONS: Readonly<Record<string, readonly Row[]>> = {
+  fixedWindow: [
+    { name: 'fixedWindow()', algorithm: fixedWindow() },
+    { name: "fixedWindow({ start: 'first-request' })", algorithm: fixedWindow({ start: 'first-request' }) },
+  ],
+  tokenBucket: [
+    { name: 'tokenBucket()', algorithm: tokenBucket(), burst: 6 },
+    { name: 'tokenBucket({ warmUp })', algorithm: tokenBucket({ warmUp: '60d' }), burst: 6, warms: true },
+  ],
+  leakyBucket: [{ name: 'leakyBucket()', algorithm: leakyBucket({ burst: 5, immediate: 5 }), burst: 5 }],
+}
+
+/** All algorithms with an interval. */
+const ROWS: readonly Row[] = Object.entries(algorithms).flatMap(([name, make]) => {
+  const algorithm = make()
+  return algorithm.slots === undefined ? (WITH_OPTIONS[name] ?? [{ name: algorithm.name, algorithm }]) : []
+})
 
 /** Units that a key which was not used has, of a limit of 6. */
 const MOST = 6
