@@ -18,7 +18,7 @@ export class Asked implements Awaited, Flying {
   settled = false
   /** Whether its units were allowed without the store, once that is known. */
   allowed: boolean | undefined = undefined
-  /** What the store said after the storeTimeout. `null`: nothing, its answer is lost. */
+  /** The answer of the store after the storeTimeout. `null`: its answer is lost. */
   late: boolean | null | undefined = undefined
   /** Nothing more is to be done about it. */
   over = false
@@ -27,12 +27,12 @@ export class Asked implements Awaited, Flying {
   unreadable = false
   /** The number of the request without an answer whose units it gives back; else 0. */
   of = 0
-  /** What is told in its place, as its answer is lost. */
+  /** The question that is sent in its place because its answer is lost. */
   retries: readonly Asked[] | undefined = undefined
   /** The requests that it asks for together, and how many of them may still be put right with it. */
   members: readonly Asked[] | undefined = undefined
   left = 0
-  /** What asks for it, together with others. */
+  /** The question that asks for it, together with others. */
   joined: Asked | undefined = undefined
   /** What is told after it, in its lane. */
   next: Asked | undefined = undefined
