@@ -1,7 +1,10 @@
 import type { Asking, AskingHost, Keys } from '../decide/asking.ts'
-import type { Decision, PolicyDecision } from '../decide/decision.ts'
+import { reject } from '../decide/decide-one.ts'
+import { type Decision, PolicyDecision } from '../decide/decision.ts'
+import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome, RunningCell } from '../decide/outcome.ts'
+import { boundedOnce } from '../keys/key-text.ts'
 import type { Question, Verdict } from '../store/contract.ts'
 import type { Asked } from './asked.ts'
 import type { CentralLink } from './link.ts'
@@ -63,7 +66,7 @@ export class CentralDecisions implements Asking {
       if (given === undefined) continue
       const limiter = limiters[i] as Limiter
       if (now >= limiter.meter.rollAt) host.roll(limiter, now)
-      const key = host.make.bounded(given)
+      const key = boundedOnce(given)
       const cost = host.costOf(costs[i], i)
       const slot = limiter.locate(key, now)
       const { dryRun } = limiter.policy
@@ -95,12 +98,12 @@ export class CentralDecisions implements Asking {
 
   /** As `decide`, of a request to one policy that must wait for the store; undefined of all others. */
   #decideOne(keys: Keys, costs: readonly number[], place: number, now: number): Promise<Decision> | undefined {
-    const { limiters, make, clock } = this.#host
+    const { limiters, clock } = this.#host
     const limiter = limiters[place] as Limiter
     const given = keys[place]
     if (given === undefined || !isCentral(limiter) || limiter.policy.dryRun) return undefined
     if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
-    const key = make.bounded(given)
+    const key = boundedOnce(given)
     const cost = this.#host.costOf(costs[place], place)
     const slot = limiter.locate(key, now)
     const meter = limiter.meter as CentralMeter
@@ -150,12 +153,12 @@ export class CentralDecisions implements Asking {
         if (verdict === undefined || at < 0) return
         meter.follow(at, question, verdict, verdict.remaining, later)
         if (verdict.allowed) meter.counted(cost)
-        else this.#host.make.reject(limiter, at, key, cost, later)
+        else reject(limiter, at, key, cost, later)
       }).allowed = true
     }
     const after = Math.ceil(meter.resetAfterMs(slot, now))
     const left = Math.max(0, meter.remaining(slot, now) - (fits && allowed ? cost : 0))
-    return this.#host.make.decision(limiter.outcome(slot, fits ? 'ok' : 'limit'), key, left, after, fits && allowed ? cost : 0)
+    return new PolicyDecision(limiter.outcome(slot, fits ? 'ok' : 'limit'), key, left, after, fits && allowed ? cost : 0)
   }
 
   #ask(parts: readonly Part[], held: Decision | undefined, watched: readonly Part[], now: number): Promise<Decision> {
@@ -259,34 +262,33 @@ export class CentralDecisions implements Asking {
     limiter.meter.allowed -= part.cost
     const slot = limiter.table.find(part.key)
     if (slot < 0) return part
-    return this.#host.make.decision(part.outcome, part.key, limiter.meter.remaining(slot, now), part.resetAfterMs, 0)
+    return new PolicyDecision(part.outcome, part.key, limiter.meter.remaining(slot, now), part.resetAfterMs, 0)
   }
 
   /** The decision of one policy, once it is known whether the request goes on. */
   #partOf(part: Part, allowed: boolean, now: number): PolicyDecision {
     const { limiter, meter, key, cost, question, cell, verdict, fits } = part
-    const { make } = this.#host
     const slot = slotOf(part)
     if (verdict !== undefined) {
       const left = Math.min(limiter.most(question.limit), verdict.remaining + (fits && !allowed ? cost : 0))
       if (slot >= 0) meter.follow(slot, question, verdict, left, now)
-      if (!fits) return make.reject(limiter, slot, key, cost, now)
+      if (!fits) return reject(limiter, slot, key, cost, now)
       if (allowed) meter.counted(cost)
-      return make.decision(limitedTo(question.limit, cell.passed), key, left, Math.ceil(verdict.resetAfterMs), allowed ? cost : 0)
+      return new PolicyDecision(limitedTo(question.limit, cell.passed), key, left, Math.ceil(verdict.resetAfterMs), allowed ? cost : 0)
     }
-    if (!fits) return make.reject(limiter, slot, key, cost, now)
+    if (!fits) return reject(limiter, slot, key, cost, now)
     if (allowed && slot >= 0) meter.addAlone(slot, cost, now)
     if (allowed) meter.counted(cost)
     const left = slot < 0 ? 0 : meter.remaining(slot, now)
     const after = slot < 0 ? 0 : Math.ceil(meter.resetAfterMs(slot, now))
-    return make.decision(limitedTo(question.limit, cell.passed), key, left, after, allowed ? cost : 0)
+    return new PolicyDecision(limitedTo(question.limit, cell.passed), key, left, after, allowed ? cost : 0)
   }
 
   #inOrder(parts: PolicyDecision[]): Decision {
     if (parts.length === 1) return parts[0] as PolicyDecision
     const order = new Map(this.#host.limiters.map(({ policy }, i) => [policy.id, i]))
     const place = ({ policy }: PolicyDecision) => (policy === undefined ? 0 : (order.get(policy.id) ?? 0))
-    return this.#host.make.combined(parts.sort((a, b) => place(a) - place(b)))
+    return combined(parts.sort((a, b) => place(a) - place(b)))
   }
 }
 

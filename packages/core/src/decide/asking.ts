@@ -1,7 +1,6 @@
 import type { Clock } from '../time/clock.ts'
-import type { Decision, PolicyDecision } from './decision.ts'
+import type { Decision } from './decision.ts'
 import type { Limiter } from './limiter.ts'
-import type { Outcome } from './outcome.ts'
 
 export type Keys = readonly (string | undefined)[]
 
@@ -20,14 +19,6 @@ export interface AskingHost {
   noteLimits(keys: Keys): () => void
   /** Gives a key the limit again that a request came with, as `Limiter.givenTo` told it. */
   giveAgain(limiter: Limiter, key: string, limit: number | undefined): void
-  // Functions that make decisions. They are passed in, because the code that asks the store is loaded later: its own imports of them would
-  // be in a file of their own.
-  readonly make: {
-    reject(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision
-    decision(outcome: Outcome, key: string, remaining: number, resetAfterMs: number, amount: number): PolicyDecision
-    combined(parts: readonly PolicyDecision[]): Decision
-    bounded(key: string): string
-  }
   /** Decides by what is known here. A key that is undefined belongs to a policy that does not apply. */
   decide(keys: Keys, costs: readonly number[], count: boolean, places?: readonly number[], applied?: number): Decision
 }

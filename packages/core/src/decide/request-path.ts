@@ -6,8 +6,8 @@ import type { Requests } from '../report/requests.ts'
 import { type Clock, keptAlive } from '../time/clock.ts'
 import type { Asking, AskingHost, Keys, Limits } from './asking.ts'
 import { ByGates } from './by-gates.ts'
-import { decideKeyed, decideOne, reject } from './decide-one.ts'
-import { type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
+import { decideKeyed, decideOne } from './decide-one.ts'
+import { type Decision, NO_POLICY } from './decision.ts'
 import { GivenLimits } from './given-limits.ts'
 import { combined, MOST_LEVELS } from './levels.ts'
 import type { Limiter } from './limiter.ts'
@@ -127,12 +127,6 @@ export class RequestPath<Name extends string> {
         if (this.#limits.giveAgain(limiter, key, limit)) this.findLimited()
       },
       decide: (keys, costs, count, places, applied) => this.#decideAll(keys, costs, count, places, applied),
-      make: {
-        reject,
-        decision: (outcome, key, remaining, resetAfterMs, amount) => new PolicyDecision(outcome, key, remaining, resetAfterMs, amount),
-        combined,
-        bounded: boundedOnce,
-      },
     })
   }
 

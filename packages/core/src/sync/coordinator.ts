@@ -9,12 +9,12 @@ import { KEPT_INTERVALS } from '../throttler/limiter-set.ts'
 import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
-import { loadCode } from '../time/load-code.ts'
 import { StoreTime } from '../time/store-time.ts'
 import { CentralSide } from './central-side.ts'
 import { HEARTBEATS_MISSED, SyncLoop } from './exchange/loop.ts'
 import { LaterMeters } from './later-meters.ts'
 import { kindOf, openStore } from './link/open-store.ts'
+import { noticeSmallLimits } from './link/small-limits.ts'
 import { StoreState } from './link/state.ts'
 import { askUsage } from './usage.ts'
 import { loadWaiting, Waits } from './waits.ts'
@@ -48,9 +48,6 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
   for (const one of all) if (one.fits(options) && one.isFree(options.throttler, ids) && !one.hasNamed(options)) return one
   return new BackgroundCoordinator(options, this, all)
 }
-
-/** Loaded with the first limit that is small for its nodes. */
-let smallLimits: typeof import('./link/small-limits.ts') | undefined
 
 /** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
 class BackgroundCoordinator implements Coordinator {
@@ -134,7 +131,7 @@ class BackgroundCoordinator implements Coordinator {
         },
         heartbeat: (reply, sent, received) => {
           link.heartbeat(reply, sent, received)
-          this.#noticeSmallLimits(link.nodes)
+          noticeSmallLimits(this.throttlers, link.nodes)
         },
         failed: (error, entries, sent, received) => link.failed(error, entries, sent, received),
         tick: (monotonic) => this.#tick(monotonic),
@@ -300,25 +297,6 @@ class BackgroundCoordinator implements Coordinator {
     const now = this.#clock.monotonic()
     for (const [id, until] of this.#used) if (until <= now) this.#used.delete(id)
     for (const { id, interval } of policies) this.#used.set(id, now + KEPT_INTERVALS * interval)
-  }
-
-  /** The wording is loaded when there is something to report. */
-  #noticeSmallLimits(nodes: number): void {
-    const few = this.throttlers.some(({ limiters }) => limiters.some(({ policy }) => policy.limit < 2 * nodes))
-    if (!few || nodes < 2) return
-    if (smallLimits !== undefined) {
-      smallLimits.noticeSmallLimits(this.throttlers, nodes)
-      return
-    }
-    loadCode(() => import('./link/small-limits.ts')).then(
-      (loaded) => {
-        smallLimits = loaded
-        loaded.noticeSmallLimits(this.throttlers, nodes)
-      },
-      () => {
-        // The next heartbeat tries again.
-      },
-    )
   }
 
   #tick(monotonic: number): number {

@@ -1,4 +1,5 @@
-import { changed, type Decision, type PolicyDecision } from '../decide/decision.ts'
+import { changed, type Decision, PolicyDecision } from '../decide/decision.ts'
+import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import { ALL_KEY, type Policy } from '../decide/policy.ts'
 import type { Asks } from '../decide/request-path.ts'
@@ -233,11 +234,7 @@ export class Delays {
       holds ? queues.hold(taken, gone, client, longest.delayMs > pace ? longest : undefined) : taken,
       waiting.length === 0
         ? undefined
-        : queues.wait(
-            counterId(waiting[0] as PolicyDecision),
-            this.#wanted(asked, waiting, gone, client),
-            rejectionOf(waiting, this.#host),
-          ),
+        : queues.wait(counterId(waiting[0] as PolicyDecision), this.#wanted(asked, waiting, gone, client), rejectionOf(waiting)),
     ]
     const ended = await Promise.allSettled(
       both.map(async (one) => {
@@ -325,7 +322,7 @@ export class Delays {
 
   /** Counts a request above the limit. */
   #count({ limiter, key, cost }: Slowed): PolicyDecision {
-    const { clock, PolicyDecision } = this.#host
+    const { clock } = this.#host
     const now = clock.monotonic()
     const { meter } = limiter
     // Others may have been asked meanwhile.
@@ -359,12 +356,12 @@ export class Delays {
   /** In the order of the policies. */
   #together(parts: readonly PolicyDecision[]): Decision {
     const place = ({ policy }: PolicyDecision) => this.#host.limiters.findIndex((limiter) => limiter.policy.id === policy?.id)
-    return this.#host.combined(parts.toSorted((a, b) => place(a) - place(b)))
+    return combined(parts.toSorted((a, b) => place(a) - place(b)))
   }
 }
 
 /** What rejects a request, of the policies that it waits for; undefined when it waits because others do. */
-function rejectionOf(waiting: readonly PolicyDecision[], { combined }: AcquireHost): Decision | undefined {
+function rejectionOf(waiting: readonly PolicyDecision[]): Decision | undefined {
   const rejected = waiting.filter(({ allowed }) => !allowed)
   return rejected.length === 0 ? undefined : combined(rejected)
 }

@@ -1,8 +1,6 @@
 import { parsePolicies } from '../decide/check-policy.ts'
-import { type Decision, PolicyDecision } from '../decide/decision.ts'
-import { combined } from '../decide/levels.ts'
+import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
-import { peekOne } from '../decide/peek.ts'
 import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.ts'
 import { RequestPath, type RequestPathHost } from '../decide/request-path.ts'
@@ -46,10 +44,6 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   readonly coordinator: Coordinator | undefined
   readonly path: RequestPath<string>
   readonly waitingRoom: WaitingRoom
-  // What is loaded later is handed these: what it imported would be in a file of its own.
-  readonly peekOne: typeof peekOne = peekOne
-  readonly PolicyDecision: typeof PolicyDecision = PolicyDecision
-  readonly combined: typeof combined = combined
   /** The policies, checked and frozen, and what they were made from; in the same order. */
   policies: readonly Policy[] = []
   rules: AnyRules = []

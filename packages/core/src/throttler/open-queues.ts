@@ -1,9 +1,8 @@
 import type { Exchanging } from '../counting/site.ts'
-import type { Decision, PolicyDecision } from '../decide/decision.ts'
-import type { combined } from '../decide/levels.ts'
+import { type Decision, PolicyDecision } from '../decide/decision.ts'
+import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
-import type { peekOne } from '../decide/peek.ts'
 import type { CheckOptions, RequestPath } from '../decide/request-path.ts'
 import type { Gate } from '../queue/gate.ts'
 import { counterId } from '../queue/line.ts'
@@ -43,10 +42,6 @@ export interface AcquireHost extends DecidingHost {
   /** Whether the store is away. */
   readonly storeDown: boolean
   readonly path: DecidingHost['path'] & Pick<RequestPath<string>, 'waits' | 'limitEach' | 'peek' | 'look' | 'take'>
-  /** Handed over: what it imported would be in a file of its own, as this one is loaded later. */
-  readonly peekOne: typeof peekOne
-  readonly PolicyDecision: typeof PolicyDecision
-  readonly combined: typeof combined
   warn(error: WeirError, subject: string): void
   /** Brings a limiter to the running interval. */
   roll(limiter: Limiter, now: number): void
@@ -147,20 +142,20 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       else path.limitEach(each.keys, each.limits)
       const now = host.clock.monotonic()
       const part = parts.length > 1 ? pacerOf(parts, now) : parts[0]
-      if (part === undefined) return togetherAtLevels(host, parts, key, wanted, (many) => decideMany(host, key, wanted, parts, many))
-      const one = together(host, part, costAt(host, part.place, undefined), wanted, (key, beside) => {
+      if (part === undefined) return togetherAtLevels(host.clock, parts, key, wanted, (many) => decideMany(host, key, wanted, parts, many))
+      const one = together(host.clock, part, costAt(host, part.place, undefined), wanted, (key, beside) => {
         const theirs = asked(host, key, beside)
         if (theirs.length > 1 !== parts.length > 1) return undefined
         const own = theirs.length > 1 ? pacerOf(theirs, host.clock.monotonic()) : theirs[0]
         return own?.limiter === part.limiter && own.key === part.key && own.limit === part.limit ? own.cost : undefined
       })
-      return parts.length > 1 && one !== undefined ? paced(host, one, parts, part, (decision) => partial.add(decision)) : one
+      return parts.length > 1 && one !== undefined ? paced(host.clock, one, parts, part, (decision) => partial.add(decision)) : one
     },
     isPart: (decision) => partial.has(decision),
     takeRest: (key, wanted, part) => decideRest(host, key, wanted, part.policy?.name),
     join: (part, rest) => {
       const order = (one: Decision) => host.limiters.findIndex(({ policy }) => policy.name === one.policy?.name)
-      return host.combined(([...part.parts, ...rest.parts] as PolicyDecision[]).sort((a, b) => order(a) - order(b)))
+      return combined(([...part.parts, ...rest.parts] as PolicyDecision[]).sort((a, b) => order(a) - order(b)))
     },
     refund: (decision) => host.giveBack(decision),
     rejection: (seen, retryAfterMs) => {
@@ -171,9 +166,9 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const parts = (seen.parts as readonly PolicyDecision[]).map((part) => {
         if (part !== by && seen.parts.length > 1) return part
         const outcome: Outcome = { ...part.outcome, allowed: false, reason: 'limit' }
-        return new host.PolicyDecision(outcome, part.key, part.remaining, Math.max(time, part.resetAfterMs), time)
+        return new PolicyDecision(outcome, part.key, part.remaining, Math.max(time, part.resetAfterMs), time)
       })
-      return parts.length === 0 ? seen : host.combined(parts)
+      return parts.length === 0 ? seen : combined(parts)
     },
     ended: (allowed) => {
       if (allowed) host.requests.allowed++
@@ -190,7 +185,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     paceMaker: (decision) => counterId(slowest(decision)),
     went: (decision) => {
       const now = host.clock.monotonic()
-      return host.combined((decision.parts as readonly PolicyDecision[]).map((part) => went(host, part, now)))
+      return combined((decision.parts as readonly PolicyDecision[]).map((part) => went(host, part, now)))
     },
     blocks: ({ parts }) => {
       const now = host.clock.monotonic()
@@ -215,7 +210,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
           const units = Math.min(cost, undrained)
           sooner = units * time
           const isShared = policy.coordination === 'central' && part.ordinal > host.clock.monotonic()
-          host.giveBack(isShared ? withPlace(host, part, place) : only, units)
+          host.giveBack(isShared ? withPlace(part, place) : only, units)
         }
       }
       return sooner
@@ -230,7 +225,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         const each = wanted.asked !== undefined ? cost : costAt(host, place, undefined)
         const ofThem = units + requests * each
         const ahead = part === pacer ? soonestAhead(limiter, own, ofThem, limit, now) : undefined
-        longest = Math.max(longest, ahead ?? soonest(host.peekOne, limiter, own, ofThem, limit, now))
+        longest = Math.max(longest, ahead ?? soonest(limiter, own, ofThem, limit, now))
       }
       return longest
     },
@@ -243,12 +238,12 @@ function slowest(decision: Decision): Decision {
 }
 
 /** A decision by which what it took is given back as of another place. */
-function withPlace({ PolicyDecision }: AcquireHost, part: PolicyDecision, ordinal: Ordinal): Decision {
+function withPlace(part: PolicyDecision, ordinal: Ordinal): Decision {
   return new PolicyDecision({ ...part.outcome, ordinal }, part.key, part.remaining, part.resetAfterMs, part.amount)
 }
 
 /** A policy's part of a decision after its delay: what is left now, and nothing to wait for any more. */
-function went({ limiters, PolicyDecision }: AcquireHost, part: PolicyDecision, now: number): PolicyDecision {
+function went({ limiters }: AcquireHost, part: PolicyDecision, now: number): PolicyDecision {
   const limiter = limiters.find(({ policy }) => policy.id === part.policy?.id)
   const slot = limiter?.table.find(part.key) ?? -1
   const known = limiter !== undefined && slot >= 0

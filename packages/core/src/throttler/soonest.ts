@@ -1,15 +1,12 @@
 import type { Limiter } from '../decide/limiter.ts'
-import type { peekOne } from '../decide/peek.ts'
+import { peekOne } from '../decide/peek.ts'
 import { delayOf } from './together.ts'
-
-/** Handed over, as in `together`. */
-type PeekOne = typeof peekOne
 
 /**
  * Milliseconds until a policy has let so many units go at the soonest, a few at a time: what does not fit at once has to wait for
  * whole rounds, in each of which as much comes free as fits.
  */
-export function soonest(peekOne: PeekOne, limiter: Limiter, key: string, units: number, limit: number | undefined, now: number): number {
+export function soonest(limiter: Limiter, key: string, units: number, limit: number | undefined, now: number): number {
   const { policy } = limiter
   if (policy.dryRun) return 0
   const own = limiter.limitFor(key, limit)

@@ -5,20 +5,20 @@ import type { CheckOptions, RequestPath } from '../decide/request-path.ts'
 import type { Duration } from '../options/duration.ts'
 import type { AcquireOptions, ScheduleOptions, WrapOptions } from '../queue/options.ts'
 import type { EventName, Listener } from '../report/events.ts'
+import { keptAlive } from '../time/clock.ts'
 import { ADAPTER, AdapterSide } from './adapter-side.ts'
 import type { ThrottlerState } from './coordinator.ts'
 import { Engine } from './engine.ts'
 import { type Explanation, explain } from './explain.ts'
 import type { KeyLimit } from './key-limits.ts'
 import { chargeKey, refundKey } from './key-units.ts'
-import { LaterUsage } from './later-usage.ts'
 import type { PolicyChoice } from './limiters-of.ts'
 import { type BlockOptions, block, unblock } from './manual-blocks.ts'
 import type { ThrottlerOptions } from './options.ts'
 import { charge, checkDecision, giveBack, refund } from './refunds.ts'
 import { reset } from './reset.ts'
 import { scheduled, wrapped } from './scheduled.ts'
-import type { Usage, UsageOptions } from './usage.ts'
+import { type Usage, type UsageOptions, usage } from './usage.ts'
 import type { WaitingRoom } from './waiting-room.ts'
 
 /**
@@ -47,14 +47,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #engine: Engine
   readonly #path: RequestPath<Name>
   readonly #waitingRoom: WaitingRoom
-  readonly #usage: LaterUsage
 
   constructor(options: ThrottlerOptions<Req, Name>) {
     const engine = new Engine(options as ThrottlerOptions<never>)
     this.#engine = engine
     this.#path = engine.path as RequestPath<Name>
     this.#waitingRoom = engine.waitingRoom
-    this.#usage = new LaterUsage(engine, engine.clock)
     Object.defineProperty(this, ADAPTER, { value: new AdapterSide(engine) })
   }
 
@@ -306,7 +304,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * const [{ used, limit }] = await throttler.usage(userId, { policy: 'user' })
    */
   usage(key: string, options: UsageOptions = {}): Promise<readonly Usage<Name>[]> {
-    return this.#usage.ask(key, options) as Promise<readonly Usage<Name>[]>
+    return keptAlive(this.#engine.clock, usage(key, options, this.#engine)) as Promise<readonly Usage<Name>[]>
   }
 
   /**

@@ -1,18 +1,10 @@
-import type { Decision, PolicyDecision } from '../decide/decision.ts'
-import type { combined } from '../decide/levels.ts'
+import { type Decision, PolicyDecision } from '../decide/decision.ts'
+import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Together } from '../queue/gate.ts'
 import { isLike, type Wanted } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'
 import { LEAD } from './together.ts'
-
-/** What is needed of the throttler. */
-interface LevelsHost {
-  readonly clock: Clock
-  // Handed over, as in `together`.
-  readonly PolicyDecision: typeof PolicyDecision
-  readonly combined: typeof combined
-}
 
 /** What a request asks of one policy. */
 interface Level {
@@ -30,7 +22,7 @@ interface Level {
  * @param decide decides about a request that takes as much as so many
  */
 export function togetherAtLevels(
-  { clock, PolicyDecision, combined }: LevelsHost,
+  clock: Clock,
   levels: readonly Level[],
   key: string,
   wanted: Wanted,
@@ -101,7 +93,7 @@ function hasRoom({ limiter, key, cost }: Level, now: number): boolean {
  * @param isPart is told of each decision that is of this policy alone
  */
 export function paced(
-  { clock }: LevelsHost,
+  clock: Clock,
   one: Together<Decision>,
   levels: readonly Level[],
   pacer: Level,

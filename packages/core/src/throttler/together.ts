@@ -1,6 +1,6 @@
 import type { AnyAlgorithm } from '../algorithms/algorithm.ts'
 import { drainTime } from '../algorithms/drain-time.ts'
-import type { Decision, PolicyDecision } from '../decide/decision.ts'
+import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
 import type { Policy } from '../decide/policy.ts'
@@ -8,13 +8,6 @@ import type { Ahead, Together } from '../queue/gate.ts'
 import { isLike, type Wanted } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
-
-/** What is needed of the throttler. */
-interface TogetherHost {
-  readonly clock: Clock
-  /** Handed over: what it imported would be in a file of its own, as this one is loaded later. */
-  readonly PolicyDecision: typeof PolicyDecision
-}
 
 /** What a request asks of the policy. */
 interface AskedOfOne {
@@ -40,7 +33,7 @@ export const LEAD = 5
  * @param costOf what a request takes of the policy; undefined for one that is not to be asked for with others
  */
 export function together(
-  { clock, PolicyDecision }: TogetherHost,
+  clock: Clock,
   { limiter, key, cost }: AskedOfOne,
   usual: number,
   wanted: Wanted,

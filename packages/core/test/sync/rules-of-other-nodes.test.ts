@@ -1,5 +1,4 @@
-import { outOfFiles } from '@weir/tooling/out-of-files'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { header, paths } from '../../src/http/index.ts'
 import { type Algorithm, escalating, leakyBucket, slidingWindow, tokenBucket } from '../../src/index.ts'
@@ -112,20 +111,6 @@ describe('another rule of the same name at another node', () => {
     expect(heard[1]?.warnings).toHaveLength(1)
     await close()
   })
-})
-
-test('rules that differ are told of though the code for that could not be loaded at first', async () => {
-  const files = outOfFiles()
-  const { world, heard, close } = await meet(rule, { ...rule, interval: '2m' })
-  await new Promise((resolve) => setImmediate(resolve))
-  expect(files.tries).toBeGreaterThan(0)
-  files.end()
-  await world.run(20_000)
-  await vi.waitFor(async () => {
-    await world.run(1)
-    expect(heard.map(({ warnings }) => warnings.filter(({ code }) => code === 'WEIR_WARN_RULES_DIFFER').length)).toEqual([1, 1])
-  })
-  await close()
 })
 
 test('rules travel every 15 s, not with each heartbeat', async () => {

@@ -1,8 +1,7 @@
 import { Once } from '../../report/once.ts'
 import type { HeartbeatRequest, RulesReport } from '../../store/contract.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
-import { loadCode } from '../../time/load-code.ts'
-import type { RuleWatchHost } from './differing-rules.ts'
+import { type RuleWatchHost, tellDifferences } from './differing-rules.ts'
 import { type ToldRule, textOf, toldRules } from './told-rule.ts'
 
 /** Rules are told this often, in milliseconds, and as soon as they change. Stores keep them for a minute. */
@@ -49,15 +48,6 @@ export class RuleWatch {
       ({ node, rules }) => node !== nodeId && !this.#host.isFollowing(node) && rules !== this.#told && this.#compared.first(rules),
     )
     if (news.length === 0) return
-    const own = this.#own
-    loadCode(() => import('./differing-rules.ts')).then(
-      ({ tellDifferences }) => {
-        for (const report of news) tellDifferences(own, report, this.#host, this.#said)
-      },
-      () => {
-        // The next time that they are told it is tried again.
-        this.#compared = new Once()
-      },
-    )
+    for (const report of news) tellDifferences(this.#own, report, this.#host, this.#said)
   }
 }

@@ -6,9 +6,10 @@ import type { Coordinated } from '../../throttler/coordinator.ts'
  * Tells once of each policy whose limit is less than two units for each node: requests that come together are decided before any node hears
  * of the others'. With other coordinations they wait for the store, or that is what was asked for.
  *
- * @param nodes live nodes, more than one
+ * @param nodes live nodes
  */
 export function noticeSmallLimits(throttlers: readonly Coordinated[], nodes: number): void {
+  if (nodes < 2) return
   for (const throttler of throttlers) {
     for (const { policy } of throttler.limiters) {
       const { name, limit, coordination } = policy
