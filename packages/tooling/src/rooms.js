@@ -6,11 +6,13 @@ import { dirname, join, relative, sep } from 'node:path'
 
 const RULE = 'rooms'
 const CLASS = /^(?:export )?(?:abstract )?class (\w+)(?:<.*?>)?(?: extends (\w+))?/gm
+/** A comparison with the name of a coordination. `decide/coordination.ts` says how they differ, for all rooms above it. */
+const COORDINATION = /(?:===|!==|\bcase)\s*['"](?:local|background|periodic|leased|central)['"]/
 const IMPORT = /(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g
 
 /**
  * Finds violations of a package's `rooms.json`, which lists its rooms (the folders of `src`) and the rooms from which each may import. Also
- * finds classes that inherit from more than one other class of the package. Files beside the rooms, such as `index.ts`, may import from all
+ * finds classes that inherit from more than one other class of the package, and comparisons of coordinations above the room `decide`. Files beside the rooms, such as `index.ts`, may import from all
  * of them.
  *
  * @param {string} directory - the package
@@ -37,6 +39,10 @@ export function roomViolations(directory) {
       continue
     }
     const code = readFileSync(file, 'utf8')
+    if ('decide' in rooms && floorOf(rooms, from) > floorOf(rooms, 'decide') && COORDINATION.test(code)) {
+      const message = `Room "${from}" compares coordinations. Use a function of decide/coordination.ts, or add one.`
+      violations.push({ rule: RULE, file, message })
+    }
     for (const [, name, parent] of code.matchAll(CLASS)) classes.set(/** @type {string} */ (name), { file, parent })
     for (const [, specifier] of code.matchAll(IMPORT)) {
       const to = roomOf(src, join(dirname(file), /** @type {string} */ (specifier)))

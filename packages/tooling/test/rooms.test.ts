@@ -53,6 +53,18 @@ describe('the rooms of a package', () => {
     expect(found({ ground: [], top: ['ground'] }, { ...house, 'ground/c.ts': code })).toEqual([message])
   })
 
+  it.each([
+    ["if (policy.coordination === 'central') ask()", 1],
+    ["if ('local' in one && coordination !== 'local') ask()", 1],
+    ["case 'background': ask()", 1],
+    ["if (typeof coordination !== 'string') fail()", 0],
+    ["const one = { coordination: 'leased' }", 0],
+  ])('above decide compare no coordinations: %s', (code, count) => {
+    const rooms = { decide: [], top: ['decide'] }
+    const files = { 'decide/a.ts': "export const isLocal = coordination === 'local'", 'top/a.ts': `import '../decide/a.ts'\n${code}` }
+    expect(found(rooms, files)).toHaveLength(count)
+  })
+
   it('are all in the list', () => {
     expect(found({ ground: [], top: ['ground'] }, { ...house, 'cellar/c.ts': '' })).toEqual(['Room "cellar" is not in rooms.json.'])
   })

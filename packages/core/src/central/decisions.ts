@@ -1,4 +1,5 @@
 import type { Asking, AskingHost, Keys } from '../decide/asking.ts'
+import { isDecidedByStore } from '../decide/coordination.ts'
 import { reject } from '../decide/decide-one.ts'
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { combined } from '../decide/levels.ts'
@@ -305,7 +306,7 @@ function slotOf({ limiter, key, slot }: Part): number {
 }
 
 function isCentral({ policy }: Limiter): boolean {
-  return policy.coordination === 'central'
+  return isDecidedByStore(policy)
 }
 
 /** Of a key with a limit of its own. */

@@ -8,6 +8,7 @@ import { excessOption, importOf, invalidOption, missingOption, show, WeirError }
 import { checkNames } from '../report/names.ts'
 import { LONGEST_TIMER } from '../time/alarm.ts'
 import { checkAlgorithm, checkCoordination } from './check-algorithm.ts'
+import { waitsForStore } from './coordination.ts'
 import type { EscalatingCooldown } from './escalating.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
 import { checkRequestRule } from './request-rule.ts'
@@ -91,7 +92,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   // Where each request is decided by itself spans mean nothing.
   if (slots === undefined && coordination !== 'local' && coordination !== 'central')
     checkParts(options.interval, interval, spans, 'span', at)
-  const waits = coordination === 'central' || coordination === 'leased'
+  const waits = waitsForStore({ coordination })
   if (options.storeTimeout !== undefined && !waits) {
     throw excessOption(`${at}storeTimeout`, `it applies only to "leased" and "central". With "${coordination}" no request waits`)
   }

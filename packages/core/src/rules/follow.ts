@@ -1,3 +1,5 @@
+import type { Coordination } from '../algorithms/algorithm.ts'
+import { waitsForStore } from '../decide/coordination.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { invalidOption, WeirError, warnProcess } from '../report/errors.ts'
 import { checkOptions } from '../report/names.ts'
@@ -283,6 +285,6 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   }
 }
 
-function waits(policy: { readonly coordination?: string | undefined; readonly delay?: unknown; readonly dryRun?: unknown }): boolean {
-  return policy.delay !== undefined || policy.coordination === 'central' || policy.coordination === 'leased'
+function waits(policy: { readonly coordination?: Coordination | undefined; readonly delay?: unknown; readonly dryRun?: unknown }): boolean {
+  return policy.delay !== undefined || waitsForStore(policy)
 }

@@ -1,3 +1,4 @@
+import { waitsForStore } from '../decide/coordination.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
 import type { Inspected } from '../throttler/coordinator.ts'
 import type { RuleSet } from './check.ts'
@@ -35,9 +36,14 @@ export function toBeJudged<Req>({ policies }: RuleSet<Req>): readonly MadePolicy
   return policies.flatMap((policy): MadePolicy<Req>[] => {
     const { name = 'default', algorithm, coordination, storeTimeout: _, delay: __, ...rest } = policy as PolicyOptions<Req>
     if (algorithm !== undefined && 'slots' in algorithm) return []
-    const waits = coordination === 'central' || coordination === 'leased'
     const known = algorithm === undefined || algorithm.shape?.coordinations.includes('background') ? undefined : ('local' as const)
-    const made = { ...rest, name: nextName(name), algorithm, coordination: waits ? known : coordination, candidate: true }
+    const made = {
+      ...rest,
+      name: nextName(name),
+      algorithm,
+      coordination: waitsForStore({ coordination }) ? known : coordination,
+      candidate: true,
+    }
     return [Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined)) as unknown as MadePolicy<Req>]
   })
 }

@@ -1,6 +1,7 @@
 import { formOf } from '../counting/forms.ts'
 import type { Exchanging, StoreExchange } from '../counting/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
+import { countsAtStore } from '../decide/coordination.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
@@ -198,7 +199,7 @@ class BackgroundCoordinator implements Coordinator {
 
   /** Whether another throttler has a policy of one of the names: it may come to have the same, if the new one replaces its rule. */
   hasNamed({ throttler, policies }: CoordinatorOptions): boolean {
-    const shared = (all: readonly Policy[]) => all.filter(({ coordination }) => coordination !== 'local').map(({ name }) => name)
+    const shared = (all: readonly Policy[]) => all.filter(countsAtStore).map(({ name }) => name)
     const names = shared(policies)
     return this.#others(throttler).some(({ policies }) => shared(policies).some((name) => names.includes(name)))
   }

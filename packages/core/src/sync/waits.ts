@@ -1,4 +1,5 @@
 import type { Asking, AskingHost, Keys } from '../decide/asking.ts'
+import { isDecidedByStore, takesQuotaAhead } from '../decide/coordination.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { WaitingDecisions } from '../decide/waiting.ts'
@@ -70,9 +71,8 @@ export class Waits implements Asking {
   }
 
   #adopt(limiters: readonly Limiter[]): void {
-    const some = (coordination: string) => limiters.some(({ policy }) => policy.coordination === coordination)
     this.#limiters = limiters
-    this.#central = some('central')
-    this.#leases = some('leased')
+    this.#central = limiters.some(({ policy }) => isDecidedByStore(policy))
+    this.#leases = limiters.some(({ policy }) => takesQuotaAhead(policy))
   }
 }

@@ -1,4 +1,5 @@
 import { parsePolicies } from '../decide/check-policy.ts'
+import { countsAtStore } from '../decide/coordination.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
@@ -195,7 +196,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.#rollAll()
     this.#life = 'running'
     if (this.coordinator === undefined) {
-      if (this.rules.some(({ coordination }) => coordination !== 'local')) warnLocal()
+      if (this.policies.some(countsAtStore)) warnLocal()
       this.#ticker.wake()
     } else {
       // One without an address is in this process.

@@ -1,7 +1,8 @@
 import type { Meter } from '../algorithms/meter.ts'
-import type { SharedShape } from '../algorithms/shape.ts'
+import type { SharedCoordination, SharedShape } from '../algorithms/shape.ts'
 import type { MeterExchange, SharedSite } from '../algorithms/site.ts'
 import type { CentralAlgorithm, Exchanging, StandingIn, StoreExchange } from '../counting/site.ts'
+import { countsAtStore, isDecidedByStore } from '../decide/coordination.ts'
 import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
 import { goesOnLocally, type Policy } from '../decide/policy.ts'
 import { WeirError } from '../report/errors.ts'
@@ -144,10 +145,11 @@ export class LimiterSet {
     const { local, shared } = this.#exchanges
     let loaded = true
     const make = (site: SharedSite): Meter => {
-      if (coordination === 'local') return (algorithm.local as NonNullable<typeof algorithm.local>)(site, local)
+      if (!countsAtStore(policy)) return (algorithm.local as NonNullable<typeof algorithm.local>)(site, local)
       const exchange = shared as StoreExchange
-      const central = coordination === 'central'
-      const form = central ? exchange.central(algorithm as CentralAlgorithm) : exchange.form(algorithm.shape as SharedShape, coordination)
+      const form = isDecidedByStore(policy)
+        ? exchange.central(algorithm as CentralAlgorithm)
+        : exchange.form(algorithm.shape as SharedShape, coordination as SharedCoordination)
       const made = form(site, exchange)
       if (typeof made !== 'function') return made
       loaded = false
@@ -166,12 +168,12 @@ export class LimiterSet {
     const { maxKeys, overflow } = this.#settings
     const limiter: Limiter = new Limiter(policy, make, this.#events, maxKeys, overflow)
     if (!loaded) this.#waiting.add(limiter)
-    if (coordination !== 'local' && shared?.time.measured === false) limiter.expect(this.#settings.expectedProcesses)
+    if (countsAtStore(policy) && shared?.time.measured === false) limiter.expect(this.#settings.expectedProcesses)
     return limiter
   }
 }
 
 /** Whether a store may have counts of it. */
 function isExchanged({ policy }: Limiter): boolean {
-  return policy.coordination !== 'local'
+  return countsAtStore(policy)
 }

@@ -1,4 +1,5 @@
 import { alike, isData } from '../decide/alike.ts'
+import { countsAtStore } from '../decide/coordination.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { Once } from '../report/once.ts'
@@ -77,7 +78,7 @@ export class Names {
     const replacements: Replacement[] = []
     let here: Place | undefined
     for (const [i, policy] of policies.entries()) {
-      if (policy.coordination === 'local') continue
+      if (!countsAtStore(policy)) continue
       const known = this.#ownNamed(policy.name, owner)
       const place = known?.place ?? (here ??= placeOfCall())
       const later: Claim = { policy, rule: rules[i] as PolicyOptions<never>, owner: ref, place, replaced: known?.replaced ?? false }

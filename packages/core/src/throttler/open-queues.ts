@@ -1,4 +1,5 @@
 import type { Exchanging } from '../counting/site.ts'
+import { isDecidedByStore, isSyncedBySpans, isSyncedEarly } from '../decide/coordination.ts'
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
@@ -109,9 +110,9 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const limiter = host.limiters.find((one) => one.policy.name === policy)
       const syncing = limiter?.meter.syncing
       if (limiter === undefined || syncing === undefined || syncing.nodes === 1 || host.storeDown) return undefined
-      const { algorithm, interval, coordination } = limiter.policy
+      const { algorithm, interval } = limiter.policy
       // Of spans nodes hear too late, and what drains evenly has no moment that all wait for.
-      if (coordination === 'periodic' || algorithm.most !== undefined) return undefined
+      if (isSyncedBySpans(limiter.policy) || algorithm.most !== undefined) return undefined
       const most = interval * TURNS_MOST_PART
       const during = Math.max(Math.min(interval * TURNS_PART, TURNS_MOST), Math.min(most, TURNS_ROUND_TRIPS * syncing.roundTrip))
       // What is over before the others could be heard is no overload; and nobody knows when a request in flight ends.
@@ -195,7 +196,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         return slot >= 0 && limiter?.blocks.of(slot, now)?.manual === true
       })
     },
-    sharesPlaces: (decision) => slowest(decision).policy?.coordination === 'central',
+    sharesPlaces: (decision) => isDecidedByStore(slowest(decision).policy ?? {}),
     giveBack: (decision, left) => {
       let sooner = 0
       const place = Math.floor(host.clock.monotonic() + left) as Ordinal
@@ -209,7 +210,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
           const undrained = passingOf(policy.algorithm, limit) + left / time
           const units = Math.min(cost, undrained)
           sooner = units * time
-          const isShared = policy.coordination === 'central' && part.ordinal > host.clock.monotonic()
+          const isShared = isDecidedByStore(policy) && part.ordinal > host.clock.monotonic()
           host.giveBack(isShared ? withPlace(part, place) : only, units)
         }
       }
@@ -282,7 +283,7 @@ function serve(limiters: readonly Limiter[], serving: boolean): void {
 function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: number, overload: boolean): number {
   const { meter, policy } = limiter
   const { syncing } = meter
-  if (policy.coordination !== 'background' || syncing === undefined || syncing.nodes === 1) return 0
+  if (!isSyncedEarly(policy) || syncing === undefined || syncing.nodes === 1) return 0
   const books = bookingOf(host, policy.name) !== undefined
   const slot = books ? limiter.locate(key) : limiter.table.find(key)
   // What has a place is known to all.

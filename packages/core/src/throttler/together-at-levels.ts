@@ -1,3 +1,4 @@
+import { countsAtStore, isSyncedEarly } from '../decide/coordination.ts'
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
@@ -36,7 +37,7 @@ export function togetherAtLevels(
     if (slot < 0) return undefined
     const asks = meter.grouping?.asks(slot, cost, now) ?? (countsAtOnce(limiter) && meter.allows(slot, cost, now, false))
     if (!asks) return undefined
-    const { nodes = 1, roundTrip: own = 0 } = policy.coordination === 'local' ? {} : (meter.syncing ?? {})
+    const { nodes = 1, roundTrip: own = 0 } = countsAtStore(policy) ? (meter.syncing ?? {}) : {}
     const left = meter.remaining(slot, now) / cost
     fit = Math.min(fit, left)
     part = Math.min(part, left / (2 * nodes - 1))
@@ -122,6 +123,5 @@ export function paced(
 
 /** Whether what fits of a policy that is decided here goes at once. */
 function countsAtOnce({ policy, meter }: Limiter): boolean {
-  const { algorithm, coordination } = policy
-  return (coordination === 'local' || coordination === 'background') && algorithm.most === undefined && meter.reserving === undefined
+  return (!countsAtStore(policy) || isSyncedEarly(policy)) && policy.algorithm.most === undefined && meter.reserving === undefined
 }

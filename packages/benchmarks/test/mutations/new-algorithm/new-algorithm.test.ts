@@ -51,7 +51,7 @@ beforeAll(() => {
 
 afterAll(() => packages.remove())
 
-/** What the CLI says of a document. */
+/** The output of the CLI for a document. */
 const check = (name: string) => packages.node('cli/src/started.ts', 'check', packages.path(`core/src/${name}.json`))
 
 /** The suite of the contract, by titles of its tests. */

@@ -21,7 +21,7 @@ export function restingWindow(options: object = {}): Algorithm {
 import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter } from '../local-meter.ts'
 
-/** Of each key: the units of its last window, and when that began. */
+/** For each key: the units of its last window, and when that began. */
 export class LocalRestingWindow extends LocalMeter {
   protected override hasCapacity(slot: number, cost: number, limit: number, now: number): boolean {
     return limit > 0 && cost <= limit - this.#used(slot, now)

@@ -1,3 +1,4 @@
+import { isSyncedEarly } from '../../decide/coordination.ts'
 import { WeirError } from '../../report/errors.ts'
 import { show } from '../../report/show.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
@@ -12,8 +13,8 @@ export function noticeSmallLimits(throttlers: readonly Coordinated[], nodes: num
   if (nodes < 2) return
   for (const throttler of throttlers) {
     for (const { policy } of throttler.limiters) {
-      const { name, limit, coordination } = policy
-      if (coordination !== 'background' || limit >= 2 * nodes) continue
+      const { name, limit } = policy
+      if (!isSyncedEarly(policy) || limit >= 2 * nodes) continue
       const most = Math.floor(limit) * nodes
       throttler.warn(
         new WeirError(

@@ -1,3 +1,4 @@
+import { countsAtStore } from '../../decide/coordination.ts'
 import type { Policy, PolicyOptions } from '../../decide/policy.ts'
 import { isPathMatch } from '../../decide/request-options.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
@@ -29,7 +30,7 @@ export const FUNCTION = 'a function'
 export function toldRules({ limiters, rules }: Coordinated): ToldRule[] {
   return limiters.flatMap(({ policy }, at) => {
     const { name, interval, calendar, algorithm, coordination, limit, cooldown, spans } = policy
-    if (coordination === 'local') return []
+    if (!countsAtStore(policy)) return []
     const { key, match } = rules[at] as PolicyOptions<never>
     return [
       [

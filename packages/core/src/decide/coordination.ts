@@ -1,0 +1,40 @@
+import type { Coordination } from '../algorithms/algorithm.ts'
+
+/** A policy, or its options, as far as the place of its counts matters. */
+interface Coordinated {
+  readonly coordination?: Coordination | undefined
+}
+
+/*
+ * The differences between coordinations that matter above this room. No other code compares their names, so a new coordination is added here.
+ */
+
+/** Whether a store has counts of the policy. */
+export function countsAtStore({ coordination }: Coordinated): boolean {
+  return coordination !== 'local'
+}
+
+/** Whether the store decides each request. */
+export function isDecidedByStore({ coordination }: Coordinated): boolean {
+  return coordination === 'central'
+}
+
+/** Whether a process takes quota ahead, and a request that finds none waits for the store. */
+export function takesQuotaAhead({ coordination }: Coordinated): boolean {
+  return coordination === 'leased'
+}
+
+/** Whether a request may wait for the store. */
+export function waitsForStore(policy: Coordinated): boolean {
+  return isDecidedByStore(policy) || takesQuotaAhead(policy)
+}
+
+/** Whether counts are synced as soon as they matter to other processes, and no request waits for that. */
+export function isSyncedEarly({ coordination }: Coordinated): boolean {
+  return coordination === 'background'
+}
+
+/** Whether counts are synced at the ends of spans only. */
+export function isSyncedBySpans({ coordination }: Coordinated): boolean {
+  return coordination === 'periodic'
+}
