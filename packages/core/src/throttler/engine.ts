@@ -196,7 +196,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.#rollAll()
     this.#life = 'running'
     if (this.coordinator === undefined) {
-      if (this.policies.some(countsAtStore)) warnLocal()
+      if (this.rules.some(countsAtStore)) warnLocal()
       this.#ticker.wake()
     } else {
       // One without an address is in this process.
