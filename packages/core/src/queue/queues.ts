@@ -135,7 +135,9 @@ export class Queues<D extends Answer> {
     const { cost } = wanted
     const soonest = this.#gate.soonest(line, unsaid + (cost === undefined ? 1 : 0), units + (cost ?? 0), wanted)
     if (soonest <= wanted.timeout) return undefined
-    return { why: soonest === Number.POSITIVE_INFINITY ? 'never-fits' : 'timeout', soonest }
+    // The time for all units together is finite, even if one request costs more than the limit.
+    const own = this.#gate.peek(line, wanted).retryAfterMs
+    return own === Number.POSITIVE_INFINITY ? { why: 'never-fits', soonest: own } : { why: 'timeout', soonest }
   }
 
   /**

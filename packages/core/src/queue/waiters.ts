@@ -114,7 +114,10 @@ export class Waiters<D extends Answer> {
       this.#goes(request, now, decision, '')
       return
     }
-    const full = (by !== undefined && this.crowded(id)) || (!request.entered && this.isFull(request.wanted.client))
+    const isNew = !request.entered
+    const full =
+      ((by !== undefined || (isNew && request.wanted.decided !== true)) && this.crowded(id)) ||
+      (isNew && this.isFull(request.wanted.client))
     const reservations = found ?? new Reservations<D, Request<D>>(id, named(id).policy)
     const reservation = { at, decision, request, own, beyond: delay - decision.delayMs }
     this.#lines.leave(request)

@@ -240,7 +240,38 @@ describe('what comes free early is used', () => {
   })
 })
 
+test.each(['local', 'background', 'leased', 'central'] as const)(
+  'a request that costs much more than the limit never fits: %s',
+  async (coordination) => {
+    const it = scene()
+    const node = it.node({ limit: 10, interval: '1h', coordination }, { alone: coordination === 'local' })
+    node.start()
+    const queue = await waiting(it, node)
+    await it.world.run(1_500)
+    const big = queue.acquire('a', { cost: 1_000 })
+    await it.world.run(400)
+    expect([big.failure, big.error?.retryAfterMs]).toEqual(['never-fits', Number.POSITIVE_INFINITY])
+    await it.close()
+  },
+)
+
 describe('queues are bounded', () => {
+  test('per key, also if requests keep a pace', async () => {
+    const it = scene()
+    const policy = { limit: 1, interval: '1s', algorithm: leakyBucket({ burst: 100 }), coordination: 'local' } as const
+    const node = it.node(policy, { queue: { maxWaitingPerKey: 3 } })
+    const queue = await waiting(it, node)
+    const all = Array.from({ length: 6 }, () => queue.acquire('a'))
+    await it.world.settle()
+    expect(all.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined, undefined, 'queue-full', 'queue-full'])
+    // A request that was rejected has used nothing.
+    await it.world.run(1_000)
+    const next = queue.acquire('a')
+    await it.world.run(3_000)
+    expect(next.at).toBe(4_000)
+    await it.close()
+  })
+
   test('per key, and in all', async () => {
     const it = scene()
     const node = it.node({ ...LOCAL, limit: 1 }, { queue: { maxWaiting: 5, maxWaitingPerKey: 3 } })
