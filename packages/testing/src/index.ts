@@ -54,3 +54,5 @@ export {
 } from './stores/simulated-store.ts'
 export { ManualClock, manualClock, NodeClock, type NodeClockOptions } from './time/manual-clock.ts'
 export { VirtualTime } from './time/virtual-time.ts'
+export type { WaitingFixture, WaitingUnderTest } from './waiting-contract/subject.ts'
+export { type WaitingContractOptions, waitingContract } from './waiting-contract/waiting-contract.ts'
