@@ -1,7 +1,9 @@
+import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { started } from './central.ts'
 import { type Node, type NodeOptions, type Scene, scene } from './nodes.ts'
-import { type Waiting, waiting } from './waiting.ts'
+import { type Outcome, startTimes, type Waiting, waiting } from './waiting.ts'
 
 export interface CentralNodes extends Scene {
   readonly nodes: readonly Node[]
@@ -34,3 +36,17 @@ export async function central(
 export function flood(queues: readonly Waiting[], requests: number): void {
   for (let i = 0; i < requests; i++) queues[i % queues.length]?.acquire('a', { timeout: '30s' })
 }
+
+export const endedOf = ({ queues }: CentralNodes): readonly Outcome[] => queues.flatMap((queue) => queue.ended)
+
+/** The times at which requests of all nodes started, in their order. */
+export const startsOf = (it: CentralNodes): number[] => startTimes(endedOf(it))
+
+/** Buckets, with the units that each allows at once for a limit of 100. */
+export const BUCKETS = [
+  { name: 'leaky', algorithm: leakyBucket(), atOnce: 1 },
+  { name: 'leaky, none may wait in it', algorithm: leakyBucket({ burst: 0 }), atOnce: 1 },
+  { name: 'leaky, some at once', algorithm: leakyBucket({ burst: 20, immediate: 10 }), atOnce: 11 },
+  { name: 'token', algorithm: tokenBucket(), atOnce: 100 },
+  { name: 'token, few', algorithm: tokenBucket({ burst: 5 }), atOnce: 5 },
+]

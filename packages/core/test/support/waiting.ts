@@ -56,3 +56,14 @@ export async function waiting({ world }: Scene, node: Node): Promise<Waiting> {
     tryAcquire: (key, { name = `${key}${number++}`, ...options } = {}) => note(name, node.tryAcquire(key, options)),
   }
 }
+
+/** The most requests that started within any second. */
+export function mostInASecond(times: readonly number[]): number {
+  return Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))
+}
+
+/** The times at which allowed requests started, in their order. */
+export function startTimes(outcomes: readonly Outcome[]): number[] {
+  const started = outcomes.filter(({ decision }) => decision?.allowed === true)
+  return started.map(({ at }) => at as number).sort((a, b) => a - b)
+}

@@ -80,6 +80,8 @@ export const boundCases: readonly WaitingCase[] = [
         held.push(await flood(run, throttler, client, keys))
       // A client that is not known is bounded by the sum.
       assert.deepEqual(held, [8, 4, 0, 1, 1, 2, 0])
+      await run.close(throttler)
+      assert.equal(throttler.waiting, 0)
     },
   },
   {

@@ -1,10 +1,70 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
+import { backgroundNodes } from '../support/background-queues.ts'
 import { central } from '../support/central-queues.ts'
 import { scene } from '../support/nodes.ts'
 import { type Waiting, waiting } from '../support/waiting.ts'
 
+// Much of it is computed; a busy machine needs time for that.
+vi.setConfig({ testTimeout: 60_000 })
+
+const LOCAL = { limit: 2, interval: 1_000, coordination: 'local' } as const
+
 const POLICY = { limit: 10, interval: 1_000, algorithm: leakyBucket() } as const
+
+describe('what comes free early is used', () => {
+  test.each([
+    ['refunded', (node, first) => node.refund(first)],
+    ['reset', (node) => node.reset('a')],
+    ['given another limit', (node) => node.update([{ ...LOCAL, limit: 3 }])],
+  ] as [string, (node: ReturnType<ReturnType<typeof scene>['node']>, first: ReturnType<typeof node.check>) => void][])(
+    '%s',
+    async (_, free) => {
+      const it = scene()
+      const node = it.node(LOCAL)
+      const queue = await waiting(it, node)
+      const first = node.check('a')
+      node.check('a')
+      const next = queue.acquire('a')
+      await it.world.run(300)
+      free(node, first)
+      await it.world.run(10)
+      expect(next.at).toBeGreaterThanOrEqual(300)
+      expect(next.at).toBeLessThanOrEqual(302)
+      await it.close()
+    },
+  )
+
+  test('unblocked by hand, here or at another node', async () => {
+    const it = scene()
+    const nodes = [it.node({ limit: 5, interval: 1_000 }), it.node({ limit: 5, interval: 1_000 })] as const
+    const queue = await waiting(it, nodes[0])
+    for (const node of nodes) node.start()
+    await it.world.run(1_500)
+    nodes[0].block('a', '20s')
+    nodes[0].block('b', '20s')
+    const a = queue.acquire('a')
+    const b = queue.acquire('b')
+    await it.world.run(1_000)
+    const begun = it.world.time
+    nodes[0].unblock('a')
+    nodes[1].unblock('b')
+    await it.world.run(1_500)
+    expect(a.at).toBeLessThanOrEqual(begun + 2)
+    expect(b.at).toBeLessThanOrEqual(begun + 1_200)
+    await it.close()
+  })
+})
+
+test('when a key is reset whoever waits goes on', async () => {
+  const { world, nodes, queues, close } = await backgroundNodes(2)
+  for (const queue of queues) for (let i = 0; i < 10; i++) queue.acquire('a', { timeout: '20s' })
+  await world.run(300)
+  nodes[0]?.reset('a')
+  await world.run(3_000)
+  expect(queues.flatMap(({ went }) => went)).toHaveLength(20)
+  await close()
+})
 
 test('nobody goes while the key is blocked by hand, also who had a place before', async () => {
   const it = scene()

@@ -76,19 +76,3 @@ test('the first requests that wait are counted by their costs, keys and limits',
   await Promise.all(all)
   expect(node.waiting).toBe(0)
 })
-
-test('what closes takes those along that have just come', async () => {
-  for (const loaded of [false, true]) {
-    const here = scene()
-    const node = here.node({ limit: 1, interval: 1_000, coordination: 'local' }, { alone: true, queue: { onClose: 'reject' } })
-    if (loaded) await waiting(here, node)
-    const all = [1, 2, 3].map(() =>
-      node.acquire('a').then(
-        () => 'went',
-        ({ reason }) => reason,
-      ),
-    )
-    await close(here, node)
-    expect((await Promise.all(all)).slice(1)).toEqual(['closed', 'closed'])
-  }
-})

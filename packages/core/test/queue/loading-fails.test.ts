@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
+import { outOfFiles } from '@weir/tooling/out-of-files'
 import { expect, test } from 'vitest'
 import { leakyBucket, limitedFetch } from '../../src/index.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
+import { type Node, scene } from '../support/nodes.ts'
 // Compiled before the tests: on a busy machine that takes longer than they wait.
 import '../../src/throttler/delays.ts'
-import { outOfFiles } from '@weir/tooling/out-of-files'
-import { type Node, scene } from '../support/nodes.ts'
 import type { World } from '../support/world.ts'
 
 const POLICY = { limit: 2, interval: 1_000, coordination: 'local' } as const
