@@ -11,8 +11,8 @@ const failures = (requests: readonly Scheduled[]) => requests.map(({ error }) =>
 /** Decides about a request of a client as an adapter does, and delays it. */
 async function handle(run: WaitingRun, throttler: Throttler, key: string, client: string | undefined): Promise<void> {
   const patience = { clock: run.clock, timeout: 1_000 }
-  const holding = { request: client, response: undefined, patience, clientOf: () => client }
-  const decision = await adapterOf(throttler).decideAsync([key], [1], [0], 1, undefined, holding)
+  const delayed = { client, patience, ask: () => undefined, whenGone: () => () => {} }
+  const decision = await adapterOf(throttler).decideAsync([key], [1], [0], 1, undefined, delayed)
   if (decision.allowed && decision.delayMs > 0) await throttler.waitFor(decision, undefined, client)
 }
 
