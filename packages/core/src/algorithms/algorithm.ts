@@ -5,83 +5,85 @@ import type { MeterExchange, SharedSite } from './site.ts'
 import type { Step } from './step.ts'
 
 /**
- * Where a policy's counts are kept and who decides.
- * - `'local'`: in this process alone.
- * - `'background'`: at each node, exchanged as needed. A request is rejected when the limit is known to be exceeded.
- * - `'periodic'`: at each node, exchanged at the ends of spans only, as the basic algorithm was published.
- * - `'leased'`: each node takes a part of a key's quota ahead; requests that find none wait for the store. Never more than the limit
- *   while the store answers and keeps its data, and with `failMode: 'closed'` also without the store.
- * - `'central'`: at the store, which is asked about each request.
+ * Which process or store counts a policy's requests and decides them.
+ * - `'local'`: this process alone.
+ * - `'background'`: each process. Counts are synced as needed. A request is rejected once confirmed counts reach the limit.
+ * - `'periodic'`: each process. Counts are synced only at the ends of spans, as the basic algorithm was published.
+ * - `'leased'`: each process takes a part of a key's quota ahead. Requests that find no units wait for the store. The limit is never
+ *   exceeded while the store answers and keeps its data, and with `failMode: 'closed'` also without the store.
+ * - `'central'`: the store, by a round trip for each request.
  */
 export type Coordination = 'local' | 'background' | 'periodic' | 'leased' | 'central'
 
-/** What is special about units that a request holds until it ends, in place of an interval. It brings all that only they need. */
+/**
+ * Differences of an algorithm whose units a request keeps until it ends, in place of an interval. Only `concurrency()` carries their code.
+ */
 export interface Slots {
-  /** Milliseconds after which one that was not released is freed. */
+  /** Milliseconds after which a slot that was not released is freed. */
   readonly maxDuration: number
-  /** Until when a request keeps it: its handler has ended and its response too, or its response alone. */
+  /** Until when a request keeps its slot: its handler and its response have both ended, or its response alone. */
   readonly releaseOn: 'handler' | 'response'
-  /** What `RateLimit-Policy` calls them. */
+  /** The quota unit in `RateLimit-Policy`. */
   readonly unit: string
-  /** What a client is told that finds none. */
+  /** The message for a client that gets no slot. */
   readonly busy: string
-  /** Options of a policy that make no sense with it. */
+  /** Options of a policy that make no sense with slots. */
   readonly without: readonly string[]
-  /** Why a policy's slot was freed, and what to do. */
+  /** Explains why a policy's slot was freed, and the next step. */
   expired(policy: string): string
-  /** Calls a function once, as soon as an answer has been sent or nobody is left to get it. */
+  /** Calls a function once, as soon as an answer has been sent or its client has left. */
   whenEnded(answering: Answering, then: () => void): void
 }
 
-/** What all algorithms have. */
+/** The members of all algorithms. */
 export interface AnyAlgorithm {
-  /** As users write it, for messages. */
+  /** The name as users write it, for messages. */
   readonly name: string
-  /** Part of a policy's id in the store: counts that were kept under another id are of no use. */
+  /** Part of a policy's id in the store: counts under another id are of no use. */
   readonly id: string
-  /** Parts that the counts of an interval are kept in; a policy's interval must have room for them. Default 1. */
+  /** Parts of an interval that are counted separately; a policy's interval must be long enough for them. Default 1. */
   readonly subWindows?: number
-  /** Whether its intervals may be those of a calendar. */
+  /** Whether intervals may be those of a calendar. */
   readonly calendar?: true
   /** Numbers that a local meter keeps for each key, at least 1. Default 5. */
   readonly fields?: number
   readonly local?: (site: SharedSite, exchange: MeterExchange) => Meter
-  /** What processes that count together keep of a key; absent where they can't. */
+  /** The counts that processes share for a key; absent if the algorithm can't sync them. */
   readonly shape?: SharedShape
   /**
-   * Units that a key has which was not used for long, and so the most that a request may take.
+   * Units of a key after a long rest, and so the most that a request may cost.
    *
    * @param limit of the policy, or of the key. Default: the limit
    */
   readonly most?: (limit: number) => number
   /**
-   * Its options by name, as they are for a limit, where another value still counts the same: nodes report to each other how these differ.
-   * Those that are left out of the options may be left out here.
+   * The options by name, as they are for a limit, if another value still counts the same: processes report how theirs differ. Options that
+   * the user left out may be absent.
    */
   readonly settings?: (limit: number) => Readonly<Record<string, number>>
-  /** What clients are told as `weir-burst`: units that may come at once beside the limit's pace. */
+  /** The value of `weir-burst` in responses: units that are allowed immediately beside the limit's pace. */
   readonly burst?: (limit: number) => number
   /**
-   * How long an allowed request is to wait, in milliseconds, by algorithms that shape traffic.
+   * How long an allowed request must wait, in milliseconds, if the algorithm shapes traffic.
    *
    * @param remaining units left after it
    */
   readonly delay?: (remaining: number, limit: number, interval: number) => number
   /**
-   * What shapes traffic in the background, where all nodes keep the pace together: it counts what need not wait, and holds the rest
-   * (`holds`). Default: the algorithm itself.
+   * The algorithm that shapes traffic with coordination `'background'`, in which all processes keep the pace together: it counts requests
+   * that need no wait and delays the others (`holds`). Default: the algorithm itself.
    */
   readonly together?: AnyAlgorithm
-  /** How long a request for which there is no room is held at most until there is, in milliseconds. Default: not at all. */
+  /** How long a request without capacity is delayed at most, in milliseconds. Default: it isn't delayed. */
   readonly holds?: (limit: number, interval: number) => number
-  /** What a store does for each request of `'central'` policies, and the model of its scripts. They need `local` too. */
+  /** The store's decision for each request of `'central'` policies, and the model of its scripts. It needs `local` too. */
   readonly step?: Step
   readonly slots?: Slots | undefined
 }
 
 /**
- * A way to limit, chosen by importing it: a frozen value without state. It makes a meter for each policy, by the policy's
- * coordination; one that it can't make is absent, and a policy that asks for it is rejected.
+ * A way to limit, chosen by its import: a frozen value without state. It makes a meter for each policy, by the policy's coordination. A
+ * coordination that it doesn't support is absent, and a policy with it is rejected.
  */
 export interface Algorithm extends AnyAlgorithm {
   readonly slots?: undefined

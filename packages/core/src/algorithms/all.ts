@@ -37,7 +37,7 @@ export const ALGORITHMS: Readonly<Record<string, (options?: never) => Algorithm 
   concurrency,
 }
 
-/** The ids of the steps in `STEPS`. A list of its own: a process that only asks for them needs none of the code. */
+/** The ids of the steps in `STEPS`. A list of its own, because a process that only sends them needs none of the code. */
 export const STEP_IDS = [
   'fixed-window',
   'calendar',
@@ -49,9 +49,9 @@ export const STEP_IDS = [
   'bucket-warm-up',
 ] as const
 
-/** A step by which a process decides for another one. */
+/** A step by which a process decides for another process. */
 export interface BuiltInStep {
-  /** The step by parameters of the other process, numbers of at least -1 behind an interval. Undefined if they are out of its range. */
+  /** The step for the other process's parameters: numbers of at least -1 after the interval. Undefined if they are out of its range. */
   by(parameters: readonly number[]): AtomicStep | undefined
   /** The parameters that the state of a key depends on, if requests may differ in the others. Default: all. */
   stateBy?(parameters: readonly number[]): readonly number[]
@@ -69,11 +69,11 @@ export const STEPS: Readonly<Record<(typeof STEP_IDS)[number], BuiltInStep>> = {
       Number.isInteger(subWindows) && subWindows >= 6 && subWindows <= 120 ? slidingWindowStep(subWindows) : undefined,
   },
   'sliding-counter': { by: () => SLIDING_COUNTER_STEP },
-  // Each time of the log is looked at.
+  // The step visits each time of the log.
   'sliding-log': { by: () => SLIDING_LOG_STEP, mostLimit: 100_000 },
   bucket: {
     by: ([, , , usual = 0]) => (usual >= 0 ? BUCKET_STEP : undefined),
-    // Units are counted ahead by buckets of all sizes.
+    // Buckets of all sizes count units ahead on the same state.
     stateBy: ([interval = 0]) => [interval],
   },
   'bucket-warm-up': {

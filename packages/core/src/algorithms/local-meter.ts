@@ -4,16 +4,16 @@ import type { Ordinal } from '../time/intervals.ts'
 import { type Meter, type MeterSite, type Rejection, UNDECIDED } from './meter.ts'
 import { RoomSearch } from './room-search.ts'
 
-/** Slots that one step of a walk looks at, so that a step takes about a millisecond. */
+/** Slots that one step of a sweep visits, so that a step takes about a millisecond. */
 export const SWEEP_STEP = 20_000
 
 /**
- * Counts the keys of one policy in this process: the base of an algorithm of your own. It knows blocks, cooldowns, rejections and
- * keys that fall idle; an algorithm extends it by how it counts, in four methods.
+ * Counts the keys of one policy in this process: the base of an algorithm of your own. It handles blocks, cooldowns, rejections and idle
+ * keys. An algorithm adds how it counts, in four methods.
  *
- * A key's numbers are `this.fields[slot * n]` to `this.fields[slot * n + n - 1]`, with n the algorithm's `fields`; those of a new
- * key are 0. `cost` and `limit` are units, `now` and what is told of time are milliseconds; `now` is of a clock that never goes
- * back and has nothing to do with the time of day.
+ * A key's numbers are `this.fields[slot * n]` to `this.fields[slot * n + n - 1]`, with n the algorithm's `fields`; for a new key they are
+ * 0. `cost` and `limit` are units. `now` and all other times are milliseconds of a clock that never goes back and is unrelated to the time
+ * of day.
  *
  * @example
  * // At least a second between two requests. One number per key: when the next one may come.
@@ -29,7 +29,7 @@ export abstract class LocalMeter implements Meter {
   readonly surveyed: number = 50_000
   rollAt: number = Number.NEGATIVE_INFINITY
   allowed = 0
-  /** The policy's limit; less than 0 while some key has one of its own. For a request path that asks for no other. */
+  /** The policy's limit; negative while some key has its own. For a request path that reads no other limit. */
   protected limit: number
   readonly #search = new RoomSearch()
   #marked: number[] = []
@@ -39,21 +39,21 @@ export abstract class LocalMeter implements Meter {
     this.limit = site.policy.limit
   }
 
-  /** The numbers of all keys. A table that grows gets others, so they are read anew at each call. */
+  /** The numbers of all keys. A table that grows replaces them, so read them again in each call. */
   protected get fields(): Float64Array {
     return this.site.table.fields
   }
 
-  /** Whether a request of `cost` fits. Asked of requests that are only looked at too, so no later answer may depend on it. */
+  /** Whether a request of `cost` fits. Also called for requests that are only previewed, so no later answer may depend on it. */
   protected abstract hasCapacity(slot: number, cost: number, limit: number, now: number): boolean
-  /** Counts `cost` units, whether or not they fit: a request that was allowed, or a charge. */
+  /** Counts `cost` units, whether or not they fit: for an allowed request, or a charge. */
   protected abstract count(slot: number, cost: number, limit: number, now: number): void
-  /** Units left; at least 0, and `site.most(limit)` for a key that was not used. */
+  /** Remaining units; at least 0, and `site.most(limit)` for an unused key. */
   protected abstract left(slot: number, limit: number, now: number): number
-  /** After how long a rejected request fits if no other comes before it. `cost` is at most `site.most(limit)`. */
+  /** Milliseconds after which a rejected request fits if no other comes before it. `cost` is at most `site.most(limit)`. */
   protected abstract wait(slot: number, cost: number, limit: number, now: number): number
 
-  /** `hasCapacity` and then `count`, if it does: an algorithm may do both at once for speed. */
+  /** `hasCapacity`, then `count` if it fits: an algorithm may do both in one step for speed. */
   protected countIfAllowed(slot: number, cost: number, limit: number, now: number): boolean {
     if (!this.hasCapacity(slot, cost, limit, now)) return false
     this.count(slot, cost, limit, now)
@@ -61,23 +61,23 @@ export abstract class LocalMeter implements Meter {
   }
 
   /**
-   * Whether the key may be forgotten, since its numbers say no more than those of a new one. `now` may be some time ago.
-   * Default: when all its units are left.
+   * Whether the key may be removed, because its numbers say no more than those of a new one. `now` may be some time ago. Default: when all
+   * its units are left.
    */
   protected idle(slot: number, now: number): boolean {
     const limit = this.site.limitOf(slot)
     return this.left(slot, limit, now) >= this.site.most(limit)
   }
 
-  /** Whether the key may be forgotten where the table is full: its numbers count nothing, although it was in use lately. Default: `idle`. */
+  /** Whether a full table may remove the key: its numbers count nothing, although it was in use lately. Default: `idle`. */
   protected unused(slot: number, now: number): boolean {
     return this.idle(slot, now)
   }
 
   /**
-   * Gives units of an allowed request back. Default: nothing comes back.
+   * Returns units of an allowed request. Default: nothing comes back.
    *
-   * @param ordinal the interval that they were taken in, where the meter tells its site of intervals (`movedTo`). `Infinity` means the
+   * @param ordinal the interval in which they were taken, if the meter reports intervals to its site (`movedTo`). `Infinity` means the
    * running interval
    */
   protected giveBack(_slot: number, _ordinal: Ordinal, _units: number, _limit: number, _now: number): void {}
@@ -89,25 +89,25 @@ export abstract class LocalMeter implements Meter {
     return this.left(slot, limit, now) >= most ? 0 : this.wait(slot, most, limit, now)
   }
 
-  /** Notes the key's numbers for `restore`, at the same moment. Default: all of them; who needs one only may return it. */
+  /** Stores the key's numbers for `restore`, at the same moment. Default: all of them. A meter that needs only one may return it. */
   mark(slot: number): number {
     const { fields, stride } = this.site.table
     for (let at = 0; at < stride; at++) this.#marked[at] = fields[slot * stride + at] as number
     return 0
   }
 
-  /** Puts the key's numbers back to what `mark` noted. */
+  /** Restores the numbers that `mark` stored. */
   protected restore(slot: number, _mark: number): void {
     const { fields, stride } = this.site.table
     for (let at = 0; at < stride; at++) fields[slot * stride + at] = this.#marked[at] as number
   }
 
-  /** Moves on; idle keys are looked for when the time that it sets has come. */
+  /** Moves on, and sets the time of the next search for idle keys. */
   roll(now: number): void {
     this.rollAt = now + this.site.policy.interval
   }
 
-  /** When it moved on last, or earlier. */
+  /** When the meter last moved on, or earlier. */
   protected get begunAt(): number {
     return this.rollAt - this.site.policy.interval
   }
@@ -160,7 +160,7 @@ export abstract class LocalMeter implements Meter {
   reject(slot: number, cost: number, now: number): Rejection {
     const { blocks, policy } = this.site
     const limit = this.site.limitOf(slot)
-    // What could fit and does not has to wait: only for how long is to be found.
+    // Only the wait is left to compute: the cost can fit later, and there is neither a block nor a cooldown.
     if (policy.cooldown === 0 && cost <= this.site.most(limit) && blocks.of(slot, now) === undefined)
       return { reason: 'limit', retryAfterMs: this.wait(slot, cost, limit, now) }
     if (policy.cooldown > 0 && blocks.of(slot, now) === undefined && !this.hasCapacity(slot, Math.min(cost, 1), limit, now)) {
@@ -176,7 +176,7 @@ export abstract class LocalMeter implements Meter {
     if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const units = Math.min(cost, this.site.most(limit))
     const wait = this.hasCapacity(slot, units, limit, now) ? 0 : this.wait(slot, units, limit, now)
-    // A cooldown ends when one unit fits; this request may cost more.
+    // A cooldown ends when one unit fits, but this request may cost more.
     return block === undefined
       ? { reason: 'limit', retryAfterMs: wait }
       : { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, wait) }
@@ -204,7 +204,7 @@ export abstract class LocalMeter implements Meter {
     this.cleared(slot, now)
   }
 
-  /** A key's numbers were set to 0, as those of a new one: what else is kept of it goes. Default: nothing is. */
+  /** Removes all else that is kept of a key, because its numbers were set to 0. Default: nothing is kept. */
   protected cleared(_slot: number, _now: number): void {}
 
   recheck(_slot: number): void {
@@ -227,7 +227,7 @@ export abstract class LocalMeter implements Meter {
 
   usedOf(slot: number, now: number): number {
     const own = this.site.limitOf(slot)
-    // Of a key without a limit everything is left: so much as one with the policy's limit would have used.
+    // For a key without a limit, count the use by the policy's limit: an infinite limit leaves everything.
     const limit = own === Number.POSITIVE_INFINITY ? this.site.policy.limit : own
     return Math.max(0, this.site.most(limit) - this.left(slot, limit, now))
   }

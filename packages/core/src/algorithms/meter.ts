@@ -6,7 +6,7 @@ import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
 /**
- * What a policy does while the store is down.
+ * The behaviour of a policy while the store is down.
  * - `'share'`: allows this process's part of the limit. With coordination `'periodic'` it follows rule 4 of the published algorithm.
  * - `'open'`: allows all requests.
  * - `'closed'`: rejects all requests.
@@ -18,19 +18,19 @@ export interface MeterPolicy {
   readonly name: string
   /** Tells policies apart in the store. */
   readonly id: string
-  /** Cost units per interval for each key; of slots those in flight. */
+  /** Cost units per interval for each key; slots in flight for `concurrency()`. */
   readonly limit: number
-  /** 0 where requests hold slots; the usual length where they are a calendar's. */
+  /** 0 for slots; the usual length for a calendar. */
   readonly interval: number
-  /** Whose intervals these are; undefined where all are of one length. */
+  /** The calendar of the intervals; undefined if all have one length. */
   readonly calendar?: Calendar | undefined
-  /** How long a request holds its slot at most; 0 where it holds none. */
+  /** How long a request keeps its slot at most; 0 without slots. */
   readonly maxDuration: number
   /** Parts of the interval. */
   readonly spans: number
-  /** The first block, where cooldowns grow; 0 for none. */
+  /** The first block, if cooldowns grow; 0 for none. */
   readonly cooldown: number
-  /** How blocks of repeated offenders grow; undefined where all are alike. */
+  /** How blocks of repeated offenders grow; undefined if they don't. */
   readonly cooldownGrowth: CooldownGrowth | undefined
   readonly failMode: FailMode
   /** Rejections are only reported. */
@@ -44,52 +44,52 @@ export interface Rejection {
   readonly retryAfterMs: number
 }
 
-/** A request that waits for the store to say whether its units still fit. */
+/** A request that waits until the store decides if its units still fit. */
 export interface Reservation {
   readonly slot: number
   readonly cost: number
-  /** The limit of its key that this request came with, or the policy's: other requests may give the key other limits meanwhile. */
+  /** The limit that this request came with, or the policy's: later requests may change the key's limit. */
   readonly limit: number
-  /** Told once: whether its units were counted, undefined when the store did not say; and in which interval. */
+  /** Called once: whether the units were counted, undefined if the store did not answer; and in which interval. */
   answer(granted: boolean | undefined, ordinal?: Ordinal): void
-  /** The request was decided meanwhile; nothing waits for the answer. */
+  /** The request was decided meanwhile, so nothing waits for the answer. */
   abandoned: boolean
 }
 
 /** How requests wait until the store grants them. */
 export interface Reserving {
-  /** Whether the store has to be asked about a request: there may be units for it, but not here. */
+  /** Whether the store must decide a request: it may have units, but this process has none. */
   needsStore(slot: number, cost: number, now: number): boolean
-  /** Asks the store for units; they are counted when they come. Only after `needsStore` said so. */
+  /** Requests units from the store; they are counted on arrival. Only after `needsStore` was true. */
   reserve(reservation: Reservation, now: number): void
-  /** Units of a key that this node holds ahead of requests, those of the next interval included. */
+  /** Units of a key that this process took ahead, those of the next interval included. */
   heldOf(slot: number): number
 }
 
 /**
- * How requests that wait get places ahead: when each of them may go, in the order in which all nodes have asked. The places of a key are the
- * node's: its requests take them one after another.
+ * Reservations for waiting requests: when each may go, in the order in which all processes requested them. The reservations of a key belong
+ * to the process, and its requests use them one after another.
  */
 export interface Booking {
-  /** Whether those are being looked at, or let in, that wait: only to them the places belong. */
+  /** Whether waiting requests are being previewed or allowed: only they may use the reservations. */
   serving: boolean
   /**
-   * Tells how many units of a key wait now. Places are asked for, and those given back that are too many.
+   * Reports how many units of a key wait now. It requests missing reservations and returns surplus ones.
    *
-   * @param first of those units, what the request takes that is to go next
+   * @param first the cost of the next request, among those units
    */
   want(slot: number, units: number, first: number, now: number): void
-  /** Whether places of a key can be asked for now: there are other nodes, and the store is there. */
+  /** Whether a reservation can be requested for a key now: there are other processes, and the store is up. */
   asks(slot: number): boolean
-  /** Units of a key that have a place, or whose place is being asked for. */
+  /** Units of a key that are reserved, or for which a reservation was requested. */
   bookedOf(slot: number): number
-  /** Milliseconds until so many units can have gone at the soonest, beside those of `bookedOf`; undefined where the level does not say. */
+  /** Milliseconds until these units can have gone at the soonest, after those of `bookedOf`; undefined if the level does not show it. */
   soonest(slot: number, units: number, now: number): number | undefined
 }
 
 /**
- * What the store said of several requests that it let go together: how many they are, fewer than were asked for where it is decided without it;
- * units that are left to the key, less than 0 where they were counted ahead; and milliseconds until all are back.
+ * The store's answer for several requests that it allowed together: their number, which may be lower if the process decided without the
+ * store; the key's remaining units, negative if they were counted ahead; and milliseconds until all units are back.
  */
 export interface Grouped {
   readonly count: number
@@ -97,97 +97,100 @@ export interface Grouped {
   readonly resetAfterMs: number
 }
 
-/** Within what limits several requests are let go together. */
+/** The limits within which several requests are allowed together. */
 export interface GroupLimits {
-  /** Milliseconds after which it is decided without the store. */
+  /** Milliseconds after which the process decides without the store. */
   readonly storeTimeout: number
-  /** Where they are counted ahead: units that may be in the key's bucket with them. */
+  /** If they are counted ahead: the most units in the key's bucket, these included. */
   readonly most: number
 }
 
-/** How several requests for one key are decided about in one step: all of them go, or none. */
+/** Decides several requests for one key in one step: all of them go, or none. */
 export interface Grouping {
-  /** Whether the store is asked about such requests now. */
+  /** Whether the store decides such requests now. */
   asks(slot: number, cost: number, now: number): boolean
   /**
-   * Where requests are counted ahead, so that the store says when each of them goes: units in the key's bucket as far as known, beyond
-   * what it holds too. Undefined elsewhere.
+   * Units in the key's bucket as far as known, even beyond its capacity, if requests are counted ahead: then the store decides when each of
+   * them goes. Otherwise undefined.
    */
   ahead(slot: number, now: number): number | undefined
-  /** Whether some of that is coming back: the next ones are to ask when it has, which their site is told of (`freed`). */
+  /** Whether some of these units are coming back. Then the next requests wait until `freed` reports it to their site. */
   takesBack(slot: number): boolean
-  /** Whether that is still to be relied on: what other nodes have counted ahead may come back, and nobody tells this one. */
+  /**
+   * Whether the store's last answer is still valid. Other processes may have returned units that they counted ahead, which this one can't
+   * see.
+   */
   trusted(slot: number, now: number): boolean
   /**
-   * Asks for them.
+   * Requests them from the store.
    *
-   * @param costs what each takes
-   * @returns undefined where not all of them fit; without the store, where none does
+   * @param costs the cost of each
+   * @returns undefined if not all of them fit; without the store, if none does
    */
   take(slot: number, costs: readonly number[], limits: GroupLimits, now: number): Promise<Grouped | undefined>
 }
 
-/** What is known of the units that other nodes have not heard of. Times are of the monotonic clock. */
+/** How far a key's units are synced with the other processes. Times are of the monotonic clock. */
 export interface Syncing {
-  /** Live nodes. */
+  /** Live processes. */
   readonly nodes: number
-  /** Milliseconds that the store takes to answer, as a rule; 0 before its first answer. */
+  /** Milliseconds that the store usually takes to reply; 0 before its first reply. */
   readonly roundTrip: number
-  /** The part of a key's traffic that came through this node lately; an equal part where that is not known. */
+  /** This process's part of a key's recent traffic; an equal part if that is unknown. */
   shareOf(slot: number): number
   /** Own units that the store has not acknowledged. */
   unsyncedOf(slot: number): number
-  /** Since when they may have been held; `now` for a key that is too quiet to be sent. */
+  /** Since when they may have been unsent; `now` for a key that is used too little to be sent. */
   unsyncedSince(slot: number, now: number): number
-  /** Whether the key's counts have been exchanged, so that the cluster's total is known. */
+  /** Whether the key's counts were synced, so that the cluster's total is known. */
   wasExchanged(slot: number): boolean
   /** The counts of the other processes are at least as new as this moment. -Infinity before the store's first answer about the key. */
   heardAt(slot: number): number
 }
 
-/** What a meter sees of the limiter whose keys it counts. */
+/** A meter's view of the limiter whose keys it counts. */
 export interface MeterSite {
-  /** The rule now: `update` may replace it by one whose counts are the same. */
+  /** The current rule: `update` may replace it with one whose counts are the same. */
   readonly policy: MeterPolicy
-  /** The limit of a key: the policy's, or one that the key was given by itself. */
+  /** The limit of a key: the policy's, or the key's own. */
   limitOf(slot: number): number
-  /** As `limitOf`, whatever limit the last request brought: the policy's, or one that lasts. */
+  /** As `limitOf`, but ignores a limit that only the last request brought. */
   usualOf(slot: number): number
-  /** The most units that a request to a key of this limit may take, as the algorithm says: the limit, or what a bucket holds. */
+  /** The most units that a request to a key of this limit may cost, by the algorithm: the limit, or a bucket's capacity. */
   most(limit: number): number
-  /** Whether some key has a limit of its own. A meter is told by `recheck` when that changes. */
+  /** Whether some key has a limit of its own. `recheck` is called when that changes. */
   readonly limited: boolean
   readonly table: KeyTable
   readonly blocks: KeyBlocks
   readonly stats: Stats
-  /** The slot of the counter that keys without room share; less than 0 while there is none. */
+  /** The slot of the counter that keys without a slot share; negative without one. */
   readonly sharedSlot: number
-  /** Whether all keys that found no room share the slot. */
+  /** Whether the slot is shared by all keys that found no slot. */
   isShared(slot: number): boolean
   keyOf(slot: number): string
-  /** The key as the store gets it: no user's key can be taken for that of the shared counter. */
+  /** The key's id in the store, in which no user's key can equal the shared counter's. */
   idOf(slot: number): string
   /** Frees a slot. */
   forget(slot: number): void
-  /** The interval or bucket that is counted in has changed. */
+  /** The current interval or bucket has changed. */
   movedTo(ordinal: Ordinal): void
-  /** Slots of a key were freed because nobody has released them within the lease. */
+  /** Slots of a key were freed because they were not released within `maxDuration`. */
   expired(slot: number, units: number): void
-  /** Other nodes may have made room for a key: whoever waits for it goes on. */
+  /** Other processes may have returned units of a key: its waiting requests try again. */
   freed(slot: number): void
 }
 
-/** What `take` returns for a request that it has not counted: more than the gate must be asked. */
+/** The result of `take` for a request that it did not count, because the gate alone can't decide it. */
 export const UNDECIDED = -1
 /**
- * Nothing is left until `rollAt`, by what this node itself has counted; that it is rejected starts no cooldown, and no dry run lets it
- * pass. `fullBy` would tell `LOCAL`.
+ * No units are left until `rollAt`, by this process's own counts, and a rejection starts no cooldown and is no dry run. `fullBy` would
+ * return `LOCAL`.
  */
 export const USED_UP = -2
 
 /**
- * Counts the keys of one policy. `now` is of the monotonic clock; a key's numbers lie in the limiter's table, in its slot.
- * `rollAt` must not have passed when anything but `roll` is called.
+ * Counts the keys of one policy. `now` is of the monotonic clock. A key's numbers are in the limiter's table, in its slot. Before any other
+ * call, `roll` must be called if `rollAt` has passed.
  */
 export interface Meter {
   /** When `roll` must be called next. */
@@ -200,37 +203,37 @@ export interface Meter {
   adopt(now: number): void
 
   /**
-   * Counts a request of `cost` if the key's gate alone lets it pass; the units left then, as `remaining` tells them. Otherwise less
-   * than 0: `UNDECIDED`, where `allows` is to be asked, or `USED_UP`.
+   * Counts a request of `cost` if the key's gate alone allows it, and returns the remaining units, as `remaining`. Otherwise negative:
+   * `UNDECIDED` if `allows` must decide, or `USED_UP`.
    */
   take(slot: number, cost: number, now: number): number
-  /** Whether the key's gate alone lets a request of `cost` pass. */
+  /** Whether the key's gate alone allows a request of `cost`. */
   fits(slot: number, cost: number, now: number): boolean
   /**
-   * The source of the knowledge by which `allows` found that nothing of `cost` fits until `rollAt`, as long as nothing has
-   * happened since; else -1. Also -1 for a cost that fits in no interval.
+   * The source of the counts by which `allows` found that nothing of `cost` fits until `rollAt`, as long as nothing has happened since;
+   * else -1. Also -1 for a cost that fits in no interval.
    */
   fullBy(slot: number, cost: number, now: number): SourceIndex | -1
-  /** Whether a request of `cost` fits now. Without `count` it changes nothing that others could see. */
+  /** Whether a request of `cost` fits now. Without `count` it has no visible effect. */
   allows(slot: number, cost: number, now: number, count?: boolean): boolean
-  /** Counts a request that `allows` let pass, or a charge. */
+  /** Counts a request that `allows` accepted, or a charge. */
   add(slot: number, cost: number, now: number): void
-  /** A charge has counted more than fits: the other nodes, if there are any, should hear of it at once. */
+  /** A charge has counted more than fits: other processes, if there are any, should get it immediately. */
   exceeded?(slot: number, now: number): void
-  /** What `untake` needs to know of a key before `take`. */
+  /** The state of a key that `untake` needs, read before `take`. */
   mark(slot: number): number
-  /** Undoes a `take` of the same moment, to the last bit: `mark` is what it was before. */
+  /** Undoes a `take` of the same moment exactly: `mark` is the state before it. */
   untake(slot: number, mark: number, cost: number): void
 
-  /** Units left as far as this node knows. */
+  /** Units left as far as this process knows. */
   remaining(slot: number, now: number): number
   /** Milliseconds until all units are back. */
   resetAfterMs(slot: number, now: number): number
-  /** Why `allows` rejected, and for how long. Starts a cooldown where the policy has one. */
+  /** Why `allows` rejected, and for how long. Starts a cooldown if the policy has one. */
   reject(slot: number, cost: number, now: number): Rejection
   /** As `reject`, without any effect. */
   explain(slot: number, cost: number, now: number): Rejection
-  /** The source of the knowledge that there is no room for `cost`. */
+  /** The source of the counts by which `cost` does not fit. */
   sourceOf(slot: number, cost: number): SourceIndex
 
   /** Refunds units to the interval or bucket `ordinal`, from which they were taken. */
@@ -243,13 +246,13 @@ export interface Meter {
    */
   refundNewest?(slot: number, units: number, now: number): number
   /**
-   * A key's counts begin anew, as if it had never been counted. What is told of units of before that counts no more.
+   * A key's counts begin again, as if it had never been used. Later reports of earlier units don't count.
    *
    * @param slot the key's, or negative
    */
   reset(key: string, slot: number, now: number): void
   /**
-   * Tells the other nodes, if there are any, that a key was reset now.
+   * Reports to the other processes, if there are any, that a key was reset now.
    *
    * @param id the key as the store gets it
    * @param known the key's last reset; 0 for none
@@ -257,42 +260,42 @@ export interface Meter {
    */
   tellReset?(id: string, known: number, now: number): number
   /**
-   * Somebody who knows says how many units of a key are used. Of those whose units are not simply added up, as they cost more the
-   * colder a key is; absent: what is missing is added.
+   * Takes over how many units of a key are used, from a better source. Only for meters whose units aren't simply added up, because they
+   * cost more if a key is cold. Absent: missing units are added.
    */
   agree?(slot: number, used: number, now: number): void
-  /** Something outside of the meter changed for a key: its gate must not decide about the next request. */
+  /** Something outside of the meter changed for a key, so its gate must not decide the next request. */
   recheck(slot: number): void
-  /** The key of a slot is forgotten: what the meter keeps beside its record goes too. */
+  /** The key of a slot is removed: the meter also removes all else that it keeps of the key. */
   forgotten(slot: number): void
   /** Frees idle keys in bulk, because the table is full. If the time is given, also keys whose manual block has ended. Returns whether there is room. */
   makeRoom(now?: number): boolean
-  /** Makes requests wait for units of the store, where quota is taken ahead. */
+  /** Lets requests wait for units of the store, if quota is taken ahead. */
   readonly reserving?: Reserving | undefined
-  /** Gives requests that wait their places, where the store keeps a pace. */
+  /** Gives waiting requests their reservations, if the store keeps a pace. */
   readonly booking?: Booking | undefined
-  /** Asks the store for several requests that wait at once. */
+  /** Sends several waiting requests to the store in one step. */
   readonly grouping?: Grouping | undefined
-  /** Absent where counts stay in this process. */
+  /** Absent if counts stay in this process. */
   readonly syncing?: Syncing | undefined
-  /** Forgets idle keys of the slots from `from` on, for about a millisecond; returns where to go on, or -1 at the end. */
+  /** Removes idle keys of the slots from `from` on, for about a millisecond. Returns the next slot, or -1 at the end. */
   sweep(from: number, now: number): number
   /**
-   * Tells the other nodes, if there are any, that a key is blocked or no longer blocked.
+   * Reports to the other processes, if there are any, that a key is blocked or no longer blocked.
    *
    * @param id the key as the store gets it
    * @param remaining milliseconds, growth not included
    */
   tellBlock?(id: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void
-  /** Slots that a survey may look at in about a millisecond. */
+  /** Slots that a survey may visit in about a millisecond. */
   readonly surveyed: number
-  /** Units of requests in flight at this node, of all keys; absent where no slots are held. */
+  /** Units of requests in flight in this process, of all keys; absent without slots. */
   readonly inFlight?: number
   /** Units of a key now, as far as known. */
   usedOf(slot: number, now: number): number
-  /** Units above the limit, or above what a bucket holds: those of charges. Where it is absent nobody knows. */
+  /** Units above the limit, or above a bucket's capacity, from charges. Absent if that is unknown. */
   over?(slot: number, now: number): number
-  /** Units that a meter which takes this one's place is to count. Default: its own, and those above the limit. */
+  /** Units to pass on to a meter that replaces this one. Default: its own, and those above the limit. */
   handed?(slot: number, now: number): number
   /** Own units among them. */
   ownOf(slot: number, now: number): number

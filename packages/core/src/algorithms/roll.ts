@@ -7,14 +7,14 @@ export const EARLY = 0.001
 /** Milliseconds that any clock may be behind the end of an interval: an interval of a calendar seems to end by 1/64 too late. */
 const LEAST_KEPT = 0.02
 /**
- * The estimate of a store's clock may be corrected by up to so many milliseconds after clients were told an end. More is not allowed for:
- * units that are counted beyond an end by the store's clock are in the wrong interval.
+ * Milliseconds by which the estimate of a store's clock may be corrected after clients got the end of an interval. A larger correction is
+ * not allowed for, because units counted beyond an end by the store's clock are in the wrong interval.
  */
 export const MOST_KEPT = 1
 
 /**
- * The interval of the epoch that runs at `now`. If `last` has reached its end as clients were told it, the next one runs: a correction
- * of the clock since then, within its uncertainty, must not make `retryAfterMs` too short.
+ * The interval of the epoch that runs at `now`. If `last` has reached the end that clients got, the next one runs: a correction of the
+ * clock since then, within its uncertainty, must not make `retryAfterMs` too short.
  */
 export function runningAt(time: EpochTime, last: Ordinal, rollAt: number, width: number, now: number, early: number = EARLY): Ordinal {
   const at = time.at(now)
@@ -23,9 +23,9 @@ export function runningAt(time: EpochTime, last: Ordinal, rollAt: number, width:
 }
 
 /**
- * When to look whether the interval `ordinal` of the epoch is over: its end on the monotonic clock, and later than `now`.
+ * When to check whether the interval `ordinal` of the epoch has ended: its end on the monotonic clock, and later than `now`.
  *
- * @param told the end that clients were told, if the same interval was running before
+ * @param told the end that clients got, if the same interval was running before
  */
 export function nextRoll(
   time: EpochTime,

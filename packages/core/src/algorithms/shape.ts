@@ -1,21 +1,21 @@
-/** The coordinations by which processes count together: each has a meter of its own, and the store has the counts of all. */
+/** The coordinations by which processes count together. Each has its own meter, and the store has the counts of all. */
 export type SharedCoordination = 'background' | 'periodic' | 'leased'
 
-/** What all shapes have. */
+/** The members of all shapes. */
 interface AnyShape {
-  /** The coordinations that there are meters for. */
+  /** The coordinations that have a meter. */
   readonly coordinations: readonly SharedCoordination[]
 }
 
-/** Units of an interval, which begins again from zero. */
+/** Units of an interval, which starts again from zero. */
 interface WindowShape extends AnyShape {
   readonly kind: 'window'
 }
 
-/** Units of the parts of an interval, which leave one by one. */
+/** Units of the parts of an interval, which expire one by one. */
 export interface SlidingShape extends AnyShape {
   readonly kind: 'sliding-window'
-  /** Parts of the interval that a full key opens by. */
+  /** Parts of the interval by which a full key opens. */
   readonly subWindows: number
   /** The part of the limit that must be free before a full key opens again. */
   readonly reopenAt: number
@@ -26,12 +26,12 @@ interface TwoWindowsShape extends AnyShape {
   readonly kind: 'two-windows'
 }
 
-/** Units that run out at a pace. */
+/** Units that drain at a pace. */
 export interface BucketShape extends AnyShape {
   readonly kind: 'bucket'
-  /** Units beyond what it holds that its level remembers at most. Default: all. */
+  /** Units above the capacity that the level remembers at most. Default: all. */
   readonly maxDebt?: number | undefined
-  /** Requests are let in by chance while too many come. */
+  /** Rejects some requests at random while too many come. */
   readonly earlyDrop?: boolean
 }
 
@@ -40,5 +40,5 @@ interface SlotsShape extends AnyShape {
   readonly kind: 'slots'
 }
 
-/** What processes that count together keep of a key. The room `counting` finds the meter by it. */
+/** The counts that processes share for a key. The room `counting` selects the meter by it. */
 export type SharedShape = WindowShape | SlidingShape | TwoWindowsShape | BucketShape | SlotsShape

@@ -3,16 +3,16 @@ import type { MeterPolicy } from './meter.ts'
 
 export type { Verdict } from '../store/step.ts'
 
-/** What a store does for each request of a policy, in one atomic step. */
+/** The decision of a store about each request of a policy, as one atomic step. */
 export interface Step extends AtomicStep {
-  /** A bucket: parameters may be followed by the key's usual limit, where a request has another one. */
+  /** A bucket: the key's usual limit may follow the parameters, if a request has another one. */
   readonly paced?: true
-  /** What the script needs to know of a policy beside the limit: its interval, first of all. */
+  /** The numbers that the script needs of a policy beside the limit, its interval first. */
   parameters(policy: MeterPolicy): readonly number[]
   /**
-   * Of steps whose units leave evenly: parameters, made of those of a policy, by which `take` counts units ahead that find room only later,
-   * as long as there are no more than `most`. The verdict's `resetAfterMs` says then until when the last of them stays. Undefined where nobody
-   * can say when that is.
+   * For units that leave evenly: parameters, made from the policy's, with which `take` also counts units that fit only later, as long as
+   * there are no more than `most`. The verdict's `resetAfterMs` is then the time until the last of them leaves. Undefined if that time
+   * can't be computed.
    */
   readonly ahead?: (parameters: readonly number[], most: number) => readonly number[]
 }

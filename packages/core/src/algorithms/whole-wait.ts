@@ -2,7 +2,7 @@
 const ROUNDING = 1e-10
 const LARGE = 1e6
 
-/** Units by which a request may exceed the limit because of rounding errors: one that comes when it was told to must fit. */
+/** Units by which a request may exceed the limit because of rounding errors: a request that returns after `retryAfterMs` must fit. */
 export function slackOf(limit: number): number {
   return Math.min(limit, LARGE) * ROUNDING
 }
@@ -13,7 +13,7 @@ const ERROR = 0.001
 /**
  * A wait in whole milliseconds, never too short. A computed wait may be wrong by a rounding error, so its end is tried.
  *
- * @param fits whether the request fits after so many milliseconds
+ * @param fits whether the request fits after this many milliseconds
  */
 export function wholeWait(wait: number, fits: (after: number) => boolean): number {
   const after = wholeMilliseconds(wait)

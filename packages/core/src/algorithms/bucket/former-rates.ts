@@ -2,7 +2,7 @@ import type { KeyTable } from '../../keys/key-table.ts'
 import { Slices } from '../../keys/slices.ts'
 import { drained } from './step.ts'
 
-/** Changes of the limit that may be pending while keys are updated in slices. The next change updates all keys at once. */
+/** Changes of the limit that may be pending while keys are updated in slices. The next change first updates all keys. */
 const MOST_BEFORE = 8
 
 /** An earlier limit, and the time until which buckets drained at its rate. */

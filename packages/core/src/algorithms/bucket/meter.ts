@@ -9,20 +9,20 @@ import { Paces } from './paces.ts'
 import { ROUNDING } from './step.ts'
 
 /**
- * Buckets of this process alone: `BUCKET_STEP` of many keys. Of each key:
+ * Buckets of this process alone: `BUCKET_STEP` for many keys. For each key:
  *
  *     fields[slot * 2]      units in its bucket
  *     fields[slot * 2 + 1]  when they were
  */
 export class LocalBucket extends LocalMeter {
-  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  // Not `#`: private names compile to more bytecode, and the request path reads these.
   protected interval: number
   protected rate: number
-  /** What a bucket holds; less than 0 while some key has a limit of its own. */
+  /** Units that fit into a bucket; negative while some key has a limit of its own. */
   protected capacity: number
-  /** Until when `site` need not be told the time. */
+  /** From this time on `site` needs a newer millisecond. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
-  /** The lowest limit that a key was asked with, but 0: by it a bucket runs out last. */
+  /** The lowest limit above 0 of any request: at it a bucket drains slowest. */
   #lowest: number
   readonly #former: FormerRates
   readonly #paces: Paces
@@ -48,7 +48,7 @@ export class LocalBucket extends LocalMeter {
     super.adopt(now)
   }
 
-  /** Has a key go by the limit of now: what has run out before did so by those of before. */
+  /** Moves a key to the current limit: until the change its bucket drained at the limit of before. */
   #runOut(slot: number, { rate, until }: FormerRate): void {
     const { table } = this.site
     // Another meter may have taken the table over.
@@ -60,12 +60,12 @@ export class LocalBucket extends LocalMeter {
     const { limited, policy } = this.site
     this.#paces.recheck()
     this.rate = policy.limit
-    // While keys still go by a limit of before, requests are decided about where that is looked at.
+    // While keys drain at a former limit, only the slow path can decide.
     this.capacity = limited || this.#former.list.length > 0 ? -1 : this.site.most(policy.limit)
     for (const limit of [policy.limit, slot < 0 ? 0 : this.site.limitOf(slot)]) if (limit > 0 && limit < this.#lowest) this.#lowest = limit
   }
 
-  // The request path, short enough to be compiled into its caller; a number stands for an imported constant, as in `GatedMeter`.
+  // The request path, short enough to be inlined; a number replaces an imported constant, as in `GatedMeter`.
 
   override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
@@ -93,12 +93,12 @@ export class LocalBucket extends LocalMeter {
   override resetAfterMs(slot: number, now: number): number {
     const { fields } = this.site.table
     const base = slot * 2
-    // Mostly `take` has just been called. Of a limit of 0 the capacity is 0.
+    // Mostly `take` was called in this moment. With a limit of 0 the capacity is 0.
     if (this.capacity <= 0 || fields[base + 1] !== now) return this.#emptyAfter(slot, now)
     return ((fields[base] as number) * this.interval) / this.rate
   }
 
-  /** As `resetAfterMs`, of any key at any time. */
+  /** As `resetAfterMs`, for any key at any time. */
   #emptyAfter(slot: number, now: number): number {
     const pace = this.#paces.of(slot)
     return drainTime(this.#level(slot, pace, now), pace, this.interval)
@@ -131,12 +131,12 @@ export class LocalBucket extends LocalMeter {
     return limit > 0 ? drainTime(cost - room - (capacity * ROUNDING) / 2, pace, this.interval) : 0
   }
 
-  /** Once it has run out for whoever asks next: requests for one key may have different limits. */
+  /** Whether the bucket is empty even at the lowest limit, because the key's next request may bring another one. */
   protected override idle(slot: number, now: number): boolean {
     return this.#level(slot, this.#lowest, now) === 0
   }
 
-  /** @param takenAt the millisecond that they were taken in: what came in then has run out when a whole bucket would have */
+  /** @param takenAt the millisecond in which they were taken. They have drained after the time in which a full bucket drains */
   protected override giveBack(slot: number, takenAt: Ordinal, units: number, limit: number, now: number): void {
     const pace = this.#paces.of(slot)
     const whole = this.site.most(limit === Number.POSITIVE_INFINITY ? pace : limit)
@@ -152,7 +152,7 @@ export class LocalBucket extends LocalMeter {
     this.#paces.forget(slot)
   }
 
-  /** Has decisions know in which millisecond they were made: a refund must. */
+  /** Passes the current millisecond to the site: a refund needs the time of its decision. */
   protected tell(now: number): void {
     const millisecond = Math.floor(now)
     this.toldUntil = millisecond + 1

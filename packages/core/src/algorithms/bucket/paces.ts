@@ -1,10 +1,10 @@
 import type { MeterSite } from '../meter.ts'
 import { filling, inForce, paceOf } from './step.ts'
 
-/** The limits by which keys' buckets run out, where requests bring limits of their own. */
+/** The limits at which keys' buckets drain, if requests bring limits of their own. */
 export class Paces {
   readonly #site: MeterSite
-  /** As of `BUCKET_STEP`'s state. */
+  /** As `own` in the state of `BUCKET_STEP`. */
   readonly #own = new Map<number, number>()
 
   constructor(site: MeterSite) {
@@ -25,7 +25,7 @@ export class Paces {
   }
 
   /**
-   * A request with the limit that the key has now was decided about.
+   * Notes a decision about a request with the limit that the key has now.
    *
    * @param level what was in the bucket before it
    */
@@ -36,7 +36,7 @@ export class Paces {
     else this.#own.set(slot, own)
   }
 
-  /** The limit of some key has changed. While none has one of its own, nothing is noted of requests. */
+  /** The limit of some key has changed. While no key has a limit of its own, nothing is noted. */
   recheck(): void {
     if (!this.#site.limited) this.#own.clear()
   }

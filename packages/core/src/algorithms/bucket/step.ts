@@ -2,14 +2,14 @@ import { MOST_UNITS, sumOf } from '../../keys/units.ts'
 import { drainTime } from '../drain-time.ts'
 import type { Step, Verdict } from '../step.ts'
 
-/** Of a parameter: it is the limit, or, of what passes at once, everything. */
+/** A parameter that is left out: a bucket is as large as the limit, and all its units pass without waiting. */
 export const DEFAULT = -1
 
-/** Quotients are rounded: a request that comes when it was told to must fit. Part of what a bucket holds. */
+/** Quotients are rounded, but a request that returns after `retryAfterMs` must fit. A part of the capacity. */
 export const ROUNDING = 1e-10
 
 /**
- * Units that a bucket holds at most.
+ * Units that fit into a bucket.
  *
  * @param size `DEFAULT`: as many as the limit
  */
@@ -18,26 +18,26 @@ export function capacityOf(size: number, limit: number): number {
 }
 
 /**
- * Units by which a request fills a bucket. One without a limit fills it no further than to the brim, or to what runs out in an interval: nothing
- * else would bound the debt.
+ * Units by which a request fills a bucket. A request without a limit fills it only up to its capacity, or to the units that drain in an
+ * interval, because nothing else would bound the debt.
  */
 export function filling(units: number, level: number, limit: number, capacity: number, usual: number): number {
   return limit === Number.POSITIVE_INFINITY ? Math.max(0, Math.min(units, Math.max(capacity, usual) - level)) : units
 }
 
 /*
- * The limit of a single request must not change what is in a bucket for others. So a bucket runs out by a limit that requests bring only once
- * several of them in a row have brought one, or if there was nothing in it before; else by the key's usual one.
+ * The limit of a single request must not change a bucket's level for the other requests. So a bucket drains at the limit of requests only
+ * if several in a row brought one, or if it was empty before. Otherwise it drains at the key's usual limit.
  */
 
 /**
- * The limit by which a bucket has run out until a request comes.
+ * The limit at which a bucket has drained until a request comes.
  *
- * @param own the limit that requests before it brought; less than 0 as long as it does not count, undefined for none
+ * @param own the limit that earlier requests brought; negative as long as it does not count, undefined for none
  */
 export function paceOf(own: number | undefined, limit: number, usual: number): number {
   if (own === undefined || own < 0 || !isPace(limit)) return usual
-  // The middle one of the three: of limits that requests bring, the nearest one to the usual one.
+  // The median of the three: among the limits of requests, the one nearest to the usual limit.
   const least = Math.min(own, limit)
   return Math.max(least, Math.min(Math.max(own, limit), usual))
 }
@@ -45,31 +45,31 @@ export function paceOf(own: number | undefined, limit: number, usual: number): n
 /**
  * `own` after a request.
  *
- * @param level what was in the bucket before it
+ * @param level units in the bucket before it
  */
 export function inForce(own: number | undefined, level: number, limit: number, usual: number): number | undefined {
   if (limit === usual || !isPace(limit)) return undefined
   return own !== undefined || level === 0 ? limit : -limit
 }
 
-/** Whether a bucket drains at this limit, and not at once. */
+/** Whether a bucket drains at this limit, but not immediately. */
 export function isPace(limit: number): boolean {
   return limit > 0 && limit < Number.POSITIVE_INFINITY
 }
 
-/** Units that a bucket still holds after `elapsed` milliseconds. The product goes first: for whole numbers it is exact. */
+/** Units left in a bucket after `elapsed` milliseconds. The product comes first: for whole numbers it is exact. */
 export function drained(level: number, elapsed: number, limit: number, interval: number): number {
   if (limit === Number.POSITIVE_INFINITY) return 0
   return elapsed > 0 ? Math.max(0, level - (elapsed * limit) / interval) : level
 }
 
 /**
- * A bucket that requests fill and that loses `limit` units per interval, all the time: token buckets and leaky buckets (and the
- * GCRA) differ only in how they speak of it.
+ * A bucket that requests fill and that loses `limit` units per interval, all the time. Token buckets, leaky buckets and the GCRA differ
+ * only in how they describe it.
  *
- *     state       [units in it, when they were, and of a request with another limit than the usual one, `own`]
- *     parameters  [interval, units that it holds, units that pass without waiting, usual limit]; the second and the third may be `DEFAULT`.
- *                 The last is left out where it is the request's limit
+ *     state       [units in it, their time, and `own` if a request brought another limit than the usual one]
+ *     parameters  [interval, capacity, units that pass without waiting, usual limit]; the second and the third may be `DEFAULT`.
+ *                 The last is left out if it is the request's limit
  */
 export const BUCKET_STEP: Omit<Step, 'parameters'> = Object.freeze({
   id: 'bucket',
@@ -90,7 +90,7 @@ export const BUCKET_STEP: Omit<Step, 'parameters'> = Object.freeze({
       }
       return verdict(true, filled, 0, limit, parameters)
     }
-    // A clock that has gone back must not close the bucket until it is where it was.
+    // If a clock is set back, the bucket must not stay closed until that clock has caught up.
     if (cost > 0 && (state[1] ?? now) > now) write(state, level, now)
     const never = cost > capacity + capacity * ROUNDING || limit === 0
     const wait = never ? Number.POSITIVE_INFINITY : drainTime(cost - room - (capacity * ROUNDING) / 2, pace, interval)
@@ -109,7 +109,7 @@ export const BUCKET_STEP: Omit<Step, 'parameters'> = Object.freeze({
     note(state, level, limit, usual)
   },
 
-  // What came in at `at` has run out when a whole bucket would have.
+  // Units taken at `at` have drained after the time in which a full bucket drains: then none come back.
   giveBack(state: number[], at: number, units: number, now: number, limit: number, parameters: readonly number[]): void {
     const [interval = 0, size = DEFAULT, , usual = limit] = parameters
     const pace = paceOf(state[2], limit, usual)
@@ -121,7 +121,7 @@ export const BUCKET_STEP: Omit<Step, 'parameters'> = Object.freeze({
 
   lifetime(state: readonly number[], now: number, limit: number, [interval = 0, , , usual = limit]: readonly number[]): number {
     const pace = Math.min(usual, paceOf(state[2], limit, usual))
-    // A single request may have had no limit: what it counted stays for those that have one.
+    // A single request may have had no limit: its units still count for requests that have one.
     if (pace === Number.POSITIVE_INFINITY) return (state[0] ?? 0) > 0 ? interval : 0
     return drainTime(levelOf(state, now, pace, interval), pace, interval)
   },

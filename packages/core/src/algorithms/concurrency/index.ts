@@ -37,9 +37,10 @@ const USUAL_LEASE = 600_000
 const SHORTEST_LEASE = 1_000
 
 /**
- * At most `limit` requests of a key in flight. There is no interval: a request holds its slot (or as many as it costs) until it ends.
- * Adapters release it once the handler has ended and the response has been sent (`releaseOn`), `schedule` and `wrap` when the function has settled; after `check` and `acquire` it is
- * `throttler.release(decision)`. With `limit: 1` one request waits for the other, as in stop-and-wait.
+ * At most `limit` requests of a key in flight. There is no interval: a request keeps its slot (or as many slots as it costs) until it ends.
+ * Adapters release it once the handler has ended and the response has been sent (`releaseOn`). `schedule` and `wrap` release it when the
+ * function has settled. After `check` and `acquire` call `throttler.release(decision)`. With `limit: 1` the requests of a key run one after
+ * another.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *

@@ -2,28 +2,28 @@ import { BLOCKED } from '../../keys/key-table.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter, SWEEP_STEP } from '../local-meter.ts'
 
-/** Parts of a lease that slots are told apart by; and the shortest one, in milliseconds. */
+/** Parts into which `maxDuration` is divided to find old slots; and the shortest part, in milliseconds. */
 const PARTS = 64
 const SHORTEST_PART = 250
-/** How often keys without a request in flight are forgotten, in milliseconds. */
+/** How often keys without a request in flight are removed, in milliseconds. */
 const TIDY = 5_000
-/** Sums of units that are no whole numbers are not exact: so much of a limit is nothing. */
+/** Sums of fractional units are inexact: this part of a limit counts as nothing. */
 const ROUNDING = 1e-9
 
 /** Slots that were taken in one part of the time. */
 interface Part {
-  /** Before then, on the monotonic clock; infinite while it lasts. */
+  /** When it ended, on the monotonic clock; infinite while it runs. */
   ended: number
-  /** Units that are still held. */
+  /** Units in flight. */
   held: number
 }
 
-/** Parts so far: none of them is like that of another meter, so that what is released was taken here. */
+/** Parts so far, of all meters: so a release never matches a part of another meter. */
 let parts = 0
 
 /**
- * Requests in flight in this process. A decision knows in which part of the time its slot was taken, and releases one of those: all of
- * them are as old. Of each key:
+ * Requests in flight in this process. A decision has the part of the time in which its slot was taken, and releases one slot of that part:
+ * all of them are equally old. For each key:
  *
  *     fields[slot * 3]      units in flight
  *     fields[slot * 3 + 1]  the newest part of the time in which some were taken
@@ -31,7 +31,7 @@ let parts = 0
  *     older[slot]           units by the parts before it
  */
 export class LocalSlots extends LocalMeter {
-  /** The running part, and those before it of which units are held: oldest first. */
+  /** The running part, and earlier ones that still have units in flight, oldest first. */
   readonly #parts = new Map<Ordinal, Part>()
   readonly #older = new Map<number, Map<Ordinal, number>>()
   #running: Part = { ended: Number.NEGATIVE_INFINITY, held: 0 }
@@ -59,7 +59,7 @@ export class LocalSlots extends LocalMeter {
     return held + cost <= limit + limit * ROUNDING && limit > 0
   }
 
-  /** As `take`, for a request whose limit need not be that of its key now. */
+  /** As `take`, for a request whose limit may differ from the key's limit now. */
   takeWithin(slot: number, cost: number, limit: number): boolean {
     if (((this.site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.hasCapacity(slot, cost, limit)) return false
     this.count(slot, cost)
@@ -89,7 +89,7 @@ export class LocalSlots extends LocalMeter {
     return Math.max(0, limit - (this.fields[slot * 3] as number))
   }
 
-  /** Nobody knows when a request ends. */
+  /** The end of a request in flight can't be predicted. */
   protected override wait(): number {
     return 0
   }
@@ -111,13 +111,13 @@ export class LocalSlots extends LocalMeter {
     this.#release(this.holderOf(key, ordinal), ordinal, units)
   }
 
-  /** Where units of a key are held that were taken in a part of the time: its own slot, or that of all keys that found no room. */
+  /** The slot that has a key's units of a part: its own, or the one that all keys without a slot share. */
   holderOf(key: string, ordinal: Ordinal): number {
     const slot = this.site.table.find(key)
     return slot >= 0 && this.#heldIn(slot, ordinal) > 0 ? slot : this.site.sharedSlot
   }
 
-  /** Slots are free at once, and what is released later frees none of those that are taken from now on. */
+  /** Frees the slots immediately. A later release of a slot from before frees none of the new ones. */
   override reset(key: string, slot: number, now: number): void {
     if (slot >= 0) for (const [ordinal, units] of this.#partsOf(slot)) this.#release(slot, ordinal, units)
     super.reset(key, slot, now)
@@ -128,7 +128,7 @@ export class LocalSlots extends LocalMeter {
     this.#older.delete(slot)
   }
 
-  /** Frees slots whose lease is over, and forgets keys without a request in flight. */
+  /** Frees slots that are older than `maxDuration`, and removes keys without a request in flight. */
   override sweep(from: number, now: number): number {
     if (from === 0) {
       const [oldest] = this.#parts.values()
@@ -141,7 +141,7 @@ export class LocalSlots extends LocalMeter {
     return super.sweep(from, now)
   }
 
-  /** Frees a key's slots whose lease is over; whether there were some. */
+  /** Frees a key's slots that are older than `maxDuration`. Returns whether there were some. */
   expire(slot: number, now: number): boolean {
     const [oldest] = this.#parts.values()
     if (oldest === undefined || !this.#isOver(oldest, now) || !((this.fields[slot * 3] as number) > 0)) return false
@@ -168,7 +168,7 @@ export class LocalSlots extends LocalMeter {
     return now - ended >= this.site.policy.maxDuration
   }
 
-  /** The key's newest part is to be the running one. */
+  /** Makes the running part the key's newest one. */
   #moveOn(slot: number): void {
     const { fields } = this
     const base = slot * 3
@@ -195,7 +195,7 @@ export class LocalSlots extends LocalMeter {
     return newest ? (fields[slot * 3 + 2] as number) : (this.#older.get(slot)?.get(ordinal) ?? 0)
   }
 
-  /** Frees units of a part, as far as they are held. */
+  /** Frees units of a part, at most those in flight. */
   #release(slot: number, ordinal: Ordinal, units: number): void {
     const { fields } = this
     const base = slot * 3

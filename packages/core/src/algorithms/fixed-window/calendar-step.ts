@@ -2,10 +2,10 @@ import { sumOf } from '../../keys/units.ts'
 import type { AtomicStep, Verdict } from '../../store/step.ts'
 
 /**
- * At most the limit in each interval of a calendar, which the node knows and the store does not.
+ * At most the limit in each interval of a calendar. Only the process has the calendar, not the store.
  *
  *     state       [units taken, when the interval began, when it ends]
- *     parameters  [end, begin] of the interval that the node is in; all times in milliseconds since the Unix epoch
+ *     parameters  [end, begin] of the process's interval; all times in milliseconds since the Unix epoch
  */
 export const CALENDAR_STEP: AtomicStep = Object.freeze({
   id: 'calendar',
@@ -39,7 +39,7 @@ export const CALENDAR_STEP: AtomicStep = Object.freeze({
   },
 })
 
-/** The running interval. A node whose clock is a little behind counts in the one that others are in already. */
+/** The running interval. A process whose clock is a little behind counts in the interval that others already use. */
 function runningIn(
   [, begun = Number.NEGATIVE_INFINITY, ends = 0]: readonly number[],
   [end = 0, begin = 0]: readonly number[],

@@ -46,7 +46,7 @@ export const EPOCH_STEP: Step = Object.freeze({
   },
 })
 
-/** The interval at `now`. A node whose clock is a little behind counts in the one that others are in already. */
+/** The interval at `now`. A process whose clock is a little behind counts in the interval that others already use. */
 function ordinalIn(state: readonly number[], now: number, interval: number): number {
   const ordinal = ordinalAt(now, interval)
   return state[1] === ordinal + 1 ? state[1] : ordinal

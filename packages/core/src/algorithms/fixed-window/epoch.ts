@@ -2,8 +2,8 @@ import type { Algorithm } from '../algorithm.ts'
 import { LocalFixedWindow } from './local.ts'
 
 /**
- * Fixed windows of the Unix epoch. A file of its own: as the default it stands in every bundle, and the others need not. Its step
- * comes with what asks the store about each request.
+ * Fixed windows of the Unix epoch. A file of its own: every bundle contains the default, but not the other windows. Its step comes with the
+ * code of central policies.
  */
 export const FIXED_WINDOW: Algorithm = Object.freeze({
   name: 'fixedWindow()',

@@ -3,8 +3,8 @@ import type { MeterPolicy } from '../meter.ts'
 import type { Step, Verdict } from '../step.ts'
 
 /**
- * At most the limit in each window, which begins with a key's first request and lasts one interval. A window of which all units
- * have come back is over.
+ * At most the limit in each window, which begins with a key's first request and lasts one interval. A window ends early if all its units
+ * come back.
  *
  *     state       [units taken, when the window began]
  *     parameters  [interval]
@@ -22,7 +22,7 @@ export const FIRST_REQUEST_STEP: Step = Object.freeze({
     if (cost > 0) startBy(state, now)
     if (allowed && cost > 0) count(state, now, used, cost)
     const after = allowed ? used + cost : used
-    // A window that begins now, or would.
+    // The window that runs, or one that would begin now.
     const left = used > 0 ? interval - Math.max(0, now - (state[1] as number)) : interval
     return {
       allowed,
@@ -48,12 +48,12 @@ export const FIRST_REQUEST_STEP: Step = Object.freeze({
   },
 })
 
-/** Units taken in the window that runs at `now`; 0 when none does. */
+/** Units taken in the window that runs at `now`; 0 without one. */
 function usedAt(state: readonly number[], now: number, interval: number): number {
   return now - (state[1] ?? now) < interval ? (state[0] ?? 0) : 0
 }
 
-/** A clock that has gone back to before the window's beginning must not make it longer. */
+/** If a clock is set back to before the window's beginning, the window must not become longer. */
 function startBy(state: number[], now: number): void {
   if ((state[1] ?? now) > now) state[1] = now
 }

@@ -7,24 +7,24 @@ import type { MeterSite } from '../meter.ts'
 const ROUNDED = 1e-6
 
 /**
- * Windows of this process alone that begin with a key's first request: `FIRST_REQUEST_STEP` of many keys. Of each key:
+ * Windows of this process alone that begin with a key's first request: `FIRST_REQUEST_STEP` for many keys. For each key:
  *
  *     fields[slot * 2]      units taken in its last window
- *     fields[slot * 2 + 1]  when that began
+ *     fields[slot * 2 + 1]  when that window began
  */
 export class LocalFirstRequestWindow extends LocalMeter {
-  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  // Not `#`: private names compile to more bytecode, and the request path reads these.
   protected interval: number
-  /** Until when `site` need not be told the time. */
+  /** From this time on `site` needs a newer millisecond. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
 
   constructor(site: MeterSite) {
     super(site)
-    // A request that comes when it was told to must fit, though differences of times are rounded.
+    // A request that returns after `retryAfterMs` must fit, though differences of times are rounded.
     this.interval = site.policy.interval - 2 * ROUNDED
   }
 
-  /** A request within a window that is open; numbers stand for imported constants, as in `GatedMeter`. */
+  /** A request within an open window; numbers replace imported constants, as in `GatedMeter`. */
   override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
     const base = slot * 2
@@ -69,13 +69,13 @@ export class LocalFirstRequestWindow extends LocalMeter {
     return this.#used(slot, now) === 0
   }
 
-  /** @param takenAt the millisecond that they were taken in */
+  /** @param takenAt the millisecond in which they were taken */
   protected override giveBack(slot: number, takenAt: Ordinal, units: number, _limit: number, now: number): void {
     const used = this.#used(slot, now)
     if (used > 0 && takenAt >= Math.floor(this.fields[slot * 2 + 1] as number)) this.fields[slot * 2] = Math.max(0, used - units)
   }
 
-  /** Has decisions know in which millisecond they were made: a refund must. */
+  /** Passes the current millisecond to the site: a refund needs the time of its decision. */
   protected tell(now: number): void {
     const millisecond = Math.floor(now)
     this.toldUntil = millisecond + 1

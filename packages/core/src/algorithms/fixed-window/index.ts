@@ -31,8 +31,8 @@ const FIRST_REQUEST: Algorithm = Object.freeze({
 } satisfies Algorithm)
 
 /**
- * At most the limit in each interval, of the Unix epoch or from a key's first request: the default. Around an interval's end up to
- * twice the limit may pass within one interval's length.
+ * At most the limit in each interval, of the Unix epoch or from a key's first request: the default. Around the end of an interval, up to
+ * twice the limit may be allowed within one interval's length.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */

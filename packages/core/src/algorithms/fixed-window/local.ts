@@ -7,30 +7,30 @@ import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
 import { nextRoll, runningAt } from '../roll.ts'
 
-/** Idle intervals after which a key is forgotten, as where counts are exchanged. */
+/** Idle intervals after which a key is removed, as with synced counts. */
 const IDLE_INTERVALS = 2
 
-/** Added to the ordinal of a blocked key's record, which so is never that of the running interval. */
+/** Added to the ordinal of a blocked key's record, which then never equals the running interval's. */
 const HELD = 0.5
 
 /**
- * Fixed windows of this process alone. Of each key:
+ * Fixed windows of this process alone. For each key:
  *
  *     fields[slot * 2]      units taken in an interval
- *     fields[slot * 2 + 1]  the interval's ordinal, and HELD where the key may be blocked
+ *     fields[slot * 2 + 1]  the interval's ordinal, plus HELD if the key may be blocked
  *
- * So one comparison tells whether a key's units are of the running interval and whether nothing but the limit counts.
+ * So one comparison shows that a key's units are of the running interval and that only the limit matters.
  */
 export class LocalFixedWindow extends LocalMeter {
   readonly #time: EpochTime
-  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  // Not `#`: private names compile to more bytecode, and the request path reads these.
   protected readonly table: KeyTable
   protected ordinal = 0 as Ordinal
   protected cools = false
-  /** The limit, if all that happens to a key that has reached it is that it is rejected; else no number. */
+  /** The limit, if a key that reached it is only rejected, without a cooldown or dry run; otherwise NaN. */
   protected closed: number = Number.NaN
 
-  /** @param time the clock whose epoch the intervals are of */
+  /** @param time the clock that the intervals follow */
   constructor(site: MeterSite, time: EpochTime) {
     super(site)
     this.#time = epochTimeOf(site.policy, time)
@@ -42,7 +42,7 @@ export class LocalFixedWindow extends LocalMeter {
     const { interval } = this.site.policy
     const before = this.ordinal
     const ordinal = runningAt(this.#time, before, this.rollAt, interval, now)
-    // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
+    // The ordinal never goes back: units stay in the interval in which they were counted.
     if (ordinal > before) {
       this.ordinal = ordinal
       this.site.movedTo(ordinal)
@@ -54,7 +54,7 @@ export class LocalFixedWindow extends LocalMeter {
     return this.#time.monotonicAt(startOf(this.ordinal, this.site.policy.interval))
   }
 
-  // The request path, short enough to be compiled into its caller; numbers stand for imported constants, as in `GatedMeter`.
+  // The request path, short enough to be inlined; numbers replace imported constants, as in `GatedMeter`.
 
   override take(slot: number, cost: number): number {
     const { fields } = this.table
@@ -75,7 +75,7 @@ export class LocalFixedWindow extends LocalMeter {
     return (fields[base] as number) + cost <= this.limit && fields[base + 1] === this.ordinal
   }
 
-  /** A key without room is rejected until the interval ends, where that starts no cooldown. */
+  /** A key without capacity is rejected until the interval ends, unless that starts a cooldown. */
   override fullBy(slot: number, cost: number): SourceIndex | -1 {
     const { fields } = this.table
     const base = slot * 2

@@ -25,13 +25,13 @@ export interface LeakyBucketOptions {
 }
 
 /**
- * What is let in leaves at the pace of `limit / interval`, evenly: a request that comes too early is told by `decision.delayMs` how
- * long it must wait, and one for which there is no room is rejected. As nginx' `limit_req`, whose `burst` and `delay` are
- * `burst` and `immediate`; its `nodelay` is `immediate: burst`.
+ * Requests leave evenly, at the pace of `limit / interval`. A request that comes too early must wait for `decision.delayMs`, and one for
+ * which the bucket has no capacity is rejected. As nginx' `limit_req`, whose `burst` and `delay` are `burst` and `immediate`; its `nodelay`
+ * is `immediate: burst`.
  *
- * Middleware holds requests that wait; your own code waits by `throttler.waitFor(decision)`, or with `acquire`. With coordination
- * `'background'` all nodes keep the pace together: who waits gets a place from the store, and `checkAsync` waits for it. A request
- * may cost no more then than passes at once, `immediate` and 1.
+ * Middleware delays requests that must wait. Your own code waits with `throttler.waitFor(decision)`, or uses `acquire`. With coordination
+ * `'background'` all processes keep the pace together: a waiting request gets a reservation from the store, and `checkAsync` waits for it.
+ * A request may then cost at most `immediate` + 1.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
@@ -47,7 +47,7 @@ export function leakyBucket(options: LeakyBucketOptions = {}): Algorithm {
   if (!(typeof immediate === 'number' && immediate >= 0 && immediate <= (burst ?? MOST_UNITS))) {
     throw invalidOption('immediate', immediate, burst === undefined ? 'a number of at least 0' : `a number from 0 to "burst", ${burst}`)
   }
-  // One unit is on its way out; the others are the burst.
+  // One unit leaves immediately; the others are the burst.
   const size = burst === undefined ? DEFAULT : burst + 1
   const most = (limit: number) => capacityOf(size, limit)
   const atOnce = immediate === burst ? DEFAULT : immediate + 1
@@ -73,7 +73,7 @@ export function leakyBucket(options: LeakyBucketOptions = {}): Algorithm {
       ...base,
       most: passing,
       settings,
-      // Times to wait are told in whole milliseconds.
+      // Waiting times are reported in whole milliseconds.
       holds: (limit, interval) =>
         limit === Number.POSITIVE_INFINITY ? 0 : Math.ceil(drainTime(most(limit) - passing(limit), limit, interval)),
     } satisfies AnyAlgorithm),

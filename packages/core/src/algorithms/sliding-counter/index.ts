@@ -13,9 +13,9 @@ const SLIDING_COUNTER: Algorithm = Object.freeze({
 } satisfies Algorithm)
 
 /**
- * The weighted counter of two fixed windows (Cloudflare 2017, "How we built rate limiting capable of scaling to millions of
- * domains"): `previous · (1 − elapsed) + current`. It supposes that the previous interval's requests came evenly; under an
- * attack that does not, up to nearly twice the limit passes in one interval's length.
+ * The weighted counter of two fixed windows (Cloudflare 2017, "How we built rate limiting capable of scaling to millions of domains"):
+ * `previous · (1 − elapsed) + current`. It assumes that the previous interval's requests came evenly. In an attack that doesn't, up to
+ * nearly twice the limit is allowed in one interval's length.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`: it has no options
  */

@@ -8,7 +8,7 @@ import { slackOf, wholeMilliseconds } from '../whole-wait.ts'
 import { aheadOf, weighted } from './step.ts'
 
 /**
- * The weighted counter of two fixed windows in this process alone. Of each key:
+ * The weighted counter of two fixed windows in this process alone. For each key:
  *
  *     fields[slot * 3]      units taken in the interval before the last one in use
  *     fields[slot * 3 + 1]  units taken in the last one
@@ -16,16 +16,16 @@ import { aheadOf, weighted } from './step.ts'
  */
 export class LocalSlidingCounter extends LocalMeter {
   readonly #time: StoreTime
-  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  // Not `#`: private names compile to more bytecode, and the request path reads these.
   protected ordinal = 0 as Ordinal
 
-  /** @param time the clock whose epoch the intervals are of */
+  /** @param time the clock that the intervals follow */
   constructor(site: MeterSite, time: StoreTime) {
     super(site)
     this.#time = time
   }
 
-  /** A request to a key that was in use in this interval, and that fits even were the one before it to count in full. */
+  /** Counts a request to a key that was used in this interval, if it fits even with the interval before counted in full. */
   override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
     const base = slot * 3
@@ -49,7 +49,7 @@ export class LocalSlidingCounter extends LocalMeter {
     const { interval } = this.site.policy
     const before = this.ordinal
     const ordinal = runningAt(this.#time, before, this.rollAt, interval, now)
-    // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
+    // The ordinal never goes back: units stay in the interval in which they were counted.
     if (ordinal > before) {
       this.ordinal = ordinal
       this.site.movedTo(ordinal)
@@ -101,7 +101,7 @@ export class LocalSlidingCounter extends LocalMeter {
   protected override giveBack(slot: number, ordinal: Ordinal, units: number): void {
     const previous = this.#previous(slot)
     const current = this.#current(slot)
-    // Taken by a clock that was ahead, they count in the running interval.
+    // Units taken by a clock that was ahead count in the running interval.
     if (ordinal >= this.ordinal) this.#write(slot, previous, Math.max(0, current - units))
     else if (ordinal === this.ordinal - 1) this.#write(slot, Math.max(0, previous - units), current)
   }

@@ -43,7 +43,7 @@ export const SLIDING_COUNTER_STEP: Step = Object.freeze({
   giveBack(state: number[], at: number, units: number, now: number, _limit: number, [interval = 0]: readonly number[]): void {
     const { previous, current, ordinal } = countsAt(state, now, interval)
     const taken = ordinalAt(at, interval)
-    // Taken by a clock that was ahead, they count in the running interval.
+    // Units taken by a clock that was ahead count in the running interval.
     if (taken >= ordinal) write(state, previous, Math.max(0, current - units), ordinal)
     else if (taken === ordinal - 1) write(state, Math.max(0, previous - units), current, ordinal)
   },
@@ -54,7 +54,7 @@ export const SLIDING_COUNTER_STEP: Step = Object.freeze({
   },
 })
 
-/** The counts at `now`. A node whose clock is a little behind counts in the interval that others are in already. */
+/** The counts at `now`. A process whose clock is a little behind counts in the interval that others already use. */
 function countsAt(state: readonly number[], now: number, interval: number): { previous: number; current: number; ordinal: number } {
   const [before = 0, last = 0, lastOrdinal = Number.NEGATIVE_INFINITY] = state
   const here = ordinalAt(now, interval)
@@ -72,7 +72,7 @@ function write(state: number[], previous: number, current: number, ordinal: numb
 /**
  * previous · (1 − elapsed) + current
  *
- * @param ahead the part of the running interval that is still to come; below 0 it is over
+ * @param ahead the part of the running interval that is still to come; negative after its end
  */
 export function weighted(previous: number, current: number, ahead: number): number {
   return ahead >= 0 ? previous * Math.min(1, ahead) + current : current * Math.max(0, 1 + ahead)
@@ -80,7 +80,7 @@ export function weighted(previous: number, current: number, ahead: number): numb
 
 /**
  * The part of the running interval that is still to come when no more than `room` is used. The weighted sum falls as the previous interval
- * fades; if that is not enough, as the running one does after its end: then it is less than 0.
+ * fades. If that is not enough, the running interval must fade after its end: then the part is negative.
  */
 export function aheadOf(previous: number, current: number, room: number): number {
   return current <= room ? (room - current) / previous : room / current - 1

@@ -12,10 +12,10 @@ const SLIDING_LOG: Algorithm = Object.freeze({
 } satisfies Algorithm)
 
 /**
- * No more than the limit in any stretch of the interval's length, exactly: the time of each request is kept until it leaves. That
- * takes 8 bytes for each request of the last interval, and 16 where some take more or less than one unit, in a ring that doubles when it
- * is full: up to `16 · limit` or `32 · limit` bytes and about 110 more for each key (with costs of less than 1, at most `limit` times or
- * 64 are kept); `slidingWindow()` is within 2 % of it for a fixed size.
+ * Allows at most the limit in any stretch of the interval's length, exactly: the time of each request is kept until it leaves. A request of
+ * the last interval takes 8 bytes, or 16 if some requests cost more or less than one unit, in a ring that doubles when it is full: up to
+ * `16 · limit` or `32 · limit` bytes and about 110 more for each key. With costs below 1, at most `limit` or 64 times are kept, whichever
+ * is more. `slidingWindow()` is within 2 % of it for a fixed size.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`: it has no options
  */

@@ -7,31 +7,31 @@ import { WeightedLog } from './weighted-log.ts'
 
 /** Milliseconds by which a difference of times may be wrong. */
 const ROUNDED = 1e-6
-/** Times that the first ring of a key has room for. A power of 2, as all sizes of rings. */
+/** Times that fit into the first ring of a key. A power of 2, as all sizes of rings. */
 const SMALLEST = 4
 
 /**
- * Logs of this process alone: `SLIDING_LOG_STEP` of many keys. A key whose requests took one unit each keeps their times alone; one
- * that was counted anything else keeps the units beside them, in `weighted`, until its log is empty. Of each key:
+ * Logs of this process alone: `SLIDING_LOG_STEP` for many keys. If a key's requests cost one unit each, only their times are kept. A key
+ * with any other cost keeps the units too, in `weighted`, until its log is empty. For each key:
  *
- *     fields[slot * 2]      where the oldest time stands in its ring
- *     fields[slot * 2 + 1]  times in its ring; 0 where `weighted` has its log
+ *     fields[slot * 2]      index of the oldest time in its ring
+ *     fields[slot * 2 + 1]  times in its ring; 0 if `weighted` has its log
  *     rings[slot]           times, round and round
  */
 export class LocalSlidingLog extends LocalMeter {
-  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  // Not `#`: private names compile to more bytecode, and the request path reads these.
   protected readonly interval: number
   protected readonly rings: (number[] | undefined)[] = []
-  /** Until when `site` need not be told the time. */
+  /** From this time on `site` needs a newer millisecond. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
-  /** The last request that `take` counted, as long as nothing has changed since: when all is back is asked for at once. */
+  /** The last request that `take` counted, as long as nothing has changed since: `resetAfterMs` is usually called right after it. */
   protected lastSlot = -1
   protected lastAt = 0
   readonly #weighted = new Map<number, WeightedLog>()
 
   constructor(site: MeterSite) {
     super(site)
-    // A request that comes when it was told to must fit, though differences of times are rounded.
+    // A request that returns after `retryAfterMs` must fit, though differences of times are rounded.
     this.interval = site.policy.interval - 2 * ROUNDED
   }
 
@@ -40,7 +40,7 @@ export class LocalSlidingLog extends LocalMeter {
     this.lastSlot = -1
   }
 
-  /** A request of one unit to a key with a ring that has room; a number stands for an imported constant, as in `GatedMeter`. */
+  /** A request of one unit to a key whose ring has a free place; a number replaces an imported constant, as in `GatedMeter`. */
   override take(slot: number, cost: number, now: number): number {
     const ring = this.rings[slot]
     if (ring === undefined || cost !== 1) return super.take(slot, cost, now)
@@ -87,7 +87,7 @@ export class LocalSlidingLog extends LocalMeter {
     if (now >= this.toldUntil) this.tell(now)
   }
 
-  /** Nothing has come between: what was counted last is undone. */
+  /** Needs no state: nothing was counted in between, so `restore` removes the newest. */
   override mark(): number {
     return 0
   }
@@ -121,7 +121,7 @@ export class LocalSlidingLog extends LocalMeter {
     return this.#used(slot, now) === 0
   }
 
-  /** @param takenAt the millisecond that they were taken in */
+  /** @param takenAt the millisecond in which they were taken */
   protected override giveBack(slot: number, takenAt: Ordinal, units: number, _limit: number, now: number): void {
     if (this.#used(slot, now) > 0 && now - takenAt < this.interval) this.#takeOut(slot, takenAt, units)
   }
@@ -151,14 +151,14 @@ export class LocalSlidingLog extends LocalMeter {
     this.#weighted.delete(slot)
   }
 
-  /** Has decisions know in which millisecond they were made: a refund must. */
+  /** Passes the current millisecond to the site: a refund needs the time of its decision. */
   protected tell(now: number): void {
     const millisecond = Math.floor(now)
     this.toldUntil = millisecond + 1
     this.site.movedTo(millisecond as Ordinal)
   }
 
-  /** Units in the log, once what has left the interval is forgotten. */
+  /** Units in the log, after those that left the interval are removed. */
   #used(slot: number, now: number): number {
     const { fields } = this.site.table
     const size = fields[slot * 2 + 1] as number
@@ -166,7 +166,7 @@ export class LocalSlidingLog extends LocalMeter {
     return now - this.#timeAt(slot, 0) < this.interval ? size : this.#forget(slot, now)
   }
 
-  /** Mostly no key has one: then none is looked up. */
+  /** Usually no key has a weighted log: then skip the look-up. */
   #weightedAt(slot: number): WeightedLog | undefined {
     return this.#weighted.size === 0 ? undefined : this.#weighted.get(slot)
   }
@@ -179,7 +179,7 @@ export class LocalSlidingLog extends LocalMeter {
     return log.used
   }
 
-  /** Forgets what has left the interval; returns the times that are left. */
+  /** Removes times that have left the interval; returns how many remain. */
   #forget(slot: number, now: number): number {
     const { fields } = this
     const ring = this.rings[slot] as number[]
@@ -204,7 +204,7 @@ export class LocalSlidingLog extends LocalMeter {
     const size = fields[slot * 2 + 1] as number
     let ring = rings[slot]
     if (ring === undefined || size === ring.length) {
-      // Of the kind that holds fractions from the start.
+      // Filled with fractions, so that the array stores doubles from the start.
       const wider: number[] = new Array(Math.max(SMALLEST, 2 * size)).fill(0.5)
       for (let place = 0; place < size; place++) wider[place] = this.#timeAt(slot, place)
       while (rings.length < slot) rings.push(undefined)
@@ -215,7 +215,7 @@ export class LocalSlidingLog extends LocalMeter {
     fields[slot * 2 + 1] = size + 1
   }
 
-  /** Takes so many times out, from `takenAt` on. What is given back is new, mostly: only what came after it is moved. */
+  /** Removes this many times, from `takenAt` on. Refunded units are usually new, so only few times move. */
   #remove(slot: number, takenAt: number, units: number): void {
     const { fields } = this
     const ring = this.rings[slot] as number[]
@@ -230,7 +230,7 @@ export class LocalSlidingLog extends LocalMeter {
     fields[slot * 2 + 1] = size - gone
   }
 
-  /** The log of a key whose requests take any units; it takes over what the key's ring has. */
+  /** The log of a key whose requests cost any units. It takes over the times in the key's ring. */
   #weightedOf(slot: number): WeightedLog {
     const found = this.#weighted.get(slot)
     if (found !== undefined) return found

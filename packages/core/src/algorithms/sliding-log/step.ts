@@ -2,15 +2,15 @@ import { sumOf } from '../../keys/units.ts'
 import type { MeterPolicy } from '../meter.ts'
 import type { Step, Verdict } from '../step.ts'
 
-/** Times that a key may keep whatever its limit is: for costs of less than one unit. */
+/** Times that a key may keep whatever its limit: for costs below one unit. */
 const FEW_TIMES = 64
 
-/** Sums of fractions are rounded: a request that comes when it was told to must fit. Part of the limit. */
+/** Sums of fractions are rounded, but a request that returns after `retryAfterMs` must fit. A part of the limit. */
 export const ROUNDING = 1e-10
 
 /**
- * Times that a key keeps at most: with costs of one unit and more that is one for each request. Of smaller costs and of charges
- * there may be more; then the newest time takes further units in, which counts them for a little longer.
+ * Times that a key keeps at most. With costs of one unit and more, that is one for each request. With smaller costs or charges there may be
+ * more: then the newest time takes further units in, which count a little longer.
  */
 export function mostTimes(limit: number): number {
   return limit === Number.POSITIVE_INFINITY ? FEW_TIMES : Math.max(FEW_TIMES, Math.ceil(limit))
@@ -67,7 +67,7 @@ export const SLIDING_LOG_STEP: Step = Object.freeze({
   },
 })
 
-/** Forgets what has left the interval. Times that are still to come, by a clock that has gone back, are now's. */
+/** Removes times that have left the interval. Times in the future, from before a clock was set back, become `now`. */
 function trim(log: number[], now: number, interval: number): void {
   let gone = 0
   while (gone < log.length && now - (log[gone] as number) >= interval) gone += 2

@@ -1,9 +1,9 @@
 import { MOST_UNITS, sumOf } from '../../keys/units.ts'
 
-/** Times of the first ring. A power of 2, as all sizes of rings. */
+/** Times that fit into the first ring. A power of 2, as all sizes of rings. */
 const SMALLEST = 8
 
-/** The log of one key whose requests took any units: their times and units, the oldest first, in a ring. */
+/** The log of one key whose requests cost any units: their times and units, oldest first, in a ring. */
 export class WeightedLog {
   /** Units in it. */
   used = 0
@@ -12,7 +12,7 @@ export class WeightedLog {
   #head = 0
   /** time, units, time, units, … */
   #ring: number[] = new Array(2 * SMALLEST).fill(0.5)
-  /** Whether `used` must not be made by differences alone: of fractions, and of more than can be added exactly. */
+  /** Whether differences alone would make `used` wrong: with fractions, or with more than can be added exactly. */
   #inexact = false
   /** Differences since `used` was summed up. */
   #differences = 0
@@ -22,7 +22,7 @@ export class WeightedLog {
   #timeBefore = 0
   #unitsBefore = 0
 
-  /** The newest time; only of a log that is not empty. */
+  /** The newest time; not for an empty log. */
   get newest(): number {
     return this.#ring[this.#place(this.size - 1)] as number
   }
@@ -30,7 +30,7 @@ export class WeightedLog {
   /**
    * Adds units, which are at most `MOST_UNITS`.
    *
-   * @param most times that are kept at most: beyond them the newest one takes further units in
+   * @param most times to keep: beyond them the newest one takes further units in
    */
   push(now: number, units: number, most: number): void {
     this.#usedBefore = this.used
@@ -62,15 +62,15 @@ export class WeightedLog {
     }
   }
 
-  /** Forgets what is `interval` old. */
+  /** Removes times that are `interval` old. */
   forget(now: number, interval: number): void {
     while (this.size > 0 && now - (this.#ring[this.#head] as number) >= interval) {
       const units = this.#ring[this.#head + 1] as number
       this.#head = (this.#head + 2) & (this.#ring.length - 1)
       this.size--
       this.used -= units
-      // What a difference leaves behind is at most a part in 2^53 of what it was made of. So as many as there are times do no harm,
-      // and to sum up costs no more than they did; one of more than all that is left would.
+      // A difference leaves an error of at most a part in 2^53 of its operands. As many differences as there are times do no harm, and a
+      // new sum then costs no more than they did. But a difference larger than all that is left would.
       if (this.#inexact && (++this.#differences >= this.size || units > this.used)) this.#sum()
     }
     if (this.size === 0) {
@@ -90,7 +90,7 @@ export class WeightedLog {
     return this.#ring[place] as number
   }
 
-  /** Takes out units that were added from `takenAt` on. */
+  /** Removes units that were added from `takenAt` on. */
   giveBack(takenAt: number, units: number): void {
     let first = this.size
     while (first > 0 && (this.#ring[this.#place(first - 1)] as number) >= takenAt) first--

@@ -2,24 +2,24 @@ import { sumOf } from '../../keys/units.ts'
 import type { Cell } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 
-/** What is about to leave counts in full but for this part of the limit, which is released as it leaves. */
+/** The part of the limit by which the oldest sub-window is released while it leaves. The rest of it counts in full until then. */
 export const EARLY_RELEASE = 0.02
-/** The same of what is usual for a bucket, while other units of it leave with their part: an attack's first units are among it. */
+/** The same for a sub-window's usual units, if its other units leave with their part: an attack's first units are among the usual ones. */
 export const USUAL_RELEASE = 0.007
 
-/** What a node knows of one part of one key's window, in units. */
+/** Units of one part of one key's window, as far as this process knows. */
 export interface KnownCell {
   readonly ordinal: Ordinal
-  /** Net units of the other nodes, at least. */
+  /** Net units of the other processes, at least. */
   others: number
-  /** Refunded by anybody, as last told. */
+  /** Units refunded by any process, as last received. */
   givenByAll: number
   /** Own units taken and refunded, and how many of them the store has acknowledged. */
   taken: number
   given: number
   takenSent: number
   givenSent: number
-  /** Own net units in the exchange under way, beyond those acknowledged. */
+  /** Own net units in the running sync, beyond those acknowledged. */
   flight: number
 }
 
@@ -27,14 +27,14 @@ export interface KnownCell {
 interface Sums {
   own: number
   others: number
-  /** Own units taken that the store has not acknowledged; those in flight included. */
+  /** Own units taken that the store has not acknowledged, those in flight included. */
   unsent: number
   flight: number
 }
 
 /**
- * The parts of one key's window that are not empty, oldest first. A quiet key has few, one under a burst some hundred. So sums are kept:
- * no decision walks all cells, but for the first one after something has left, or was heard.
+ * The parts of one key's window that are not empty, oldest first. A key that is used little has few, one in a burst some hundred. So sums
+ * are stored: a decision walks all cells only if some have left or changed since.
  */
 export class SlidingCells {
   #list: KnownCell[] = []
@@ -56,7 +56,7 @@ export class SlidingCells {
     return this.#list[Symbol.iterator]()
   }
 
-  /** To be called after a cell was changed from outside. */
+  /** Must be called after a cell was changed from outside. */
   changed(): void {
     this.#sums = undefined
     this.#countedFrom = undefined
@@ -67,7 +67,7 @@ export class SlidingCells {
     const list = this.#list
     let low = 0
     let high = list.length
-    // Most often it is the newest one that is looked for.
+    // Most calls look for the newest one.
     if (high > 0 && (list[high - 1] as KnownCell).ordinal < ordinal) return high
     while (low < high) {
       const middle = (low + high) >> 1
@@ -77,7 +77,7 @@ export class SlidingCells {
     return low
   }
 
-  /** The cell `ordinal`, made if need be. */
+  /** The cell `ordinal`, created if it does not exist. */
   at(ordinal: Ordinal): KnownCell {
     const place = this.#placeOf(ordinal)
     const found = this.#list[place]
@@ -103,7 +103,7 @@ export class SlidingCells {
     if (this.#countedFrom !== undefined) this.#counted = sumOf(this.#counted, units)
   }
 
-  /** Refunds own units that were counted in one of these cells, in the first one as far as it has them. Returns how many. */
+  /** Refunds own units that were counted in one of these cells, in order, as far as each has them. Returns how many. */
   giveBack(ordinals: readonly Ordinal[], units: number): number {
     let back = 0
     for (const ordinal of ordinals) {
@@ -118,7 +118,7 @@ export class SlidingCells {
     return back
   }
 
-  /** Books own units of cells after `running`, which a clock that was ahead has made, into the running one. */
+  /** Moves own units of cells after `running`, which a clock that was ahead made, to the running one. */
   moveBack(running: Ordinal): void {
     let taken = 0
     let given = 0
@@ -136,7 +136,7 @@ export class SlidingCells {
     this.changed()
   }
 
-  /** Forgets the cells before `oldest`. */
+  /** Removes the cells before `oldest`. */
   dropBefore(oldest: Ordinal): void {
     const list = this.#list
     let gone = 0
@@ -146,7 +146,7 @@ export class SlidingCells {
     this.changed()
   }
 
-  /** Units in the cells from `oldest` on and before `end`, as far as known. */
+  /** Known units in the cells from `oldest` on and before `end`. */
   total(oldest: Ordinal, end: number = Number.POSITIVE_INFINITY): number {
     const list = this.#list
     let sum = 0
@@ -158,7 +158,7 @@ export class SlidingCells {
     return sum
   }
 
-  /** Units in the cells from `left` on, and in those of before whose units leave together: the first ones of a bucket and of a group. */
+  /** Units in the cells from `left` on, and in earlier ones whose units leave together: the first ones of a sub-window and of a group. */
   counted(bucket: Ordinal, group: Ordinal, left: Ordinal): number {
     if (this.#countedFrom !== bucket || this.#countedLeft !== left) {
       const together = (group < left ? this.unitsIn(group) : 0) + (bucket < group ? this.unitsIn(bucket) : 0)
@@ -169,13 +169,13 @@ export class SlidingCells {
     return this.#counted
   }
 
-  /** Units in the cell `ordinal`, as far as known. */
+  /** Known units in the cell `ordinal`. */
   unitsIn(ordinal: Ordinal): number {
     const cell = this.find(ordinal)
     return cell === undefined ? 0 : netOf(cell)
   }
 
-  /** What would be left of all units, of own ones and of those not acknowledged if the window began with `oldest`. */
+  /** Sums over the cells from `oldest` on: all units, own ones, and own ones that the store has not acknowledged. */
   since(oldest: Ordinal): { readonly sum: number; readonly own: number; readonly unsent: number } {
     let sum = 0
     let own = 0
@@ -212,7 +212,7 @@ export class SlidingCells {
     return this.#all().others
   }
 
-  /** Own units taken that the store has not acknowledged; those in flight included. */
+  /** Own units taken that the store has not acknowledged, those in flight included. */
   unsent(): number {
     return this.#all().unsent
   }
@@ -222,15 +222,15 @@ export class SlidingCells {
     return this.#all().flight
   }
 
-  /** Whether something was refunded that the store has not acknowledged. */
+  /** Whether there are refunds that the store has not acknowledged. */
   givenUnsent(): boolean {
     return this.#list.some(({ given, givenSent }) => given > givenSent)
   }
 
   /**
-   * What the store does not have yet, as absolute counts; they are in flight then.
+   * Marks the cells that the store lacks as in flight, and returns their absolute counts.
    *
-   * @param again - also those that it has
+   * @param again - also cells that it has
    */
   toSend(again: boolean): Cell[] {
     const cells: Cell[] = []
@@ -244,13 +244,13 @@ export class SlidingCells {
     return cells
   }
 
-  /** The exchange under way is over. */
+  /** The running sync has ended. */
   landed(): void {
     for (const cell of this.#list) cell.flight = 0
     this.changed()
   }
 
-  /** Nothing is acknowledged any more: the store lost its data. */
+  /** The store lost its data, so no cell is acknowledged. */
   forgetSent(): void {
     for (const cell of this.#list) {
       cell.takenSent = 0
@@ -260,7 +260,7 @@ export class SlidingCells {
   }
 }
 
-/** Units of all nodes, as far as known. */
+/** Known units of all processes. */
 export function netOf({ others, taken, given }: KnownCell): number {
   return others + taken - given
 }

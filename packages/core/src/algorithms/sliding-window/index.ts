@@ -24,13 +24,13 @@ export interface SlidingWindowOptions {
   readonly reopenAt?: number
 }
 
-/** What `slidingWindow` makes. */
+/** The algorithm that `slidingWindow` makes. */
 export interface SlidingWindow extends Algorithm, Readonly<Required<SlidingWindowOptions>> {
   readonly subWindows: number
 }
 
 /**
- * No more than the limit in any stretch of the interval's length.
+ * Allows at most the limit in any stretch of the interval's length.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */

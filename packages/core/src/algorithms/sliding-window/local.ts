@@ -11,28 +11,28 @@ import { EARLY_RELEASE } from './cells.ts'
 const HEAD = 2
 
 /**
- * Sliding windows of this process alone: as `BackgroundSlidingWindow`, but a key is open as soon as there is room, since nobody
- * must be told. Of each key, with B the policy's subWindows and n = B + 3:
+ * Sliding windows of this process alone. Unlike `BackgroundSlidingWindow`, a key opens as soon as a request fits, because no other process
+ * must know. For each key, with B the policy's subWindows and n = B + 3:
  *
- *     fields[slot * n]      the ordinal of the last bucket that was looked at
- *     fields[slot * n + 1]  units in the B + 1 subWindows up to it
- *     fields[slot * n + 2 + o % (B + 1)]  units in the bucket `o`
+ *     fields[slot * n]      the ordinal of the sub-window to which the key was last moved
+ *     fields[slot * n + 1]  units in the B + 1 sub-windows up to it
+ *     fields[slot * n + 2 + o % (B + 1)]  units in the sub-window `o`
  */
 export class LocalSlidingWindow extends LocalMeter {
   readonly #time: StoreTime
-  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  // Not `#`: private names compile to more bytecode, and the request path reads these.
   protected readonly stride: number
   protected readonly subWindows: number
   protected readonly width: number
   protected ordinal = 0 as Ordinal
-  /** Where the units of the running bucket, and of the one that is leaving, stand among a key's numbers. */
+  /** The index of the running sub-window's units among a key's numbers, and of the leaving one's. */
   protected running: number = HEAD
   protected leaving: number = HEAD
-  /** When the running bucket ends, on the monotonic clock. */
+  /** When the running sub-window ends, on the monotonic clock. */
   protected ends = 0
 
   /**
-   * @param time the clock whose epoch the subWindows are of
+   * @param time the clock that the sub-windows follow
    * @param subWindows parts of the interval
    */
   constructor(site: MeterSite, time: StoreTime, subWindows: number) {
@@ -50,7 +50,7 @@ export class LocalSlidingWindow extends LocalMeter {
   override roll(now: number): void {
     const before = this.ordinal
     const ordinal = runningAt(this.#time, before, this.rollAt, this.width, now)
-    // A node's ordinal never goes back: what is counted stays in the bucket that it was counted in.
+    // The ordinal never goes back: units stay in the sub-window in which they were counted.
     if (ordinal > before) {
       this.ordinal = ordinal
       this.running = this.#indexOf(0, ordinal)
@@ -61,7 +61,10 @@ export class LocalSlidingWindow extends LocalMeter {
     this.ends = this.rollAt
   }
 
-  /** A request to a key that was in use in the running bucket, and that fits even where nothing is released; numbers stand for imported constants. */
+  /**
+   * Counts a request to a key that was used in the running sub-window, if it fits even with nothing released; numbers replace imported
+   * constants.
+   */
   override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
     const base = slot * this.stride
@@ -93,7 +96,7 @@ export class LocalSlidingWindow extends LocalMeter {
 
   protected override countIfAllowed(slot: number, cost: number, limit: number, now: number): boolean {
     const base = this.#advance(slot)
-    // Most requests fit even where nothing is released.
+    // Most requests fit even with nothing released.
     if ((this.fields[base + 1] as number) + cost > limit && !this.hasCapacity(slot, cost, limit, now)) return false
     this.#count(base, cost)
     return true
@@ -108,7 +111,7 @@ export class LocalSlidingWindow extends LocalMeter {
     return Math.max(0, limit - this.#used(slot, limit, now))
   }
 
-  /** The subWindows leave one after the other, the oldest one's first units as it does. */
+  /** The sub-windows leave one after the other. The first units of the oldest one are released while it leaves. */
   protected override wait(slot: number, cost: number, limit: number, now: number): number {
     const base = this.#advance(slot)
     const room = limit - cost + slackOf(limit) / 2
@@ -132,7 +135,7 @@ export class LocalSlidingWindow extends LocalMeter {
     if (fields[base] !== this.ordinal) this.#advance(slot)
     if (fields[base + 1] === 0) return 0
     let whole = this.subWindows
-    // Mostly `take` has just counted in the running bucket.
+    // Usually `take` has just counted in the running sub-window.
     if (fields[base + this.running] === 0) while (fields[this.#indexOf(base, this.ordinal + whole - this.subWindows)] === 0) whole--
     return this.ends - now + whole * this.width
   }
@@ -147,7 +150,7 @@ export class LocalSlidingWindow extends LocalMeter {
 
   protected override giveBack(slot: number, takenIn: Ordinal, units: number): void {
     const base = this.#advance(slot)
-    // Taken by a clock that was ahead, they count in the running bucket.
+    // Units taken by a clock that was ahead count in the running sub-window.
     const ordinal = Math.min(takenIn, this.ordinal)
     if (ordinal < this.ordinal - this.subWindows) return
     const index = this.#indexOf(base, ordinal)
@@ -168,7 +171,7 @@ export class LocalSlidingWindow extends LocalMeter {
     return back
   }
 
-  /** Until a part of a bucket is over. */
+  /** Milliseconds until a part of a sub-window has passed. */
   #until(ordinal: Ordinal, part: number, now: number): number {
     const opens = startOf(ordinal, this.width) + part * this.width
     return wholeWait(this.#time.monotonicAt(opens) - now, (after) => {
@@ -177,7 +180,7 @@ export class LocalSlidingWindow extends LocalMeter {
     })
   }
 
-  /** What counts at a moment: all subWindows, less what is released of the oldest one while it leaves. */
+  /** Units that count at `now`: those of all sub-windows, less the part of the oldest one that is already released. */
   #used(slot: number, limit: number, now: number): number {
     const base = this.#advance(slot)
     const leaving = this.fields[this.#indexOf(base, this.ordinal - this.subWindows)] as number
@@ -187,7 +190,7 @@ export class LocalSlidingWindow extends LocalMeter {
     return units - Math.min(EARLY_RELEASE * limit, leaving * Math.min(1, Math.max(0, over)))
   }
 
-  /** Empties the subWindows that the window has left. Returns where the key's numbers begin. */
+  /** Empties the sub-windows that the window has left. Returns the index of the key's first number. */
   #advance(slot: number): number {
     const base = slot * this.stride
     const last = this.fields[base] as number
@@ -207,7 +210,7 @@ export class LocalSlidingWindow extends LocalMeter {
     fields[base + 1] = sumOf(fields[base + 1] as number, units)
   }
 
-  /** Adds the subWindows up. Not by differences: of fractions they would leave a little behind. */
+  /** Adds the sub-windows up. Differences would leave an error with fractions. */
   #sum(base: number): void {
     const { fields } = this
     let sum = 0
@@ -219,7 +222,7 @@ export class LocalSlidingWindow extends LocalMeter {
 
   #indexOf(base: number, ordinal: number): number {
     const most = this.subWindows + 1
-    // Buckets of before the epoch have numbers below 0.
+    // Sub-windows before the epoch have negative ordinals.
     return base + HEAD + (((ordinal % most) + most) % most)
   }
 }

@@ -7,10 +7,9 @@ import { slackOf, wholeWait } from '../whole-wait.ts'
 import { EARLY_RELEASE } from './cells.ts'
 
 /**
- * A window of sub-windows. The oldest one leaves as time passes; what counts of it is all but a small part of the limit, until it has
- * left.
+ * A window of sub-windows. While the oldest one leaves, a small part of the limit is released of it; the rest counts until it has left.
  *
- *     state       [the running bucket's ordinal, units in it, in the one before, … in the B-th before]
+ *     state       [the running sub-window's ordinal, units in it, in the one before, … in the B-th before]
  *     parameters  [interval, B: subWindows of an interval]
  *
  * @param subWindows of an interval
@@ -53,7 +52,7 @@ export function slidingWindowStep(subWindows: number): Step {
       const width = interval / subWindows
       const cells = cellsAt(state, now, width, subWindows)
       const [ordinal] = cells as [number]
-      // Taken by a clock that was ahead, they count in the running bucket.
+      // Units taken by a clock that was ahead count in the running sub-window.
       const place = 1 + Math.max(0, ordinal - bucketAt(at, width))
       if (place > subWindows + 1) return
       cells[place] = Math.max(0, (cells[place] as number) - units)
@@ -69,12 +68,12 @@ export function slidingWindowStep(subWindows: number): Step {
   })
 }
 
-/** Buckets need not be whole milliseconds: one must not begin a millisecond late by a rounding error. */
+/** Sub-windows need not be whole milliseconds, and a rounding error must not start one a millisecond late. */
 function bucketAt(time: number, width: number): Ordinal {
   return ordinalAt(time + EARLY, width)
 }
 
-/** The state at `now`, as a copy. A node whose clock is a little behind counts in the bucket that others are in already. */
+/** The state at `now`, as a copy. A process whose clock is a little behind counts in the sub-window that others already use. */
 function cellsAt(state: readonly number[], now: number, width: number, subWindows: number): number[] {
   const here = bucketAt(now, width)
   const last = state[0] ?? here
@@ -95,24 +94,24 @@ function sumIn(cells: readonly number[]): number {
   return sum
 }
 
-/** What of the oldest bucket no longer counts, as it leaves. */
+/** Units of the oldest sub-window that no longer count while it leaves. */
 function releasedOf(cells: readonly number[], now: number, limit: number, width: number): number {
   const leaving = cells.at(-1) as number
   const over = now / width - (cells[0] as number)
   return Math.min(EARLY_RELEASE * limit, leaving * Math.min(1, Math.max(0, over)))
 }
 
-/** Until all units are back: the newest bucket with units has left. */
+/** Milliseconds until all units are back: the newest sub-window with units has left. */
 function resetOf(cells: readonly number[], now: number, width: number, subWindows: number): number {
   const newest = cells.findIndex((units, place) => place > 0 && units > 0)
   return newest < 0 ? 0 : Math.max(0, ((cells[0] as number) - (newest - 1) + subWindows + 1) * width - now)
 }
 
-/** The subWindows leave one after the other, the oldest one's first units as it does. */
+/** The sub-windows leave one after the other. The first units of the oldest one are released while it leaves. */
 function waitOf(cells: readonly number[], all: number, cost: number, limit: number, now: number, width: number): number {
   const [ordinal] = cells as [number]
   const room = limit - cost + slackOf(limit) / 2
-  // Until a part of the bucket at this place is over.
+  // Milliseconds until a part of a sub-window has passed.
   const until = (bucket: number, part: number) =>
     wholeWait((bucket + part) * width - now, (after) => {
       const at = now + after

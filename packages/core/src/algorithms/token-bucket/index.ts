@@ -59,11 +59,11 @@ export interface WarmUp {
 }
 
 /**
- * Tokens come at the pace of `limit / interval`, all the time; a key saves `burst` of them at most, and each unit takes one. Smooth
- * where a window lets everything pass at its beginning. What `charge` counts beyond the tokens that are left is a debt.
+ * Tokens come at the pace of `limit / interval`, all the time. A key saves at most `burst` of them, and each unit takes one. So requests
+ * are spread evenly, whereas a window may be used up at its start. Units that `charge` counts beyond the remaining tokens are a debt.
  *
- * Of a bucket that warms up (as Guava's `SmoothWarmingUp`) a unit takes more than one token while the key is cold, and the next
- * request pays for that. `burst: 1` allows exactly what Guava's `tryAcquire` does.
+ * With `warmUp` (as Guava's `SmoothWarmingUp`) a unit takes more than one token while the key is cold, and the next request pays for that.
+ * `burst: 1` allows exactly what Guava's `tryAcquire` does.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
@@ -107,7 +107,7 @@ export function tokenBucket(options: TokenBucketOptions = {}): Algorithm {
   const { duration, coldFactor } = parseWarmUp(warmUp)
   return Object.freeze({
     ...base,
-    // A key's warmth depends on these numbers..
+    // A key's warmth depends on these numbers.
     id: `token-bucket-warming-up-${String(duration).replace('.', '-')}-${String(coldFactor).replace('.', '-')}`,
     fields: 3,
     local: (site, exchange) => new LocalWarmUp(site, exchange, duration, coldFactor),

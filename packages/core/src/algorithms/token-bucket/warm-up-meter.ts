@@ -9,28 +9,28 @@ import type { MeterExchange } from '../site.ts'
 import { heat, rest, shapeOf, unitsOf, type WarmKey } from './warm-up-step.ts'
 
 /**
- * Token buckets that warm up, of this process alone: `WARM_UP_STEP` of many keys. Of each key:
+ * Token buckets that warm up, of this process alone: `WARM_UP_STEP` for many keys. For each key:
  *
- *     fields[slot * 3]      units that are owed
- *     fields[slot * 3 + 1]  when they were
+ *     fields[slot * 3]      units owed
+ *     fields[slot * 3 + 1]  the time of the other two numbers
  *     fields[slot * 3 + 2]  how warm it was, from 0 to 1
  */
 export class LocalWarmUp extends LocalMeter {
-  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  // Not `#`: private names compile to more bytecode, and the request path reads these.
   protected readonly warmUp: number
   protected readonly coldFactor: number
   protected interval: number
   protected rate: number
-  /** What a bucket holds; less than 0 while some key has a limit of its own. */
+  /** Units that fit into a bucket; negative while some key has a limit of its own. */
   protected capacity: number
-  /** Permits that a key saves at most at the policy's limit, and those of them that take as long as ever. */
+  /** Permits that a key saves at most at the policy's limit, and those of them that take no longer than at full rate. */
   protected saved: number
   protected threshold: number
   /** By how much longer a unit takes for each permit beyond them, in units. */
   protected slope: number
-  /** Until when `site` need not be told the time. */
+  /** From this time on `site` needs a newer millisecond. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
-  /** The lowest limit that a key was asked with, but 0: by it a bucket runs out last. */
+  /** The lowest limit above 0 of any request: at it a bucket drains slowest. */
   #lowest: number = Number.POSITIVE_INFINITY
   readonly #former: FormerRates
   readonly #paces: Paces
@@ -75,7 +75,7 @@ export class LocalWarmUp extends LocalMeter {
     const { limit, interval } = policy
     this.#paces.recheck()
     this.rate = limit
-    // While keys still go by a limit of before, requests are decided about where that is looked at.
+    // While keys drain at a former limit, only the slow path can decide.
     this.capacity = limited || this.#former.list.length > 0 ? -1 : this.site.most(limit)
     const { threshold, most, slope } = shapeOf(limit, interval, this.warmUp, this.coldFactor)
     this.threshold = threshold
@@ -84,7 +84,7 @@ export class LocalWarmUp extends LocalMeter {
     for (const one of [limit, slot < 0 ? 0 : this.site.limitOf(slot)]) if (one > 0 && one < this.#lowest) this.#lowest = one
   }
 
-  /** As `WARM_UP_STEP`; a number stands for an imported constant, as in `GatedMeter`. */
+  /** As `WARM_UP_STEP`; a number replaces an imported constant, as in `GatedMeter`. */
   override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
     const { rate, interval, saved, capacity } = this
@@ -128,7 +128,7 @@ export class LocalWarmUp extends LocalMeter {
     return Math.max(0, this.#level(slot, this.#paces.of(slot), now) - this.site.most(this.site.limitOf(slot)))
   }
 
-  /** What fills the bucket is longer than its units by the warm-up, which they would cost once more. */
+  /** The level contains the extra cost of the warm-up, which another meter would add again. So this returns the units before it. */
   handed(slot: number, now: number): number {
     const pace = this.#paces.of(slot)
     const level = this.#level(slot, pace, now)
@@ -159,7 +159,7 @@ export class LocalWarmUp extends LocalMeter {
     this.#write(slot, { level: Math.max(0, used), warmth }, now)
   }
 
-  /** When it is cold again, for whoever asks next: requests for one key may have different limits. */
+  /** Whether the key is cold even at the lowest limit, because its next request may bring another one. */
   protected override idle(slot: number, now: number): boolean {
     const { level, warmth } = this.#key(slot, this.#lowest, now)
     return level === 0 && warmth === 0
@@ -180,14 +180,14 @@ export class LocalWarmUp extends LocalMeter {
     this.#paces.forget(slot)
   }
 
-  /** Has decisions know in which millisecond they were made: a refund must. */
+  /** Passes the current millisecond to the site: a refund needs the time of its decision. */
   protected tell(now: number): void {
     const millisecond = Math.floor(now)
     this.toldUntil = millisecond + 1
     this.site.movedTo(millisecond as Ordinal)
   }
 
-  /** What is owed, in units. */
+  /** Units owed. */
   #level(slot: number, pace: number, now: number): number {
     const { fields } = this
     return this.#former.level(fields[slot * 3] as number, fields[slot * 3 + 1] as number, pace, now, this.interval)
@@ -206,7 +206,7 @@ export class LocalWarmUp extends LocalMeter {
     return key
   }
 
-  /** Takes units, or brings them back where there are less than 0. */
+  /** Takes units, or returns them if the number is negative. */
   #fill(slot: number, units: number, now: number): void {
     const { site, interval, warmUp, coldFactor } = this
     const pace = this.#paces.of(slot)

@@ -3,26 +3,25 @@ import { drainTime } from '../drain-time.ts'
 import type { Step, Verdict } from '../step.ts'
 
 /**
- * What units cost a bucket that must warm up, as published with Guava's `SmoothWarmingUp` (google/guava,
- * `SmoothRateLimiter.java`): a key that rests saves permits up to a most. The more it has saved, the longer each of them takes, up
- * to `coldFactor` times as long as at full rate; once half of what the warm-up takes at full rate is left, they take as long as
- * ever.
+ * The cost of units in a bucket that must warm up, as published with Guava's `SmoothWarmingUp` (google/guava, `SmoothRateLimiter.java`): a
+ * key that rests saves permits up to a maximum. The more it has saved, the longer each of them takes, up to `coldFactor` times as long as
+ * at full rate. Once only half of the permits that the warm-up gives at full rate are left, they take no longer.
  *
  *     threshold = 0.5 · warmUp / stable        stable = interval / limit, the time of a unit at full rate
  *     most      = threshold + 2 · warmUp / (stable + cold)        cold = coldFactor · stable
  *     slope     = (cold - stable) / (most - threshold)
  *     time      = the area under the line of (saved permits, time of a unit) between those before and those after
  *
- * How warm a key is, is kept as the part of the most that is *not* saved: 0 for a new key, which is cold, 1 at full rate. Times are
- * in units at full rate here, that is, parts of `stable`.
+ * The warmth of a key is the part of the maximum that is *not* saved: 0 for a new key, which is cold, 1 at full rate. Times are in units at
+ * full rate here, that is, parts of `stable`.
  *
  * @param warmth 0 to 1
- * @param units more than 0 for units that are taken, less for such that come back
- * @returns units that they take the time of; negative for such that come back
+ * @param units positive for units that are taken, negative for units that are returned
+ * @returns the units whose time they take; negative for returned units
  */
 function warmUpTime(warmth: number, units: number, threshold: number, most: number, slope: number): number {
   const before = (1 - warmth) * most
-  // Of units that come back the area is that of taking them once more.
+  // Returned units give back the area that taking them again would cost.
   const high = units > 0 ? before : Math.min(most, before - units)
   const above = high - threshold
   const slow = Math.max(0, Math.min(units > 0 ? units : high - before, above))
@@ -30,7 +29,7 @@ function warmUpTime(warmth: number, units: number, threshold: number, most: numb
   return units > 0 ? units + more : units - more
 }
 
-/** The other way round: the units that take so long if the key is cold. */
+/** The inverse: the units that take so long if the key is cold. */
 export function unitsOf(time: number, threshold: number, most: number, slope: number): number {
   const above = most - threshold
   const beyond = time - above - (slope * above * above) / 2
@@ -54,12 +53,12 @@ function slopeOf(threshold: number, coldFactor: number): number {
   return (coldFactor * coldFactor - 1) / (4 * threshold)
 }
 
-/** How warm a key is after units were taken, or have come back if they are negative. */
+/** The warmth of a key after units were taken, or returned if they are negative. */
 function warmed(warmth: number, units: number, most: number): number {
   return Math.min(1, Math.max(0, warmth + units / most))
 }
 
-/** The numbers of a warm-up at a limit. One that is no pace (0, `Infinity`) has none. */
+/** The numbers of a warm-up at a limit. A limit that is no pace (0, `Infinity`) has none. */
 interface Shape {
   readonly threshold: number
   readonly most: number
@@ -78,7 +77,7 @@ export interface WarmKey {
   warmth: number
 }
 
-/** Lets a key rest. The time in which it owes nothing cools it: from warm to cold it takes as long as to warm up. */
+/** Lets a key rest. Only time without debt cools it: from warm to cold takes as long as the warm-up. */
 export function rest(key: WarmKey, elapsed: number, pace: number, interval: number, warmUp: number): void {
   if (!(elapsed > 0)) return
   const owed = pace > 0 ? drainTime(key.level, pace, interval) : key.level > 0 ? Number.POSITIVE_INFINITY : 0
@@ -87,8 +86,8 @@ export function rest(key: WarmKey, elapsed: number, pace: number, interval: numb
 }
 
 /**
- * Has units count for a key, or come back where they are less than 0. The limit of a single request must not change what they cost others, so
- * they cost what they do by the limit that is in force, which is its own if the bucket is empty.
+ * Counts units of a key, or returns them if they are negative. The limit of a single request must not change their cost for other requests,
+ * so they cost as much as at the limit in force, which is the request's own if the bucket is empty.
  *
  * @param most units in its bucket up to which a request without a limit fills it
  */
@@ -114,11 +113,11 @@ export function heat(
 }
 
 /**
- * A token bucket that must warm up. A request fits as into any bucket by its cost; what it fills it by is the time that its
- * units take, which is longer while the key is cold, so that the next one waits for it.
+ * A token bucket that must warm up. A request fits by its cost, as in any bucket. But it fills the bucket by the time that its units take,
+ * which is longer while the key is cold, so the next request waits for it.
  *
- *     state       [units that are owed, when they were, how warm it was, and `own` as of `BUCKET_STEP`]
- *     parameters  [interval, burst (DEFAULT: the limit), warmUp, coldFactor, usual limit]; the last is left out where it is the request's
+ *     state       [units owed, their time, how warm the key was, and `own` as in `BUCKET_STEP`]
+ *     parameters  [interval, burst (DEFAULT: the limit), warmUp, coldFactor, usual limit]; the last is left out if it is the request's
  */
 export const WARM_UP_STEP: Omit<Step, 'parameters'> = Object.freeze({
   id: 'bucket-warm-up',
@@ -165,7 +164,7 @@ export const WARM_UP_STEP: Omit<Step, 'parameters'> = Object.freeze({
     write(state, key, now)
   },
 
-  // Until it is cold again.
+  // Until the key is cold again.
   lifetime(state: readonly number[], now: number, limit: number, parameters: readonly number[]): number {
     const [interval = 0, , warmUp = 0, , usual = limit] = parameters
     const pace = Math.min(usual, paceOf(state[3], limit, usual))
