@@ -6,37 +6,37 @@ import type { Awaited, Line } from './timeouts.ts'
 /** A request to the store. */
 export class Asked implements Awaited, Flying {
   readonly questions: readonly Question[]
-  /** Milliseconds; infinity of what nobody waits for. */
+  /** Milliseconds; infinity for a report, whose answer no request waits for. */
   readonly storeTimeout: number
   readonly done: (verdicts: readonly Verdict[] | undefined) => void
-  /** As it was sent; undefined until then. */
+  /** The request as it was sent; undefined until then. */
   request: Decide | undefined = undefined
   sent = 0
   lane = -1
   owed = false
-  /** It was answered, or is no longer waited for. */
+  /** It was answered, or no request waits for it any more. */
   settled = false
-  /** Whether its units were allowed without the store, once that is known. */
+  /** Whether its units were allowed without the store, once that is decided. */
   allowed: boolean | undefined = undefined
-  /** The answer of the store after the storeTimeout. `null`: its answer is lost. */
+  /** The store's answer after the storeTimeout. `null`: the answer is lost. */
   late: boolean | null | undefined = undefined
-  /** Nothing more is to be done about it. */
+  /** Nothing is left to do for it. */
   over = false
   again = false
-  /** The store answered, but could say nothing. */
+  /** The store answered, but could not read the key's state. */
   unreadable = false
-  /** The number of the request without an answer whose units it gives back; else 0. */
+  /** The number of the unanswered request whose units it returns; else 0. */
   of = 0
-  /** The question that is sent in its place because its answer is lost. */
+  /** The requests that are sent in its place because its answer is lost. */
   retries: readonly Asked[] | undefined = undefined
-  /** The requests that it asks for together, and how many of them may still be put right with it. */
+  /** The requests that it sends together, and how many of them may still be corrected with it. */
   members: readonly Asked[] | undefined = undefined
   left = 0
-  /** The question that asks for it, together with others. */
+  /** The request that sends it together with others. */
   joined: Asked | undefined = undefined
-  /** What is told after it, in its lane. */
+  /** The report that follows in its lane. */
   next: Asked | undefined = undefined
-  /** What it is told with that the store may not have heard. */
+  /** The slice of the backlog with which it is sent. */
   slice: Slice | undefined = undefined
   endsAt = 0
   earlier: this | undefined = undefined
@@ -49,12 +49,12 @@ export class Asked implements Awaited, Flying {
     this.done = done
   }
 
-  /** Nobody waits for it any more, and it was never sent. */
+  /** No request waits for it any more, and it was never sent. */
   get gone(): boolean {
     return this.settled && this.storeTimeout < Number.POSITIVE_INFINITY
   }
 
-  /** It changes nothing. */
+  /** Whether it only reads. */
   get looks(): boolean {
     const [question] = this.questions
     return question !== undefined && question.kind === 'take' && question.units === 0

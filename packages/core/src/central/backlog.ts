@@ -1,44 +1,44 @@
 import type { Clock } from '../time/clock.ts'
 
-/** What the store has to be told is kept for so many requests; the oldest goes. */
+/** Reports that are kept for the store; the oldest is dropped. */
 const MOST = 10_000
-/** Those that are over are looked for when there are more than this, and again when there are this part more. */
+/** Reports beyond which expired ones are searched for, and the part by which their number must grow before the next search. */
 const FEW = 100
 const MORE = 1 / 4
-/** So many of them are sent at once, and the next ones when these are answered: more would hold the event loop, and flood the store. */
+/** Reports that are sent together. The next ones follow when these are answered: more would block the event loop and flood the store. */
 const SLICE = 500
-/** Milliseconds after which answers are waited for no longer. */
+/** Milliseconds after which a slice no longer waits for its answers. */
 export const PATIENCE = 1_000
 
-/** Requests that were sent together and are not all answered yet. */
+/** Reports that were sent together and are not all answered yet. */
 export interface Slice {
   left: number
 }
 
-/** What a backlog needs of the link that it belongs to. `T` is what is told. */
+/** The methods that a backlog needs of its link. `T` is a report. */
 export interface BacklogHost<T> {
   /** Whether something can be sent. */
   readonly open: boolean
-  /** Whether the store owes an answer for too long. */
+  /** Whether a reply of the store is overdue. */
   readonly overdue: boolean
-  /** Sends one; `Backlog.ended` is called with the slice when it was answered, or has failed. */
+  /** Sends a report. `Backlog.ended` is called with the slice when it was answered, or has failed. */
   send(item: T, slice: Slice, now: number): void
-  /** Sends as many others as that at most, which are kept elsewhere; returns how many it were. */
+  /** Sends up to `most` reports that are kept elsewhere; returns how many. */
   sendOthers(most: number, slice: Slice, now: number): number
-  /** Whether the store need no longer be told of one. */
+  /** Whether a report has no effect on the store any more. */
   isOver(item: T, now: number): boolean
-  /** One is not told, as it is over or there are too many. */
+  /** A report is not sent, because it has no effect any more or there are too many. */
   drop(item: T): void
 }
 
-/** What the store may not have heard, in the order in which it was to. It is told slice by slice, before anything else. */
+/** Reports that the store may have missed, in their order. They are sent slice by slice, before anything else. */
 export class Backlog<T> {
   readonly #clock: Clock
   readonly #host: BacklogHost<T>
   readonly #items = new Set<T>()
   #slice: Slice | undefined
   #sweepAt = FEW
-  /** Whether the store is still to be told of something, so that nothing else may be sent before. */
+  /** Whether there are reports to send, so that nothing else may be sent before. */
   pending = false
 
   constructor(clock: Clock, host: BacklogHost<T>) {
@@ -69,15 +69,15 @@ export class Backlog<T> {
     return this.#items.has(item)
   }
 
-  /** Need not be told any more. */
+  /** The report is no longer needed. */
   delete(item: T): void {
     this.#items.delete(item)
   }
 
   /**
-   * Goes on with telling; afterwards `pending` says whether something is left.
+   * Sends the next slice; afterwards `pending` shows whether reports are left.
    *
-   * @param probe whether to try it although the store owes an answer
+   * @param probe whether to try it although a reply of the store is overdue
    */
   tell(now: number, probe = false): void {
     if (this.#slice !== undefined || !this.#host.open || (this.#host.overdue && !probe)) return
@@ -101,7 +101,7 @@ export class Backlog<T> {
     else this.#slice = undefined
   }
 
-  /** One of a slice was answered, or has failed. */
+  /** A report of a slice was answered, or has failed. */
   ended(slice: Slice): void {
     if (--slice.left === 0) this.#endSlice(slice)
   }

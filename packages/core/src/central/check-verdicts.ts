@@ -1,15 +1,15 @@
 import type { Question, Verdict } from '../store/contract.ts'
 
 /**
- * What a store says of requests, checked before anything uses it: a verdict for each question, with
+ * Validates a store's reply before it is used: a verdict for each question, with
  *
  *     allowed     a boolean
  *     remaining   units, 0 to Infinity
  *     resetAfterMs  milliseconds, 0 to MOST
- *     retryAfterMs  milliseconds, 0 to Infinity; of a rejection more than 0
+ *     retryAfterMs  milliseconds, 0 to Infinity; for a rejection more than 0
  *     delay       milliseconds, 0 to MOST
  *
- * @returns undefined when one of them can't be used
+ * @returns undefined if one of them is invalid
  */
 export function checkVerdicts(given: unknown, questions: readonly Question[]): readonly Verdict[] | undefined {
   try {
@@ -23,7 +23,7 @@ export function checkVerdicts(given: unknown, questions: readonly Question[]): r
     }
     return verdicts
   } catch {
-    // Somebody's object that can't even be looked at.
+    // An object whose getters throw.
     return undefined
   }
 }

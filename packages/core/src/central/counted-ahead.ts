@@ -8,12 +8,12 @@ import type { Ordinal } from '../time/intervals.ts'
 import type { CentralAsks } from './link.ts'
 import { KeyPlaces } from './places.ts'
 
-/** Nobody waits for an answer about places that are free again; milliseconds. */
+/** Milliseconds that a look-up for returned units may take. No request waits for it. */
 const PATIENCE = 1_000
 
 /** The meter whose keys' units are counted ahead. */
 interface AheadMeter {
-  /** What is known here. */
+  /** The local meter, with the confirmed counts. */
   readonly inner: Meter
   readonly site: SharedSite
   readonly policy: MeterPolicy
@@ -32,7 +32,9 @@ interface AheadStore {
   look(question: Question, storeTimeout: number): Promise<Verdict | undefined>
 }
 
-/** Units that the store counts ahead for requests that wait: beyond what a key's bucket holds, as it is known when they will have run in. */
+/**
+ * Units that the store counts ahead for waiting requests: they go beyond a bucket's capacity, because their drain times are predictable.
+ */
 export class CountedAhead {
   readonly #meter: AheadMeter
   readonly #step: Step | undefined
@@ -45,13 +47,13 @@ export class CountedAhead {
     this.#store = store
   }
 
-  /** Whether units of the key can be. */
+  /** Whether the key's units can be counted ahead. */
   counts(slot: number): boolean {
     const limit = this.#meter.site.limitOf(slot)
     return this.#step?.ahead !== undefined && limit > 0 && limit < Number.POSITIVE_INFINITY
   }
 
-  /** A question that counts units ahead, as long as the bucket holds no more than `most` with them. */
+  /** A question that counts units ahead, as long as the bucket has no more than `most` with them. */
   ask(key: string, slot: number, units: number, most: number, at: number): Question {
     const question = this.#meter.ask('take', key, slot, units, at)
     const { id, step, parameters } = question.policy
@@ -59,7 +61,7 @@ export class CountedAhead {
     return { ...question, policy: { id, step, parameters: ahead } }
   }
 
-  /** What is in a key's bucket as far as this node knows, beyond what it holds too. */
+  /** Units in a key's bucket as far as this process knows, including those beyond its capacity. */
   levelOf(slot: number, now: number): number {
     const { inner } = this.#meter
     return inner.usedOf(slot, now) + (inner.over?.(slot, now) ?? 0)
@@ -70,17 +72,17 @@ export class CountedAhead {
     return this.#places.get(slot)?.busy === true
   }
 
-  /** Whether what is known is to be relied on. */
+  /** Whether the store's last answer about the key is still valid. */
   trusts(slot: number, now: number): boolean {
     return this.#places.get(slot)?.trusts(now) !== false
   }
 
   /**
-   * The store said how much is in a key's bucket, what was counted ahead included.
+   * Takes over the level of a key's bucket from the store, units counted ahead included.
    *
-   * @param at when it was asked, by its time
-   * @param counted whether it has counted what it was asked for
-   * @param own until when places of this node are used
+   * @param at when the question was sent, by the store's time
+   * @param counted whether the store has counted the units of the question
+   * @param own until when this process's reservations are used
    */
   follow(slot: number, level: number, at: number, counted: boolean, own: number, now: number): void {
     const { inner, site } = this.#meter
@@ -89,13 +91,13 @@ export class CountedAhead {
     places.heard(own, now)
     if (counted) places.counted(now + this.#time(level, slot), own, now)
     const more = level - this.levelOf(slot, now)
-    // Of what was allowed without it the store does not know yet.
+    // The answer may lack units that were allowed without the store.
     if (more < 0 && this.#meter.missedBy(at)) return
     if (more < 0) inner.reset(site.keyOf(slot), slot, now)
     inner.add(slot, more < 0 ? level : more, now)
   }
 
-  /** Units go no more. False where that is not of a place that is still to come, by the store. */
+  /** Returns units of a cancelled request. False if they have no reservation at the store that is still to come. */
   free(key: string, slot: number, place: Ordinal, units: number, now: number): boolean {
     const places = place > now ? this.#places.get(slot) : undefined
     const { link } = this.#store
@@ -124,7 +126,7 @@ export class CountedAhead {
     this.#places.delete(slot)
   }
 
-  /** Milliseconds in which so many units leave. */
+  /** Milliseconds in which these units leave. */
   #time(units: number, slot: number): number {
     return drainTime(units, this.#meter.site.limitOf(slot), this.#meter.policy.interval)
   }

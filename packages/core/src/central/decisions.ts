@@ -11,33 +11,33 @@ import type { Asked } from './asked.ts'
 import type { CentralLink } from './link.ts'
 import type { CentralMeter } from './meter.ts'
 
-/** What the store is asked of a request for one policy. */
+/** A request's question to the store for one policy. */
 interface Part {
   readonly limiter: Limiter
   readonly meter: CentralMeter
   readonly key: string
-  /** The key's place when the request came; it may be another one by now. */
+  /** The key's slot when the request came; the key may have another one by now. */
   readonly slot: number
   readonly cost: number
-  /** The limit that the request came with: others may have come while it waited. */
+  /** The limit that the request came with: other requests may have changed it meanwhile. */
   readonly given: number | undefined
   readonly question: Question
-  /** What it is counted in. */
+  /** The cell that counts it. */
   readonly cell: RunningCell
   verdict: Verdict | undefined
   /** Whether it fits, by the verdict or without one. */
   fits: boolean
 }
 
-/** Parts that are asked about in one step. */
+/** Parts that are decided in one step. */
 interface Group {
   readonly parts: readonly Part[]
   asked: Asked | undefined
 }
 
 /**
- * Decisions of policies of which some ask the store about each request. What can be decided here is decided first, and counted: a
- * rejection asks nobody, and a rejection of the store gives back what was counted.
+ * Decides requests if some of their policies need the store. The other policies decide and count first: if one rejects, no round trip is
+ * needed. If the store rejects, their units are returned.
  */
 export class CentralDecisions implements Asking {
   readonly #host: AskingHost
@@ -56,7 +56,7 @@ export class CentralDecisions implements Asking {
     if (one !== undefined) return one
     const asked: Part[] = []
     const watched: Part[] = []
-    // What is decided here: of the policies that do not ask, and of all once one has rejected.
+    // Keys that are decided here: those of policies that don't need the store, and all keys if a policy has rejected.
     const here: (string | undefined)[] = new Array(limiters.length).fill(undefined)
     const all: (string | undefined)[] = new Array(limiters.length).fill(undefined)
     let others = 0
@@ -74,7 +74,7 @@ export class CentralDecisions implements Asking {
       if (slot >= 0 && isCentral(limiter)) {
         const meter = limiter.meter as CentralMeter
         if (meter.closedTo(slot, cost, now)) {
-          // Also where the store is away: it was closed, and is.
+          // Also if the store is down: a closed key stays closed.
           if (!dryRun) rejected = true
         } else if (!meter.paused(slot, now) && this.#link.mayAsk(now)) {
           const part = ofRequest(limiter, meter, slot, key, cost, now)
@@ -97,7 +97,7 @@ export class CentralDecisions implements Asking {
     return this.#ask(asked, held, watched, now)
   }
 
-  /** As `decide`, of a request to one policy that must wait for the store; undefined of all others. */
+  /** As `decide`, for a request to one policy that must wait for the store; otherwise undefined. */
   #decideOne(keys: Keys, costs: readonly number[], place: number, now: number): Promise<Decision> | undefined {
     const { limiters, clock } = this.#host
     const limiter = limiters[place] as Limiter
@@ -131,11 +131,11 @@ export class CentralDecisions implements Asking {
   }
 
   #decideHere(keys: Keys, costs: readonly number[], others: number, watched: readonly Part[]): Decision | undefined {
-    // Without any policy that applies, the throttler says so.
+    // If no policy applies, the throttler decides.
     return others === 0 && watched.length > 0 ? undefined : this.#host.decide(keys, costs, true)
   }
 
-  /** Adds the policies that only watch: their part tells what is known, and the store is asked, which nobody waits for. */
+  /** Adds the policies with `dryRun`: their parts show the counts so far, and no request waits for the store's answer. */
   #withWatched(decision: Decision | undefined, watched: readonly Part[], now: number): Decision {
     if (watched.length === 0) return decision as Decision
     const parts = [...(decision?.parts ?? [])] as PolicyDecision[]
@@ -183,10 +183,10 @@ export class CentralDecisions implements Asking {
     })
   }
 
-  /** Those whose keys lie together are asked about together: all of them count, or none. */
+  /** Groups parts whose keys lie in the same part of the store: a group is counted all or none. */
   #grouped(parts: readonly Part[]): readonly Group[] {
     if (parts.length === 1) return [{ parts, asked: undefined }]
-    // At a crowded key each waits for a place together with those that ask for this key alone: of several keys few ask for the same ones.
+    // At a crowded key each part waits for a lane with the requests for this key alone, because few requests share several keys.
     if (parts.some(({ question }) => this.#link.isCrowded(question))) return parts.map((part) => ({ parts: [part], asked: undefined }))
     const byPart = new Map<number, Part[]>()
     for (const part of parts) {
@@ -198,7 +198,7 @@ export class CentralDecisions implements Asking {
     return [...byPart.values()].map((group) => ({ parts: group, asked: undefined }))
   }
 
-  /** All answers are there, or overdue. */
+  /** All answers have arrived, or are overdue. */
   #settle(groups: readonly Group[], held: Decision | undefined, watched: readonly Part[]): Decision {
     const now = this.#host.clock.monotonic()
     let allowed = true
@@ -216,7 +216,7 @@ export class CentralDecisions implements Asking {
         if (asked.unreadable) this.#findUnreadable(parts, now)
         this.#link.decided(asked, allowed)
       }
-      // The store has counted this group, and another one did not fit.
+      // The store has counted this group, but another one did not fit.
       if (!unanswered && !allowed && parts.every(({ fits }) => fits)) {
         for (const { question } of parts) this.#link.tell({ ...question, kind: 'give-back' })
       }
@@ -228,7 +228,7 @@ export class CentralDecisions implements Asking {
     return this.#inOrder(decided)
   }
 
-  /** The store could say nothing of keys that it was asked about together: it is asked about each, to find out which it was. */
+  /** The store could not read one of several keys. Each is looked up alone, to find out which one. */
   #findUnreadable(parts: readonly Part[], now: number): void {
     for (const { limiter, meter, question } of parts) {
       if (parts.length === 1) meter.unreadable(question, now)
@@ -241,7 +241,7 @@ export class CentralDecisions implements Asking {
     }
   }
 
-  /** Whether a request fits whose answer is there, or overdue. */
+  /** Sets whether a request fits whose answer has arrived, or is overdue. */
   #findFit(part: Part, now: number): void {
     const { limiter, meter, key, cost, given, verdict } = part
     if (now >= meter.rollAt) this.#host.roll(limiter, now)
@@ -253,20 +253,20 @@ export class CentralDecisions implements Asking {
     }
   }
 
-  /** Gives back what a policy counted that did not ask the store. */
+  /** Returns the units that a policy counted without the store. */
   #putBack(part: PolicyDecision, now: number): PolicyDecision {
     const limiter = this.#host.limiters.find(({ policy }) => policy.id === part.policy?.id)
     if (limiter === undefined || !(part.cost > 0)) return part
     if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
     limiter.meter.refund(part.key, part.ordinal, part.cost, now)
-    // It never went.
+    // The request was rejected in the end.
     limiter.meter.allowed -= part.cost
     const slot = limiter.table.find(part.key)
     if (slot < 0) return part
     return new PolicyDecision(part.outcome, part.key, limiter.meter.remaining(slot, now), part.resetAfterMs, 0)
   }
 
-  /** The decision of one policy, once it is known whether the request goes on. */
+  /** The decision of one policy, once it is decided whether the request is allowed. */
   #partOf(part: Part, allowed: boolean, now: number): PolicyDecision {
     const { limiter, meter, key, cost, question, cell, verdict, fits } = part
     const slot = slotOf(part)
@@ -293,14 +293,14 @@ export class CentralDecisions implements Asking {
   }
 }
 
-/** What the store is to be asked of a request. */
+/** Makes the question about a request. */
 function ofRequest(limiter: Limiter, meter: CentralMeter, slot: number, key: string, cost: number, now: number): Part {
   const question = meter.ask('take', limiter.idOf(slot), slot, cost, meter.exchange.time.at(now))
   meter.begin(now)
   return { limiter, meter, key, slot, cost, given: limiter.givenTo(key), question, cell: limiter.cell, verdict: undefined, fits: true }
 }
 
-/** The place of a request's key now, mostly without a look-up. */
+/** The slot of a request's key now, usually without a look-up. */
 function slotOf({ limiter, key, slot }: Part): number {
   return limiter.table.keys[slot] === key ? slot : limiter.locate(key)
 }
@@ -309,7 +309,7 @@ function isCentral({ policy }: Limiter): boolean {
   return isDecidedByStore(policy)
 }
 
-/** Of a key with a limit of its own. */
+/** The outcome with the limit of a key that has its own. */
 function limitedTo(limit: number, outcome: Outcome): Outcome {
   return outcome.limit === limit ? outcome : { ...outcome, limit }
 }

@@ -1,7 +1,7 @@
 import type { Question } from '../store/contract.ts'
 import { alike, equal, joins } from './joined.ts'
 
-/** Requests of one key that are under way at the same time at most; others wait until one of them is answered, and go together. */
+/** Requests of one key in flight at most. Others wait until one of them is answered, and are sent together. */
 const LANES = 30
 const ALL: number = 2 ** LANES - 1
 const NONE: readonly never[] = Object.freeze([])
@@ -9,13 +9,13 @@ const NONE: readonly never[] = Object.freeze([])
 /** A request to the store, as far as its keys are concerned. */
 export interface Flying {
   readonly questions: readonly Question[]
-  /** Infinity of what nobody waits for. */
+  /** Infinity if no request waits for its answer. */
   readonly storeTimeout: number
-  /** Need not be sent any more. */
+  /** Whether it need not be sent any more. */
   readonly gone: boolean
   /** The lane that it uses at each of its keys; -1 until it has one. */
   lane: number
-  /** Its units were allowed without the store: until the store has counted them, it is asked for no more of the key. */
+  /** Its units were allowed without the store: until the store has counted them, no other request of the key is sent. */
   owed: boolean
 }
 
@@ -25,13 +25,13 @@ interface Flight<T> {
   lanes: number
   /** The lane that was taken last, if it is still in use; else -1. */
   newest: number
-  /** The lane that must be free before what waits goes: its answer says more about the room that is left. */
+  /** The lane that must be free before waiting requests are sent, because its answer shows more about the remaining units. */
   fence: number
-  /** Requests whose units the store has to count first. */
+  /** Requests whose units the store must count first. */
   owed: number
   /**
-   * What waits for a lane, the first first: requests whose units the store has to count before any other, those that somebody waits for, and
-   * what else the store is told.
+   * Requests that wait for a lane, in this order: those whose units the store must count before any other, those that callers wait for, and
+   * other reports.
    */
   owing: Set<T> | undefined
   waiting: Set<T> | undefined
@@ -39,22 +39,22 @@ interface Flight<T> {
 }
 
 /**
- * The requests of each key that are under way. A store remembers the last request of each lane of a process. A lane carries one request
- * until it is known what the store did with it, so a later one never covers the traces of a request whose answer was lost.
+ * The requests of each key in flight. A store remembers the last request of each lane of a process. A lane carries one request until its
+ * effect on the store is known, so a later one never hides the traces of a request whose answer was lost.
  *
- * Requests that have waited go together. Each lane that becomes free takes half of those that wait, and the next one half of the rest: whatever
- * room the store has left, some of these halves fill it, so all that ask for the same are decided in one round trip.
+ * Requests that have waited are sent together. Each free lane takes half of the waiting ones, and the next lane half of the rest. However
+ * many units the store has left, some of these halves use them up, so all equal requests are decided in one round trip.
  */
 export class Flights<T extends Flying> {
   readonly #policies = new Map<string, Map<string, Flight<T>>>()
   readonly #send: (item: T, others: readonly T[]) => void
 
-  /** @param send sends a request that has waited, which has a lane now, and others together with it */
+  /** @param send sends a request that has waited and now has a lane, together with others */
   constructor(send: (item: T, others: readonly T[]) => void) {
     this.#send = send
   }
 
-  /** Finds a lane for a request; false if it must wait for one, and is sent later. */
+  /** Finds a lane for a request. False if it must wait for one; then it is sent later. */
   begin(item: T): boolean {
     const { questions } = item
     let used = 0
@@ -67,7 +67,7 @@ export class Flights<T extends Flying> {
     // The lowest lane that is free at all of its keys.
     const bit = ~used & (used + 1)
     if ((bit & ALL) === 0) {
-      // At a key where some lane will end.
+      // Wait at a key that has a lane in use, which will end.
       const busy = questions.find(({ policy, key }) => (this.#policies.get(policy.id)?.get(key)?.lanes ?? 0) !== 0)
       return wait(this.#of(busy as Question), item)
     }
@@ -85,14 +85,14 @@ export class Flights<T extends Flying> {
     return this.#policies.get(policy.id)?.get(key)?.lanes === ALL
   }
 
-  /** The store has to count the units of a request. */
+  /** Marks a request whose units the store must count. */
   owe(item: T): void {
     if (item.owed) return
     item.owed = true
     for (const question of item.questions) this.#of(question).owed++
   }
 
-  /** Those that wait and ask for the same as a request that the store has just rejected, so that it has rejected them too. They wait no more. */
+  /** Waiting requests equal to one that the store has just rejected, so that it would reject them too. They stop waiting. */
   sameAs(item: T): readonly T[] {
     const [question] = item.questions
     const waiting = question && this.#policies.get(question.policy.id)?.get(question.key)?.waiting
@@ -103,7 +103,7 @@ export class Flights<T extends Flying> {
     return same
   }
 
-  /** Requests that went together, of which the store may have room for some, wait once more: until those that were sent after them are answered. */
+  /** Requests that were sent together, but not all fit, wait again: until the requests sent after them are answered. */
   again(items: readonly T[], lane: number): void {
     const [question] = items[0]?.questions ?? []
     if (question === undefined) return
@@ -112,7 +112,7 @@ export class Flights<T extends Flying> {
     if (flight.newest !== lane) flight.fence = flight.newest
   }
 
-  /** It is known what the store did with a request, or nobody will know it. */
+  /** The effect of a request on the store is known, or will stay unknown. */
   end(item: T): void {
     const { questions, lane, owed } = item
     if (lane < 0 && !owed) return
@@ -173,8 +173,8 @@ function wait<T extends Flying>(flight: Flight<T>, item: T): false {
 }
 
 /**
- * Takes those that go with a request out of the ones that wait: half of all, as far as they are alike. Never more than are left: then, if the store
- * rejects any, the last that it rejects is a single one, and what it says of that is its answer to all others.
+ * Takes the requests to send with `first` out of the waiting ones: half of all, as far as they are alike. At least as many remain. So if
+ * the store rejects any, the last one that it rejects is a single request, whose verdict applies to all others.
  */
 function half<T extends Flying>(items: Set<T>, first: T): readonly T[] {
   let more = Math.floor((items.size + 1) / 2) - 1

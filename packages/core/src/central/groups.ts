@@ -5,7 +5,7 @@ import type { Question, Verdict } from '../store/contract.ts'
 import type { CountedAhead } from './counted-ahead.ts'
 import type { CentralAsks } from './link.ts'
 
-/** What asking for several requests needs of the meter of their policy. */
+/** The methods of a policy's meter that several requests in one step need. */
 interface GroupedMeter extends GatedMeter {
   closedTo(slot: number, cost: number, now: number): boolean
   barred(slot: number, cost: number, now: number): boolean
@@ -22,8 +22,8 @@ interface GroupedMeter extends GatedMeter {
 }
 
 /**
- * Asks the store for several requests that wait for one key by one question about all of their units, so they are counted all or none.
- * Of buckets units are counted ahead, as if there were always room: the store's answer says when each request finds it.
+ * Sends one question to the store for several requests that wait for one key, with the units of all of them, so they are counted all or
+ * none. For buckets, units are counted ahead, as if they always fitted: the store's answer shows when each request does.
  */
 export class Groups implements Grouping {
   readonly #meter: GroupedMeter
@@ -70,12 +70,12 @@ export class Groups implements Grouping {
         const then = link.clock.monotonic()
         meter.land(question)
         if (then >= meter.rollAt) meter.roll(then)
-        // The key may have been forgotten, and its place be another one's.
+        // The key may have been removed, and its slot be another key's.
         const here = site.findId(id)
         const verdict = verdicts?.[0]
         if (verdict === undefined) {
           if (asked.unreadable) meter.unreadable(question, then)
-          // One by one: each of them counts for one of every live node.
+          // One by one: each of them counts once for every live process.
           let fit = 0
           let units = 0
           for (const cost of costs) {
@@ -93,11 +93,11 @@ export class Groups implements Grouping {
         const { allowed, resetAfterMs } = verdict
         const level = (resetAfterMs * question.limit) / meter.policy.interval
         const left = ahead ? site.most(question.limit) - level : verdict.remaining
-        // Of places of its own a node knows.
+        // How long this process will use its own reservations.
         const places = allowed ? Math.max(verdict.delayMs, drainTime(-left, question.limit, meter.policy.interval)) : 0
         if (here >= 0 && ahead) this.#ahead.follow(here, level, at, allowed, then + places, then)
         else if (here >= 0) {
-          // Where there is no room for one of them either, the next one to ask is told so here.
+          // If even the first one does not fit, the meter closes the key for its cost, which saves the next round trip.
           const [cost = units] = costs
           const rejected = !allowed && left < cost ? { ...question, units: cost } : question
           meter.follow(here, rejected, verdict, left, then)

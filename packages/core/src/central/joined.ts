@@ -1,12 +1,12 @@
 import { drainTime } from '../algorithms/drain-time.ts'
 import type { Question, Verdict } from '../store/contract.ts'
 
-/** What is compared of requests. */
+/** The part of requests that is compared. */
 interface Asks {
   readonly questions: readonly Question[]
 }
 
-/** Whether two requests ask for units of the same keys by the same rules, so that a verdict about one is one about an equal other. */
+/** Whether two requests need units of the same keys by the same rules, so that their verdicts are equal if their units are. */
 export function alike(a: Asks, b: Asks): boolean {
   if (a.questions.length !== b.questions.length) return false
   return a.questions.every((one, i) => {
@@ -17,17 +17,17 @@ export function alike(a: Asks, b: Asks): boolean {
   })
 }
 
-/** Whether alike requests ask for as many units as well. */
+/** Whether alike requests also need equal units. */
 export function equal(a: Asks, b: Asks): boolean {
   return alike(a, b) && a.questions.every(({ units }, i) => units === b.questions[i]?.units)
 }
 
-/** Whether a request may be asked for together with others that are alike. */
+/** Whether a request may be sent together with others that are alike. */
 export function joins({ questions }: Asks): boolean {
   return questions.every(({ kind, units, policy }) => kind === 'take' && units > 0 && policy.step.oneByOne !== true)
 }
 
-/** What is asked of the store for several requests: the units of all of them. */
+/** The questions for several requests together: the units of all of them. */
 export function questionsOf(members: readonly Asks[]): readonly Question[] {
   const { questions } = members.at(-1) as Asks
   return questions.map((question, i) => ({ ...question, units: unitsOf(members, i) }))
@@ -39,7 +39,7 @@ export function unitsOf(members: readonly Asks[], i: number): number {
 }
 
 /**
- * What the store would have said to each of several requests, one after another, by what it said to all of them.
+ * The verdicts that the store would have given several requests, one after another, derived from its verdict for all of them.
  *
  * @param verdicts of the request for all units, which was allowed
  */

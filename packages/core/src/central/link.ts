@@ -11,25 +11,25 @@ import { Timeouts } from './timeouts.ts'
 import { UsualTime } from './usual-time.ts'
 import { worthUntil } from './worth.ts'
 
-/** While the store owes an overdue answer it is asked this often whether it is back, in milliseconds. */
+/** Milliseconds between probes while a reply of the store is overdue. */
 const PROBE = 200
-/** Requests that wait for the store's first answer at most; the oldest goes. */
+/** Requests that wait for the store's first reply at most; the oldest is dropped. */
 const MOST_EARLY = 10_000
 
 export interface LinkOptions {
   readonly clock: Clock
   readonly exchange: Exchange
   warn(code: 'WEIR_STORE_REPLY' | 'WEIR_WARN_STORE_SLOW', message: string): void
-  /** Tells of what was allowed without the store, of so many keys at most; returns how many it were. */
+  /** Reports the units that were allowed without the store, of at most `most` keys; returns the number of keys. */
   returned(now: number, most: number): number
 }
 
-/** What asks the store, as meters see it. */
+/** The link, as meters see it. */
 export type CentralAsks = Pick<CentralLink, 'clock' | 'alone' | 'ask' | 'decided'>
 
 /**
- * Asks the store about requests, one round trip each. A request that gets no answer in time is decided without the store; and what
- * the store did about it, or did not, is put right as soon as it is known, so that what was allowed counts there, and nothing else.
+ * Sends requests to the store, one round trip each. A request that gets no answer in time is decided without the store. As soon as the
+ * store's decision is known, it is corrected, so that the store counts exactly the requests that were allowed.
  */
 export class CentralLink {
   readonly clock: Clock
@@ -40,14 +40,14 @@ export class CentralLink {
   #closed = false
   readonly #flights: Flights<Asked>
   #sequence = 0
-  /** Sent as soon as the store has answered for the first time. */
+  /** Requests that are sent as soon as the store has replied for the first time. */
   #early: Asked[] = []
   readonly #backlog: Backlog<Asked>
-  /** Of what is being told from the backlog. */
+  /** The slice of the backlog that is being sent. */
   #slice: Slice | undefined
-  /** The store owes an answer for too long, or has rejected one. */
+  /** A reply of the store is overdue, or a request has failed. */
   #overdue = false
-  /** Whether meters may have counted units without the store: also before this was loaded. */
+  /** Whether meters may have counted units without the store, even before this code was loaded. */
   #wasAlone = true
   #probeAt = 0
   readonly #usual: UsualTime
@@ -84,29 +84,29 @@ export class CentralLink {
     this.#flights = new Flights((asked, others) => this.#send(asked, clock.monotonic(), others))
   }
 
-  /** The way to the store is open. */
+  /** The connection to the store is open. */
   open(decider: Decider): void {
     this.#decider = decider
-    // The store itself has not owed anything so far.
+    // Requests have timed out so far because of the missing connection, not because of the store.
     this.#overdue = false
     this.answered()
   }
 
-  /** Whether requests are decided about without the store now. */
+  /** Whether requests are decided without the store now. */
   get alone(): boolean {
     if (!this.#closed && !this.#exchange.storeDown && !this.#overdue && !this.#backlog.pending) return false
     this.#wasAlone = true
     return true
   }
 
-  /** As `alone`, the other way round, but now and then a request may ask all the same, to find out. */
+  /** The opposite of `alone`, but now and then a request may try the store all the same, as a probe. */
   mayAsk(now: number): boolean {
     if (this.#backlog.pending && !this.#overdue) this.#backlog.tell(now)
     if (!this.alone) return true
     if (!this.#overdue || this.#exchange.storeDown || this.#closed || now < this.#probeAt) return false
     this.#probeAt = now + PROBE
     if (!this.#backlog.pending) return true
-    // What is to be told first finds out as well.
+    // The pending reports serve as the probe.
     this.#backlog.tell(now, true)
     return false
   }
@@ -115,29 +115,29 @@ export class CentralLink {
     return this.#decider?.partOf(key) ?? 0
   }
 
-  /** Whether so many requests of a key are under way that others wait, and go together with those that ask for the same keys. */
+  /** Whether so many requests of a key are in flight that others wait, and are sent together if they need the same keys. */
   isCrowded(question: Question): boolean {
     return this.#flights.full(question)
   }
 
   /**
-   * Asks the store.
+   * Sends a request to the store.
    *
    * @param storeTimeout milliseconds
-   * @param done is told the verdicts, or undefined when there was no answer in time: then `decided` must be told what became of it
+   * @param done gets the verdicts, or undefined without an answer in time: then call `decided` with the decision
    */
   ask(questions: readonly Question[], storeTimeout: number, now: number, done: (verdicts: readonly Verdict[] | undefined) => void): Asked {
     const asked = new Asked(questions, storeTimeout, done)
     this.#send(asked, now)
-    // While it is on its way.
+    // Start the timer while it is on its way.
     this.#timeouts.add(asked, storeTimeout, now)
     return asked
   }
 
   /**
-   * What became of a request that got no answer in time: whether its units were allowed.
+   * Takes the decision about a request that got no answer in time: whether its units were allowed.
    *
-   * @param part of one that was not: what was allowed of it
+   * @param part the units that were allowed, if not all of them were
    */
   decided(asked: Asked, allowed: boolean, part?: Question): void {
     asked.allowed = allowed
@@ -145,7 +145,7 @@ export class CentralLink {
     if (part !== undefined) this.#tell(part, true)
   }
 
-  /** Tells the store something; once. */
+  /** Reports something to the store, once. */
   tell(question: Question): void {
     this.#tell(question, this.#slice !== undefined)
   }
@@ -163,7 +163,7 @@ export class CentralLink {
     } else this.#send(asked, now)
   }
 
-  /** There is nobody who waits for it, or could decide otherwise. */
+  /** A report: no request waits for it, and it is already decided. */
   #toldOf(question: Question): Asked {
     const asked = new Asked([question], Number.POSITIVE_INFINITY, () => {})
     asked.settled = true
@@ -182,7 +182,7 @@ export class CentralLink {
     })
   }
 
-  /** The store has answered an exchange: it is there, and its time is known. */
+  /** The store has answered a sync: it is up, and its time is known. */
   answered(): void {
     if (this.#decider === undefined || this.#exchange.storeDown) return
     const now = this.clock.monotonic()
@@ -229,7 +229,7 @@ export class CentralLink {
       one.request = asked.request
       one.sent = now
     }
-    // Whoever waits has a storeTimeout of its own.
+    // A waiting request has a storeTimeout of its own.
     if (asked.settled) this.#timeouts.add(asked, PATIENCE, now)
     else if (asked.members !== undefined) this.#timeouts.add(asked, asked.storeTimeout, now)
     let answer: Promise<readonly Verdict[] | undefined>
@@ -250,7 +250,10 @@ export class CentralLink {
     )
   }
 
-  /** One request for all units of several, in the lane of the first. Once each of them has waited long enough, its answer is waited for as long as that of any. */
+  /**
+   * One request for the units of several, in the lane of the first. After the longest `storeTimeout` of its members, its answer may still
+   * come within `PATIENCE`.
+   */
   #join(members: readonly Asked[]): Asked {
     const [first] = members as [Asked]
     const joined = new Asked(questionsOf(members), Math.max(...members.map(({ storeTimeout }) => storeTimeout)) + PATIENCE, () => {})
@@ -265,7 +268,7 @@ export class CentralLink {
   #answered(asked: Asked, given: unknown): void {
     const verdicts = checkVerdicts(given, asked.questions)
     const allowed = verdicts?.every((verdict) => verdict.allowed)
-    // What it was to be told again it has done; what is to be given back of it is still to be.
+    // The store has counted the original after all. So it is not repeated, but rejected units are still returned.
     if (allowed === true && asked.retries !== undefined)
       for (const one of asked.retries) if (one.of === 0 && this.#backlog.has(one)) this.#end(one)
     if (this.#overdue) {
@@ -273,7 +276,7 @@ export class CentralLink {
       this.#backlog.tell(this.clock.monotonic())
     }
     if (verdicts === undefined) {
-      // It is there, so others may ask; about this key it can't say anything, and nothing is to be gained by telling it.
+      // The store is up, so other requests may use it. It can't read this key, and reports about the key would not help.
       const names = [...new Set(asked.questions.map(({ policy }) => policy.id.replace(/^(?:[^:]*:){4}/, '')))]
       this.#warn(
         'WEIR_STORE_REPLY',
@@ -293,14 +296,14 @@ export class CentralLink {
     this.#usual.took(asked.members?.[0] ?? asked, this.clock.monotonic())
     if (asked.members !== undefined) this.#share(asked, asked.members, verdicts)
     else {
-      // What the store rejects it rejects those that wait for the same, too.
+      // A rejection also applies to equal requests that still wait.
       const same = allowed === false ? this.#flights.sameAs(asked) : undefined
       this.#told(asked, verdicts)
       if (same !== undefined) for (const one of same) this.#told(one, verdicts)
     }
   }
 
-  /** The store has answered a request. */
+  /** Takes the store's answer to a request. */
   #told(asked: Asked, verdicts: readonly Verdict[]): void {
     if (!asked.settled) {
       asked.settled = true
@@ -313,7 +316,7 @@ export class CentralLink {
     else if (asked.allowed !== undefined) this.#putRight(asked)
   }
 
-  /** The store has answered a request for several others: all of them count, or as many as it has room for are to be found. */
+  /** Takes the store's answer to a request for several others. If it is a rejection, they wait again until it is known how many fit. */
   #share(joined: Asked, members: readonly Asked[], verdicts: readonly Verdict[]): void {
     if (verdicts.every(({ allowed }) => allowed)) {
       for (const [i, each] of verdictsOf(members, verdicts).entries()) this.#told(members[i] as Asked, each)
@@ -347,11 +350,14 @@ export class CentralLink {
     }
     if (!this.#waitedForLane(asked)) this.#owes()
     this.#settle(asked)
-    // It may still be answered, and then what the store did is known.
+    // Its answer may still come, and would show the store's decision.
     if (!asked.over && !this.#closed && asked.joined === undefined) this.#timeouts.add(asked, PATIENCE, this.clock.monotonic())
   }
 
-  /** Whether it spent its time waiting for a lane of its key. Then those before it tell whether the store owes an answer, and others may ask. */
+  /**
+   * Whether it spent its time waiting for a lane of its key. Then the requests before it show whether a reply is overdue, and others may be
+   * sent.
+   */
   #waitedForLane({ request, sent, storeTimeout }: Asked): boolean {
     // Timers count whole milliseconds.
     return request === undefined ? this.#open : this.clock.monotonic() - sent < storeTimeout - 1
@@ -367,11 +373,11 @@ export class CentralLink {
     this.#timeouts.remove(asked)
     asked.settled = true
     asked.done(undefined)
-    // Of one that nobody waits for it is known before.
+    // For a report, `allowed` is set from the start.
     if (asked.allowed !== undefined && !asked.over && asked.late !== undefined) this.#putRight(asked)
   }
 
-  /** Nothing more is to be done about it. */
+  /** Nothing is left to do for it. */
   #end(asked: Asked): void {
     const { next } = asked
     asked.over = true
@@ -387,12 +393,12 @@ export class CentralLink {
     this.#flights.end(asked)
   }
 
-  /** What was decided without the store and what it did, or may have done, must come to the same. */
+  /** Makes the store's counts agree with the decision that was made without it. */
   #putRight(asked: Asked): void {
     const { request, questions, allowed, late, lane, joined } = asked
     this.#timeouts.remove(asked)
     if (request !== undefined && (late === null || late === undefined)) {
-      // Whether it was done is not known.
+      // The store may or may not have counted it.
       if (asked.storeTimeout === Number.POSITIVE_INFINITY) {
         asked.request = { ...request, again: true }
         asked.again = true
@@ -401,7 +407,7 @@ export class CentralLink {
         return
       }
       if (joined === undefined) this.#retryAll(asked, [asked], lane)
-      // The answer may still come, which is one for all of them.
+      // An answer may still come; it is one for all members.
       else if (late === undefined) {
         if (allowed === true) this.#flights.owe(asked)
       } else {
@@ -410,14 +416,14 @@ export class CentralLink {
       }
       return
     }
-    // Before its lane is another one's, or more would be asked for.
+    // First of all, before another request gets its lane and takes its units.
     const owed = allowed === true && late !== true
     if (owed) for (const question of questions) this.#tell({ ...question, kind: 'add' }, true)
     else if (!allowed && late === true) for (const question of questions) this.tell({ ...question, kind: 'give-back' })
     this.#end(asked)
   }
 
-  /** Nobody knows what the store did with a request: it is told again what was allowed of it, and what was not. */
+  /** The effect of a request on the store is unknown. The allowed units are reported again, the others are returned. */
   #retryAll(asked: Asked, members: readonly Asked[], lane: number): void {
     asked.over = true
     asked.lane = -1
@@ -426,13 +432,13 @@ export class CentralLink {
     asked.retries = asked.questions.flatMap((question, i) => {
       return this.#retry(question, asked, lane, unitsOf(allowed, i), unitsOf(others, i))
     })
-    // What is told again is owed now.
+    // The repeated reports owe the units now.
     for (const one of members) this.#flights.end(one)
   }
 
   /**
-   * Keeps what is told again of one question of a request without an answer; it goes on in its lane. What was not allowed comes back first: as long as
-   * nothing else was counted in the lane, the store knows whether the request was.
+   * Keeps the reports about one question of an unanswered request, in its lane. Rejected units are returned first: as long as the lane has
+   * counted nothing else, the store knows whether it counted the request.
    */
   #retry(question: Question, { request }: Asked, lane: number, units: number, others: number): Asked[] {
     const { sequence } = request as Decide
@@ -440,7 +446,7 @@ export class CentralLink {
     let first: Asked | undefined
     if (counts && units > 0) {
       first = this.#toldOf({ ...question, kind: 'add', units })
-      // Counts whether or not it fits, and once.
+      // It counts whether or not it fits, but only once.
       first.request = { ...(request as Decide), questions: first.questions, again: true }
       first.again = true
       this.#flights.owe(first)

@@ -17,44 +17,44 @@ import { Unreadable } from './unreadable.ts'
 
 /** The way to the store, as meters see it. */
 export interface CentralStore {
-  /** What asks it, once that is loaded. */
+  /** The link, once its code is loaded. */
   readonly link: CentralAsks | undefined
-  /** Whether requests are decided about without the store now. */
+  /** Whether requests are decided without the store now. */
   readonly alone: boolean
-  /** Tells the store something that nobody waits for, until it has heard it; once. */
+  /** Reports something to the store, and repeats it until it has arrived. It counts once. */
   tell(question: Question): void
-  /** Asks the store; undefined when it does not answer within `storeTimeout` milliseconds. */
+  /** Looks up a key in the store; undefined without an answer within `storeTimeout` milliseconds. */
   look(question: Question, storeTimeout: number): Promise<Verdict | undefined>
 }
 
-/** What the store said last of a key that it rejected. Times are of the monotonic clock. */
+/** The store's last rejection of a key. Times are of the monotonic clock. */
 interface Closed {
-  /** What the rejected request cost, and the units that were left. */
+  /** The cost of the rejected request, and the units that were left. */
   readonly cost: number
   readonly left: number
   /** When a request of this cost fits if none comes before it. */
   readonly until: number
-  /** Until when the store is not asked again: at other nodes units may come back. */
+  /** Until when the store is not tried again. Then other processes may have returned units. */
   readonly trusted: number
   /** When all units are back. */
   readonly empty: number
 }
 
-/** So much later than a request was sent the store takes its units, in milliseconds, if it answers in time as a rule. */
+/** The store takes units at most this many milliseconds after the request was sent, if it usually answers in time. */
 const LATE = 50
-/** So near to an interval's end, in milliseconds, the store may be in another one than this node: clocks show whole ones. */
+/** So many milliseconds before an interval's end, the store may already be in the next one, because clocks show whole milliseconds. */
 const EDGE = 5
-/** Keys of which it is remembered what was allowed without the store; the oldest goes. */
+/** Keys whose units without the store are remembered; the oldest is dropped. */
 const MOST_UNTOLD = 100_000
 /** Milliseconds by which a difference of times may be wrong. */
 const ROUNDED = 2e-6
-/** Of what a key may use: differences below it are rounding. */
+/** Differences below this part of a key's units are rounding. */
 const ROUNDING = 1e-9
 
 /**
- * The keys of a policy whose requests the store decides about. It does not decide; it knows what the store said last. That is kept
- * in the algorithm's own local meter, made to agree with each reply: so it is right at any later moment, and takes over while the
- * store is away. Then each unit of this node stands for one of each live node.
+ * The keys of a policy whose requests the store decides. This meter keeps the store's last answer in the algorithm's own local meter, which
+ * it makes agree with each reply. So the answer stays correct as time passes, and the local meter takes over while the store is down. Then
+ * each unit of this process counts once for each live process.
  */
 export class CentralMeter extends GatedMeter {
   readonly jitter: boolean = false
@@ -65,22 +65,22 @@ export class CentralMeter extends GatedMeter {
   readonly #algorithm: CentralAlgorithm
   readonly #store: CentralStore
   #inner: Meter
-  /** Of the epoch's cells that decisions are of; undefined where they are of milliseconds. */
+  /** The length of the epoch's cells that decisions carry; undefined if they carry milliseconds. */
   readonly #width: number | undefined
   #toldUntil = Number.NEGATIVE_INFINITY
-  /** When something was allowed without the store last, by its time. */
+  /** When units were last allowed without the store, by the store's time. */
   #aloneAt = Number.NEGATIVE_INFINITY
   readonly #closed = new Map<number, Closed>()
   /** By slot, when the store answered last about its key. */
   readonly #heardAt: (number | undefined)[] = []
-  /** Keys of which the store can say nothing. */
+  /** Keys whose state the store can't read. */
   readonly #unreadable = new Unreadable()
-  /** Units by key that the store is being asked for, and may be about to count. */
+  /** Units by key that are requested from the store, which may be about to count them. */
   readonly #flying = new Map<string, number>()
-  /** Units by key that were allowed without the store, which it has not been told of. */
+  /** Units by key that were allowed without the store and not reported yet. */
   readonly #untold = new Map<string, number>()
 
-  /** @param before what stood in its place, whose counts go on */
+  /** @param before the meter that it replaces, whose counts continue */
   constructor(algorithm: CentralAlgorithm, site: SharedSite, exchange: Exchange, store: CentralStore, before?: Meter) {
     const { id, limit, interval } = site.policy
     super(site, exchange, { id, width: interval, cells: 1, limit, hot: Number.POSITIVE_INFINITY, ttl: 2 * interval } satisfies StorePolicy)
@@ -97,7 +97,7 @@ export class CentralMeter extends GatedMeter {
     this.#width = step.width?.(this.#decided.parameters)
   }
 
-  /** What is known here. */
+  /** The local meter, with the confirmed counts. */
   get inner(): Meter {
     return this.#inner
   }
@@ -106,19 +106,19 @@ export class CentralMeter extends GatedMeter {
     return this.#algorithm.local(this.site, Object.create(this.exchange, { localTime: { value: this.exchange.time } }) as Exchange)
   }
 
-  /** Whether the key is known to have no room for such a request, so that the store need not be asked. */
+  /** Whether such a request is known not to fit, which saves the round trip. */
   closedTo(slot: number, cost: number, now: number): boolean {
     if (this.barred(slot, cost, now)) return true
     const closed = this.#closed.get(slot)
     return closed !== undefined && closed.cost === cost && now < closed.trusted
   }
 
-  /** Whether a key is decided about without the store, as that could say nothing of it a moment ago. */
+  /** Whether a key is decided without the store, because the store could not read its state a moment ago. */
   paused(slot: number, now: number): boolean {
     return this.#unreadable.any && now < this.#unreadable.until(this.site.idOf(slot))
   }
 
-  /** The store answered, but could say nothing of a key. */
+  /** The store answered, but could not read a key's state. */
   unreadable({ key }: Question, now: number): void {
     this.#unreadable.found(key, now)
   }
@@ -127,15 +127,15 @@ export class CentralMeter extends GatedMeter {
     return this.#store.alone || this.paused(slot, now)
   }
 
-  /** Whether such a request could not go, whatever is left. */
+  /** Whether such a request can't be allowed, however many units are left. */
   barred(slot: number, cost: number, now: number): boolean {
     return this.blockOf(slot, now) !== undefined || cost > this.site.most(this.site.limitOf(slot))
   }
 
   /**
-   * Takes over what the store said of a request.
+   * Takes over the store's answer to a request.
    *
-   * @param left units that are left to the key, once it is known whether the request was counted
+   * @param left the key's remaining units, once it is decided whether the request counts
    */
   follow(slot: number, { key, units: cost, limit, at }: Question, verdict: Verdict, left: number, now: number): void {
     if (this.#unreadable.any) this.#unreadable.read(key)
@@ -143,23 +143,24 @@ export class CentralMeter extends GatedMeter {
     const { allowed, remaining, resetAfterMs, retryAfterMs } = verdict
     if (allowed) this.#closed.delete(slot)
     else {
-      // A difference of times must not make a whole wait one millisecond more. The next request is at the store later than that.
+      // A difference of times must not make a whole wait one millisecond longer. The next request reaches the store later than that.
       const wait = retryAfterMs - ROUNDED
       this.#closed.set(slot, { cost, left, until: now + wait, trusted: now + Math.min(wait, TRUST), empty: now + resetAfterMs })
     }
     const most = this.site.most(limit)
     if (most === Number.POSITIVE_INFINITY) return
     const used = most - left
-    // What was allowed without the store it does not know yet: the answer says how much there is at least, and of its own request that it went.
+    // The answer may lack units that were allowed without the store. It shows a lower bound of the use, and that its own request is
+    // counted.
     const alone = this.missedBy(at)
     if (this.#inner.agree !== undefined) {
-      // What another policy rejected comes back: it warms nothing. A debt beyond the bucket the store's answer does not show.
+      // Units that another policy rejected are returned, so they must not warm the key. The answer does not show a debt beyond the bucket.
       if (allowed && left <= remaining) this.#inner.add(slot, cost, now)
       const more = used - this.#inner.usedOf(slot, now)
       if (more > ROUNDING * most || (more < -ROUNDING * most && !alone)) this.#inner.agree(slot, used, now)
       return
     }
-    // It was said of an interval that ends now: of the next one, which may run here already, it would be counted.
+    // The answer is about an interval that ends now. Here the next one may already run, in which it must not count.
     if (resetAfterMs < this.exchange.time.at(now) - at + Math.max(EDGE, this.time.uncertainty(now))) return
     if (alone && allowed && left <= remaining) this.#inner.add(slot, cost, now)
     const more = used - this.#inner.usedOf(slot, now)
@@ -170,12 +171,12 @@ export class CentralMeter extends GatedMeter {
     } else if (more > ROUNDING * most) this.#inner.add(slot, more, now)
   }
 
-  /** Whether units were allowed without the store of which it could not know when it was asked then. */
+  /** Whether the store's answer to a question sent at `at` can lack units that were allowed without it. */
   missedBy(at: number): boolean {
     return this.#store.alone || this.#aloneAt >= at
   }
 
-  /** The store is asked for units: until that is decided, nobody else may have them. */
+  /** The units are requested from the store: no other request may have them until that is decided. */
   fly({ key, units }: Question): void {
     this.#flying.set(key, (this.#flying.get(key) ?? 0) + units)
   }
@@ -193,7 +194,7 @@ export class CentralMeter extends GatedMeter {
     this.#keepUntold(this.site.idOf(slot), units)
   }
 
-  /** Units that the store has counted, or an answer would have. */
+  /** Counts units that the store counted, or that were allowed without its answer. */
   counted(cost: number): void {
     this.allowed += cost
   }
@@ -206,7 +207,7 @@ export class CentralMeter extends GatedMeter {
     return { policy: usual === limit ? policy : { ...policy, parameters: [...policy.parameters, usual] }, key, kind, units, limit, at }
   }
 
-  /** What the store is asked by. It knows no calendar: it is told of the interval that the question is of. */
+  /** The step for a question. It has no calendar, so its parameters contain the interval at `at`. */
   #decidedAt(at: number): DecidedPolicy {
     if (this.#calendar === undefined) return this.#decided
     const { start, end } = this.#calendar.at(at)
@@ -216,12 +217,12 @@ export class CentralMeter extends GatedMeter {
     return this.#decided
   }
 
-  /** What a unit of this node counts for while the store is away. */
+  /** The units that count for a request of this process while the store is down. */
   #scaled(slot: number, cost: number): number {
     return cost > 0 ? Math.max(cost, Math.min(cost * this.nodes, this.site.most(this.site.limitOf(slot)))) : 0
   }
 
-  // What is decided without asking: by knowledge of the store, or alone.
+  // Decisions without a round trip: by the store's last answer, or alone.
 
   override take(): number {
     return UNDECIDED
@@ -235,13 +236,13 @@ export class CentralMeter extends GatedMeter {
     return -1
   }
 
-  /** Asked here where another policy rejects, or for a look: the store decides about all others. */
+  /** Called if another policy rejects, or for a preview: the store decides all other requests. */
   override allows(slot: number, cost: number, now: number): boolean {
     if (this.#without(slot, now)) return this.allowsAlone(slot, cost, now)
     return !this.closedTo(slot, cost, now) && this.#inner.allows(slot, cost, now, false)
   }
 
-  /** As `allows`, by the policy's choice for times without the store. */
+  /** As `allows`, by the policy's `failMode`. */
   allowsAlone(slot: number, cost: number, now: number): boolean {
     const { failMode } = this.policy
     if (this.blockOf(slot, now) !== undefined || failMode === 'closed') return false
@@ -264,12 +265,12 @@ export class CentralMeter extends GatedMeter {
 
   #keepUntold(id: string, units: number): void {
     const before = this.#untold.get(id) ?? 0
-    // An outage may be long, and keys many.
+    // An outage may be long, and the keys many.
     if (before === 0 && this.#untold.size >= MOST_UNTOLD) this.#untold.delete(this.#untold.keys().next().value as string)
     this.#untold.set(id, before + units)
   }
 
-  /** Counts here what the store is told of by somebody else. */
+  /** Counts units here that other code reports to the store. */
   addAlone(slot: number, cost: number, now: number): void {
     this.#aloneAt = this.exchange.time.at(now)
     this.#inner.add(slot, this.#scaled(slot, cost), now)
@@ -279,7 +280,7 @@ export class CentralMeter extends GatedMeter {
     const closed = this.#closed.get(slot)
     const alone = this.#without(slot, now)
     if (this.policy.cooldown > 0 && !alone && closed !== undefined && now < closed.until && this.blockOf(slot, now) === undefined) {
-      // A request of one unit would not fit either.
+      // Even a request of one unit would not fit.
       if (closed.left < Math.min(1, closed.cost)) this.blocks.startCooldown(slot, now, Math.min(closed.until, now + this.policy.interval))
     }
     return this.explain(slot, cost, now)
@@ -333,7 +334,7 @@ export class CentralMeter extends GatedMeter {
     if (units > back) this.#store.tell(this.ask('give-back', id, slot, units - back, this.#timeOf(ordinal, now)))
   }
 
-  /** Has decisions know when they were asked for: refunds must. */
+  /** Passes the current millisecond to the site: a refund needs the time of its decision. */
   begin(now: number): void {
     if (this.#width !== undefined || now < this.#toldUntil) return
     const millisecond = Math.floor(now)
@@ -341,7 +342,7 @@ export class CentralMeter extends GatedMeter {
     this.site.movedTo(millisecond as Ordinal)
   }
 
-  /** When units were taken, by the store's time: no later than they were, or no earlier where the step wants to know that. */
+  /** Estimates when units were taken, by the store's time: not too late, or not too early if the step needs that. */
   #timeOf(ordinal: Ordinal, now: number): number {
     if (this.#width !== undefined) return this.#calendar?.of(ordinal).start ?? ordinal * this.#width
     const off = this.time.uncertainty(now)
@@ -359,7 +360,7 @@ export class CentralMeter extends GatedMeter {
     this.#closed.delete(slot)
     this.ahead.forget(slot)
     this.#untold.delete(id)
-    // The reset may have repaired it.
+    // The reset may have repaired the key.
     this.#unreadable.read(id)
   }
 
@@ -369,10 +370,10 @@ export class CentralMeter extends GatedMeter {
   }
 
   /**
-   * The store answers again: it is told what was allowed without it, as far as that still counts.
+   * The store answers again: reports the units that were allowed without it, as far as they still count.
    *
-   * @param most so many keys at once
-   * @returns how many it was told of
+   * @param most keys at a time
+   * @returns how many keys were reported
    */
   tellUntold(now: number, most: number): number {
     let told = 0
@@ -389,7 +390,7 @@ export class CentralMeter extends GatedMeter {
     return told
   }
 
-  /** Units of this node that have not run out: of a key without room, which may have more, as many as fit and those that were charged beyond. */
+  /** Units of this process that have not expired. A key without capacity may have more: then as many as fit, and those charged beyond. */
   #stillUsed(slot: number, now: number): number {
     const most = this.site.most(this.site.limitOf(slot))
     const over = this.#over(slot, now)
@@ -417,7 +418,7 @@ export class CentralMeter extends GatedMeter {
     return cells[0]?.taken ?? 0
   }
 
-  // The local meter looks after time and keys.
+  // The local meter handles time and keys.
 
   override roll(now: number): void {
     this.#inner.roll(now)
@@ -425,7 +426,7 @@ export class CentralMeter extends GatedMeter {
   }
 
   override adoptTime(now: number): void {
-    // What it has counted by this node's own clock may be of a time that is still to come.
+    // Counts by this process's own clock may be of a time that is still to come.
     this.table.restride(this.table.stride)
     this.#inner = this.#make()
     this.roll(now)
@@ -463,7 +464,7 @@ export class CentralMeter extends GatedMeter {
     this.#closed.delete(slot)
     this.#heardAt[slot] = undefined
     this.ahead.forget(slot)
-    // What it was allowed has run out.
+    // Its units have expired.
     if (this.#untold.size > 0) this.#untold.delete(this.site.idOf(slot))
     this.#inner.forgotten(slot)
   }
@@ -496,7 +497,7 @@ export class CentralMeter extends GatedMeter {
     return this.site.isShared(slot) ? OVERFLOWED : GLOBAL
   }
 
-  // Nothing of it is exchanged in the background but blocks and resets.
+  // Only blocks and resets are synced in the background.
 
   override exceeded(): void {}
   override tellAll(): void {}

@@ -1,39 +1,39 @@
 import type { Verdict } from '../store/contract.ts'
 
-/** For so long is trusted what the store said of places, in milliseconds: others may have given some back. */
+/** Milliseconds for which the store's answer about reservations is valid: other processes may have returned some since. */
 export const TRUST = 1_000
 
-/** Who asks the store about a key. Times in milliseconds. */
+/** The host of a key's reservations, which reaches the store. Times in milliseconds. */
 export interface PlacesHost {
   readonly roundTrip: number
   now(): number
-  /** What is in the key's bucket now; undefined where the store does not answer. */
+  /** The level of the key's bucket now; undefined if the store does not answer. */
   look(): Promise<Pick<Verdict, 'resetAfterMs'> | undefined>
-  /** The last units of the bucket come back, which would have been in it until then. */
+  /** Returns the last units of the bucket, which would have been in it until then. */
   giveBack(units: number, until: number, now: number): void
-  /** All that could come back has. */
+  /** All units that could be returned are. */
   done(): void
 }
 
-/** Units that go no more, and when they would have. */
+/** Units of cancelled requests, and when they would have been used. */
 interface Free {
   readonly place: number
   readonly units: number
 }
 
-/** Units of one key that the store has counted ahead for this node. Times are of the monotonic clock. */
+/** Units of one key that the store has counted ahead for this process. Times are of the monotonic clock. */
 export class KeyPlaces {
-  /** Until when it is trusted what the store said last. */
+  /** Until when the store's last answer is valid. */
   #trusted = 0
-  /** Until when the last of the units stay in the bucket, and for how long after they go. */
+  /** Until when the last of the units stay in the bucket, and how long after their use that is. */
   #end = 0
   #after = 0
-  /** When the store told so. */
+  /** When the store answered so. */
   #toldAt = Number.NEGATIVE_INFINITY
   #free: Free[] = []
   #looking = false
 
-  /** Whether units are coming back: what is counted ahead meanwhile would lie behind them, and keep them from that. */
+  /** Whether units are being returned. Units counted ahead meanwhile would be behind them, and stop their return. */
   get busy(): boolean {
     return this.#looking
   }
@@ -42,12 +42,12 @@ export class KeyPlaces {
     return now < this.#trusted
   }
 
-  /** The store has told how much is in the bucket. `own` is until when places of this node are used. */
+  /** Takes the time of an answer about the bucket. `own` is until when this process's reservations are used. */
   heard(own: number, now: number): void {
     this.#trusted = Math.max(own, now + TRUST)
   }
 
-  /** It has counted units, of which the last stay until `end` and go at `place`. */
+  /** The store has counted units, the last of which stay until `end` and are used at `place`. */
   counted(end: number, place: number, now: number): void {
     this.#end = end
     this.#toldAt = now
@@ -55,8 +55,8 @@ export class KeyPlaces {
   }
 
   /**
-   * Units go no more. They come back as long as nobody has places behind them: else others would get places there, and with those behind them
-   * that were more than the pace.
+   * Returns units of a cancelled request. They are returned only if no process has reservations behind them. Otherwise other processes
+   * could reserve their time, and together with the reservations behind it exceed the pace.
    *
    * @param each milliseconds between two units
    */
@@ -66,9 +66,9 @@ export class KeyPlaces {
     this.#free.push(free)
     if (this.#looking) return
     this.#looking = true
-    // What nobody takes of an answer that has just come lies last.
+    // If the answer has just come, these units are the bucket's last ones.
     const looked = now === this.#toldAt ? Promise.resolve({ resetAfterMs: this.#end - now }) : host.look().catch(() => undefined)
-    // Those that leave at the same moment come back together.
+    // Units that are cancelled at the same moment are returned together.
     void looked.then((verdict) => {
       this.#looking = false
       this.#comeBack(verdict, each, host)
@@ -91,5 +91,5 @@ export class KeyPlaces {
   }
 }
 
-/** Times are told in whole milliseconds. */
+/** Times are reported in whole milliseconds. */
 const ROUNDED = 1

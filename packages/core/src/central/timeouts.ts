@@ -1,28 +1,31 @@
 import type { Clock, TimerHandle } from '../time/clock.ts'
 
-/** So many end in one turn of the event loop: as a rule all, but where a store hangs that many wait for, others must get their turn. */
+/**
+ * Items that expire in one turn of the event loop. Usually that is all, but if a store hangs for many requests, other work must get its
+ * turn.
+ */
 const SLICE = 1000
 
-/** What may be waited for, with its place among the others that wait as long. */
+/** An item with a timeout, and its neighbours with the same timeout. */
 export interface Awaited {
   /** When it has waited long enough, on the monotonic clock. */
   endsAt: number
-  /** Those that end next before and after it. */
+  /** The neighbours that expire before and after it. */
   earlier: this | undefined
   later: this | undefined
-  /** Where it waits; undefined once it does not. */
+  /** The line that contains it; undefined once it waits no longer. */
   line: Line<this> | undefined
 }
 
-/** What waits for the same time, in the order in which it will have waited long enough. */
+/** Items with the same timeout, in the order in which they expire. */
 export interface Line<T> {
   first: T | undefined
   last: T | undefined
 }
 
 /**
- * Calls a function with each item some time after it was added, unless it was removed before. One timer for all, which is set once in
- * the shortest of the times. What is removed is not held any longer: as a rule that is nearly all, soon.
+ * Calls a function with each item some time after it was added, unless it was removed before. All items share one timer, which is set once
+ * in the shortest of the timeouts. Removed items are released immediately, because most are removed soon.
  */
 export class Timeouts<T extends Awaited> {
   readonly #clock: Clock
@@ -60,7 +63,7 @@ export class Timeouts<T extends Awaited> {
     item.line = item.earlier = item.later = undefined
   }
 
-  /** Nothing is waited for any more: all that does is over now. */
+  /** Expires all items now. */
   close(): void {
     if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
     this.#timer = undefined
@@ -88,7 +91,7 @@ export class Timeouts<T extends Awaited> {
     if (next < this.#timerAt) this.#wake(next, this.#clock.monotonic())
   }
 
-  /** Ends what is over; returns how many more may end. */
+  /** Expires the items that are due; returns how many more may expire. */
   #end(line: Line<T>, now: number, most: number): number {
     let left = most
     // Timers count whole milliseconds.

@@ -1,10 +1,10 @@
-/** After the first answer that says nothing of a key it is not asked about for so long, and at most, in milliseconds. */
+/** Pause of a key after its first unreadable answer, and the longest pause, in milliseconds. */
 const FIRST = 200
 const LONGEST = 60_000
-/** Keys that are remembered; the oldest goes. */
+/** Keys that are remembered; the oldest is dropped. */
 const MOST = 10_000
 
-/** Keys of which the store can say nothing. They are asked about again after a pause that doubles: what is stored there may last. */
+/** Keys whose state the store can't read. They are tried again after a pause that doubles, because the state may stay. */
 export class Unreadable {
   readonly #keys = new Map<string, { pause: number; until: number }>()
 
@@ -12,14 +12,14 @@ export class Unreadable {
     return this.#keys.size > 0
   }
 
-  /** Until when a key is not asked about. */
+  /** Until when a key is not tried. */
   until(key: string): number {
     return this.#keys.get(key)?.until ?? Number.NEGATIVE_INFINITY
   }
 
   found(key: string, now: number): void {
     const known = this.#keys.get(key)
-    // Several requests may have been under way.
+    // Several requests may have been in flight.
     if (known !== undefined && now < known.until) return
     const pause = known === undefined ? FIRST : Math.min(LONGEST, 2 * known.pause)
     this.#keys.delete(key)

@@ -1,10 +1,10 @@
-/** Weight of the last round trip in the usual one, and round trips after which that is known. */
+/** Weight of the last round trip in the average, and round trips after which the average is reliable. */
 const WEIGHT = 0.05
 const ENOUGH = 20
-/** A usual round trip that takes a larger part of the storeTimeout leaves too little for those that are not. */
+/** If an average round trip takes more than this fraction of the storeTimeout, slower ones have too little time. */
 const PART = 5
 
-/** How long the store usually takes to answer. Warns once if that is too long for the storeTimeout. */
+/** The store's average time to answer. Warns once if it is too long for the storeTimeout. */
 export class UsualTime {
   readonly #warn: (message: string) => void
   #usual = 0

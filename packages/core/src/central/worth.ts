@@ -1,8 +1,8 @@
 import type { Question } from '../store/contract.ts'
 
 /**
- * When the store need no longer be told of something, milliseconds since the Unix epoch: all that the key could have used at that time has
- * run out. Not only the units that it counts: those that came before and after them in a bucket run out one after the other.
+ * When a report has no effect on the store any more, in milliseconds since the Unix epoch: when all units that the key could have had then
+ * have expired. That is not only its own units, because in a bucket the units before and after them drain one after the other.
  */
 export function worthUntil({ policy: { step, parameters }, units, limit, at }: Question): number {
   const state: number[] = []
