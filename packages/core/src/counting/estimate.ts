@@ -1,28 +1,28 @@
 /**
- * Pure arithmetic of counting in the background: when to exchange a count early, and which part of a key's traffic this node
- * sees. `limit` is MAX; `nodes` is n, the number of nodes that a key's traffic is spread over.
+ * Pure arithmetic of background counting: when to sync a count early, and which part of a key's traffic this process gets. `limit` is MAX;
+ * `nodes` is n, the number of processes over which a key's traffic is spread.
  */
 
-/** Units and rates that an early exchange is timed by. */
+/** The numbers that decide about an early sync. */
 export interface Countdown {
-  /** Limit less what is known of the cluster (G) at the last exchange. */
+  /** Limit less the cluster's known units (G) at the last sync. */
   room: number
   /** Own units sent and not yet acknowledged (f). */
   inFlight: number
   /** n = max(live nodes, 1/share). */
   nodes: number
-  /** Units that others are expected to have taken since the last exchange: r·(now − tSync). */
+  /** Units that others have probably taken since the last sync: r·(now − tSync). */
   extrapolated: number
   /** 2, or 3 when limit < 20·nodes. */
   divisor: number
 }
 
 /**
- * The number of unsynced units u at which a key is exchanged early: the least u with
+ * The number of unsent units u at which a key is synced early: the least u with
  *
  *     u >= max(1, (MAX − G − f − u − h) / (c·n)),   h = max((f + u)(n − 1), r·(now − tSync))
  *
- * solved for u. If every node keeps to it, the units that nobody else knows of add up to at most room/c.
+ * solved for u. If every process follows it, their unsent units together are at most room/c.
  */
 export function threshold({ room, inFlight, nodes, extrapolated, divisor }: Countdown): number {
   const byOwn = (room - nodes * inFlight) / ((divisor + 1) * nodes)
@@ -35,18 +35,18 @@ export function divisorFor(limit: number, nodes: number): number {
   return limit < 20 * nodes ? 3 : 2
 }
 
-/** Exponentially weighted mean with weight 1/2: the others' rate from successive exchanges. */
+/** Exponentially weighted mean with weight 1/2: the others' rate over successive syncs. */
 export function smooth(before: number, sample: number): number {
   return before === 0 ? sample : (before + sample) / 2
 }
 
-/** How much of a key's recent traffic came through this node, with a prior of ten units spread evenly. */
+/** The part of a key's recent traffic that came through this process, with a prior of ten units spread evenly. */
 export class Share {
   #own = 0
   #all = 0
 
   /**
-   * @param own units this node took since the last exchange
+   * @param own units this process took since the last sync
    * @param all units the cluster took since then
    * @param limit both sums are halved each time that the cluster has taken as much as it
    */
@@ -61,16 +61,15 @@ export class Share {
     return shareOf(this.#own, this.#all, nodes)
   }
 
-  /** The same, to decide by without the store. */
+  /** The same, for decisions without the store. */
   alone(nodes: number, limit: number): number {
     return shareOf(this.#own, this.#all, nodes, EVEN * limit)
   }
 }
 
 /**
- * The same for counts of whole intervals. If counts were added at each exchange, the last exchanges of an interval would
- * weigh most. They show mainly others' units, as the first ones show mainly own units, so the shares of all nodes would add
- * up to less than 1.
+ * The same for counts of whole intervals. If each sync added its counts, the last syncs of an interval would weigh most. They show mainly
+ * others' units, and the first ones mainly own units, so the shares of all processes would add up to less than 1.
  */
 export class IntervalShare {
   #own = 0
@@ -80,9 +79,9 @@ export class IntervalShare {
   #fade = 1
 
   /**
-   * @param own units this node has taken in the running interval
+   * @param own units this process has taken in the running interval
    * @param all units the cluster has taken in it
-   * @param limit intervals that are over count half each time that the cluster has taken as much as it
+   * @param limit earlier intervals count half each time that the cluster has taken as much as it
    */
   see(own: number, all: number, limit: number): void {
     this.#own = own
@@ -90,12 +89,12 @@ export class IntervalShare {
     this.#fade = 2 ** (-all / limit)
   }
 
-  /** So many units of all processes were announced. Own ones among them are those of the last exchange, if there was one. */
+  /** Takes the announced units of all processes. Own ones among them are those of the last sync, if there was one. */
   hear(all: number, limit: number): void {
     if (this.#all > 0 && all > this.#all) this.see(this.#own, all, limit)
   }
 
-  /** The running interval is over. */
+  /** The running interval has ended. */
   endInterval(): void {
     this.#ownBefore = this.#ownBefore * this.#fade + this.#own
     this.#allBefore = this.#allBefore * this.#fade + this.#all
@@ -109,13 +108,13 @@ export class IntervalShare {
     return shareOf(this.#ownBefore * this.#fade + this.#own, this.#allBefore * this.#fade + this.#all, nodes)
   }
 
-  /** The same, to decide by without the store. */
+  /** The same, for decisions without the store. */
   alone(nodes: number, limit: number): number {
     return shareOf(this.#ownBefore * this.#fade + this.#own, this.#allBefore * this.#fade + this.#all, nodes, EVEN * limit)
   }
 }
 
-/** @param least units that must have been seen; those that are missing count as spread evenly */
+/** @param least units that must have been counted; missing ones count as spread evenly */
 function shareOf(own: number, all: number, nodes: number, least = 0): number {
   const prior = Math.max(PRIOR, least - all)
   return Math.min(1, (own + prior / nodes) / (all + prior))
@@ -123,27 +122,27 @@ function shareOf(own: number, all: number, nodes: number, least = 0): number {
 
 const PRIOR = 10
 /**
- * The part of the limit that must have been seen before a share is relied on without the store. The first processes to exchange a key
- * see no others, whose first units are still to be sent: these are up to a third of the limit.
+ * The part of the limit that must have been counted before a share is used without the store. The first processes to sync a key get no
+ * counts of others, whose first units are still unsent: these are up to a third of the limit.
  */
 const EVEN = 1 / 3
 
 /**
- * Units that the other processes are likely to hold back, judged by what this one has sent: they get their shares of the traffic
- * too, and send as late as it does.
+ * Units that the other processes probably have unsent, judged by those that this one has sent: they get their shares of the traffic too,
+ * and send as late as it does.
  *
  * @param sent own units that the store has acknowledged
  * @param known the cluster's units, these included
  * @param room limit less `known`
- * @param share which part of the key's traffic is this process's
+ * @param share this process's part of the key's traffic
  */
 export function heldBack(sent: number, known: number, room: number, share: number): number {
   return Math.max(0, Math.min(sent / share - known, EVEN * room))
 }
 
 /**
- * Units of the others that are taken over at most. However many a store claims, a sum with own units must keep these, down
- * to a millionth, or they would be lost when the claim is taken back.
+ * The most units of others that are taken over. However many a store reports, a sum must keep the own units in it, down to a millionth, or
+ * they would be lost when the report is corrected.
  */
 export function mostOthers(limit: number): number {
   return Math.max(2 ** 32, 4 * limit)

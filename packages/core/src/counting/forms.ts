@@ -8,8 +8,8 @@ type Kind = SharedShape['kind']
 type Forms = { readonly [K in Kind]?: (shape: Extract<SharedShape, { kind: K }>) => SharedForm }
 
 /**
- * The meters whose counts travel, by coordination and shape. Those of the default algorithm in the background come with the store,
- * and each other one with the first policy that needs it.
+ * The meters whose counts are synced, by coordination and shape. The default algorithm's background meter comes with the store. Each other
+ * one is loaded with the first policy that needs it.
  */
 export const FORMS: Readonly<Record<SharedCoordination, Forms>> = {
   background: {

@@ -21,46 +21,44 @@ import { Batch, type Ticket } from './batch.ts'
 import type { Exchange, Exchanging, ScanOptions } from './site.ts'
 
 /**
- * The gate of a key without room for one unit more, and without a block: a request is rejected by one comparison. It tells whose
- * knowledge that rests on: `FULL - source`. No other gate but -Infinity is negative. Whoever makes room writes another gate or tag.
+ * The gate of a key without capacity for one more unit, and without a block: one comparison rejects a request. `FULL - source` contains the
+ * source of the confirmed counts. No other gate but -Infinity is negative. Code that frees capacity writes another gate or tag.
  */
 const FULL = -1
 const LEAST_FULL = FULL - OVERFLOWED
 
 /**
- * How many versions of the state that gates depend on fit into a tag, per ordinal: 1,024 for the shortest cells of 5 ms, and the more the
- * longer cells are. So in no cell as many changes can follow each other as there are versions.
+ * Versions of the state behind the gates that fit into a tag, per ordinal: 1,024 for the shortest cells of 5 ms, and more for longer cells.
+ * So no cell can have more changes than there are versions.
  */
 function versionsOf(width: number): number {
   return 2 ** Math.floor(Math.log2(Number.MAX_SAFE_INTEGER / (LATEST / width + 1)))
 }
 
-/** Shortest time between two exchanges of one key, in milliseconds. */
+/** Milliseconds between two syncs of one key, at least. */
 const SPACING = 2
 /**
- * Spans of this length or more, in milliseconds, have no quiet keys: what a node holds back is lost when it is killed, and in a long
- * interval many may be.
+ * With spans of at least this many milliseconds, no key is skipped as far below its limit: a process that is killed loses its unsent units,
+ * which may be many in a long interval.
  */
 export const LONG_SPAN = 300_000
-/** After this time a key whose part of the store is away is tried again, in milliseconds: as often as a store that is away. */
+/** Milliseconds after which a key is tried again if only its part of the store is down: as often as a store that is down. */
 const RETRY_ALONE = 200
-/** A key fills fast if the store lacks this part of a process's share of the limit while an answer is late. */
+/** A key fills fast if the store lacks this part of a process's share of the limit while a reply is late. */
 const FILLS_FAST = 0.025
 /** This part of it is much, whether or not more came since it was sent. */
 const MANY = 0.1
 /**
- * Within this time after the store's return every node has found it again and told it its counts, in milliseconds: a probe
- * period and some round trips.
+ * Milliseconds after the store's return in which every process finds it again and sends its counts: a probe period and some round trips.
  */
 export const SETTLE = 250
 
 /**
- * What all meters whose counts are exchanged have in common: a gate for each key, below which a request is counted at once,
- * and how a key's exchange is asked for.
+ * The base of all meters whose counts are synced: a gate for each key, below which a request is counted immediately, and the requests for a
+ * key's sync.
  *
- * A record's KNOWN and GATE are valid only while its TAG equals the meter's `tag`, which changes with the interval and whenever
- * gates must be computed anew (the store went away or came back, the number of nodes changed). So a whole table is invalidated
- * by one assignment.
+ * A record's KNOWN and GATE are valid only while its TAG equals the meter's `tag`. The tag changes with the interval, and whenever gates
+ * must be computed again (the store went down or came back, the number of processes changed). So one assignment invalidates a whole table.
  */
 export abstract class GatedMeter implements Exchanging {
   readonly site: SharedSite
@@ -72,16 +70,16 @@ export abstract class GatedMeter implements Exchanging {
   readonly surveyed: number = 50_000
   /** The running interval or bucket of the epoch. */
   ordinal: Ordinal = 0 as Ordinal
-  /** `ordinal` and the version of the state that gates were computed for. */
+  /** `ordinal`, and the version of the state for which gates were computed. */
   tag: number = 0
   rollAt: number = Number.NEGATIVE_INFINITY
   allowed: number = 0
   /** When the last walk at a span's end began that could send, on the monotonic clock. */
   walkedAt: number = Number.NEGATIVE_INFINITY
-  /** Units of this ordinal and earlier ones may have been allowed while the store was away: they start no cooldown. */
+  /** Units of this ordinal and earlier ones may have been allowed while the store was down: they start no cooldown. */
   awayIn = -1
   readonly #versions: number
-  /** Cells that one ordinal of the meter runs for: it is that of the first of them. */
+  /** Cells per step of the meter's ordinal, which is that of the first of them. */
   readonly #group: number
   #version = 0
   readonly #search = new RoomSearch()
@@ -128,7 +126,7 @@ export abstract class GatedMeter implements Exchanging {
     return this.site.stats
   }
 
-  // A record on the request path: `fields[base]` is KNOWN, `fields[base + 1]` GATE, `fields[base + 2]` TAG, see `KeyTable`.
+  // The fields of a record on the request path: `fields[base]` is KNOWN, `fields[base + 1]` GATE, `fields[base + 2]` TAG, see `KeyTable`.
 
   take(slot: number, cost: number, now: number): number {
     const { fields } = this.table
@@ -156,7 +154,7 @@ export abstract class GatedMeter implements Exchanging {
     const gate = fields[base + 1] as number
     if (!(gate < 0 && gate >= LEAST_FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
     if (cost === 1) return (FULL - gate) as SourceIndex
-    // A request that fits in no interval has to be told that it never fits.
+    // The rejection of a request that fits in no interval must say that it never fits.
     return cost > this.site.limitOf(slot) ? -1 : this.sourceOf(slot, cost)
   }
 
@@ -188,7 +186,7 @@ export abstract class GatedMeter implements Exchanging {
     const width = this.storePolicy.width * this.#group
     const before = (this.ordinal / this.#group) as Ordinal
     const running = runningAt(this.time, before, this.rollAt, width, now, 0)
-    // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
+    // The ordinal never goes back: units stay in the interval in which they were counted.
     const moves = running > before
     if (moves) this.moveTo((running * this.#group) as Ordinal)
     this.rollAt = nextRoll(this.time, moves ? running : before, width, now, moves ? undefined : this.rollAt, 0)
@@ -205,15 +203,15 @@ export abstract class GatedMeter implements Exchanging {
     this.tag = this.#tagOf(ordinal, this.#version)
   }
 
-  /** Whether decisions are made without the store. With `failMode: 'share'`, also while the store is silent: that costs little. */
+  /** Whether decisions are made without the store. With `failMode: 'share'`, also while the store is silent, because that costs little. */
   get storeAway(): boolean {
     return this.exchange.storeDown || (this.exchange.silent && this.policy.failMode === 'share')
   }
 
   /**
-   * The store's clock has become known. A node whose own clock was certainly ahead goes back to the others' interval, or it
-   * would count in one of its own until they get there. It goes back at no other time. The store has no counts of it yet, as
-   * none are sent before the store's first answer.
+   * The store's time has become known. A process whose own clock was certainly ahead goes back to the others' interval. Otherwise it would
+   * count alone in a later interval until they reach it. It goes back at no other time. The store has no counts of it yet, because none are
+   * sent before the store's first reply.
    */
   adoptTime(now: number): void {
     const width = this.storePolicy.width * this.#group
@@ -239,7 +237,7 @@ export abstract class GatedMeter implements Exchanging {
     this.invalidate(now, false)
   }
 
-  /** The last version, which fits no gate. */
+  /** The last version, which no gate has. */
   get #stale(): number {
     return this.#versions - 1
   }
@@ -300,7 +298,7 @@ export abstract class GatedMeter implements Exchanging {
 
   hearReset(id: string, epoch: number, now: number): void {
     const { width, cells } = this.storePolicy
-    // One that is over concerns no cell that counts, and may have been forgotten here.
+    // An older reset concerns no cell that counts, and may have been forgotten here.
     if (lastCellOf(epoch, width) >= this.ordinal - cells) this.site.reset(id, epoch, now, 'remote')
   }
 
@@ -309,21 +307,21 @@ export abstract class GatedMeter implements Exchanging {
     return epoch > 0 && ordinal <= lastCellOf(epoch, this.storePolicy.width) ? epoch : undefined
   }
 
-  /** A key's cells as they are sent, in ascending order. */
+  /** The key write for a key's cells, in ascending order. */
   entryOf(key: string, cells: readonly Cell[]): SyncEntry {
     const [first] = cells
     const epoch = first && this.epochOf(key, first.ordinal)
     return { policy: this.storePolicy, key, cells, ...(epoch !== undefined && { epoch }) }
   }
 
-  /** Whether a key was reset after these units were counted, at this node or another one: they count no more. */
+  /** Whether a key was reset after these units were counted, in this process or another one: they no longer count. */
   wasReset({ key, cells, epoch }: SyncEntry, result: SyncResult, now: number): boolean {
     if (result.epoch !== undefined) this.hearReset(key, result.epoch, now)
     const [first] = cells
     return result.epoch !== undefined || (first !== undefined && this.epochOf(key, first.ordinal) !== epoch)
   }
 
-  /** Whether what is announced of a key is of before its last reset. */
+  /** Whether an announcement of a key is older than its last reset. */
   isOfBefore({ key, cells, epoch }: TotalAnnouncement, now: number): boolean {
     if (epoch !== undefined) this.hearReset(key, epoch, now)
     const [first] = cells
@@ -354,7 +352,7 @@ export abstract class GatedMeter implements Exchanging {
     return FULL - this.sourceOf(slot, 1)
   }
 
-  /** Queues the key for an exchange, no sooner than its spacing and an exchange under way allow. */
+  /** Queues the key for a sync, no sooner than its spacing and a running sync allow. */
   wantExchange(slot: number, now: number, reason: number): void {
     const flags = this.table.flags[slot] as number
     if ((flags & (IN_FLIGHT | DUE)) !== 0) return
@@ -367,12 +365,12 @@ export abstract class GatedMeter implements Exchanging {
     return this.policy.interval / this.policy.spans >= LONG_SPAN
   }
 
-  /** A charge has counted more than fits. Counts that are exchanged at the ends of spans only wait until then. */
+  /** A charge has counted more than fits. Counts that are synced only at the ends of spans wait until then. */
   exceeded(slot: number, now: number): void {
     if (this.jitter && this.exchange.connected && !this.storeAway && this.unsyncedOf(slot) > 0) this.wantExchange(slot, now, PROOF)
   }
 
-  /** Tries again to exchange a key whose part of the store is away while other parts answer. */
+  /** Syncs a key again after a pause, because its part of the store is down while other parts answer. */
   retryAlone(slot: number, now: number): void {
     const flags = this.table.flags[slot] as number
     if ((flags & (IN_FLIGHT | DUE)) !== 0 || this.table.keys[slot] === undefined) return
@@ -413,12 +411,12 @@ export abstract class GatedMeter implements Exchanging {
     if (typeof ticket !== 'number') return
     const share = this.site.limitOf(ticket) / this.nodes
     const unsynced = this.unsyncedOf(ticket)
-    // With a few units that were sent at once, nothing says that more will come.
+    // If a few units were sent immediately, nothing shows that more will come.
     const more = unsynced > this.flightOf(ticket) || unsynced >= MANY * share
     if (more && unsynced >= Math.max(2, FILLS_FAST * share)) this.overdue(ticket)
   }
 
-  /** Own units that are on their way to the store, as far as known. */
+  /** Own units that are in flight to the store, as far as known. */
   protected flightOf(_slot: number): number {
     return 0
   }
@@ -437,7 +435,7 @@ export abstract class GatedMeter implements Exchanging {
     })
   }
 
-  /** Whether nothing is known of the key's units: then nothing is lost with it. */
+  /** Whether the key has no known units: then nothing is lost with it. */
   protected isEmpty(slot: number): boolean {
     const { fields, flags } = this.table
     const base = baseOf(slot)
@@ -450,17 +448,17 @@ export abstract class GatedMeter implements Exchanging {
     return Math.max(0, this.usedOf(slot, now) - this.site.most(this.site.limitOf(slot)))
   }
 
-  /** The slow part of `allows`: rolls the record over, computes its gate and, if the request is to count, asks for exchanges. */
+  /** The slow part of `allows`: rolls the record over, computes its gate and, if the request counts, requests syncs. */
   protected abstract allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
-  /** When the key was sent last, on the monotonic clock; -Infinity if it never was. */
+  /** When the key was last sent, on the monotonic clock; -Infinity if it never was. */
   protected abstract sentAt(slot: number): number
   /** Adds a due key's counts to a batch, unless there is nothing to send. */
   protected abstract sendDue(slot: number, now: number, batch: Batch): void
-  /** Whether a key without an exchange under way may be forgotten; its unsent counts are put aside first. */
+  /** Whether a key without a running sync may be removed. Its unsent counts are put aside first. */
   protected abstract mayForget(slot: number): boolean
-  /** Forgets what is kept of a key's units beside its record; `slot` may be negative. */
+  /** Removes all state of a key's units beside its record; `slot` may be negative. */
   protected abstract cleared(key: string, slot: number): void
-  /** The source of the knowledge that there is no room for `cost`. */
+  /** The source of the confirmed counts by which `cost` does not fit. */
   protected abstract knownBy(slot: number, cost: number): SourceIndex
   /** The store lost its data: acknowledged units count as unsent again. */
   protected abstract lost(slot: number): void

@@ -15,17 +15,17 @@ export interface LateCount {
 /** The late counts of one interval. */
 interface PastInterval {
   readonly counts: Map<string, LateCount>
-  /** Those that wait for an exchange from `next` on, among them some that need none any more. */
+  /** Counts that wait for a sync from `next` on, among them some that need none any more. */
   waiting: LateCount[]
   next: number
 }
 
-/** So many that need no exchange any more are passed over in one turn of the event loop, at most. */
+/** Counts that need no sync any more and are skipped in one turn of the event loop, at most. */
 const MOST_PASSED = 1_000
 
 /**
- * The late counts of one policy. An exchange takes them in the order in which they came, however many there are. All of an interval
- * goes with it: while the store is unavailable, as many are kept as came in the intervals that `prune` leaves, and in `limit`.
+ * The late counts of one policy. Syncs take them in the order in which they came, however many there are. All counts of an interval are
+ * dropped together: while the store is down, as many are kept as came in the intervals that `prune` leaves, and in `limit`.
  */
 export class LateCounts {
   readonly #past = new Map<Ordinal, PastInterval>()
@@ -35,7 +35,7 @@ export class LateCounts {
     return this.#size
   }
 
-  /** Whether some wait for an exchange. */
+  /** Whether some wait for a sync. */
   get waiting(): boolean {
     for (const { waiting, next } of this.#past.values()) if (next < waiting.length) return true
     return false
@@ -52,7 +52,7 @@ export class LateCounts {
     return late
   }
 
-  /** Takes the next one that waits for an exchange; it is under way from now on. Undefined also if `waiting` ones are left for a later turn. */
+  /** Takes the next one that waits for a sync; it is in flight from now on. Undefined also if `waiting` ones are left for a later turn. */
   take(): LateCount | undefined {
     let passed = 0
     for (const past of this.#past.values()) {
@@ -60,7 +60,7 @@ export class LateCounts {
         if (passed === MOST_PASSED) return undefined
         const late = waiting[past.next++] as LateCount
         passed++
-        // This one was taken out or forgotten since.
+        // This one was removed since.
         if (late.done || past.counts.get(late.key) !== late) continue
         late.inFlight = true
         return late
@@ -72,13 +72,13 @@ export class LateCounts {
     return undefined
   }
 
-  /** Makes it wait again: its exchange failed, or it has changed meanwhile. */
+  /** Makes it wait again: its sync failed, or it has changed meanwhile. */
   again(late: LateCount): void {
     late.inFlight = false
     const past = this.#past.get(late.ordinal)
     // Its interval is no longer kept, or its key was reset.
     if (past?.counts.get(late.key) !== late) return
-    // At least half of the list was taken, so few items are moved, and seldom.
+    // Only once at least half of the list was taken, so few items are moved, and seldom.
     if (2 * past.next > past.waiting.length) {
       past.waiting.splice(0, past.next)
       past.next = 0
@@ -86,31 +86,31 @@ export class LateCounts {
     past.waiting.push(late)
   }
 
-  /** The store has it. It is forgotten, unless its interval is `running` or later, in which the key may still count. */
+  /** The store has it. It is removed, unless its interval is `running` or later, in which the key may still count. */
   finish(late: LateCount, running: Ordinal): void {
     late.inFlight = false
     late.done = true
     if (late.ordinal < running && this.find(late.key, late.ordinal) === late) this.remove(late.key, late.ordinal)
   }
 
-  /** An exchange of it has returned; `sent` is what it carried. */
+  /** A sync of it has returned; `sent` are the counts that it carried. */
   settle(late: LateCount, sent: { readonly taken: number; readonly given: number }, running: Ordinal): void {
     if (late.taken === sent.taken && late.given === sent.given) this.finish(late, running)
     else this.again(late)
   }
 
-  /** As long as the counts of an interval that is over have not been sent, they can still be corrected. */
+  /** As long as the counts of an ended interval were not sent, a refund can still correct them. */
   refund(key: string, ordinal: Ordinal, units: number): void {
     const late = this.find(key, ordinal)
     if (late !== undefined && !late.done) late.given = Math.min(late.taken, late.given + units)
   }
 
-  /** Forgets what nobody counts any more: all intervals before `oldest`. */
+  /** Removes counts that no process needs any more: all intervals before `oldest`. */
   prune(oldest: Ordinal): void {
     for (const [ordinal, { counts }] of this.#past) if (ordinal < oldest || counts.size === 0) this.#drop(ordinal)
   }
 
-  /** Keeps so many at most, or those of one interval: the oldest interval goes first. */
+  /** Keeps at most this many, or those of one interval: the oldest interval is dropped first. */
   limit(most: number): void {
     while (this.#size > most && this.#past.size > 1) this.#drop(Math.min(...this.#past.keys()) as Ordinal)
   }
@@ -124,14 +124,14 @@ export class LateCounts {
     return this.#past.has(ordinal)
   }
 
-  /** Takes a key's counts out. */
+  /** Removes a key's counts. */
   remove(key: string, ordinal: Ordinal): LateCount | undefined {
     const late = this.find(key, ordinal)
     if (late !== undefined && this.#past.get(ordinal)?.counts.delete(key)) this.#size--
     return late
   }
 
-  /** Forgets a key's counts of all intervals. */
+  /** Removes a key's counts of all intervals. */
   forget(key: string): void {
     for (const ordinal of this.#past.keys()) this.remove(key, ordinal)
   }

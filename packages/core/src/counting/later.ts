@@ -1,10 +1,10 @@
 import type { MakeShared, SharedForm, StoreExchange } from './site.ts'
 
 /**
- * Meters whose code is loaded with the first policy that needs them: an application without such a policy need not carry it.
- * An attempt that failed leaves nothing behind, so the next one starts again.
+ * Makes meters whose code is loaded with the first policy that needs them, so that other applications don't carry it. A failed import
+ * leaves nothing behind, so the next one starts again.
  *
- * @param load loads what makes them, for algorithms of this shape
+ * @param load loads the function that makes them, for algorithms of this shape
  */
 export function later<Shape = void>(
   load: (exchange: StoreExchange) => Promise<(shape: Shape) => MakeShared>,

@@ -2,37 +2,37 @@ import type { LeaseAsk } from '../store/leases/ask.ts'
 import type { Lease } from '../store/leases/lease.ts'
 import { WaitingRequests } from './waiting-requests.ts'
 
-/** Within so many round trips and milliseconds others have heard of something and answered it. */
+/** Round trips and milliseconds within which others receive a notice and answer it. */
 const HEARD_ROUND_TRIPS = 2
 const HEARD_TIME = 2
 
-/** What a node has taken ahead of one key, and who waits for more. Times are of the monotonic clock. */
+/** The quota that a process took ahead for one key, and the requests that wait for more. Times are of the monotonic clock. */
 export abstract class LeasedKey {
-  /** The highest limit by which units were asked for: requests of a lower one may not use all that is held. */
+  /** The highest limit by which units were requested: requests of a lower one may not use all of them. */
   askedBy = 0
   /** The lease that requests are counted in. */
   current: Lease
   readonly waiting: WaitingRequests = new WaitingRequests()
-  /** Requests with a number below it have waited for what other nodes give back. */
+  /** Requests with a number below it have waited for units that other processes return. */
   recalled = 0
-  /** Requests that wait are not asked for until then, unless the store says that it has something: other nodes give back. */
+  /** No units are requested for waiting requests until then, unless the store announces some: other processes return theirs. */
   recallUntil: number = Number.NEGATIVE_INFINITY
-  /** The store has nothing for this key until then, or until something else is heard. */
+  /** The store has nothing for this key until then, or until other news. */
   emptyUntil: number = Number.NEGATIVE_INFINITY
-  /** How many changes of the rule it goes by. */
+  /** The number of rule changes that it has taken over. */
   changes = 0
   sentAt: number = Number.NEGATIVE_INFINITY
-  /** The store wants to hear of it, whether or not there is anything new. */
+  /** The store wants a report of it, whether or not there is anything new. */
   report = false
-  /** So few units left are few: more are asked for. */
+  /** From so few remaining units on, more are requested. */
   low = 0
   /** Milliseconds to an answer. */
   roundTrip = 0
-  /** Units that other nodes used, as far as the store knew. */
+  /** Units that other processes used, by the store's last answer. */
   others = 0
-  /** When the store's last answer came that `others` is by. */
+  /** When the store's last answer about `others` came. */
   heardAt: number = Number.NEGATIVE_INFINITY
-  /** What the store has been told of the current lease. */
+  /** The counts of the current lease that were sent to the store. */
   protected saidTaken = 0
   protected saidGiven = 0
   protected saidReturned = 0
@@ -41,19 +41,21 @@ export abstract class LeasedKey {
     this.current = current
   }
 
-  /** Units used that the store was not told of; less than 0 where more were given back. */
+  /** Used units that were not sent to the store; negative if more were refunded. */
   get untold(): number {
     const { taken, given } = this.current
     return taken - this.saidTaken - (given - this.saidGiven)
   }
 
-  /** Whether the store lacks something of what this node has used or given back. */
+  /** Whether the store lacks used or returned units of this process. */
   get unsaid(): boolean {
     const { taken, given, returned } = this.current
     return taken !== this.saidTaken || given !== this.saidGiven || returned !== this.saidReturned
   }
 
-  /** The store has answered: what it knew of all nodes without what it was told of this one. While an ask is under way, neither tells alone. */
+  /**
+   * Takes the others' use from the store's answer. Not while a request is in flight, because the two counts would be of different moments.
+   */
   heardUsed({ seq, taken, given, cleared }: LeaseAsk, now: number): void {
     const { heard, used } = this.current
     if (seq !== heard) return
@@ -61,7 +63,7 @@ export abstract class LeasedKey {
     this.heardAt = now
   }
 
-  /** The store is told of all. */
+  /** All counts were sent to the store. */
   said(): void {
     const { taken, given, returned } = this.current
     this.saidTaken = taken
@@ -70,7 +72,7 @@ export abstract class LeasedKey {
     this.report = false
   }
 
-  /** Goes on with a lease that the store was told nothing of. */
+  /** Continues with a lease that the store has no counts of. */
   protected begin(lease: Lease): void {
     this.current = lease
     this.saidTaken = this.saidGiven = this.saidReturned = this.others = 0
@@ -78,7 +80,7 @@ export abstract class LeasedKey {
   }
 
   /**
-   * Asks for nothing until others have heard that there is something, and could ask for it or give it back.
+   * Requests nothing until others have received the announcement, and could request or return units.
    *
    * @param more milliseconds more
    */

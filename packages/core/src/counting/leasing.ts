@@ -8,46 +8,46 @@ import type { Batch, LeaseTicket, Ticket } from './batch.ts'
 import type { LeasedKey } from './leased-key.ts'
 import type { Exchanging, StoreExchange } from './site.ts'
 
-/** An ask without an answer is repeated for requests that wait after so many round trips and milliseconds. */
+/** Round trips and milliseconds after which an unanswered lease request is repeated for waiting requests. */
 const LOST_ROUND_TRIPS = 4
 /** See `LOST_ROUND_TRIPS`. */
 export const LOST_TIME = 10
-/** Shortest time from an ask to the next one, but for a request that comes, in milliseconds. */
+/** Milliseconds from one lease request to the next, at least, except for a new waiting request. */
 const SPACING = 1
-/** Where a part of the store is away, it is tried again after so many milliseconds. */
+/** Milliseconds after which a part of the store that is down is tried again. */
 const RETRY_ALONE = 200
 /** Requests that are answered in one go; each takes some microseconds. */
 const SERVED_AT_ONCE = 1_000
 
 let incarnations = 0
 
-/** Whether an ask was made by a limit that is no less than this one, so that its answer holds for requests of this limit too. */
+/** Whether a lease request had at least this limit, so that its answer also applies to requests of this limit. */
 export function askedBy(ask: LeaseAsk, limit: number): boolean {
   return ask.limit >= Math.floor(Math.min(limit, Number.MAX_SAFE_INTEGER))
 }
 
-/** Of all leases of this process: no two beginnings of a key's counts are alike to the store. */
+/** A number that is unique among all leases of this process, so that the store can tell each beginning of a key's counts apart. */
 export function newIncarnation(): number {
   return ++incarnations
 }
 
-/** What the store said to an ask of a key that is still there. */
+/** The store's answer to a lease request, for a key that was not removed meanwhile. */
 export interface Answered<Key> {
   readonly slot: number
   readonly key: Key
   readonly lease: Lease
   readonly ask: LeaseAsk
   readonly reply: LeaseReply
-  /** Requests with a number below it have asked. */
+  /** The answer is for waiting requests with a number below it. */
   readonly end: number
 }
 
 /**
- * The asks of a meter that takes units ahead, and the requests that wait for them: when the store is asked, what became of it, and who is
- * told. What is counted, for how much is asked and what an answer means is the meter's.
+ * The lease requests of a meter, and the requests that wait for them: when they are sent, what their result is, and which requests get it.
+ * The meter itself counts, chooses the amount and interprets the answer.
  */
 export class Leasing<Key extends LeasedKey> {
-  /** What this node has of each key, by slot. */
+  /** The leases of each key in this process, by slot. */
   readonly keys: (Key | undefined)[] = []
   readonly #meter: Exchanging
   readonly #exchange: StoreExchange
@@ -57,7 +57,7 @@ export class Leasing<Key extends LeasedKey> {
     this.#exchange = exchange
   }
 
-  /** Without the store a node goes on with what it holds, and as its policy says. `used`: units of the key that count here. */
+  /** Without the store a process uses its own lease, and follows its `failMode`. `used`: units of the key that count here. */
   allowsAlone(slot: number, { current }: Key, used: number, cost: number): boolean {
     const { failMode } = this.#meter.policy
     if (failMode === 'open') return true
@@ -67,7 +67,7 @@ export class Leasing<Key extends LeasedKey> {
     return used + cost <= Math.min(limit, current.granted - current.returned + others)
   }
 
-  /** Has the store asked at `at`. However much is heard that asks for it, it is not asked at each moment; `urgent`: at once. */
+  /** Requests a sync at `at`, but keeps the spacing, however many notices come. `urgent`: immediately. */
   want(slot: number, at: number, urgent = false): void {
     const { flags } = this.#meter.site.table
     if (((flags[slot] as number) & DUE) !== 0 || !this.#exchange.connected) return
@@ -76,7 +76,7 @@ export class Leasing<Key extends LeasedKey> {
     this.#exchange.due(this.#meter, slot, Number.isNaN(at) ? from : Math.max(at, from))
   }
 
-  /** Tells the store what it lacks of a key, however little it is. */
+  /** Sends the counts of a key that the store lacks, however few they are. */
   tellAll(id: string, now: number): void {
     const slot = this.#meter.site.findId(id)
     const key = slot < 0 ? undefined : this.keys[slot]
@@ -85,13 +85,13 @@ export class Leasing<Key extends LeasedKey> {
     this.want(slot, now)
   }
 
-  /** Whether a key may be asked for now: none of its asks is under way, or requests wait for one that is lost. */
+  /** Whether a lease request may be sent now: none of the key is in flight, or requests wait for a lost one. */
   maySend(slot: number, key: Key, now: number): boolean {
     if (((this.#meter.site.table.flags[slot] as number) & IN_FLIGHT) === 0) return true
     return key.waiting.first !== undefined && now >= key.sentAt + this.#lostAfter(key)
   }
 
-  /** Adds an ask to a batch. If its answer is lost, who waits for it is not to wait in vain. */
+  /** Adds a lease request to a batch. If its answer is lost, it is repeated for the waiting requests. */
   send(slot: number, key: Key, lease: Lease, wish: LeaseWish, now: number, batch: Batch): void {
     const { site, storePolicy } = this.#meter
     const ask = askFor(lease, wish)
@@ -110,7 +110,7 @@ export class Leasing<Key extends LeasedKey> {
     return LOST_ROUND_TRIPS * roundTrip + LOST_TIME
   }
 
-  /** What the store answered; undefined where that is of no use, as it says nothing or the key has been forgotten. */
+  /** The store's answer; undefined if it is of no use, because it contains no lease or the key was removed. */
   answered(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): Answered<Key> | undefined {
     const { lease: ask } = entry
     const { lease: reply } = result
@@ -127,10 +127,10 @@ export class Leasing<Key extends LeasedKey> {
   }
 
   /**
-   * An ask has failed, or nobody knows what became of it.
+   * A lease request has failed, or its result is unknown.
    *
-   * @param alone others of its batch have not
-   * @returns the key and the lease that it was for, if they are still there
+   * @param alone others of its batch succeeded
+   * @returns its key and lease, if they still exist
    */
   failed(ticket: Ticket, now: number, alone: boolean): Pick<Answered<Key>, 'key' | 'lease'> | undefined {
     if (typeof ticket === 'number' || ticket.kind !== 'lease') return undefined
@@ -142,7 +142,7 @@ export class Leasing<Key extends LeasedKey> {
     return { key, lease: ticket.lease }
   }
 
-  /** An ask has come back; the key that it was for, if it is still there. */
+  /** Ends a lease request; returns its key, if that still exists. */
   #landed({ slot, of }: LeaseTicket): Key | undefined {
     const key = this.keys[slot]
     if (key !== of) return undefined
@@ -152,10 +152,10 @@ export class Leasing<Key extends LeasedKey> {
   }
 
   /**
-   * Lets requests go that wait for a key, in their order, as long as there are units.
+   * Allows waiting requests of a key, in their order, as long as there are units.
    *
-   * @param take counts units if they are there
-   * @param ordinal the interval that they are counted in, if any
+   * @param take counts units if there are enough
+   * @param ordinal the interval in which they are counted, if any
    */
   serve(slot: number, { waiting }: Key, now: number, take: (request: Reservation) => boolean, ordinal?: Ordinal): void {
     for (let served = 0; ; served++) {
@@ -177,7 +177,7 @@ export class Leasing<Key extends LeasedKey> {
     this.want(reservation.slot, now, true)
   }
 
-  /** The store is away: who waits for a key is decided about without it. */
+  /** The store is down: a key's waiting requests are decided without it. */
   giveUp(slot: number): void {
     const key = this.keys[slot]
     if (key !== undefined) this.#giveUp(key)
@@ -187,7 +187,7 @@ export class Leasing<Key extends LeasedKey> {
     for (const request of waiting.takeUnmet(waiting.end, () => true)) request.answer(undefined)
   }
 
-  /** A key is forgotten; who still waits for it is decided about without the store. Whether anything was known of it. */
+  /** A key is removed: its waiting requests are decided without the store. Returns whether the key had leases. */
   forget(slot: number): boolean {
     const key = this.keys[slot]
     if (key === undefined) return false

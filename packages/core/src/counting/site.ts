@@ -9,123 +9,126 @@ import type { LeaseAsk, LeaseNotice } from '../store/leases/ask.ts'
 import type { EpochTime, Ordinal } from '../time/intervals.ts'
 import type { Batch, EntryOwner } from './batch.ts'
 
-/** What the meters whose counts are exchanged see of the exchange. */
+/** The sync, as seen by the meters whose counts it carries. */
 export interface Exchange extends MeterExchange {
-  /** Asks for an exchange of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
+  /** Requests a sync of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
   due(meter: Exchanging, slot: number, at: number): void
-  /** Asks for a change of a block to be sent. */
+  /** Requests that a change of a block is sent. */
   changeBlock(meter: Exchanging, change: BlockChange, until: number): void
 }
 
 /**
- * Makes a meter whose counts travel.
+ * Makes a meter whose counts are synced.
  *
- * @param before what stood in its place while it was loaded
+ * @param before the meter that it replaces, which counted while the code was loaded
  */
 export type MakeShared = (site: SharedSite, exchange: StoreExchange, before?: Meter) => Exchanging
 
-/** Loads what makes a meter; may be called again if it has failed. */
+/** Loads the function that makes a meter; may be called again after a failure. */
 export type LoadShared = () => Promise<MakeShared>
 
-/** Makes a meter whose counts travel; if its code has to be loaded first, a function that loads it. */
+/** Makes a meter whose counts are synced, or returns a function that loads its code first. */
 export type SharedForm = (site: SharedSite, exchange: StoreExchange) => Exchanging | LoadShared
 
-/** What an algorithm needs so that its local meter can stand in for one that is loaded. */
+/** The parts of an algorithm with which its local meter can replace one that is being loaded. */
 export interface StandingIn {
   readonly fields?: number
   local(site: SharedSite, exchange: MeterExchange): Meter
 }
 
-/** What an algorithm needs for `'central'`: what the store does, and a meter for what is known of it here. */
+/** The parts of an algorithm for `'central'`: the store's step, and a meter for the counts here. */
 export interface CentralAlgorithm extends StandingIn {
-  /** Default: that of fixed windows of the epoch. */
+  /** Default: the step of fixed windows of the epoch. */
   readonly step?: Step
 }
 
-/** The exchange through a store. It brings all meters whose counts travel, so that applications without a store don't carry them. */
+/** The sync through a store. It brings all meters whose counts are synced, so that applications without a store don't carry them. */
 export interface StoreExchange extends Exchange {
-  /** How long nodes count as live that are not heard of, in milliseconds. */
+  /** Milliseconds for which processes count as live after their last report. */
   readonly lifetime: number
   /** As `Math.random`. */
   readonly random: () => number
-  /** Loads what lets requests wait for units of the store, as a meter's `reserving` asks for. */
+  /** Loads the code that lets requests wait for units of the store, which a meter's `reserving` needs. */
   letWait(): Promise<void>
   /** Makes the meter of a policy whose processes count together. */
   form(shape: SharedShape, coordination: SharedCoordination): SharedForm
-  /** Makes the meter of a policy whose requests the store decides about. */
+  /** Makes the meter of a policy whose requests the store decides. */
   central(algorithm: CentralAlgorithm): SharedForm
   /**
-   * What counts the keys of a policy whose meter is being loaded: the algorithm's own local meter. `become` is called with the meter
-   * that takes over, and then told of the keys' counts.
+   * The meter of a policy while its own is being loaded: the algorithm's local meter. `become` is called with the meter that takes over,
+   * which then gets the keys' counts.
    *
-   * @param goesOn whether that meter goes on with the local one, which knows them
+   * @param goesOn whether that meter continues with the local one, which has the counts
    */
   meanwhile(algorithm: StandingIn, site: SharedSite, load: LoadShared, goesOn: boolean, successor: Successor): Meter
 }
 
-/** Who gets the meter of a policy once it is loaded. */
+/** Gets the meter of a policy once it is loaded. */
 export interface Successor {
-  /** Whether the policy is still used, so that its meter is to be loaded. */
+  /** Whether the policy is still used, so that its meter must be loaded. */
   readonly wanted: boolean
   become(meter: Exchanging): void
 }
 
-/** What a walk over the keys of a meter sends. */
+/** The keys that a walk over a meter sends. */
 export interface ScanOptions {
-  /** Send also what a quiet key has (at close). */
+  /** Also sends keys far below their limits (at close). */
   readonly all: boolean
-  /** Treat everything as unsent (the store lost its data). */
+  /** Treats everything as unsent (the store lost its data). */
   readonly resend: boolean
 }
 
-/** The counts of a meter travel. Times are of the monotonic clock. */
+/** A meter whose counts are synced. Times are of the monotonic clock. */
 export interface Exchanging extends Meter, EntryOwner, Syncing {
   readonly policy: MeterPolicy
-  /** What a store must know of the policy. */
+  /** The policy as the store gets it. */
   readonly storePolicy: StorePolicy
-  /** The clock whose epoch the policy's intervals are of. */
+  /** The clock that the policy's intervals follow. */
   readonly time: EpochTime
-  /** Whether the nodes' writes at a span's end are to be spread. */
+  /** Whether the key writes of all processes at a span's end must be spread. */
   readonly jitter: boolean
   readonly site: SharedSite
-  /** When all its keys are to be looked at next, on the monotonic clock. Default: at the end of a span. */
+  /** When all its keys must be visited next, on the monotonic clock. Default: at the end of a span. */
   nextWalk?(now: number): number
-  /** When it has to be rolled though nothing happens to it: `rollAt`, or infinite where it can wait. */
+  /** When it must be rolled even without requests: `rollAt`, or infinite if it can wait. */
   readonly wakeAt: number
 
   /** Adds a due key's counts to a batch, unless there is nothing to send. */
   collect(slot: number, now: number, batch: Batch): void
-  /** A key asked for an exchange and does not get one, as the store is away. */
+  /** A key has requested a sync and gets none, because the store is down. */
   undue(slot: number): void
   /** Totals that the store announced. */
   announced(announcement: TotalAnnouncement, now: number): void
-  /** News of quota that nodes have taken ahead. */
+  /** An announcement about quota that processes have taken ahead. */
   heardLease?(notice: LeaseNotice, now: number): void
-  /** Adds to `batch` what a span's end must send of slots from `from` on; returns where to go on, or -1 at the end. */
+  /** Adds to `batch` the entries of slots from `from` on that a span's end must send. Returns the next slot, or -1 at the end. */
   scan(from: number, now: number, batch: Batch, options: ScanOptions): number
-  /** A block that the store or another node tells of; see `KeyBlocks.hear`. */
+  /** A block that the store or another process reports; see `KeyBlocks.hear`. */
   blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void
-  /** The store's answer to a block that this node has set. */
+  /** The store's answer to a block that this process has set. */
   blockAnswered(slot: number, remaining: number, now: number, manual: boolean, roundTrip: number): void
-  /** Asks for an exchange of what the store lacks of a key, however little it is. */
+  /** Requests a sync of the counts that the store lacks of a key, however few they are. */
   tellAll(id: string, now: number): void
-  /** Units of a key now, by the store's cells: those of `askedCells`, and for a sliding window those of before. */
+  /** Units of a key now, by the store's cells: those of `askedCells`, and for a sliding window the earlier ones. */
   usedIn(cells: readonly Cell[], now: number): number
-  /** The cells to ask the store for, to know a key's units, nothing taken. */
+  /** Empty cells to send for a key, so that the store replies with its units. */
   askedCells(): Cell[]
-  /** The ask to know a key's units by, where quota is taken ahead. */
+  /** A lease request that only reads a key's units, if quota is taken ahead. */
   askedLease?(id: string): LeaseAsk
-  /** Asks the store for a key's units in a way of its own; undefined when it does not answer within `storeTimeout` milliseconds. */
+  /** Reads a key's units from the store in another way; undefined without an answer within `storeTimeout` milliseconds. */
   inquire?(id: string, storeTimeout: number): Promise<SyncResult | undefined>
-  /** The store, or another node through it, tells of a reset of a key. */
+  /** Takes a reset of a key from the store, or through it from another process. */
   hearReset(id: string, epoch: number, now: number): void
-  /** The key's last reset where it concerns this cell; undefined for none. */
+  /** The key's last reset if it concerns this cell; undefined for none. */
   epochOf(id: string, ordinal: Ordinal): number | undefined
-  /** Units of a key were counted here before this meter was loaded; the store is told of them. Only where it goes on with the meter of before. */
+  /**
+   * Takes units of a key that were counted here before this meter was loaded, and reports them to the store. Only if it continues with the
+   * former meter.
+   */
   owe?(slot: number, units: number, now: number): void
-  /** The store's clock has become known. */
+  /** The store's time has become known. */
   adoptTime(now: number): void
-  /** Makes every gate be computed anew at its key's next request. `away`: the store went away or came back. */
+  /** Makes every key compute its gate again at its next request. `away`: the store went down or came back. */
   invalidate(now: number, away: boolean): void
   blockOf(slot: number, now: number): Block | undefined
 }

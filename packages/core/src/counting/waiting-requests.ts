@@ -1,16 +1,16 @@
 import type { Reservation } from '../algorithms/meter.ts'
 
-/** Places before the first request that are kept: beyond so many the list is cut, which costs as much as it has moved on. */
+/** Unused places before the first request, at most. Then the list is cut, which costs as much as it has moved on. */
 const MOST_BEHIND = 1_024
 
 /**
- * Requests of one key that wait for units, in the order in which they came. All wait equally long at most, so those that were decided
- * meanwhile are the first ones. Each has a number, by which an ask tells for whom it was sent.
+ * Requests of one key that wait for units, in the order in which they came. All have the same timeout, so decided ones are the first ones.
+ * Each has a number, by which a lease request marks the requests that it is for.
  */
 export class WaitingRequests {
   #list: Reservation[] = []
   #first = 0
-  /** The number of what stands first in the list. */
+  /** The number of the first item in the list. */
   #base = 0
   #units = 0
 
@@ -24,7 +24,7 @@ export class WaitingRequests {
     return this.#base + this.#list.length
   }
 
-  /** The number of the one that waits longest. */
+  /** The number of the request that waits longest. */
   get begin(): number {
     return this.#base + this.#first
   }
@@ -34,7 +34,7 @@ export class WaitingRequests {
     this.#units += request.cost
   }
 
-  /** The one that waits longest; undefined when none does. */
+  /** The request that waits longest; undefined without any. */
   get first(): Reservation | undefined {
     for (let request = this.#list[this.#first]; request !== undefined; request = this.#list[this.#first]) {
       if (!request.abandoned) return request
@@ -43,7 +43,7 @@ export class WaitingRequests {
     return undefined
   }
 
-  /** Takes the one out that waits longest. */
+  /** Removes the request that waits longest. */
   shift(): void {
     const request = this.#list[this.#first]
     if (request === undefined) return
@@ -57,12 +57,12 @@ export class WaitingRequests {
     }
   }
 
-  /** Takes those out whose number is below `end` and whose need is `unmet`. */
+  /** Removes requests whose number is below `end` and whose need is `unmet`, and returns them. */
   takeUnmet(end: number, unmet: (request: Reservation) => boolean): Reservation[] {
     const taken: Reservation[] = []
     const to = Math.min(this.#list.length, end - this.#base)
     let place = to
-    // Those that stay move up to the end of their part, so that the numbers of the others stay as they are.
+    // The remaining ones move up to the end of their part, so that later requests keep their numbers.
     for (let from = to - 1; from >= this.#first; from--) {
       const request = this.#list[from] as Reservation
       if (!request.abandoned && !unmet(request)) this.#list[--place] = request

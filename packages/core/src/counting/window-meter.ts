@@ -11,19 +11,19 @@ import type { Exchange, ScanOptions } from './site.ts'
 import { IDLE_INTERVALS, WindowRecords } from './window-records.ts'
 import type { WindowRule } from './window-rule.ts'
 
-/** Slots that one step of a scan looks at, so that a step takes about a millisecond. */
+/** Slots that one step of a scan visits, so that a step takes about a millisecond. */
 const SCAN_STEP = 20_000
 
-/** Counts per interval of the epoch, and their exchange with the store. What is allowed by them is up to its rule. */
+/** Counts per interval of the epoch, and their sync with the store. Its rule decides which requests are allowed. */
 export class WindowMeter extends GatedMeter {
   override readonly jitter: boolean
   readonly records: WindowRecords
-  // Not `#`: read on the request path.
+  // Not `#`: the request path reads it.
   protected readonly rule: WindowRule
 
   /**
-   * @param published counts are exchanged at the ends of spans only, as it was published: by this node's own clock, written
-   * without delay and announced to nobody
+   * @param published counts are synced only at the ends of spans, as the algorithm was published: by this process's own clock, without a
+   * delay and without announcements
    */
   constructor(site: SharedSite, exchange: Exchange, rule: (meter: WindowMeter) => WindowRule, published: boolean) {
     const { id, interval, limit } = site.policy
@@ -58,7 +58,7 @@ export class WindowMeter extends GatedMeter {
   }
 
   override refund(key: string, takenIn: Ordinal, units: number, now: number): void {
-    // Units that were counted by a clock that was ahead count in the running interval now.
+    // Units that a clock that was ahead counted are in the running interval now.
     const ordinal = Math.min(takenIn, this.ordinal) as Ordinal
     const slot = this.table.find(key)
     if (slot >= 0) {
@@ -72,7 +72,7 @@ export class WindowMeter extends GatedMeter {
         this.records.give(slot, back)
         fields[base + KNOWN] = (fields[base + KNOWN] as number) - back
         if ((fields[base + GATE] as number) < 0) fields[base + GATE] = Number.NEGATIVE_INFINITY
-        // Others reject this key because of units that are free again: tell them soon.
+        // Others reject this key because of units that are free again, so sync it soon.
         if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
         return
       }
@@ -129,7 +129,7 @@ export class WindowMeter extends GatedMeter {
     this.rule.settledLate(late, reply.taken - reply.given)
   }
 
-  /** The reply is of an interval that the record has left in the meantime. */
+  /** The reply is about an interval that the record has left in the meantime. */
   #acknowledgeLate(slot: number, { ordinal, taken, given }: Cell, reply: Cell): void {
     const key = this.site.keyOf(slot)
     const late = this.records.late.find(key, ordinal)
@@ -205,7 +205,7 @@ export class WindowMeter extends GatedMeter {
     return end >= table.end ? -1 : end
   }
 
-  /** Sends the counts of intervals that are over; false where there was no room for all. */
+  /** Sends the counts of ended intervals; false if not all fit. */
   #scanLate(batch: Batch, now: number): boolean {
     const { late } = this.records
     late.prune(this.records.oldestLate)
@@ -254,7 +254,7 @@ export class WindowMeter extends GatedMeter {
     const alone = this.decidesAlone(slot)
     const opensIn = alone && this.policy.failMode === 'closed' ? this.tillEnd(now) : this.rule.opensIn(slot, cost, now)
     if (block === undefined) return { reason: alone ? 'storeDown' : 'limit', retryAfterMs: opensIn }
-    // A cooldown may end while the interval still leaves no room.
+    // A cooldown may end while the interval still has no capacity.
     const full = !alone && this.knownOf(slot) + cost > this.rule.most(slot, now)
     return { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, full ? opensIn : 0) }
   }
@@ -267,7 +267,7 @@ export class WindowMeter extends GatedMeter {
     if (typeof ticket === 'number') this.rule.overdue(ticket)
   }
 
-  /** Takes an announced total over: a lower bound of what the others have taken. */
+  /** Takes over an announced total: a lower bound of the others' units. */
   hear(announcement: TotalAnnouncement, now: number): void {
     if (now >= this.rollAt) this.roll(now)
     const cell = announcement.cells[0]
@@ -284,17 +284,17 @@ export class WindowMeter extends GatedMeter {
     if (this.records.own(base) === 0 && active.total === 0) active.hello = true
     active.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
     active.givenByAll = Math.max(active.givenByAll, cell.given)
-    // The announced total may hold own units up to those in flight; without them it is what others have at least.
+    // The announced total may contain own units up to those in flight. Without them it is a lower bound of the others' units.
     const ownSent = (this.table.fields[base + SENT] as number) - active.givenSent + active.flight
     const others = cell.taken - cell.given - Math.max(0, ownSent)
     if (others > (this.table.fields[base + OTHERS] as number)) {
       this.records.setOthers(base, others)
-      // The first processes to send their counts see little of the others, and don't ask again once a key is full.
+      // The first processes to send their counts get few of the others', and don't sync again once a key is full.
       active.share.hear(cell.taken - cell.given, this.site.limitOf(slot))
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
-    // All nodes together have less than the store has acknowledged of this one: it has lost the key's counts. What an old
-    // announcement would make of it is one exchange too many.
+    // All processes together have fewer units than the store has acknowledged of this one, so it has lost the key's counts. An old
+    // announcement causes only one sync too many.
     if (cell.taken < (this.table.fields[base + SENT] as number)) this.wantExchange(slot, now, RESEND)
     this.recheck(slot)
   }
@@ -303,7 +303,7 @@ export class WindowMeter extends GatedMeter {
     return this.rule.knownBy(slot, cost)
   }
 
-  /** Units of the running interval, as far as known. */
+  /** Known units of the running interval. */
   knownOf(slot: number): number {
     const base = baseOf(slot)
     return this.ordinalOf(base) === this.ordinal ? (this.table.fields[base + KNOWN] as number) : 0
@@ -337,7 +337,7 @@ export class WindowMeter extends GatedMeter {
     return (this.table.fields[baseOf(slot) + SENT] as number) > 0
   }
 
-  /** When an interval begins, nobody has counted in it. */
+  /** At the start of an interval, no process has counted in it. */
   override heardAt(slot: number): number {
     return Math.max(this.begunAt, this.records.activeOf(slot)?.syncedAt ?? this.begunAt)
   }

@@ -8,14 +8,14 @@ import type { GatedMeter } from './gated-meter.ts'
 import { LateCounts } from './late-counts.ts'
 import type { WindowRule } from './window-rule.ts'
 
-/** Idle intervals after which a key is forgotten: what it taught (share, rate) is of use for one interval more. */
+/** Idle intervals after which a key is removed: its share and rate are useful for one interval more. */
 export const IDLE_INTERVALS = 2
-/** Counts of intervals that are over are kept for so long at least, in milliseconds: an event loop may have been held for seconds. */
+/** Milliseconds for which counts of ended intervals are kept at least: an event loop may be blocked for seconds. */
 const KEEP_LATE = 10_000
-/** And so many at most while the store is unavailable, beside one for each key of the table: the oldest interval goes. */
+/** And the most that are kept while the store is down, beside one for each key of the table: the oldest interval is dropped. */
 const MOST_LATE = 100_000
 
-/** What a node knows of each key in the running interval, and of intervals that are over what nobody else knows yet. */
+/** The state of each key in the running interval, and unsent counts of ended ones. */
 export class WindowRecords {
   readonly late: LateCounts = new LateCounts()
   readonly #meter: GatedMeter
@@ -30,7 +30,7 @@ export class WindowRecords {
   }
 
   /**
-   * Brings a record to the running interval. What it held and nobody knows yet is kept, to be sent with its ordinal.
+   * Moves a record to the running interval. Its unsent counts are kept, to be sent with their ordinal.
    *
    * @param begun when the running interval began, on the monotonic clock
    */
@@ -40,7 +40,7 @@ export class WindowRecords {
     const { ordinal: running, tag } = this.#meter
     const before = this.#meter.ordinalOf(base)
     if (before > running) {
-      // These units were counted by a clock that was ahead (see `adoptTime`): they count now.
+      // A clock that was ahead counted these units (see `adoptTime`): they count now.
       fields[base + KNOWN] = this.own(base)
       fields[base + OTHERS] = 0
     } else if (before < running) {
@@ -56,7 +56,7 @@ export class WindowRecords {
     fields[base + TAG] = tag
   }
 
-  /** Takes back late counts of an interval that is not over after all: a clock was ahead. */
+  /** Takes back late counts of an interval that has not ended after all: a clock was ahead. */
   #countAgain(slot: number, base: number): void {
     const { ordinal, site } = this.#meter
     const late = this.late.remove(site.keyOf(slot), ordinal)
@@ -65,12 +65,12 @@ export class WindowRecords {
     if (late.given > 0) this.give(slot, late.given)
   }
 
-  /** The oldest interval whose late counts are worth sending: the store has forgotten earlier ones, or will soon. */
+  /** The oldest interval whose late counts are worth sending: the store has removed earlier ones, or will soon. */
   get oldestLate(): Ordinal {
     return (this.#meter.ordinal - Math.max(IDLE_INTERVALS, Math.ceil(KEEP_LATE / this.#meter.policy.interval))) as Ordinal
   }
 
-  /** The interval of a record is over. */
+  /** The interval of a record has ended. */
   leave(slot: number, base: number, ordinal: Ordinal): void {
     const { exchange, site } = this.#meter
     const active = this.activeOf(slot)
@@ -78,7 +78,7 @@ export class WindowRecords {
     const unsent = this.unsent(slot, base)
     const quiet = unsent <= 0 || this.#rule().quiet(slot, base, unsent)
     if (exchange.connected && (!quiet || given > (active?.givenSent ?? 0)) && ordinal >= this.oldestLate) {
-      // No walk looks after them while a store has never answered, or hangs.
+      // No walk prunes them while a store has never answered, or hangs.
       if (!this.late.has(ordinal)) this.late.prune(this.oldestLate)
       this.late.add(site.keyOf(slot), site.idOf(slot), ordinal, this.taken(slot, base), given)
       this.late.limit(MOST_LATE + this.#table.size)
@@ -86,19 +86,19 @@ export class WindowRecords {
     this.#rule().left(slot, base, ordinal)
   }
 
-  /** Own net units of the interval that the record is of. */
+  /** Own net units of the record's interval. */
   own(base: number): number {
     const { fields } = this.#table
     // After refunds of fractions, rounding may make the difference a little too small.
     return Math.max(0, (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number))
   }
 
-  /** Own units taken in the interval that the record is of; what was refunded is not subtracted. */
+  /** Own units taken in the record's interval; refunds are not subtracted. */
   taken(slot: number, base: number): number {
     return sumOf(this.own(base), this.activeOf(slot)?.given ?? 0)
   }
 
-  /** Own units taken that the store has not acknowledged; those in flight included. */
+  /** Own units taken that the store has not acknowledged, those in flight included. */
   unsent(slot: number, base: number): number {
     return this.taken(slot, base) - (this.#table.fields[base + SENT] as number)
   }
@@ -112,7 +112,7 @@ export class WindowRecords {
     if (active === undefined) {
       active = new Active()
       const { fields, flags } = this.#table
-      // What is under way was not noted for a key without side state; at most all that is not acknowledged.
+      // For a key without side state, the units in flight were not stored: at most all that are not acknowledged.
       if (((flags[slot] as number) & IN_FLIGHT) !== 0) {
         const base = baseOf(slot)
         active.flight = this.own(base) - (fields[base + SENT] as number)
@@ -123,23 +123,23 @@ export class WindowRecords {
     return active
   }
 
-  /** The key of a slot is forgotten. */
+  /** The key of a slot is removed. */
   forgotten(slot: number): void {
     this.#actives.delete(slot)
   }
 
-  /** Notes refunded units; KNOWN is the caller's. */
+  /** Notes refunded units; the caller updates KNOWN. */
   give(slot: number, units: number): void {
     const active = this.activate(slot)
     active.given = sumOf(active.given, units)
   }
 
-  /** Takes over what the others have, where it is not more than the truth but may be less. */
+  /** Takes over the others' units from a source that is never too high, but may be too low. */
   raiseOthers(base: number, others: number): void {
     if (others > (this.#table.fields[base + OTHERS] as number)) this.setOthers(base, others)
   }
 
-  /** Takes over what the others have. */
+  /** Takes over the others' units. */
   setOthers(base: number, told: number): void {
     const { fields } = this.#table
     const others = Math.min(told, mostOthers(this.#meter.policy.limit))

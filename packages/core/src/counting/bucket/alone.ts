@@ -6,10 +6,10 @@ import type { Exchange } from '../site.ts'
 import type { BucketKey } from './key.ts'
 import type { Levels } from './levels.ts'
 
-/** How often a store that is away is asked whether it is back, in milliseconds. */
+/** Milliseconds between probes of a store that is down. */
 const PROBE = 200
 
-/** What a node allows that can't ask the store in time, as `failMode` says. Times are of the monotonic clock. */
+/** Decisions of a process that can't reach the store in time, by `failMode`. Times are of the monotonic clock. */
 export class Alone {
   readonly #site: SharedSite
   readonly #exchange: Exchange
@@ -23,12 +23,12 @@ export class Alone {
     this.#paces = paces
   }
 
-  /** This node has allowed units. */
+  /** This process has allowed units. */
   add(key: BucketKey, slot: number, units: number, now: number): void {
     if (key.guess !== undefined) this.#set(key, this.guess(key, slot, now) + units / this.#share(key, slot), now)
   }
 
-  /** `failMode: 'share'`: what would be in the bucket if the others allowed as much as they usually do. */
+  /** `failMode: 'share'`: the bucket's level if the others allow as much as they usually do. */
   guess({ guess = 0, guessAt }: BucketKey, slot: number, now: number): number {
     return drained(guess, now - guessAt, this.#paces.of(slot), this.#site.policy.interval)
   }
@@ -36,7 +36,7 @@ export class Alone {
   allows(key: BucketKey, slot: number, cost: number, now: number): boolean {
     if (this.#site.policy.failMode === 'closed') return false
     const share = this.#share(key, slot)
-    // The others hold back as much as this one, as a rule.
+    // The others usually have as many unsent units, in proportion.
     if (key.guess === undefined) this.#set(key, this.#levels.at(slot, now) + key.cells.unsent() * (1 / share - 1), now)
     return this.guess(key, slot, now) + cost / share <= this.#most(key, slot, cost) * (1 + ROUNDING)
   }
@@ -50,7 +50,7 @@ export class Alone {
     return drainTime(this.guess(key, slot, now) + units - most * (1 + ROUNDING / 2), this.#paces.of(slot), interval)
   }
 
-  /** A node whose share is less than a unit allows one when the bucket has run out. */
+  /** A process whose share is less than a unit allows one when the bucket has drained. */
   #most(key: BucketKey, slot: number, cost: number): number {
     return Math.max(this.#site.most(this.#site.limitOf(slot)), Math.min(cost, 1) / this.#share(key, slot))
   }

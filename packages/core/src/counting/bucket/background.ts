@@ -22,19 +22,19 @@ import { StorePolicies } from './store-policies.ts'
 import { Telling } from './telling.ts'
 
 const SCAN_STEP = 5_000
-/** Intervals for which a store keeps a bucket that has run out. */
+/** Intervals for which a store keeps a bucket that has drained. */
 const KEPT = 2
 /** Milliseconds by which a difference of times may be wrong. */
 const ROUNDED = 1e-6
 
 /**
- * A bucket that all nodes fill. Each knows a level that is never above that of what was really allowed, its own units included,
- * and rejects by it; so nobody is rejected by an estimate. What is allowed too much since others were not heard of yet stays in
- * the bucket, and is paid back.
+ * A bucket that all processes fill. Each process rejects by a level that is never above the level of the units that were really allowed, so
+ * it rejects no request by an estimate. Units allowed beyond the capacity, before the others' counts arrived, stay in the bucket and are
+ * paid back.
  *
- * What a node knows is the greater of two levels, each a lower bound: what it knew before with its own units since; and
- * what the store says plus what a bucket would hold that had got only those of its units that the store lacks. (Buckets are
- * superadditive: what two hold that run down apart, one holds at least that gets the units of both.)
+ * The level is the greater of two lower bounds: the level from before, with the process's units since; and the store's level, plus that of
+ * a bucket with only the units that the store lacks. (Buckets are superadditive: two that drain separately never have more together than
+ * one that gets the units of both.)
  */
 export class BackgroundBucket extends GatedMeter {
   override readonly surveyed: number = 5_000
@@ -45,15 +45,15 @@ export class BackgroundBucket extends GatedMeter {
   readonly #telling: Telling
   readonly #policies: StorePolicies
   readonly #alone: Alone
-  /** Absent where a debt may be forgotten: then places would be given twice. */
+  /** Absent if a debt may be forgotten, because times could then be reserved twice. */
   readonly booking: Bookings | undefined
   readonly #earlyDrop: boolean
   readonly #random: () => number
   readonly #store: StoreExchange
-  // Read on the request path; see `LocalBucket`.
+  // The request path reads these; see `LocalBucket`.
   protected interval: number
   protected rate: number
-  /** What a bucket holds; less than 0 while some key has a limit of its own. */
+  /** Units that fit into a bucket; negative while some key has a limit of its own. */
   protected capacity: number
 
   constructor(site: SharedSite, exchange: StoreExchange, { maxDebt, earlyDrop = false }: BucketShape) {
@@ -94,7 +94,7 @@ export class BackgroundBucket extends GatedMeter {
     super.recheck(slot)
   }
 
-  // The request path. Of a record, `fields[base]` counts the units since the last look, `fields[base + 1]` how many of them need none.
+  // The request path. In a record, `fields[base]` counts the units since the last slow check, `fields[base + 1]` how many need none.
 
   override take(slot: number, cost: number, now: number): number {
     const { fields } = this.table
@@ -183,7 +183,7 @@ export class BackgroundBucket extends GatedMeter {
     if (key.guess !== undefined) {
       if (this.#alone.guess(key, slot, now) <= level) key.guess = undefined
       else {
-        // Others may not have told yet what they allowed meanwhile.
+        // Others may not have sent the units that they allowed meanwhile.
         if (count) this.wantExchange(slot, Math.max(now, this.exchange.storeUpAt + SETTLE), RESEND)
         return this.#alone.allows(key, slot, cost, now)
       }
@@ -194,7 +194,7 @@ export class BackgroundBucket extends GatedMeter {
       if (allowed) this.#telling.softly(slot, key, key.cells.unsent() + cost, now)
       return allowed
     }
-    // Whoever waits looks for its place.
+    // A waiting request checks its reservation.
     if (key.places === undefined) this.table.fields[baseOf(slot) + GATE] = Number.POSITIVE_INFINITY
     if (!this.exchange.connected) return true
     if (idle) this.#telling.countDown(slot, key, level, cost, now)
@@ -202,14 +202,14 @@ export class BackgroundBucket extends GatedMeter {
     return true
   }
 
-  /** Whether requests are let in by chance, as more come than the limit's pace and the bucket is nearly full. */
+  /** Whether requests are allowed at random, because more come than the limit's pace and the bucket is nearly full. */
   #isSoft(slot: number, key: BucketKey, level: number, now: number): boolean {
     const shape = this.#records.shape(slot)
     if (shape.most < 4 * this.exchange.nodes || !(shape.drain < Number.POSITIVE_INFINITY)) return false
     return key.earlyDrop?.active(this.#expected(slot, key, level, now), shape, now) === true
   }
 
-  /** The level with what others are likely to have allowed since it was known. */
+  /** The level with the units that others have probably allowed since it was received. */
   #expected(slot: number, key: BucketKey, level: number, now: number): number {
     const { drain } = this.#records.shape(slot)
     return Math.max(level, key.forecast.bare(now, drain) + key.forecast.others(now, drain))
@@ -224,7 +224,7 @@ export class BackgroundBucket extends GatedMeter {
       this.#paces.asked(slot, level)
       this.#reopen(key, slot, now)
     }
-    // Also without the store: what is known to be full is full.
+    // Also without the store: confirmed counts stay valid.
     if (!key.closed(limit, now) && level + 1 > most + most * ROUNDING && limit > 0 && this.blockOf(slot, now) === undefined) {
       this.#close(key, slot, level, now)
       const known = !this.storeAway && !key.away && key.guess === undefined
@@ -239,11 +239,11 @@ export class BackgroundBucket extends GatedMeter {
     return this.explain(slot, cost, now)
   }
 
-  /** Rejected until a tenth of the bucket is free: else each request at the limit would have to be told to all. */
+  /** Rejects until a tenth of the bucket is free: otherwise each request at the limit would have to be sent to all processes. */
   #close(key: BucketKey, slot: number, level: number, now: number): void {
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
-    // A difference of times must not make a whole wait one millisecond more.
+    // A difference of times must not make a whole wait one millisecond longer.
     key.closedUntil = now + drainTime(level - most + freeAt(most, limit), this.#paces.of(slot), this.interval) - ROUNDED
     key.closedFor = limit
     key.forecast.close(key.closedUntil)
@@ -264,7 +264,7 @@ export class BackgroundBucket extends GatedMeter {
     if (this.storeAway || key.away || key.guess !== undefined)
       return { reason: 'storeDown', retryAfterMs: Math.max(byLevel, this.#alone.opensIn(key, slot, units, now)) }
     let retryAfterMs = key.closed(limit, now) ? Math.max(byLevel, key.closedUntil - now) : byLevel
-    // Let in by chance: so long this node's part of the limit takes to bring as much.
+    // Allowed at random: the time in which this process's part of the limit brings this many units.
     if (retryAfterMs <= 0 && key.earlyDrop?.armed(now))
       retryAfterMs = drainTime(units * spreadOver(key.share, this.nodes), pace, this.interval)
     return block === undefined
@@ -294,7 +294,7 @@ export class BackgroundBucket extends GatedMeter {
     this.#fall(slot, key, back, now)
   }
 
-  /** Gives units back that were counted last. */
+  /** Returns the newest units. */
   lower(slot: number, key: BucketKey, units: number, now: number): number {
     const back = key.cells.giveBackLast(units)
     this.#fall(slot, key, back, now)
@@ -315,7 +315,7 @@ export class BackgroundBucket extends GatedMeter {
     if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
   }
 
-  /** The level has fallen otherwise than by time: the key opens sooner. */
+  /** The level has fallen by more than draining: the key opens sooner. */
   #reopen(key: BucketKey, slot: number, now: number): void {
     if (!key.closed(this.site.limitOf(slot), now)) return
     const until = key.closedUntil
@@ -388,12 +388,12 @@ export class BackgroundBucket extends GatedMeter {
 
   override overdue(ticket: Ticket): void {
     if (typeof ticket !== 'number') return
-    // It may be lost, and is known to be only at its storeTimeout. The next request asks again: what is sent twice counts once.
+    // The request may be lost, which shows only at its storeTimeout. So the next request sends again: units sent twice count once.
     this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
     if (this.policy.failMode !== 'share') return
     this.#records.at(ticket).away = true
     this.recheck(ticket)
-    // The answer may still bring the places that were asked for. Whoever waits goes on by the share until then.
+    // The answer may still bring the requested reservations. Until then waiting requests follow the share.
     this.site.freed(ticket)
   }
 
@@ -410,7 +410,7 @@ export class BackgroundBucket extends GatedMeter {
     if (key.cells.own() === 0 && key.syncedAt < now - this.policy.interval) key.hello = true
     key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
     if (this.#records.isLost(key, cell)) this.#resend(slot, key, now)
-    // When many nodes join an attack at once, only announcements tell that this node's share has shrunk.
+    // If many processes join an attack together, only announcements show that this process's share has shrunk.
     const grown = cell.taken - key.heard
     if (grown > 0) {
       if (key.syncedAt > Number.NEGATIVE_INFINITY) key.share.add(0, grown, this.#records.most(slot))
@@ -447,7 +447,7 @@ export class BackgroundBucket extends GatedMeter {
       if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
       if ((flags & IN_FLIGHT) !== 0) continue
       const key = this.#records.refresh(slot, now)
-      // Where it was noticed before the heartbeat told of it, to tell the level once more would hide what others have allowed since.
+      // If the loss was noticed before the heartbeat reported it, sending the level again would hide units that others allowed since.
       if (resend && now >= key.toldAt + this.#store.lifetime) this.lost(slot)
       const unsent = key.cells.unsent()
       const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
@@ -462,7 +462,8 @@ export class BackgroundBucket extends GatedMeter {
       const keep = !connected || key.away || key.guess !== undefined || now < this.exchange.storeUpAt + this.policy.interval
       const over = (this.ordinal - this.#policies.spans(this.#paces.of(slot)).span) as Ordinal
       key.cells.trim(over, keep && this.exchange.connected)
-      // For so long a store keeps what has run out. Later nobody needs units of a key that is empty here, or an outage would keep all keys.
+      // A store keeps a drained bucket for so long. Units of an empty key are useless later, and keeping them would keep all keys in an
+      // outage.
       if (this.#levels.at(slot, now) === 0) key.cells.trim((over - KEPT * this.storePolicy.cells) as Ordinal, false)
       if ((flags & (BLOCKED | DUE)) === 0 && this.mayForget(slot, now)) this.site.forget(slot)
     }

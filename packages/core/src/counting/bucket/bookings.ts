@@ -10,19 +10,19 @@ import { Places } from './places.ts'
 import type { BucketRecords } from './records.ts'
 import type { StorePolicies } from './store-policies.ts'
 
-/** Shortest time between two asks of a key, in milliseconds: who comes meanwhile is asked for with the next one. */
+/** Milliseconds between two requests for a key's reservations: requests that come meanwhile are part of the next one. */
 const SPACING = 5
 
-/** What those that wait may do to a bucket. */
+/** A meter whose waiting requests get reservations. */
 interface BookedMeter extends GatedMeter {
-  /** Units are given back. */
+  /** Returns units. */
   lower(slot: number, key: BucketKey, units: number, now: number): void
 }
 
 /**
- * Places of requests that wait. Their units are counted ahead, as if they had been allowed when they were asked for: the level that the store
- * answers with tells when the last of them has run in. Whoever asks later finds them in the bucket, at whatever node; so no two
- * nodes get the same place, and to ask twice changes nothing. An ask whose answer is lost is given back, and made anew.
+ * Reservations for waiting requests. Their units are counted ahead, as if they were allowed when they are requested: the level in the
+ * store's answer shows when the last of them has drained. Later requests of all processes find them in the bucket, so no time is reserved
+ * twice, and sending them twice changes nothing. If an answer is lost, the units are returned and requested again.
  */
 export class Bookings implements Booking {
   serving = false
@@ -68,7 +68,7 @@ export class Bookings implements Booking {
   }
 
   /**
-   * Whether a request may go that waits and has a place, or waits for one; undefined where it goes as any other.
+   * Whether a waiting request with a reservation, or with a requested one, may go; undefined if it is decided as any other.
    */
   mayGo(slot: number, cost: number, now: number): boolean | undefined {
     const key = this.#records.find(slot)
@@ -78,7 +78,7 @@ export class Bookings implements Booking {
     return places.asked > 0 && this.#tells(key) ? false : undefined
   }
 
-  /** Milliseconds until it may, at the soonest; undefined where it goes as any other. */
+  /** Milliseconds until it may go, at the soonest; undefined if it is decided as any other. */
   opensIn(slot: number, cost: number, now: number): number | undefined {
     const key = this.#records.find(slot)
     if (key?.places === undefined) return undefined
@@ -87,7 +87,7 @@ export class Bookings implements Booking {
     return (places.asked > 0 || places.units > 0) && this.#tells(key) ? this.soonest(slot, cost, now) : undefined
   }
 
-  /** A request takes the first places. False for one that has none. */
+  /** Uses the first reservations for a request. False without any. */
   take(slot: number, cost: number): boolean {
     const places = this.#records.find(slot)?.places
     if (places === undefined || !this.#has(places, cost)) return false
@@ -95,7 +95,7 @@ export class Bookings implements Booking {
     return true
   }
 
-  /** Counts the units that places are to be asked for, just before the key's counts are sent. */
+  /** Counts the units to reserve, just before the key's counts are sent. */
   ask(slot: number, key: BucketKey, now: number): void {
     const { places } = key
     if (places === undefined || now < places.askedAt + SPACING || !this.#tells(key)) return
@@ -110,9 +110,9 @@ export class Bookings implements Booking {
   }
 
   /**
-   * The store has answered, after these units and those before them were counted.
+   * The store has answered, and has counted these units and those before them.
    *
-   * @param sent when it was asked
+   * @param sent when the sync was sent
    */
   answered(slot: number, key: BucketKey, cell: Cell | undefined, sent: number, now: number): void {
     const { places } = key
@@ -133,7 +133,7 @@ export class Bookings implements Booking {
     this.#askSoon(slot, key, places, now)
   }
 
-  /** Nobody knows whether the store has heard of the units that were asked for: they are given back, which holds in both cases. */
+  /** The store may or may not have counted the requested units: they are returned, which is correct in both cases. */
   failed(slot: number, key: BucketKey, now: number): void {
     const { places } = key
     if (places === undefined || places.asked === 0) return
@@ -148,7 +148,7 @@ export class Bookings implements Booking {
       this.#meter.wantExchange(slot, Math.max(now, places.askedAt + SPACING), LEASE)
   }
 
-  /** Whether there is somebody to share with, and the store is there to be asked. */
+  /** Whether there are other processes, and the store is up. */
   #tells(key: BucketKey | undefined): boolean {
     const { exchange, nodes, storeAway } = this.#meter
     return nodes > 1 && exchange.connected && !storeAway && key?.away !== true && key?.guess === undefined
@@ -158,12 +158,12 @@ export class Bookings implements Booking {
     return units > 0 && units >= cost * (1 - ROUNDING)
   }
 
-  /** What is in the bucket but what this node's places fill it with. */
+  /** The level of the bucket without the units that this process reserved. */
   #levelOfOthers(slot: number, now: number): number {
     return this.#records.levels.at(slot, now) - this.bookedOf(slot)
   }
 
-  /** Milliseconds between two places. */
+  /** Milliseconds between two units. */
   #each(slot: number): number {
     return drainTime(1, this.#records.paces.of(slot), this.#meter.policy.interval)
   }

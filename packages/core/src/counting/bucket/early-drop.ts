@@ -1,14 +1,14 @@
-/** Demand counts as more than the limit's pace from here on, as a part of it. */
+/** Demand counts as more than the limit's pace from this multiple of it. */
 const MORE = 1.02
-/** The part of a bucket at which its level is held, and within which of it the pace changes by itself. */
+/** The part of the capacity at which the level is kept, and the range around it in which the pace changes. */
 const TARGET = 0.8
 const SLOPE = 0.5
-/** Where demand may have fallen: full bursts pass again until the bucket is full once more. */
+/** Below this part, demand may have fallen: full bursts are allowed again until the bucket is full once more. */
 const DISARMED = 0.5
 /** Intervals for which it lasts after the last sign of more demand than the limit. */
 const LASTS = 2
 
-/** Units per millisecond of late: an exponentially weighted mean without a bias at the beginning. */
+/** Recent units per millisecond: an exponentially weighted mean without a bias at the beginning. */
 class Mean {
   #units = 0
   #time = 0
@@ -24,37 +24,37 @@ class Mean {
   }
 }
 
-/** What a bucket is. Rates are units per millisecond. */
+/** The parameters of a bucket. Rates are units per millisecond. */
 export interface Shape {
   readonly most: number
   readonly drain: number
-  /** Of the policy, in milliseconds. */
+  /** The policy's, in milliseconds. */
   readonly interval: number
 }
 
 /**
- * `earlyDrop: true`: once more is asked for than the limit's pace, and known to be, requests are let in by chance, as many as keep the bucket at
- * four fifths. So the key neither fills up nor closes, and no debt arises, however far the store is. It is an estimate: bursts that
- * just fit may be rejected in part. What a key is asked for comes with the exchanges. Times are of the monotonic clock.
+ * `earlyDrop: true`: while confirmed demand is above the limit's pace, requests are allowed at random, as many as keep the bucket at four
+ * fifths. So the key neither fills up nor closes, and there is no debt, however far the store is. It is an estimate: a burst that just fits
+ * may be rejected in part. The demand for a key comes with the syncs. Times are of the monotonic clock.
  */
 export class EarlyDrop {
-  /** Of an interval's tenth, and of an interval or the time that a full bucket takes to run out. */
+  /** Over a tenth of an interval, and over an interval or the time that a full bucket takes to drain. */
   readonly #short = new Mean()
   readonly #long = new Mean()
   #asked = 0
   #sentAt: number = Number.NEGATIVE_INFINITY
   #until: number = Number.NEGATIVE_INFINITY
-  /** What was to be let in by chance and was not. */
+  /** Requests that were due by the pace and not allowed at random yet. */
   #credit = 0
 
   /**
    * The store has answered.
    *
-   * @param asked - units of all nodes that it has heard of, rejected ones included
+   * @param asked - units of all processes that it has received, rejected ones included
    */
   answered(asked: number, sent: number, { most, drain, interval }: Shape, now: number): void {
     const elapsed = sent - this.#sentAt
-    // Less than before: the store has lost its data.
+    // A smaller number means that the store has lost its data.
     if (elapsed > 0 && elapsed < Number.POSITIVE_INFINITY && asked >= this.#asked) {
       this.#short.add(asked - this.#asked, elapsed, interval / 10)
       this.#long.add(asked - this.#asked, elapsed, Math.max(interval, most / drain))
@@ -75,9 +75,9 @@ export class EarlyDrop {
   }
 
   /**
-   * Whether requests are let in by chance now.
+   * Whether requests are allowed at random now.
    *
-   * @param level - as it is expected to be
+   * @param level - as expected now
    */
   active(level: number, { most, drain }: Shape, now: number): boolean {
     if (now >= this.#until) return false
@@ -88,7 +88,7 @@ export class EarlyDrop {
     return Math.min(this.#short.value, this.#long.value) > MORE * drain
   }
 
-  /** Whether a request is let in, while `active`. Chance decides about the next one, and not about the pace. */
+  /** Whether a request is allowed, while `active`. Randomness decides which one, but not the pace. */
   allows(level: number, { most, drain }: Shape, random: number): boolean {
     const pace = Math.max(0, drain * (1 + (TARGET - level / most) / SLOPE))
     this.#credit += Math.min(1, pace / this.#short.value)

@@ -1,36 +1,36 @@
 import { smooth } from '../estimate.ts'
 
-/** A bucket that holds less than nothing is as good as empty. */
+/** A bucket with less than nothing counts as empty. */
 const LEAST = Number.NEGATIVE_INFINITY
 
 /**
- * What is likely to be in a key's bucket, from what the store said last and the pace of the others until then. It times exchanges,
- * and never rejects. Times are of the monotonic clock, rates are units per millisecond.
+ * The likely level of a key's bucket, from the store's last answer and the others' pace until then. It decides when to sync, and never
+ * rejects. Times are of the monotonic clock, rates are units per millisecond.
  */
 export class Forecast {
-  /** What others allow. */
+  /** The others' allowed units. */
   #rate = 0
-  /** What was known at `#at`, own units since included. */
+  /** The level at `#at`, own units since included. */
   #level = 0
   #at: number = LEAST
-  /** Others' rate counts from here on: nobody allows while the key is closed. */
+  /** The others' rate counts from here on: no process allows requests while the key is closed. */
   #from: number = LEAST
   #total = 0
   #sentAt: number = LEAST
 
-  /** This node has allowed units. */
+  /** This process has allowed units. */
   add(units: number): void {
     this.#level += units
   }
 
-  /** The level is known anew. */
+  /** Takes over a new level. */
   learn(level: number, now: number): void {
     this.#level = level
     this.#at = now
     this.#from = Math.max(this.#from, now)
   }
 
-  /** Nobody allows until then, as far as known. */
+  /** All processes probably reject until then. */
   close(until: number): void {
     this.#from = Math.max(this.#from, until)
   }
@@ -38,9 +38,9 @@ export class Forecast {
   /**
    * The store has answered.
    *
-   * @param total - units of all nodes that it has heard of
-   * @param own - this node's among those that are new to it
-   * @param sent - when it was asked
+   * @param total - units of all processes that it has received
+   * @param own - this process's among those that are new to it
+   * @param sent - when the sync was sent
    */
   answered(total: number, own: number, sent: number): void {
     const elapsed = sent - this.#sentAt
@@ -50,7 +50,7 @@ export class Forecast {
   }
 
   /**
-   * Units that others are expected to have allowed since the level was known.
+   * Units that others have probably allowed since the level was received.
    *
    * @param most - their rate at most
    */
@@ -59,7 +59,7 @@ export class Forecast {
     return rate === 0 ? 0 : rate * Math.max(0, now - this.#from)
   }
 
-  /** The level as it would be without those: less than 0 where more could have run out than there was. */
+  /** The level without them: negative if more units could have drained than there were. */
   bare(now: number, drain: number): number {
     return this.#at === LEAST ? 0 : this.#level - (now - this.#at) * drain
   }

@@ -4,11 +4,11 @@ import type { SharedSite } from '../../algorithms/site.ts'
 import { baseOf, type KeyTable } from '../../keys/key-table.ts'
 import { MOST_UNITS } from '../../keys/units.ts'
 
-/** Of a key's record: units in its bucket as far as known, and when they were on the monotonic clock. */
+/** The fields of a key's record: the known level of its bucket, and its time on the monotonic clock. */
 const LEVEL = 3
 const AT = 4
 
-/** The levels of all keys, as they lie in the key table. Times are of the monotonic clock. */
+/** The levels of all keys, in the key table. Times are of the monotonic clock. */
 export class Levels {
   readonly #table: KeyTable
   readonly #site: SharedSite
@@ -18,7 +18,7 @@ export class Levels {
   #markedLevel = 0
   #markedAt = 0
 
-  /** @param maxDebt units beyond what a bucket holds that a level may have; undefined for any number */
+  /** @param maxDebt units beyond the capacity that a level may have; undefined for any number */
   constructor(site: SharedSite, paces: Paces, interval: number, maxDebt: number | undefined) {
     this.#table = site.table
     this.#site = site
@@ -27,7 +27,7 @@ export class Levels {
     this.#maxDebt = maxDebt
   }
 
-  /** Units in the bucket as far as known. */
+  /** The known level of the bucket. */
   at(slot: number, now: number): number {
     const { fields } = this.#table
     const base = baseOf(slot)
@@ -42,7 +42,7 @@ export class Levels {
     fields[base + AT] = now
   }
 
-  /** Remembers a key's level, for `restore` of the same moment. */
+  /** Stores a key's level, for `restore` at the same moment. */
   mark(slot: number): void {
     const { fields } = this.#table
     const base = baseOf(slot)

@@ -7,48 +7,48 @@ import type { Spans } from './store-policies.ts'
 /** Own units of some cells, all sent as of the first of them. */
 interface OwnCell {
   ordinal: Ordinal
-  /** What was known to be in the bucket before these units. */
+  /** The known level of the bucket before these units. */
   level: number
   taken: number
   given: number
-  /** Units that were asked for in vain. They are told, and nothing depends on it that they are. */
+  /** Units of rejected requests. They are sent, but no decision depends on them. */
   rejected: number
-  /** What the store has acknowledged. */
+  /** Units that the store has acknowledged. */
   takenSent: number
   givenSent: number
   rejectedSent: number
   rejectedTold: number
-  /** What was ever sent: the store may have it. */
+  /** Units that were ever sent: the store may have them. */
   takenTold: number
   givenTold: number
 }
 
-/** Of more cells than this that the store knows nothing of some become one. */
+/** If there are more unsent cells than this, two of them become one. */
 const MANY = 12
 
-/** What a node has allowed of one key lately, oldest first. Usually one to three cells. */
+/** Units of one key that this process has allowed lately, oldest cell first. Usually one to three cells. */
 export class OwnCells {
   readonly #list: OwnCell[] = []
   /** Later units are of cells after this one. */
   #cut: Ordinal = Number.NEGATIVE_INFINITY as Ordinal
 
-  /** The first cell; undefined when there are none. */
+  /** The first cell; undefined without any. */
   get oldest(): Ordinal | undefined {
     return this.#list[0]?.ordinal
   }
 
-  /** @param level - what was known to be in the bucket before these units */
+  /** @param level - the known level of the bucket before these units */
   add(ordinal: Ordinal, units: number, level: number, spans: Spans): void {
     const cell = this.#cellOf(ordinal, level, spans)
     cell.taken = sumOf(cell.taken, units)
   }
 
-  /** Later units are not to be sent as of this cell or an earlier one: what was in the bucket by then is told otherwise. */
+  /** Later units must not be sent with this cell or an earlier one, because the level sent for them covers it. */
   cut(last: Ordinal): void {
     this.#cut = last
   }
 
-  /** As `add`, of units that were not allowed. */
+  /** As `add`, for units that were rejected. */
   reject(ordinal: Ordinal, units: number, level: number, spans: Spans): void {
     const cell = this.#cellOf(ordinal, level, spans)
     cell.rejected = sumOf(cell.rejected, units)
@@ -59,7 +59,7 @@ export class OwnCells {
     const ordinal = Math.max(running, this.#cut + 1) as Ordinal
     let cell = list.at(-1)
     const since = cell === undefined ? Number.POSITIVE_INFINITY : ordinal - cell.ordinal
-    // As the bucket has not run out since, it makes no difference when these units came.
+    // If the bucket has not emptied since, it makes no difference when these units came.
     const same = since < fine || (cell !== undefined && since < group && cell.level + cell.taken - cell.given >= since * drain)
     if (cell === undefined || !same || cell.ordinal <= this.#cut) {
       if (list.length >= MANY) this.#joinOne(ordinal, drain)
@@ -81,7 +81,7 @@ export class OwnCells {
     return cell
   }
 
-  /** Makes two cells one, where the store knows of neither: those by which the least is lost, the older the better. */
+  /** Joins two cells that the store has neither of: those that lose the least by it, the older the better. */
   #joinOne(now: Ordinal, drain: number): void {
     const list = this.#list
     let untold = 0
@@ -93,7 +93,7 @@ export class OwnCells {
       untold++
       const before = list[at - 1]
       if (before === undefined || isTold(before)) continue
-      // As much as could have run out between them, and no more than there is.
+      // The units that could have drained between them, at most all of them.
       const lost = Math.min((cell.ordinal - before.ordinal) * drain, cell.taken) / (now - cell.ordinal)
       if (lost >= least) continue
       least = lost
@@ -121,7 +121,7 @@ export class OwnCells {
     return back
   }
 
-  /** As `giveBack`, of the newest units. */
+  /** As `giveBack`, for the newest units. */
   giveBackLast(units: number): number {
     let left = units
     for (let at = this.#list.length - 1; at >= 0 && left > 0; at--) {
@@ -133,14 +133,14 @@ export class OwnCells {
     return units - left
   }
 
-  /** Units taken that the store has not acknowledged; those in flight included. */
+  /** Units taken that the store has not acknowledged, those in flight included. */
   unsent(): number {
     let sum = 0
     for (const { taken, takenSent } of this.#list) sum += taken - takenSent
     return sum
   }
 
-  /** The first cell of which the store has not acknowledged all. */
+  /** The first cell with units that the store has not acknowledged. */
   unsentSince(): Ordinal | undefined {
     return this.#list.find(({ taken, takenSent }) => taken > takenSent)?.ordinal
   }
@@ -163,9 +163,9 @@ export class OwnCells {
   }
 
   /**
-   * What a bucket would hold at `at` that had got nothing but the units that the store does not know of.
+   * The level at `at` of a bucket with only the units that the store lacks.
    *
-   * @param surely - not those that are under way to it either
+   * @param surely - without those in flight too
    */
   levelUnsent(at: number, width: number, limit: number, interval: number, surely: boolean): number {
     let level = 0
@@ -183,9 +183,9 @@ export class OwnCells {
   }
 
   /**
-   * What the store lacks, as it is sent.
+   * The cells that the store lacks, marked as sent.
    *
-   * @param again - also what it has acknowledged
+   * @param again - also those that it has acknowledged
    */
   toSend(again: boolean): Cell[] {
     const cells: Cell[] = []
@@ -227,9 +227,9 @@ export class OwnCells {
   }
 
   /**
-   * Forgets cells before `first`, which have run out.
+   * Removes cells before `first`, which have drained.
    *
-   * @param keep - not what the store lacks, which it is still to hear of
+   * @param keep - keeps those that the store lacks
    */
   trim(first: Ordinal, keep: boolean): void {
     const list = this.#list
@@ -241,7 +241,7 @@ export class OwnCells {
     if (gone > 0) list.splice(0, gone)
   }
 
-  /** Books units of cells after `running`, which a clock that was ahead has made, into the running one. None was sent yet. */
+  /** Moves units of cells after `running`, which a clock that was ahead made, to the running one. None was sent yet. */
   moveBack(running: Ordinal): void {
     const list = this.#list
     const ahead = list.findIndex(({ ordinal }) => ordinal > running)
@@ -257,7 +257,7 @@ export class OwnCells {
   }
 }
 
-/** Whether the store may know of units under this cell's ordinal: they must stay there. */
+/** Whether the store may have units of this cell: they must keep its ordinal. */
 function isTold({ takenTold, rejectedTold }: OwnCell): boolean {
   return takenTold > 0 || rejectedTold > 0
 }

@@ -2,53 +2,53 @@ import { ROUNDING } from '../../algorithms/bucket/step.ts'
 import { smooth } from '../estimate.ts'
 
 /**
- * A node asks for places of this part of the units that wait with it. As all do so, each gets its part of the pace in every round, and none
+ * A process reserves this part of its waiting units at a time. Because all do so, each gets its part of the pace in every round, and none
  * has to wait until the long queue of another one is empty.
  */
 const PART = 1 / 8
 /**
- * Places are asked for together that lie within so many milliseconds: an exchange for each would cost more than it spreads, and what one that
- * leaves gives back is no longer than that.
+ * Reservations within these milliseconds are requested together: a sync for each would cost more than it spreads, and a cancelled request
+ * delays the others by no more than that.
  */
 const TOGETHER = 40
-/** Times are on whole milliseconds, and an exchange waits for so long until the next one is sent. */
+/** Times are whole milliseconds, and a sync waits so long before the next one. */
 const LEAST_LEAD = 5
 
-/** Units that may go one after another, evenly: what costs `n` of them at `at + n` times the time between two. */
+/** Units that may go one after another, evenly: a request of `n` units may go at `at + n` times the time between two. */
 interface Run {
   at: number
   units: number
 }
 
 /**
- * The places of one key's requests that wait at this node: when each of their units may go. They belong to the node, not to a request:
- * whoever comes first there takes the first one.
+ * The reservations of one key's waiting requests in this process: when each of their units may go. They belong to the process, and its
+ * requests use them in their order.
  */
 export class Places {
-  /** Units that wait, and what the first request among them costs. */
+  /** Units that wait, and the cost of the first request among them. */
   wanted = 0
   first = 0
-  /** Units that the store is being asked for. */
+  /** Units that are requested from the store. */
   asked = 0
-  /** When it was asked last. */
+  /** When they were last requested. */
   askedAt: number = Number.NEGATIVE_INFINITY
-  /** Units that have a place. */
+  /** Units with a reservation. */
   units = 0
   #runs: Run[] = []
   #roundTrip = 0
-  /** Milliseconds for which others went first, when places came last. */
+  /** Milliseconds for which others went first, at the last answer. */
   #others = 0
 
   /**
-   * Units to ask for now.
+   * Units to request now.
    *
-   * @param each milliseconds between two places
+   * @param each milliseconds between two units
    */
   missing(now: number, each: number): number {
     const missing = this.wanted - this.units
     if (this.asked > 0 || !(missing > 0)) return 0
     const lead = LEAST_LEAD + 2 * this.#roundTrip
-    // The next ones are there before the last of these is used: else the pace would not be used up.
+    // The next ones must arrive before the last of these is used: otherwise some of the pace stays unused.
     if (this.units >= this.first && this.#last(each) - now > lead + each) return 0
     const together = Math.floor(TOGETHER / each) - this.units
     return Math.min(
@@ -57,16 +57,16 @@ export class Places {
     )
   }
 
-  /** The store has been asked for so many units. */
+  /** So many units were requested from the store. */
   ask(units: number, now: number): void {
     this.asked = units
     this.askedAt = now
   }
 
   /**
-   * What was asked for is there.
+   * The store has reserved the requested units.
    *
-   * @param at as of a `Run`, on the monotonic clock
+   * @param at as in a `Run`, on the monotonic clock
    */
   answer(at: number, now: number): void {
     const trip = now - this.askedAt
@@ -77,7 +77,7 @@ export class Places {
     this.asked = 0
   }
 
-  /** When so many units may go that have a place. */
+  /** When this many reserved units may go. */
   goesAt(units: number, each: number): number {
     let left = units
     for (const run of this.#runs) {
@@ -87,7 +87,7 @@ export class Places {
     return Number.POSITIVE_INFINITY
   }
 
-  /** Takes the first ones. */
+  /** Uses the first ones. */
   take(units: number, each: number): void {
     let left = units
     for (let run = this.#runs[0]; run !== undefined && left > 0; run = this.#runs[0]) {
@@ -101,7 +101,7 @@ export class Places {
     this.units = this.#runs.length === 0 ? 0 : this.units - units
   }
 
-  /** Leaves out the last ones that nobody waits for any more; returns how many. */
+  /** Removes the last ones that no request needs any more; returns how many. */
   cut(): number {
     const over = this.units - this.wanted
     if (!(over > this.units * ROUNDING)) return 0

@@ -15,10 +15,10 @@ import type { StorePolicies } from './store-policies.ts'
 
 /** Sums of fractions differ by less than this part. */
 const SUMS = 1e-9
-/** A store's cell may be so far ahead of this node's time, in milliseconds. */
+/** Milliseconds by which a store's cell may be ahead of this process's time. */
 const AHEAD = 1_000
 
-/** What a node knows of each key's bucket: the level, its own cells that it is the sum of, and what the store said. */
+/** The state of each key's bucket: its known level, this process's cells that are part of it, and the store's last answer. */
 export class BucketRecords {
   readonly levels: Levels
   readonly paces: Paces
@@ -29,7 +29,7 @@ export class BucketRecords {
   readonly #earlyDrop: boolean
   readonly #keys = new SlotMap<BucketKey>()
 
-  /** @param earlyDrop whether requests are let in by chance where a bucket is nearly full */
+  /** @param earlyDrop whether requests are allowed at random if a bucket is nearly full */
   constructor(meter: GatedMeter, levels: Levels, paces: Paces, policies: StorePolicies, alone: Alone, earlyDrop: boolean) {
     this.#meter = meter
     this.#table = meter.table
@@ -55,7 +55,7 @@ export class BucketRecords {
     this.paces.forget(slot)
   }
 
-  /** What a key's bucket holds. */
+  /** The capacity of a key's bucket. */
   most(slot: number): number {
     const { site } = this.#meter
     return site.most(site.limitOf(slot))
@@ -66,12 +66,12 @@ export class BucketRecords {
     return { most: site.most(site.limitOf(slot)), drain: this.paces.of(slot) / policy.interval, interval: policy.interval }
   }
 
-  /** What the store must know of the policy, by the limit that the key's bucket runs out by. */
+  /** The store's policy for the limit at which the key's bucket drains. */
   policyOf(slot: number): StorePolicy {
     return this.#policies.of(this.paces.of(slot))
   }
 
-  /** Units that this node has allowed, as far as they are not over. */
+  /** Units that this process has allowed and that have not drained. */
   own(slot: number): number {
     return (this.#keys.get(slot)?.cells.own() ?? 0) + (this.#table.fields[baseOf(slot)] as number)
   }
@@ -81,14 +81,14 @@ export class BucketRecords {
     return (this.#keys.get(slot)?.cells.unsent() ?? 0) + (this.#table.fields[baseOf(slot)] as number)
   }
 
-  /** Whether nothing of a key is left that anybody needs. */
+  /** Whether a key has no state that is still needed. */
   idle(slot: number, now: number): boolean {
     if (this.levels.at(slot, now) > 0 || (this.#table.fields[baseOf(slot)] as number) > 0) return false
     const key = this.#keys.get(slot)
     return key === undefined || (key.cells.oldest === undefined && !(now < key.closedUntil))
   }
 
-  /** Books what the request path counted into its cell. */
+  /** Moves the units that the request path counted to their cell. */
   refresh(slot: number, now: number): BucketKey {
     const { ordinal: running, tag } = this.#meter
     const key = this.at(slot)
@@ -108,7 +108,7 @@ export class BucketRecords {
     return key
   }
 
-  /** The cells that the store is to hear of; none where there is nothing to say or to learn. */
+  /** The cells to send; none if there is nothing to send or to learn. */
   toSend(slot: number, key: BucketKey, now: number): readonly Cell[] {
     const { ordinal, time } = this.#meter
     const cells = key.cells.toSend(key.resend)
@@ -118,26 +118,29 @@ export class BucketRecords {
       const { width, drain = 0 } = this.policyOf(slot)
       const since = time.at(now) / width - ordinal
       const level = this.levels.at(slot, now)
-      // Units of this very cell count from the next one on: as the bucket does not run out until then, it makes no difference.
+      // Units of this very cell count from the next one on: because the bucket does not empty until then, it makes no difference.
       key.cells.cut((level >= drain ? ordinal : ordinal - 1) as Ordinal)
       if (level > 0) cells.push({ ordinal, taken: 0, given: 0, level: level + Math.max(0, since) * drain })
     }
-    // There is nothing to send, but something to learn: what the others allowed during an outage.
+    // There is nothing to send, but the answer shows the units that others allowed during an outage.
     if (cells.length === 0 && key.guess !== undefined) cells.push({ ordinal, taken: 0, given: 0 })
     return cells
   }
 
-  /** Whether the store has forgotten units: all nodes together have less than it has acknowledged of this one, or than it had heard of before. */
+  /**
+   * Whether the store has lost units: all processes together have fewer than it has acknowledged of this one, or than it had received
+   * before.
+   */
   isLost(key: BucketKey, { ordinal, taken }: Cell): boolean {
     const before = ordinal > key.heardIn ? key.heard : 0
     return taken < Math.max(before, key.cells.acknowledged()) * (1 - SUMS)
   }
 
   /**
-   * Takes over what the store says of a key, as far as it is news. Whether the level fell by it.
+   * Takes over the store's counts of a key, as far as they are new. Returns whether the level fell.
    *
-   * @param announced it may hold units that are under way from here
-   * @param exact the store knows all that this node has of the others: where something was refunded, the level falls
+   * @param announced it may contain units that are in flight from here
+   * @param exact it contains all units that this process has from the others: after a refund the level falls
    */
   learn(
     slot: number,
@@ -156,7 +159,7 @@ export class BucketRecords {
     const unsent = key.cells.levelUnsent(time.at(now), width, pace, policy.interval, announced)
     const learned = sumOf(drained(level, now - then, pace, policy.interval), unsent)
     const known = this.levels.at(slot, now)
-    // A difference that rounded times of the epoch make is none, or clients would wait for it after the time that they were told.
+    // Ignore a difference from rounded times of the epoch, or clients would wait for it after the end of their `retryAfterMs`.
     const more = learned > known + this.shape(slot).drain * EARLY
     if (more || (exact && given > key.givenHeard)) this.levels.set(slot, learned, now)
     key.givenHeard = Math.max(key.givenHeard, given)

@@ -3,25 +3,25 @@ import type { SharedSite } from '../../algorithms/site.ts'
 import { MOST_UNITS } from '../../keys/units.ts'
 import { BUCKET_PARTS, FINE_PARTS, type StorePolicy } from '../../store/contract.ts'
 
-/** Cells of an interval: what one of them lets run out is what an exchange is off by. None is shorter than `SHORTEST_CELL` ms. */
+/** Cells of an interval. A sync is wrong by the units that drain during one of them. None is shorter than `SHORTEST_CELL` ms. */
 const CELLS = 1000
 const SHORTEST_CELL = 5
-/** Limits of keys of their own whose policies are kept. */
+/** Limits of keys of their own whose policies are cached. */
 const MOST_LIMITS = 100
 
-/** Of a bucket, in cells; see `BUCKET_PARTS`. */
+/** The time scales of a bucket, in cells; see `BUCKET_PARTS`. */
 export interface Spans {
   /** How long cells count. */
   readonly span: number
-  /** Cells so far apart are sent as one, where the bucket has not run out between them. */
+  /** Cells so far apart are sent as one, if the bucket has not emptied between them. */
   readonly group: number
   /** Cells so far apart are always sent as one. */
   readonly fine: number
-  /** Units that run out in the time of a cell. */
+  /** Units that drain during a cell. */
   readonly drain: number
 }
 
-/** What the store is told of a bucket: one policy for each limit that keys have. */
+/** A bucket's policies in the store: one for each limit that keys have. */
 export class StorePolicies {
   readonly #site: SharedSite
   readonly #maxDebt: number | undefined
@@ -34,11 +34,11 @@ export class StorePolicies {
     this.#site = site
     this.#maxDebt = maxDebt
     this.#width = Math.max(SHORTEST_CELL, interval / CELLS)
-    // One cell is a window to a store.
+    // A store takes a single cell for a window.
     this.#cells = Math.max(2, Math.ceil(interval / this.#width))
   }
 
-  /** Of keys with this limit: their buckets run out at another pace. */
+  /** The policy of keys with this limit, because their buckets drain at another pace. */
   of(limit: number): StorePolicy {
     let policy = this.#byLimit.get(limit)
     if (policy === undefined) {
@@ -48,7 +48,7 @@ export class StorePolicies {
     return policy
   }
 
-  /** What buckets hold has changed. */
+  /** The capacity of buckets has changed. */
   forget(): void {
     this.#byLimit.clear()
   }
@@ -73,7 +73,7 @@ export class StorePolicies {
       id,
       width: this.#width,
       cells: this.#cells,
-      // A store computes with them: no infinity.
+      // A store computes with these numbers, so none is infinite.
       limit: most,
       hot: most / 2,
       ttl: 2 * interval,

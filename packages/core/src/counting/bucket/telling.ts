@@ -6,13 +6,13 @@ import { dueAt, LEAST_PART, SOFT_PART, softAge, spreadOver } from './pace.ts'
 import type { BucketRecords } from './records.ts'
 import type { StorePolicies } from './store-policies.ts'
 
-/** What is held back is sent when it is nearly so old as a bucket takes to run out. */
+/** Unsent units are sent at this part of the time that a bucket takes to drain. */
 const OLD = 0.9
 
-/** While there are no other nodes a key is told no more often, in milliseconds: one that comes hears of it soon enough. */
+/** Milliseconds between two syncs of a key while there are no other processes: a new one gets its counts soon enough. */
 const ALONE = 15
 
-/** When the other nodes are told of a key: early where it matters to them, and not at all where it can't. */
+/** Decides when a key is synced: early if other processes need its counts, and not at all if they can't matter. */
 export class Telling {
   readonly #meter: GatedMeter
   readonly #records: BucketRecords
@@ -24,20 +24,20 @@ export class Telling {
     this.#policies = policies
   }
 
-  /** Whether a key waits for no exchange, and none of it is under way but one whose answer is late: what is sent twice counts once. */
+  /** Whether a key waits for no sync, and none is in flight except one whose answer is late: units sent twice count once. */
   free(slot: number, key: BucketKey, now: number): boolean {
     const { flags } = this.#meter.table
     if (((flags[slot] as number) & (IN_FLIGHT | DUE)) === IN_FLIGHT && key.isLate(now)) flags[slot] = (flags[slot] as number) & ~IN_FLIGHT
     return ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
   }
 
-  /** A request is allowed while an exchange is under way: looks again before much more is. */
+  /** A request is allowed during a sync: check again before many more are. */
   lookSoon(slot: number): void {
     if (((this.#meter.table.flags[slot] as number) & DUE) !== 0) return
     this.#meter.table.fields[baseOf(slot) + GATE] = Math.max(1, (LEAST_PART * this.#records.most(slot)) / this.#meter.nodes)
   }
 
-  /** A request is allowed: asks for an exchange, or lets so many units pass without a look as need none. */
+  /** A request is allowed: requests a sync, or sets how many units need no slow check. */
   countDown(slot: number, key: BucketKey, level: number, cost: number, now: number): void {
     const unsent = key.cells.unsent()
     const due = this.#dueAt(slot, key, level, unsent, now)
@@ -47,14 +47,14 @@ export class Telling {
     } else this.#meter.table.fields[baseOf(slot) + GATE] = due - unsent
   }
 
-  /** Units that the store lacks at which they are sent. */
+  /** Unsent units at which a key is synced. */
   #dueAt(slot: number, key: BucketKey, level: number, unsent: number, now: number): number {
     const { most, drain } = this.#records.shape(slot)
     const nodes = spreadOver(key.share, this.#meter.nodes)
     return dueAt({ most, level, bare: key.forecast.bare(now, drain), others: key.forecast.others(now), unsent, nodes })
   }
 
-  /** Something new is known: units that were too few to be sent may now be worth an exchange. */
+  /** New counts have arrived: units that were too few to be sent may now be worth a sync. */
   lookAtNews(slot: number, key: BucketKey, now: number): void {
     const meter = this.#meter
     const unsent = key.cells.unsent()
@@ -65,7 +65,7 @@ export class Telling {
       meter.wantExchange(slot, now, COUNTDOWN)
   }
 
-  /** While requests are let in by chance, what is asked for has to be told too, though nothing is allowed. */
+  /** Sends the demand too while requests are allowed at random, even if none is allowed. */
   softly(slot: number, key: BucketKey, unsent: number, now: number): void {
     const meter = this.#meter
     if (!this.free(slot, key, now) || !meter.exchange.connected) return
@@ -75,9 +75,9 @@ export class Telling {
   }
 
   /**
-   * What will have run out before it could matter to anybody, or can still be sent when the next span ends.
+   * Whether a key's unsent units will have drained before they could matter, or can still be sent when the next span ends.
    *
-   * @param soon it can't
+   * @param soon they can't wait for the next span's end
    */
   quiet(slot: number, key: BucketKey, unsent: number, now: number, soon = false): boolean {
     const { keepsAll, storePolicy, policy, ordinal, nodes } = this.#meter

@@ -1,18 +1,18 @@
 import { beginAnew, surrender } from '../../store/leases/lease.ts'
 import { LeasedKey } from '../leased-key.ts'
 
-/** Sums of units that are no whole numbers are not exact: so little of a slot is nothing. */
+/** Sums of fractional units are inexact: this part of a slot counts as nothing. */
 const ROUNDING = 1e-9
-/** Slots ahead of the most that were in use lately, as a part of these. */
+/** Spare slots, as a part of the most that were in use lately. */
 const SPARE = 1 / 4
 
-/** What a node has of one key: slots of the cluster, in whole ones. */
+/** This process's slots of one key, in whole ones. */
 export class KeySlots extends LeasedKey {
-  /** The most that was in use since the last renewal, and between that and the one before. */
+  /** The most slots in use since the last renewal, and between that and the one before. */
   #peak = 0
   #before = 0
 
-  /** Slots that this node holds, in use or idle. */
+  /** Slots that this process has, in use or idle. */
   get hold(): number {
     return this.current.granted - this.current.returned
   }
@@ -22,7 +22,7 @@ export class KeySlots extends LeasedKey {
     return this.current.taken - this.current.given
   }
 
-  /** Whether so many units in flight find room in what this node holds. */
+  /** Whether this many units in flight fit into this process's slots. */
   holds(units: number): boolean {
     return units <= this.hold + ROUNDING
   }
@@ -36,38 +36,38 @@ export class KeySlots extends LeasedKey {
     this.#peak = Math.max(this.#peak, now)
   }
 
-  /** Begins with another lease: what runs goes on, and no slot is held for it. */
+  /** Begins with another lease: running requests continue, but without a slot. */
   renounce(incarnation: number, limit: number): void {
     this.begin(beginAnew(this.current, incarnation, limit))
   }
 
-  /** Idle slots to hold beyond those that `waiting` requests need: so that as many as lately, and some, can be in use at once. */
+  /** Idle slots to keep beside those for `waiting` requests, so that a few more than lately can be in use together. */
   ahead(waiting: number, nodes: number): number {
     const { current, running } = this
     const needed = running + waiting
     const most = Math.max(this.#peak, this.#before, needed)
     this.low = 0
-    // When little is left, nothing lies idle here.
+    // If few slots are left in the cluster, keep none idle.
     if (current.tail || most === 0) return 0
-    // Others need some too: what all nodes together have idle is to leave as much at the store, or little would be left at once.
+    // The idle slots of all processes together should leave as many at the store, or it would soon run out.
     const fair = Math.max(0, Math.floor(current.free / (2 * nodes)))
     const ahead = Math.min(most - needed + Math.ceil(most * SPARE), fair)
     this.low = Math.floor(Math.min(ahead, needed * SPARE) / 2)
     return ahead
   }
 
-  /** A time of measuring has passed. */
+  /** A measuring period has ended. */
   measured(): void {
     this.#before = this.#peak
     this.#peak = this.running
   }
 
-  /** Gives all idle slots back but `keep`. */
+  /** Returns all idle slots but `keep`. */
   giveBack(keep: number): void {
     surrender(this.current, keep)
   }
 
-  /** Whether the store counts other slots as this node's than it has: some were given back, or are in use beyond what it holds. */
+  /** Whether the store's count of this process's slots is wrong: some were returned, or are in use beyond those that it has. */
   get owes(): boolean {
     const { untold, running, hold } = this
     return this.current.returned !== this.saidReturned || (untold !== 0 && Math.max(running, running - untold) > hold)

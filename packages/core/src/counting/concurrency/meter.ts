@@ -14,23 +14,23 @@ import { type Answered, askedBy, Leasing, newIncarnation } from '../leasing.ts'
 import type { ScanOptions, StoreExchange } from '../site.ts'
 import { KeySlots } from './key-slots.ts'
 
-/** Keys that one step of a walk looks at, so that a step takes about a millisecond. */
+/** Keys that one step of a walk visits, so that a step takes about a millisecond. */
 const SCAN_STEP = 20_000
-/** A node is heard of so often while the store waits for its next word once: a few words may be lost. */
+/** Reports of a process within the time for which the store waits for one: a few may be lost. */
 const RENEWALS = 4
-/** A store that had nothing for a key is asked again after so many milliseconds, unless it says that it has something. */
+/** Milliseconds after which a store that had no slot for a key is tried again, unless it announces one. */
 const EMPTY = 100
-/** Milliseconds between two nodes that ask for the same slot, on average: timers round to one. */
+/** Milliseconds between two processes that request the same slot, on average: timers round to one. */
 const LOT = 0.5
-/** A key of which that was so is kept for as long, in milliseconds: somebody may still wait for it. */
+/** Milliseconds for which a key without slots is kept: a request may still wait for it. */
 const WAITED_FOR = 5_000
 /**
- * Requests in flight over all nodes: each node takes slots ahead, and a request that finds none waits for the store. What is in flight here
- * the local meter knows, which also frees what nobody releases; a key's lease is its slots in the cluster. The protocol is that of
- * `store/leases`, of units that come back (`HELD`).
+ * Requests in flight over all processes: each process takes slots ahead, and a request that finds none waits for the store. The local meter
+ * counts the requests in flight here, and frees slots that were not released. A key's lease is its slots in the cluster. The protocol is
+ * that of `store/leases`, for units that come back (`HELD`).
  *
- * The store keeps a node's slots for as long as it is heard of, so it is told of those in use every now and then. A node that was silent
- * for too long starts nothing on what it held: it begins anew, and tells what still runs.
+ * The store keeps a process's slots as long as it gets reports, so the slots in use are reported every now and then. A process that was
+ * silent for too long must not use its slots: it begins with a new lease, and reports the requests that still run.
  */
 export class LeasedSlots extends GatedMeter implements Reserving {
   readonly jitter: boolean = false
@@ -38,15 +38,15 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   readonly #store: StoreExchange
   readonly #leasing: Leasing<KeySlots>
   readonly #keys: (KeySlots | undefined)[]
-  /** How often the rule has changed. A key goes by the last change when it is used next, or visited. */
+  /** How often the rule has changed. A key takes over the last change when it is next used or visited. */
   #changes = 0
   #changedAt = 0
   readonly #changing: Slices
-  /** The store went away or came back: there may be room for requests that wait. */
+  /** The store went down or came back: waiting requests may fit now. */
   #freedAt = 0
   readonly #freeing: Slices
 
-  /** @param before what stood in its place, whose slots go on */
+  /** @param before the meter that it replaces, whose slots continue */
   constructor(site: SharedSite, exchange: StoreExchange, before?: Meter) {
     const { id, limit } = site.policy
     const { lifetime } = exchange
@@ -94,7 +94,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     return key.holds(this.#local.usedOf(slot) + cost) && this.#local.fits(slot, cost, now)
   }
 
-  /** Whether a request stays within its limit where slots were taken ahead by a higher one. */
+  /** Whether a request stays within its limit if slots were taken ahead by a higher one. */
   #within(slot: number, key: KeySlots, cost: number, limit: number): boolean {
     return limit >= key.askedBy || this.usedOf(slot) + cost <= limit
   }
@@ -106,14 +106,14 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   override allows(slot: number, cost: number, now: number, count = true): boolean {
     if (this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
-    // Also frees what nobody has released.
+    // Also frees slots that were not released.
     const here = this.#local.allows(slot, cost, now)
     this.#ran(slot, key)
     if (here && this.fits(slot, cost, now)) return true
     if (this.storeAway) return this.#leasing.allowsAlone(slot, key, this.#local.usedOf(slot), cost)
     const { dryRun } = this.policy
     if (dryRun && count) this.#leasing.want(slot, now)
-    // A policy that only watches lets nothing wait; and who only looks is told what is known.
+    // With `dryRun` no request waits, and a preview shows the known state.
     return (dryRun || !count) && here && heldOf(key.current) + key.current.free >= cost
   }
 
@@ -145,13 +145,13 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     if (key !== undefined) this.#ran(slot, key)
   }
 
-  // Requests that wait.
+  // Waiting requests.
 
   needsStore(slot: number, cost: number, now: number): boolean {
     if (this.storeAway || this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
     if (now < key.emptyUntil || this.fits(slot, cost, now)) return false
-    // Those that are in flight here or wait already may take all there is: nobody else needs to wait for it, however many come.
+    // Requests in flight or waiting here may use up all slots: then no other one has to wait, however many come.
     const asks = this.#local.allows(slot, key.waiting.units + cost, now)
     this.#ran(slot, key)
     return asks && !this.fits(slot, cost, now)
@@ -161,7 +161,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     this.#leasing.wait(this.#keyOf(reservation.slot, now), reservation, now)
   }
 
-  // What is sent, and what comes back.
+  // Sending, and the answers.
 
   override collect(slot: number, now: number, batch: Batch): void {
     const { flags, keys } = this.table
@@ -178,7 +178,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     if (waits && !asks) this.#leasing.want(slot, key.recallUntil)
   }
 
-  /** `asks`: for requests that wait; `renews`: the store is to hear of this node; `leaving`: it wants nothing more. */
+  /** `asks`: for waiting requests; `renews`: only reports this process; `leaving`: takes nothing more. */
   #send(slot: number, key: KeySlots, now: number, batch: Batch, { asks = false, renews = false, leaving = false }): void {
     const { current } = key
     const first = asks ? key.waiting.first : undefined
@@ -193,7 +193,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     this.stats.countExchange(leaving ? CLOSE : renews ? SPAN_END : units > 0 || few ? LEASE : ASKED)
   }
 
-  /** The store counts whole slots: where several requests share one, it lies at one node. */
+  /** The store counts whole slots: requests that share one are in the same process. */
   #terms(limit: number): Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
     return { limit: Math.floor(limit), nodes: this.nodes, early: 0, lifetime: this.#store.lifetime }
   }
@@ -202,7 +202,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     const answered = this.#leasing.answered(ticket, entry, result, sent, now)
     if (answered === undefined) return
     const { slot, key, lease, ask, reply } = answered
-    // What was asked for a lease that this node has given up is of no use to it.
+    // An answer for a lease that this process has given up is useless.
     if (lease === key.current) {
       hearReply(lease, ask, reply, sent, now, 0)
       key.heardUsed(ask, now)
@@ -213,14 +213,14 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     if (key.waiting.first !== undefined || key.report || (key.current.tail && heldOf(key.current) > 0)) this.#leasing.want(slot, now)
   }
 
-  /** Requests that asked, and whose slots the store does not have, wait for nothing more. */
+  /** Rejects requests that the store has no slots for. */
   #rejectUnmet({ slot, key, lease, ask, reply, end }: Answered<KeySlots>, now: number): void {
     const { waiting } = key
     const { first } = waiting
     if (end === 0 || first === undefined) return
     const mayHave = askedBy(ask, first.limit) && first.limit - lease.used >= first.cost
     if (mayHave && reply.quiet === 0 && waiting.begin >= key.recalled) {
-      // Others hold it, and are told to give it back.
+      // Others have idle slots, and are called on to return them.
       key.recalled = waiting.end
       key.letOthers(now)
       return
@@ -228,7 +228,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     const idle = key.hold - this.#local.usedOf(slot)
     const limit = this.site.limitOf(slot)
     for (const request of waiting.takeUnmet(end, (each) => this.#isUnmet(slot, key, each, idle, ask))) {
-      // Requests to come may have a higher limit, for which there is more.
+      // Later requests may have a higher limit, and so more slots.
       if (request.cost <= 1 && request.limit >= limit) key.emptyUntil = now + EMPTY
       request.answer(false)
     }
@@ -257,7 +257,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     this.#leasing.giveUp(slot)
   }
 
-  /** News that the store tells all nodes. */
+  /** An announcement of the store to all processes. */
   heardLease({ key: id, ordinal, free, tail, lost }: LeaseNotice, now: number): void {
     const slot = this.site.findId(id)
     if (ordinal !== HELD || slot < 0 || this.#keys[slot] === undefined) return
@@ -279,8 +279,8 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   }
 
   /**
-   * There are fewer slots than nodes, and all hear of a free one at once: chance decides who asks for it first, or it would be who is nearest.
-   * Those that have one come last.
+   * There are fewer slots than processes, and all learn of a free one together: a random delay decides which requests it first, or it would
+   * be the nearest. Processes that have one come last.
    */
   #drawLots(slot: number, key: KeySlots, now: number): void {
     const most = LOT * this.nodes
@@ -307,7 +307,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     return key
   }
 
-  /** As often as nodes are heard of, and as what is in flight for too long is looked for. */
+  /** As often as processes report, and as overdue slots are searched for. */
   nextWalk(now: number): number {
     return Math.min(now + this.#store.lifetime / RENEWALS, Math.max(now + 1, this.#local.rollAt))
   }
@@ -338,7 +338,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     if (leaving || renews || key.report) this.#send(slot, key, now, batch, { renews, leaving })
   }
 
-  /** Whether a key may be forgotten: nothing of it is in flight or held, and nobody has asked for it lately. */
+  /** Whether a key may be removed: it has no slot here, and no request came for it lately. */
   #mayGo(slot: number, key: KeySlots | undefined, now: number): boolean {
     const busy = ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) !== 0
     if (busy || this.blockOf(slot, now) !== undefined || this.#local.usedOf(slot) > 0) return false
@@ -362,7 +362,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     if (slot >= 0) this.#released(slot, now)
   }
 
-  /** Something that was in flight has ended. */
+  /** A request has ended. */
   #released(slot: number, now: number): void {
     const key = this.#keys[slot]
     if (key === undefined) return
@@ -376,7 +376,9 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     if (current.tail || key.owes || key.waiting.first !== undefined) this.#leasing.want(slot, now)
   }
 
-  /** Whether a node holds more than its part of the slots, or would with some more. Then others come first, or they might never. */
+  /**
+   * Whether a process has more than its part of the slots, or would with some more. Then others come first, or they might never get one.
+   */
   #hasPart(slot: number, { hold }: KeySlots, more = 0): boolean {
     return hold > 0 && (hold + more) * this.nodes > this.site.limitOf(slot)
   }
@@ -386,7 +388,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     if (slot >= 0) this.#heardAnew(slot, now)
   }
 
-  /** What is known of a key has changed from outside. */
+  /** A key's limit or counts have changed from outside. */
   #heardAnew(slot: number, now: number): void {
     const key = this.#keys[slot]
     if (key === undefined) return
@@ -433,13 +435,13 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     if (key !== undefined) key.emptyUntil = Number.NEGATIVE_INFINITY
   }
 
-  // What is told of a key.
+  // The results for a key.
 
   override remaining(slot: number, now: number): number {
     const key = this.#keys[slot]
     const left = this.#local.remaining(slot, now)
     if (key === undefined) return left
-    // What the store said is free may be so by another limit.
+    // The store's free slots may be by another limit.
     const limit = this.site.limitOf(slot)
     if (limit !== Math.max(limit, key.askedBy)) return Math.max(0, Math.min(left, limit - this.usedOf(slot)))
     return Math.max(0, Math.min(left, key.hold - this.#local.usedOf(slot) + key.current.free))
@@ -453,7 +455,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     return this.explain(slot, cost, now)
   }
 
-  /** Nobody knows when a request in flight ends. */
+  /** The end of a request in flight can't be predicted. */
   override explain(slot: number, _cost: number, now: number): Rejection {
     const block = this.blockOf(slot, now)
     if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfterMs: block.until - now }
@@ -486,7 +488,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     return this.#keys[slot]?.heardAt ?? Number.NEGATIVE_INFINITY
   }
 
-  /** The ask by which somebody learns how much of a key is in flight. */
+  /** A lease request that only reads how much of a key is in flight. */
   askedLease(id: string): LeaseAsk {
     const slot = this.site.findId(id)
     const lease = this.#keys[slot]?.current ?? newLease(HELD, newIncarnation(), this.policy.limit)
@@ -502,7 +504,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     return cells[0]?.taken ?? 0
   }
 
-  // Nothing of it is counted by totals, or charged.
+  // Slots are not counted by totals, and can't be charged.
 
   override announced(): void {}
   override exceeded(): void {}

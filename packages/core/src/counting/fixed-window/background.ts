@@ -9,10 +9,10 @@ import type { WindowRecords } from '../window-records.ts'
 import type { WindowRule } from '../window-rule.ts'
 
 /**
- * Fixed windows with `coordination: 'background'`: a request is rejected only when the units that are known to have been taken
- * leave no room for it, so nobody is rejected by an estimate. Estimates only decide when counts are exchanged early.
+ * Fixed windows with `coordination: 'background'`: a request is rejected only if confirmed counts leave no capacity for it, never by an
+ * estimate. Estimates only decide when counts are synced early.
  *
- * GATE is the number of known units at which a request is not counted at once: an exchange falls due, or the limit is reached.
+ * GATE is the number of known units from which the fast path can't count a request: a sync is due, or the limit is reached.
  */
 export class BackgroundFixedWindow implements WindowRule {
   readonly remembers: number = 0
@@ -43,7 +43,7 @@ export class BackgroundFixedWindow implements WindowRule {
     if (meter.decidesAlone(slot)) {
       const most = this.#mostWhileDown(slot, base)
       fields[base + GATE] = Math.min(most, limit)
-      // The next try was dropped if the whole store went away meanwhile.
+      // The next try was dropped if the whole store went down meanwhile.
       if (!meter.storeAway && count) meter.wantExchange(slot, now, COUNTDOWN)
       return known + cost <= most && cost <= limit
     }
@@ -51,12 +51,12 @@ export class BackgroundFixedWindow implements WindowRule {
     const full = known + 1 > limit
     fields[base + GATE] = full && limit >= 1 && policy.cooldown === 0 ? meter.fullGate(slot) : limit
     if (known + cost > limit) {
-      // One that costs less may still fit, and has to be told like any other.
+      // A request that costs less may still fit, and must be counted in a sync like any other.
       if (!full) fields[base + GATE] = Number.NEGATIVE_INFINITY
       return false
     }
     if (!count) {
-      // The next request asks for the exchange that this one, which is not counted, must not cause.
+      // The next request must trigger the sync that this one, which is not counted, must not cause.
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return active?.capped !== true || this.#records.own(base) + cost <= active.cap
     }
@@ -68,8 +68,8 @@ export class BackgroundFixedWindow implements WindowRule {
   }
 
   /**
-   * After an outage the first nodes to be back can't know yet what the others allowed meanwhile. So each keeps to its share of
-   * the outage until an exchange before which all nodes had time to send their counts.
+   * After an outage the first processes to be back can't have the units that others allowed meanwhile. So each keeps to its share of the
+   * outage until a sync before which all had time to send their counts.
    */
   #allowsCapped(slot: number, base: number, cost: number, now: number): boolean {
     this.#meter.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
@@ -77,7 +77,7 @@ export class BackgroundFixedWindow implements WindowRule {
     return this.#records.own(base) + cost <= this.#records.activate(slot).cap
   }
 
-  /** Asks for an exchange if `cost` more units make one due; else sets the gate to where one may fall due. */
+  /** Requests a sync if `cost` more units make one due; otherwise sets the gate to where one may be due. */
   #countDown(slot: number, base: number, cost: number, now: number): void {
     const { fields } = this.#meter.table
     const active = this.#records.activeOf(slot)
@@ -87,7 +87,7 @@ export class BackgroundFixedWindow implements WindowRule {
       this.#meter.wantExchange(slot, now, active?.hello === true ? HELLO : COUNTDOWN)
       return
     }
-    // With others known to be active the threshold sinks as time passes: look again half way.
+    // While others are active, the threshold sinks as time passes: check again half way.
     const next = active !== undefined && active.rate > 0 ? unsent + Math.max(1, (due - unsent) / 2) : due
     fields[base + GATE] = Math.min(this.#meter.site.limitOf(slot), (fields[base + KNOWN] as number) + next - unsent)
   }
@@ -107,30 +107,30 @@ export class BackgroundFixedWindow implements WindowRule {
     return due <= 1 && this.#mayHoldOne(told, nodes) ? MORE_THAN_ONE : due
   }
 
-  /** Units of the others, as far as known, and those of its own that this node has told. */
+  /** Known units of the others, and own ones that were sent. */
   #told(base: number, active: Active | undefined): number {
     const { fields } = this.#meter.table
     return (fields[base + OTHERS] as number) + (fields[base + SENT] as number) - (active?.givenSent ?? 0)
   }
 
   /**
-   * Whether a unit can be held back, though of a small limit each is due. When a key becomes hot all nodes are told, and send
-   * what they have. Until then they hold back one unit each at most: as long as there is room for that besides what makes a
-   * key hot, nobody allows more because of it.
+   * Whether a unit may stay unsent, though with a small limit each is due. When a key gets near its limit, all processes are notified and
+   * send their counts. Until then each has at most one unsent unit: as long as all of these fit beside the units that trigger the notice,
+   * there is no overshoot.
    */
   #mayHoldOne(told: number, nodes: number): boolean {
     const { limit, hot } = this.#meter.storePolicy
     return nodes <= limit - hot && told + 1 < hot
   }
 
-  /** Whether all that is unsent of a key is a unit that can be held back. */
+  /** Whether a key's only unsent units are one that may stay unsent. */
   #holdsOne(slot: number, base: number): boolean {
     const active = this.#records.activeOf(slot)
     const unsent = this.#records.unsent(slot, base)
     return unsent > 0 && unsent <= 1 && this.#mayHoldOne(this.#told(base, active), nodesOf(active, this.#meter.exchange.nodes))
   }
 
-  /** Known units up to which requests are allowed while the store is away. */
+  /** Known units up to which requests are allowed while the store is down. */
   #mostWhileDown(slot: number, base: number): number {
     const { failMode } = this.#meter.policy
     const limit = this.#meter.site.limitOf(slot)
@@ -147,8 +147,8 @@ export class BackgroundFixedWindow implements WindowRule {
         const others = fields[base + OTHERS] as number
         const room = Math.max(0, limit - others - sentNet)
         const share = active.share.alone(live, limit)
-        // A small limit's share may be less than one unit. If nothing were allowed then, an outage of the store would be
-        // an outage of the service, so each node lets one unit pass.
+        // A small limit's share may be less than one unit. If no unit were allowed then, an outage of the store would be an outage of the
+        // service, so each process allows one.
         active.cap = Math.max(sentNet + (room - heldBack(sentNet, others + sentNet, room, share)) * share, room > 0 ? 1 : 0)
         active.capped = true
         return others + active.cap
@@ -160,7 +160,7 @@ export class BackgroundFixedWindow implements WindowRule {
     const { awayIn, blocks, ordinal, policy, rollAt, site, table } = this.#meter
     if (policy.cooldown === 0 || this.#meter.decidesAlone(slot)) return
     if (ordinal <= Math.max(awayIn, this.#records.activeOf(slot)?.awayIn ?? -1)) return
-    // Not where a request is rejected alone, since it costs more than what is left.
+    // Not if only this request is rejected because it costs more than the remaining units.
     const closed = cost <= 1 || (table.fields[baseOf(slot) + KNOWN] as number) + 1 > site.limitOf(slot)
     if (closed && this.#meter.blockOf(slot, now) === undefined) blocks.startCooldown(slot, now, rollAt)
   }
@@ -198,11 +198,11 @@ export class BackgroundFixedWindow implements WindowRule {
     const live = exchange.nodes
     if (this.#meter.keepsAll && this.#meter.ordinalOf(base) === ordinal) return false
     if (this.#records.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT) return true
-    // The interval is over, and nobody needs its last unit any more.
+    // The interval has ended, so its last unit is of no use.
     return this.#meter.ordinalOf(base) !== ordinal && this.#holdsOne(slot, base)
   }
 
-  /** With a small limit the countdown's first step is a unit or two, so being quiet would save nothing. */
+  /** With a small limit the countdown's first step is a unit or two, so skipping the key would save nothing. */
   #quietPart(base: number): number {
     const { begunAt, exchange, ordinal, rollAt, site, walkedAt } = this.#meter
     const limit = site.limitOf(base / STRIDE)
@@ -220,7 +220,7 @@ export class BackgroundFixedWindow implements WindowRule {
     const others = Math.max(0, total - ownNet)
     fields[base + SENT] = Math.max(fields[base + SENT] as number, cell.taken)
     if (active === undefined) {
-      // After the store lost its data its totals are too small for a while; what was known stays known.
+      // After the store lost its data, its totals are too small for a while, so confirmed counts stay.
       if (reply.given > 0) this.#records.setOthers(base, others)
       else this.#records.raiseOthers(base, others)
       this.#meter.recheck(slot)
@@ -241,7 +241,7 @@ export class BackgroundFixedWindow implements WindowRule {
     active.share.see(ownNet, active.total, site.limitOf(slot))
     active.syncedAt = now
     this.#meter.recheck(slot)
-    // Units that came while the exchange was under way may make the next one due.
+    // Units that came during the sync may make the next one due.
     this.#lookAtNews(slot, base, active, now)
   }
 
@@ -252,7 +252,7 @@ export class BackgroundFixedWindow implements WindowRule {
     if (held) this.#lookAtNews(slot, baseOf(slot), this.#records.activate(slot), now)
   }
 
-  /** Something new is known: units that were too few to be sent may now be worth an exchange. */
+  /** New counts have arrived: units that were too few to be sent may now be worth a sync. */
   #lookAtNews(slot: number, base: number, active: Active, now: number): void {
     const unsent = this.#records.unsent(slot, base)
     if (unsent >= 1 && this.#meter.ordinalOf(base) === this.#meter.ordinal && unsent >= this.#dueAt(base, active, now)) {
@@ -261,16 +261,16 @@ export class BackgroundFixedWindow implements WindowRule {
   }
 }
 
-/** When the store was found within so many milliseconds of an interval's begin, all nodes found it then, and none keeps to a share. */
+/** If the store is found within this many milliseconds of an interval's begin, all processes find it then, and none keeps to a share. */
 const TOGETHER = 10
 /**
- * A key is quiet while this node, times the live nodes, has taken less than this part of the limit, and is not on its way
- * to reach it: that would need this part of what an even load at the limit takes. What is held back of such a key is lost
- * when the node dies, and the others allow it once more. …
+ * A span's end skips a key (`quiet`) while this process's units, times the live processes, are less than this part of the limit, and will
+ * not reach it at their pace: that would need this part of an even load at the limit. Unsent units of such a key are lost when the process
+ * dies, and the others allow them once more. …
  */
 const QUIET_OWN = 1 / 4
 const ON_PACE = 3 / 4
-/** … or holds less than this part of its share of the limit unsent. */
+/** … or if less than this part of its share of the limit is unsent. */
 const QUIET_UNSENT = 0.05
-/** Due when another unit comes, or a part of one. */
+/** Due at the next unit, or a part of one. */
 const MORE_THAN_ONE = 1 + 2 ** -20

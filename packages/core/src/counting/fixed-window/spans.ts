@@ -7,10 +7,10 @@ import type { WindowRecords } from '../window-records.ts'
 import type { PastCount, WindowRule } from '../window-rule.ts'
 
 /**
- * Fixed windows with `coordination: 'periodic'`: the basic algorithm as it was published. Counts are exchanged at the end of each span
- * only; a returned total above the limit blocks the key at this node for the cooldown (until the interval's end where
- * the cooldown is 0); `nodes` is estimated per key from the previous interval; `own count · nodes > limit` blocks at
- * once; while the store is away `span count · nodes > limit/spans` does. Blocks are this node's own.
+ * Fixed windows with `coordination: 'periodic'`: the basic algorithm as it was published. Counts are synced only at the end of each span. A
+ * returned total above the limit blocks the key in this process for the cooldown (until the interval's end if the cooldown is 0). `nodes`
+ * is estimated per key from the previous interval. `own count · nodes > limit` blocks immediately, and while the store is down `span count
+ * · nodes > limit/spans` does. Each process blocks for itself.
  */
 export class PublishedFixedWindow implements WindowRule {
   readonly remembers: number = 0
@@ -54,7 +54,7 @@ export class PublishedFixedWindow implements WindowRule {
     return this.#meter.tillEnd(now)
   }
 
-  /** Whether a block holds. Without a cooldown it is for the limit that was exceeded, and for lower ones. */
+  /** Whether a block applies. Without a cooldown it is for the limit that was exceeded, and for lower ones. */
   #blocked(slot: number, now: number): boolean {
     const block = this.#meter.blockOf(slot, now)
     if (block === undefined || block.manual || this.#meter.policy.cooldown > 0) return block !== undefined
@@ -63,7 +63,7 @@ export class PublishedFixedWindow implements WindowRule {
     return active === undefined || limit <= active.blockedFor || active.lastTotal > limit
   }
 
-  /** Blocks a key for exceeding the limit in the interval `ordinal`: without a cooldown until that is over, which may be now. */
+  /** Blocks a key for exceeding the limit in the interval `ordinal`: without a cooldown until that ends, which may be now. */
   #blockHere(slot: number, ordinal: Ordinal, now: number, source: SourceIndex): void {
     const { cooldown, interval } = this.#meter.policy
     const until = cooldown > 0 ? now + cooldown : this.#meter.time.monotonicAt(endOf(ordinal, interval))
@@ -80,7 +80,7 @@ export class PublishedFixedWindow implements WindowRule {
   left(slot: number, base: number): void {
     const active = this.#records.activeOf(slot)
     const own = this.#records.own(base)
-    // Everything was exchanged before the interval was over: its total is known already.
+    // Everything was synced before the interval ended, so its total is known.
     if (active !== undefined && own > 0 && (this.#meter.table.fields[base + SENT] as number) >= this.#records.taken(slot, base)) {
       active.nodes = Math.max(1, active.lastTotal / own)
     }
@@ -118,12 +118,12 @@ export class PublishedFixedWindow implements WindowRule {
     return active === undefined ? own : Math.max(own, active.lastTotal + this.#meter.unsyncedOf(slot))
   }
 
-  /** Only what this node's own writes return counts. */
+  /** Only the replies to this process's own key writes count. */
   announced(): void {}
 
   overdue(): void {}
 
-  /** The write at a span's end failed, or was not even tried. */
+  /** The key write at a span's end failed, or was not even tried. */
   spanUnsent(slot: number, base: number, now: number): void {
     const active = this.#records.activate(slot)
     const taken = this.#records.taken(slot, base)

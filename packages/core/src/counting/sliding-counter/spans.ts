@@ -8,18 +8,16 @@ import type { WindowRecords } from '../window-records.ts'
 import type { PastCount, WindowRule } from '../window-rule.ts'
 
 /**
- * `slidingCounter()`: the weighted counter of two fixed windows that is well known from
- * single stores (Cloudflare 2017, "How we built rate limiting capable of scaling to millions of domains"): a request is
- * rejected when
+ * `slidingCounter()`: the weighted counter of two fixed windows that is well known from single stores (Cloudflare 2017, "How we built rate
+ * limiting capable of scaling to millions of domains"): a request is rejected if
  *
  *     previous · (1 − elapsed) + current + cost > limit
  *
- * with `elapsed` the part of the running interval that is over. It supposes that the previous interval's requests came
- * evenly; under an attack that does not, up to nearly twice the limit passes in one interval length. Totals are
- * exchanged at the end of each span only.
+ * with `elapsed` the part of the running interval that has passed. It assumes that the previous interval's requests came evenly. In an
+ * attack that doesn't, up to nearly twice the limit is allowed in one interval's length. Totals are synced only at the end of each span.
  */
 export class PublishedSlidingCounter implements WindowRule {
-  /** What the interval before the running one held is still part of the sum. */
+  /** Units of the interval before the running one are still part of the sum. */
   readonly remembers: number = 1
   readonly #meter: WindowMeter
   readonly #records: WindowRecords
@@ -40,13 +38,13 @@ export class PublishedSlidingCounter implements WindowRule {
       return false
     }
     const most = away === 'open' ? Number.POSITIVE_INFINITY : this.most(slot, now)
-    // It grows as time passes, so what is below it now stays below it. Below 0 gates have a meaning of their own.
+    // It grows as time passes, so units below it now stay below it. Negative gates have a meaning of their own.
     const limit = meter.site.limitOf(slot)
     fields[base + GATE] = Math.max(0, Math.min(most, limit))
     return (fields[base + KNOWN] as number) + cost <= most + slackOf(limit) && cost <= limit
   }
 
-  /** What the running interval may hold at this moment. */
+  /** Units that fit into the running interval at this moment. */
   most(slot: number, now: number): number {
     return this.#meter.site.limitOf(slot) - this.#previous(slot) * (1 - this.#elapsed(now))
   }
@@ -84,7 +82,7 @@ export class PublishedSlidingCounter implements WindowRule {
     if (policy.cooldown > 0 && closed && !forgiven && this.#meter.blockOf(slot, now) === undefined) blocks.startCooldown(slot, now, now)
   }
 
-  /** When the weighted sum leaves room, if nothing else comes. */
+  /** When the weighted sum is low enough, if no other request comes. */
   opensIn(slot: number, cost: number, now: number): number {
     const { interval } = this.#meter.policy
     const limit = this.#meter.site.limitOf(slot)
@@ -108,7 +106,7 @@ export class PublishedSlidingCounter implements WindowRule {
   settledLate(late: PastCount, total: number): void {
     const slot = this.#meter.table.find(late.key)
     if (slot < 0 || late.ordinal !== this.#meter.ordinal - 1) return
-    // Whatever the store says, this node's own units were taken.
+    // Whatever the store reports, this process's own units were taken.
     this.#records.activate(slot).previous = Math.max(total, late.taken - late.given)
     this.#meter.recheck(slot)
   }

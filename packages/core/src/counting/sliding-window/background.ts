@@ -12,17 +12,17 @@ import type { SlidingRecords } from './records.ts'
 import type { SlidingRule } from './rule.ts'
 import { mostAlone, opensAlone, opensIn, reopensBelow, type WindowAt } from './wait.ts'
 
-/** Requests that all nodes together reject of a burst that is hardly too large, as a part of the limit. */
+/** Requests of a slightly too large burst that all processes together reject, as a part of the limit. */
 const FEW = 0.2
 
 /**
- * `slidingWindow()`: no more than the limit in any stretch of `interval` length. The interval is cut into `subWindows` of
- * the store's clock; with b the running one, w their width and c_j what was allowed in bucket j,
+ * `slidingWindow()`: no more than the limit in any stretch of `interval` length. The interval is cut into `subWindows` of the store's
+ * clock. With b the running one, w their width and c_j the units allowed in sub-window j,
  *
  *     W(t) = c_{b−B} + … + c_b − min(0.02·MAX, c_{b−B}·(t/w − b))
  *
- * and a request is rejected when W as far as known, own units included, leaves no room for it. Nobody is rejected by an
- * estimate, since what is known is never more than the truth. A key that reached the limit is closed until `reopenAt`·MAX units are free.
+ * and a request is rejected if W by confirmed counts, own units included, leaves no capacity for it. So no request is rejected by an
+ * estimate. A key that reached the limit is closed until `reopenAt`·MAX units are free.
  */
 export class BackgroundSlidingWindow implements SlidingRule {
   readonly #meter: SlidingWindowMeter
@@ -46,7 +46,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     if (meter.storeAway || key.away) {
       const most = this.#mostWhileDown(key, known)
       fields[base + GATE] = Math.min(most, limit) + key.early
-      // The next try was dropped if the whole store went away meanwhile.
+      // The next try was dropped if the whole store went down meanwhile.
       if (!meter.storeAway && count) meter.wantExchange(slot, now, RESEND)
       return known + cost <= most && cost <= limit
     }
@@ -58,11 +58,11 @@ export class BackgroundSlidingWindow implements SlidingRule {
     if (known <= reopensBelow(limit, this.#records.shape)) key.rejected = 0
     const idle = ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
     if (known + cost > limit) {
-      // That the window is full is worth telling: others may not know it yet.
+      // Send the units of a full window, because others may not have them yet.
       if (count && exchange.connected && idle && key.cells.unsent() > 0) meter.wantExchange(slot, now, PROOF)
       return false
     }
-    // What the others allowed while the store was away has left the window.
+    // The others' units from while the store was down have left the window.
     if (key.capped && now > exchange.storeUpAt + meter.policy.interval) key.capped = false
     if (key.capped) {
       // As for a fixed window: see `allowsCapped` there.
@@ -71,13 +71,16 @@ export class BackgroundSlidingWindow implements SlidingRule {
     }
     if (!count) return true
     fields[base + GATE] = limit + key.early
-    // What comes in a burst is booked soon, to leave as soon as it is over.
+    // Units of a burst are booked soon, so that they leave when it does.
     if (this.#records.byBucket) fields[base + GATE] = Math.min(limit + key.early, known + key.early + this.#records.bookedTogether(key))
     if (exchange.connected && idle) this.#countDown(slot, base, key, cost, now)
     return true
   }
 
-  /** Whether a closed key opens as its parts leave: in an honest burst few are rejected. A flood has it open by whole subWindows, which costs less. */
+  /**
+   * Whether a closed key opens as its parts leave: an honest burst has few rejections. In a flood it opens by whole sub-windows, which
+   * costs less.
+   */
   #byPart({ rejected, limit }: SlidingKey): boolean {
     return rejected <= Math.max(2, (FEW * limit) / this.#meter.exchange.nodes)
   }
@@ -135,7 +138,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     }
   }
 
-  /** Units that were allowed while the store was away start no cooldown as long as they are in the window. */
+  /** Units that were allowed while the store was down start no cooldown as long as they are in the window. */
   #amnestyEnd({ awayIn }: SlidingKey): number {
     const last = Math.max(this.#meter.awayIn, awayIn)
     return last < 0 ? Number.NEGATIVE_INFINITY : this.#records.leaves(last as Ordinal)
@@ -154,7 +157,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     }
     const key = this.#records.at(slot)
     if (this.#meter.storeAway || key.away) {
-      // Own units leave when the bucket does by this node's time: no allowance for the store's.
+      // Own units leave with their sub-window by this process's time, so the uncertainty of the store's is not added.
       const window = this.#windowAt(this.#meter.time.at(now))
       return {
         reason: 'storeDown',
@@ -182,8 +185,8 @@ export class BackgroundSlidingWindow implements SlidingRule {
   }
 
   /**
-   * Opens a closed key if enough of its limit was free at some time since it was looked at: a node that had no request then
-   * must not stay closed while others, which had, fill the window up again.
+   * Opens a closed key if enough of its limit was free at some time since the last check. Otherwise a process without a request at that
+   * time would stay closed while others fill the window again.
    */
   reopen(key: SlidingKey, now: number): void {
     const most = reopensBelow(key.limit, this.#records.shape)
@@ -196,7 +199,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
         return
       }
     }
-    // Units that leave go on being released during the running bucket, but those that closed the key still count.
+    // Leaving units are released further during the running sub-window, but those that closed the key still count.
     key.lookedAt = Math.max(key.lookedAt, running - 1)
   }
 
@@ -212,7 +215,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     key.burst = this.#records.isBurst(key)
   }
 
-  /** Something new is known: units that were too few to be sent may now be worth an exchange. */
+  /** New counts have arrived: units that were too few to be sent may now be worth a sync. */
   lookAtNews(slot: number, key: SlidingKey, now: number): void {
     const known = this.#records.total(key.cells, now) - this.#records.early(key, now)
     const unsent = key.cells.unsent()
@@ -222,7 +225,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.#meter.wantExchange(slot, now, COUNTDOWN)
   }
 
-  /** Another node began a cooldown: what this one rejects afterwards by the same units must not begin another. */
+  /** Another process began a cooldown: rejections by the same units must not begin another one here. */
   #closeIfBlocked(slot: number, key: SlidingKey): void {
     if (((this.#meter.table.flags[slot] as number) & BLOCKED) !== 0) this.#close(key)
   }

@@ -1,51 +1,51 @@
 import { SlidingCells } from '../../algorithms/sliding-window/cells.ts'
 import { Share } from '../estimate.ts'
 
-/** What a node keeps of a key in a sliding window beside its record. */
+/** The state of a key's sliding window beside its record. */
 export class SlidingKey {
   readonly cells: SlidingCells = new SlidingCells()
   readonly share: Share = new Share()
-  /** Its limit when it was last looked at. */
+  /** The limit at the last update. */
   limit: number = Number.POSITIVE_INFINITY
-  /** What of the oldest bucket was released early when the key was last looked at. */
+  /** Units of the oldest sub-window that were released early at the last update. */
   early = 0
-  /** The limit that it has reached; less than 0 while it is open. */
+  /** The limit that it has reached; negative while it is open. */
   #closedFor = Number.NEGATIVE_INFINITY
-  /** The bucket up to which it was looked whether enough was free. */
+  /** The sub-window up to which `reopen` has checked for free units. */
   lookedAt = 0
-  /** It was filled by a burst when it was closed. */
+  /** A burst had filled it when it was closed. */
   burst = false
-  /** The first part of the bucket in which it opened last because others had left as a whole: in a flood. */
+  /** The first part of the sub-window in which it last opened because whole sub-windows had left: in a flood. */
   openedIn: number = Number.NEGATIVE_INFINITY
-  /** Requests rejected here since it was last far from full. */
+  /** Requests rejected here since it was last far below its limit. */
   rejected = 0
   sentAt: number = Number.NEGATIVE_INFINITY
   syncedAt: number = Number.NEGATIVE_INFINITY
-  /** Whether an exchange has returned yet. */
+  /** Whether a sync has returned yet. */
   synced = false
   /** When the key was last found idle: the others' rate is measured from then on. */
   idleAt: number = Number.NEGATIVE_INFINITY
-  /** Others' units per millisecond: units and time of the exchanges, each counting half of the next one. */
+  /** Others' units per millisecond: units and time of the syncs, each counting half of the next one. */
   rate = 0
   paceUnits = 0
   paceTime = 0
-  /** Own units taken since the start, and at the last exchange. */
+  /** Own units taken since the start, and at the last sync. */
   ownTaken = 0
   ownThen = 0
   hello = false
-  /** The store has lost counts of this key: the next exchange carries all of them. And whether the last one did. */
+  /** The store has lost counts of this key: whether the next sync carries all of them, and whether the last one did. */
   resend = false
   resent = false
   announcedInFlight = false
-  /** The part of the store that holds this key is away, though others answer: decided by `failMode` until it is back. */
+  /** The part of the store with this key is down, though others answer: `failMode` decides until it is back. */
   away = false
-  /** The last part in which that was so: exceeding the limit in it starts no cooldown. */
+  /** The last part in which `away` was true: exceeding the limit in it starts no cooldown. */
   awayIn = -1
-  /** `failMode: 'share'`: own units that may have been taken since the start, and whether that still holds. */
+  /** `failMode: 'share'`: own units that may have been taken since the start, and whether this limit still applies. */
   cap = 0
   capped = false
 
-  /** Reached its limit: rejected until enough of it is free again. A higher limit that it gets counts at once. */
+  /** Whether it reached its limit and is rejected until enough of it is free again. A higher limit of the key opens it. */
   get closed(): boolean {
     return this.limit <= this.#closedFor
   }

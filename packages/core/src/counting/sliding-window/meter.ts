@@ -19,7 +19,7 @@ const SCAN_STEP = 5_000
 /** Sums of fractions differ by less than this part. */
 const ROUNDING = 1e-9
 
-/** Counts in the subWindows of a sliding window, and their exchange with the store. What is allowed by them is up to its rule. */
+/** Counts in the sub-windows of a sliding window, and their sync with the store. Its rule decides which requests are allowed. */
 export class SlidingWindowMeter extends GatedMeter {
   override readonly surveyed: number = 5_000
   override readonly jitter: boolean = true
@@ -45,7 +45,7 @@ export class SlidingWindowMeter extends GatedMeter {
     return this.#rule.allowsSlowly(slot, cost, now, count)
   }
 
-  /** Brings a key to this moment: books what was counted, opens it if it has room again, and computes W. */
+  /** Updates a key to this moment: books its counted units, opens it if it has capacity again, and computes W. */
   refresh(slot: number, now: number): SlidingKey {
     const key = this.records.at(slot)
     key.limit = this.site.limitOf(slot)
@@ -87,7 +87,7 @@ export class SlidingWindowMeter extends GatedMeter {
   override refund(name: string, takenIn: Ordinal, units: number, now: number): void {
     const slot = this.table.find(name)
     if (slot < 0) return
-    // Units that were counted by a clock that was ahead count in the running part now.
+    // Units that a clock that was ahead counted are in the running part now.
     const ordinal = Math.min(takenIn, this.ordinal) as Ordinal
     this.#giveBack(slot, this.refresh(slot, now), this.records.cellsOf(ordinal), units, now)
   }
@@ -121,7 +121,7 @@ export class SlidingWindowMeter extends GatedMeter {
     key.resend = false
     if (cells.length === 0) {
       if (!key.capped) return
-      // There is nothing to send, but something to learn: what the others allowed during an outage.
+      // There is nothing to send, but the answer shows the units that others allowed during an outage.
       cells.push({ ordinal: this.ordinal, taken: 0, given: 0 })
     }
     key.sentAt = now
@@ -174,7 +174,7 @@ export class SlidingWindowMeter extends GatedMeter {
     this.#rule.lookAtNews(slot, key, now)
   }
 
-  /** Whether all nodes together have less than the store has acknowledged of this one. */
+  /** Whether all processes together have fewer units than the store has acknowledged of this one. */
   #isLost(key: SlidingKey, sent: readonly Cell[], totals: readonly Cell[]): boolean {
     const newest = (sent.at(-1) as Cell).ordinal
     let acknowledged = 0
@@ -185,9 +185,9 @@ export class SlidingWindowMeter extends GatedMeter {
     return total < acknowledged * (1 - ROUNDING)
   }
 
-  /** Takes a bucket's total over: a lower bound of what the others have, exact when something was refunded. */
+  /** Takes over a part's total: a lower bound of the others' units, and exact after a refund. */
   #learn(key: SlidingKey, cell: Cell, inFlight: number, exact: boolean): void {
-    // A node whose clock is ahead may have begun the next bucket; one that is further off is a mistake.
+    // A process whose clock is ahead may have begun the next cells. A cell that is further off is a mistake.
     if (cell.ordinal < this.records.oldest() || cell.ordinal > this.ordinal + this.storePolicy.cells) return
     const bucket = key.cells.at(cell.ordinal)
     const ownSent = bucket.takenSent - bucket.givenSent + inFlight
@@ -228,18 +228,18 @@ export class SlidingWindowMeter extends GatedMeter {
     key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
     const before = key.cells.others()
     const lost = cells.length === 0 && [...key.cells].some(({ takenSent }) => takenSent > 0)
-    // Where all nodes together have less than the store has acknowledged of this one, it has lost the key's counts.
+    // If all processes together have fewer units than the store has acknowledged of this one, it has lost the key's counts.
     if (lost || cells.some(({ ordinal, taken }) => taken < (key.cells.find(ordinal)?.takenSent ?? 0))) {
       key.resend = true
       this.wantExchange(slot, now, RESEND)
     }
     for (const cell of cells) this.#learn(key, cell, key.cells.find(cell.ordinal)?.flight ?? 0, false)
     key.cells.changed()
-    // When many nodes join an attack at once, only the stop messages tell that this node's share has shrunk.
+    // If many processes join an attack together, only announcements show that this process's share has shrunk.
     const grown = key.cells.others() - before
     if (grown > 0) {
       key.share.add(0, grown, key.limit)
-      // A node with few requests of its own may hear of the others' pace in no other way before it is too late.
+      // A process with few requests of its own may have no other way to measure the others' pace in time.
       measurePace(key, grown, this.records.total(key.cells, now), now)
       key.syncedAt = now
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
@@ -264,7 +264,7 @@ export class SlidingWindowMeter extends GatedMeter {
       if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
         if (this.records.isIdle(slot)) this.site.forget(slot)
       } else if ((flags & IN_FLIGHT) !== 0) {
-        // The exchange in flight carries only new units; the next one must carry all.
+        // The running sync carries only new units; the next one must carry all.
         if (resend) this.records.at(slot).resend = true
       } else if (this.exchange.connected && !this.exchange.storeDown) {
         const key = this.records.at(slot)
@@ -328,7 +328,7 @@ export class SlidingWindowMeter extends GatedMeter {
     if (slot >= 0) this.records.forgotten(slot)
   }
 
-  /** The whole window comes back, whatever cell is asked for. */
+  /** The store returns the whole window for any cell. */
   override usedIn(cells: readonly Cell[], now: number): number {
     return this.records.usedIn(cells, now)
   }

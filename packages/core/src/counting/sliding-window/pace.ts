@@ -4,10 +4,10 @@ import type { SlidingKey } from './key.ts'
 export const DIVISOR = 1.5
 
 /**
- * How much the others have taken since they were last heard of, as far as they have told. Of what they took since the key
- * was idle they hold back half of what they may, on average.
+ * Measures how much the others have taken since their last counts, as far as these are known. After the key was idle, they have on average
+ * half of their allowed units unsent.
  *
- * @param units that they have told of
+ * @param units that others have newly reported
  * @param total units in the window
  * @param now on the monotonic clock
  */

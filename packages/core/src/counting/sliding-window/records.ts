@@ -10,30 +10,30 @@ import { SlidingKey } from './key.ts'
 import { countsByBucket } from './parts.ts'
 import type { WindowShape } from './wait.ts'
 
-/** Times its mean, or that of an even part of the limit, is usual for a bucket of a node. */
+/** Units are usual for a sub-window up to this multiple of its process's mean, or of an even part of the limit. */
 const USUAL = 1.25
-/** The same for what a group may hold besides, times the mean of a bucket. */
+/** The same for a group's further units, times the mean of a sub-window. */
 const USUAL_GROUP = 0.25
-/** So much of the limit within the time of a bucket is a burst. */
+/** The part of the limit that makes a burst if it comes within the time of a sub-window. */
 const BURST = 0.1
-/** More than this part of a node's part of the limit within a part is a volley. */
+/** More than this part of a process's share of the limit within a part is a volley. */
 const VOLLEY = 0.05
 /** But no fewer units. */
 const FEW_AT_ONCE = 6
-/** The clock's uncertainty is allowed for up to this part of a bucket. */
+/** The clock's uncertainty is allowed for up to this part of a sub-window. */
 const MOST_MARGIN = 0.1
 
 /**
- * What a node knows of each key's sliding window.
+ * The state of each key's sliding window.
  *
- * Of the record KNOWN is the subWindows' sum when it was last looked at plus what was counted since, OTHERS is KNOWN without the
- * latter; W is KNOWN less what is released early. Apart, since a fraction would spoil the difference.
+ * In a record, KNOWN is the sum of the sub-windows at the last update plus the units counted since, and OTHERS is KNOWN without the latter.
+ * W is KNOWN less the units released early. These are stored apart, because a fraction would spoil the difference.
  */
 export class SlidingRecords {
   readonly shape: WindowShape
   readonly #meter: GatedMeter
   readonly #keys: SlotMap<SlidingKey> = new SlotMap()
-  /** By how much the moment that W is of was ahead of the monotonic clock. */
+  /** How far the moment of W was ahead of the monotonic clock. */
   #ahead: number = Number.NEGATIVE_INFINITY
 
   constructor(meter: GatedMeter, shape: WindowShape) {
@@ -45,47 +45,47 @@ export class SlidingRecords {
     return this.#keys.get(slot)
   }
 
-  /** What is kept of a key, made if need be. */
+  /** The state of a key, created if it has none. */
   at(slot: number): SlidingKey {
     let key = this.#keys.get(slot)
     if (key === undefined) this.#keys.set(slot, (key = new SlidingKey()))
     return key
   }
 
-  /** The key of a slot is forgotten. */
+  /** The key of a slot is removed. */
   forgotten(slot: number): void {
     this.#keys.delete(slot)
   }
 
-  /** The running bucket. */
+  /** The running sub-window. */
   bucket(): number {
     return Math.floor(this.#meter.ordinal / this.shape.parts)
   }
 
-  /** The first part of the oldest bucket of the window that ends now. */
+  /** The first part of the oldest sub-window of the window that ends now. */
   oldest(): Ordinal {
     return ((this.bucket() - this.shape.subWindows) * this.shape.parts) as Ordinal
   }
 
-  /** The first part of the bucket that holds a part. */
+  /** The first part of the sub-window that contains a part. */
   firstOf(ordinal: Ordinal): Ordinal {
     const { parts } = this.shape
     return (Math.floor(ordinal / parts) * parts) as Ordinal
   }
 
-  /** The first part of the group that holds a part. */
+  /** The first part of the group that contains a part. */
   #groupOf(ordinal: Ordinal): Ordinal {
     const { group } = this.shape
     return (Math.floor(ordinal / group) * group) as Ordinal
   }
 
-  /** The cells that may hold units that were counted while the meter's ordinal was this one. */
+  /** The cells that may have units that were counted while the meter's ordinal was this one. */
   cellsOf(ordinal: Ordinal): readonly Ordinal[] {
     const parts = Array.from({ length: this.shape.group }, (_, part) => (ordinal + part) as Ordinal)
     return [...parts, this.firstOf(ordinal)]
   }
 
-  /** When the bucket that holds a part ends. */
+  /** When the sub-window that contains a part ends. */
   leaves(ordinal: Ordinal): number {
     return startOf((this.firstOf(ordinal) + this.shape.parts) as Ordinal, this.#meter.storePolicy.width)
   }
@@ -99,13 +99,13 @@ export class SlidingRecords {
     return startOf((end + subWindows * parts) as Ordinal, this.#meter.storePolicy.width)
   }
 
-  /** Computes W of a key whose counts have been booked. */
+  /** Computes W of a key whose counts were booked. */
   update(slot: number, key: SlidingKey, now: number): void {
     const base = baseOf(slot)
     const { fields } = this.#meter.table
     key.cells.dropBefore(this.oldest())
     if (key.cells.empty) {
-      // This way the first exchange of an attack already tells its pace.
+      // So the first sync of an attack already shows its pace.
       key.idleAt = now
       key.rate = key.paceUnits = key.paceTime = 0
     }
@@ -116,7 +116,7 @@ export class SlidingRecords {
     fields[base + TAG] = this.#meter.tag
   }
 
-  /** Books what the fast path counted into the running part, or at the end of the group in which it was counted. */
+  /** Books the fast path's units into the running part, or at the end of the group in which they were counted. */
   absorb(slot: number, key: SlidingKey, now: number): void {
     const base = baseOf(slot)
     const { fields } = this.#meter.table
@@ -130,19 +130,19 @@ export class SlidingRecords {
     if (ordinal > this.#meter.ordinal) this.#moveBack(base, key)
   }
 
-  /** The part that runs, in the group that the meter is in. */
+  /** The running part, in the group that the meter is in. */
   #partAt(now: number): Ordinal {
     const { ordinal, storePolicy, time } = this.#meter
     const part = this.byBucket ? ordinalAt(time.at(now) - this.#margin(now), storePolicy.width) : ordinal
     return Math.max(ordinal, Math.min(part, ordinal + this.shape.group - 1)) as Ordinal
   }
 
-  /** Units that are usual for a bucket of this node. */
+  /** Usual units of a sub-window of this process. */
   #mean({ cells }: SlidingKey): number {
     return Math.max(cells.own(), this.#meter.policy.limit / this.#meter.exchange.nodes) / this.shape.subWindows
   }
 
-  /** Whether much of the limit came within the time of a bucket. After a cooldown all nodes open together, however it came. */
+  /** Whether much of the limit came within the time of a sub-window. After a cooldown all processes open together, however it came. */
   isBurst({ cells, limit }: SlidingKey): boolean {
     return this.shape.parts > 1 && cells.total((this.#meter.ordinal - this.shape.parts) as Ordinal) >= BURST * limit
   }
@@ -153,10 +153,10 @@ export class SlidingRecords {
   }
 
   /**
-   * Of large limits, what is no more than usual counts by bucket, in the bucket's first part, and a little more by group. So steady
-   * traffic has a cell for each bucket, and only what comes in a burst has one for each part. As a bucket goes on more is usual of it: a
-   * burst must not be counted by bucket because nothing came before. A flood that fills the window as soon as another one has left counts
-   * by groups, or the window of the store, which ends with what the first one began with, would be full all the time.
+   * With large limits, usual units are counted by sub-window, in its first part, and a few more by group. So steady traffic has a cell for
+   * each sub-window, and only bursts have one for each part. The usual number grows while a sub-window runs: otherwise a burst would be
+   * counted by sub-window because there was nothing before it. A flood that fills the window as soon as another one has left is counted by
+   * groups. Otherwise the store's window, which ends with the first units of the earlier flood, would be full all the time.
    */
   #book(key: SlidingKey, part: Ordinal, units: number): void {
     const { cells } = key
@@ -179,7 +179,7 @@ export class SlidingRecords {
     if (left > 0) cells.take(ordinal, left)
   }
 
-  /** Units that were counted by a clock that was ahead (see `adoptTime`) count now. */
+  /** Moves units that a clock that was ahead counted (see `adoptTime`) to now. */
   #moveBack(base: number, key: SlidingKey): void {
     const { ordinal, table, tag } = this.#meter
     key.cells.moveBack(ordinal)
@@ -189,20 +189,20 @@ export class SlidingRecords {
     table.fields[base + TAG] = tag
   }
 
-  /** What the fast path has counted and nobody has booked into its bucket yet. */
+  /** Units that the fast path has counted and that are not booked into a cell yet. */
   uncounted(slot: number): number {
     const { fields } = this.#meter.table
     return (fields[baseOf(slot) + KNOWN] as number) - (fields[baseOf(slot) + OTHERS] as number)
   }
 
-  /** Whether steady traffic is counted by bucket, and what a bucket's first part holds leaves with the bucket. */
+  /** Whether steady traffic is counted by sub-window, so that the units of its first part leave with the whole sub-window. */
   get byBucket(): boolean {
     return countsByBucket(this.#meter.policy.limit, this.shape.parts)
   }
 
   /**
-   * The moment that W is of, in milliseconds since the epoch of the policy's clock: as late as the clock's uncertainty allows. It does not
-   * go back by a correction within that uncertainty, or what clients were told would be too short.
+   * The moment of W, in milliseconds since the epoch of the policy's clock: as late as the clock's uncertainty allows. A correction within
+   * that uncertainty does not move it back, or `retryAfterMs` in earlier answers would be too short.
    */
   edge(now: number): number {
     const margin = this.#margin(now)
@@ -211,27 +211,27 @@ export class SlidingRecords {
     return now + this.#ahead + EARLY
   }
 
-  /** The first part of the bucket that is leaving. */
+  /** The first part of the leaving sub-window. */
   #leaving(now: number): Ordinal {
     const { parts, subWindows } = this.shape
     const bucket = Math.max(this.bucket(), Math.floor(this.edge(now) / (this.#meter.storePolicy.width * parts)))
     return ((bucket - subWindows) * parts) as Ordinal
   }
 
-  /** The first part of the bucket that begins, as late as that may be. */
+  /** The first part of the next sub-window, as late as that may be. */
   opens(now: number): number {
     return this.#leaving(now) + this.shape.subWindows * this.shape.parts
   }
 
-  /** The part that is leaving: those of its bucket before it have left. */
+  /** The leaving part: earlier ones of its sub-window have left. */
   #edge(now: number): Ordinal {
     const part = Math.max(this.#meter.ordinal, ordinalAt(this.edge(now), this.#meter.storePolicy.width))
     return (part - this.shape.subWindows * this.shape.parts) as Ordinal
   }
 
   /**
-   * W as far as known. If the clock is slow, what seems to count has left already. So W is taken as late as the
-   * clock's uncertainty allows: units that have left must not close the key for a long time.
+   * W by confirmed counts. If the clock is slow, units that seem to count have already left. So W is computed as late as the clock's
+   * uncertainty allows: units that have left must not close the key for a long time.
    */
   total(cells: SlidingCells, now: number): number {
     const left = this.#edge(now)
@@ -239,7 +239,7 @@ export class SlidingRecords {
     return cells.counted(this.byBucket ? this.#leaving(now) : group, group, left)
   }
 
-  /** What is released already of the part that leaves, or of what leaves with its bucket. */
+  /** Units already released of the leaving part, or of the units that leave with its sub-window. */
   early({ cells, limit }: Pick<SlidingKey, 'cells' | 'limit'>, now: number): number {
     if (this.byBucket) {
       const ordinal = this.#leaving(now)
@@ -249,7 +249,7 @@ export class SlidingRecords {
     return this.#released(cells.unitsIn(ordinal), EARLY_RELEASE * limit, ordinal, this.shape.group, now)
   }
 
-  /** What is released of units that begin to leave with the part `ordinal` and have left when `span` parts have. */
+  /** Units already released of those that begin to leave with the part `ordinal` and have left after `span` parts. */
   #released(units: number, most: number, ordinal: Ordinal, span: number, now: number): number {
     const { parts, subWindows } = this.shape
     const over = (this.edge(now) / this.#meter.storePolicy.width - ordinal - subWindows * parts) / span
@@ -264,23 +264,23 @@ export class SlidingRecords {
     return this.total(told, now) - this.early({ cells: told, limit: this.#meter.policy.limit }, now)
   }
 
-  /** Units before the part `end` if all of a bucket leaves at once, when that of the part `oldest` is the one that leaves. */
+  /** Units before the part `end`, if a whole sub-window leaves together and that of the part `oldest` is the leaving one. */
   whole({ cells, limit }: SlidingKey, now: number, oldest: Ordinal = this.#leaving(now), end: number = Number.POSITIVE_INFINITY): number {
     const { parts } = this.shape
     return cells.total(oldest, end) - this.#released(cells.total(oldest, oldest + parts), EARLY_RELEASE * limit, oldest, parts, now)
   }
 
-  /** W when the key was last looked at, plus what was counted since. */
+  /** W at the last update, plus the units counted since. */
   known(slot: number, key: SlidingKey): number {
     return (this.#meter.table.fields[baseOf(slot) + KNOWN] as number) - key.early
   }
 
-  /** By how much the clock may be slow, in milliseconds. */
+  /** Milliseconds by which the clock may be slow. */
   #margin(now: number): number {
     return Math.min(this.#meter.time.uncertainty(now), this.#meter.storePolicy.width * this.shape.parts * MOST_MARGIN)
   }
 
-  /** Whether nothing is left of a key. */
+  /** Whether a key has no units left. */
   isIdle(slot: number): boolean {
     const key = this.#keys.get(slot)
     if (key === undefined) return true
@@ -289,7 +289,7 @@ export class SlidingRecords {
   }
 }
 
-/** Takes units into a cell in which so many are usual. Returns how many. */
+/** Takes units into a cell, up to its usual number. Returns how many. */
 function takeUsual(cells: SlidingCells, ordinal: Ordinal, most: number, units: number): number {
   const usual = Math.min(units, Math.max(0, Math.floor(most - (cells.find(ordinal)?.taken ?? 0))))
   if (usual > 0) cells.take(ordinal, usual)

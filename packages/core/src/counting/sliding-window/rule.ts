@@ -1,18 +1,18 @@
 import type { Rejection } from '../../algorithms/meter.ts'
 import type { SlidingKey } from './key.ts'
 
-/** What a node allows by the counts of a sliding window, and what it makes of what the others say. */
+/** The decisions of a process by the counts of a sliding window, and its use of the others' counts. */
 export interface SlidingRule {
-  /** Decides where the gate alone does not, and sets the gate; as `Meter.allows`. */
+  /** Decides if the gate alone can't, and sets the gate; as `Meter.allows`. */
   allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
   /** Closes the key, and starts a cooldown if the rejection is due one. */
   rejected(slot: number, cost: number, now: number): void
   /** As `Meter.explain`. */
   explain(slot: number, cost: number, now: number): Rejection
-  /** Opens a closed key if it has had room again. */
+  /** Opens a closed key if it had capacity again. */
   reopen(key: SlidingKey, now: number): void
-  /** Something new is known of a key. */
+  /** New counts of a key have arrived. */
   lookAtNews(slot: number, key: SlidingKey, now: number): void
-  /** Another node has blocked the key. */
+  /** Another process has blocked the key. */
   blockedRemotely(slot: number, now: number): void
 }

@@ -4,7 +4,7 @@ import { BackgroundSlidingWindow } from './background.ts'
 import { SlidingWindowMeter } from './meter.ts'
 import { partsOf } from './parts.ts'
 
-/** Makes the meters of `slidingWindow()` whose counts travel. */
+/** Makes the meters of `slidingWindow()` whose counts are synced. */
 export function backgroundSlidingWindow({ subWindows, reopenAt }: SlidingShape): MakeShared {
   return (site, exchange) =>
     new SlidingWindowMeter(

@@ -3,13 +3,13 @@ import { EARLY_RELEASE, netOf, USUAL_RELEASE } from '../../algorithms/sliding-wi
 import type { Ordinal } from '../../time/intervals.ts'
 import type { SlidingKey } from './key.ts'
 
-/** How a sliding window is kept. */
+/** The parts into which a sliding window is divided. */
 export interface WindowShape {
-  /** Parts of the interval that a full key opens by. */
+  /** Parts of the interval by which a full key opens. */
   readonly subWindows: number
-  /** Parts of a bucket: what comes in a burst is counted by them. */
+  /** Parts of a sub-window, which count bursts. */
   readonly parts: number
-  /** Parts of a group: the rest is counted by these. */
+  /** Parts of a group, which counts other units. */
   readonly group: number
   /** The part of the limit that must be free before a full key opens again. */
   readonly reopenAt: number
@@ -19,27 +19,27 @@ export interface WindowShape {
 export interface WindowAt {
   readonly policy: MeterPolicy
   readonly shape: WindowShape
-  /** Milliseconds of a part of a bucket. */
+  /** Milliseconds of a part of a sub-window. */
   readonly width: number
-  /** The running bucket. */
+  /** The running sub-window. */
   readonly bucket: number
-  /** Whether what a bucket's first part holds leaves with the whole bucket. */
+  /** Whether the units of a sub-window's first part leave with the whole sub-window. */
   readonly byBucket: boolean
-  /** Whether a closed key opens by parts, too. */
+  /** Whether a closed key also opens by parts. */
   readonly byPart: boolean
   /** The moment, in milliseconds since the epoch of the policy's clock. */
   readonly at: number
 }
 
-/** The part of the limit that must be free before a key opens again that a burst has filled, few of which were rejected. */
+/** The part of the limit that must be free before a key opens again, if a burst has filled it and few requests were rejected. */
 const REOPEN_BURST = 0.01
 
-/** A key that is closed opens when no more than so many units are in the window. */
+/** A closed key opens when at most this many units are in the window. */
 export function reopensBelow(limit: number, { reopenAt }: WindowShape, burst = false): number {
   return limit - Math.max(1, (burst ? Math.min(REOPEN_BURST, reopenAt) : reopenAt) * limit)
 }
 
-/** Milliseconds until enough of the window has left for a request of `cost`, as far as known. */
+/** Milliseconds until enough known units have left the window for a request of `cost`. */
 export function opensIn(key: SlidingKey, cost: number, window: WindowAt): number {
   const fits = fitsAt(key, key.limit - Math.min(cost, key.limit), window)
   return Math.max(0, (key.closed ? Math.max(fits, reopensAt(key, window)) : fits) - window.at)
@@ -48,12 +48,12 @@ export function opensIn(key: SlidingKey, cost: number, window: WindowAt): number
 /** Units that leave together. */
 interface Together {
   units: number
-  /** How many parts they came in, and the one after which they are gone. */
+  /** The number of parts in which they came, and the part with whose end they have left. */
   readonly parts: number
   end: number
 }
 
-/** When no more than `most` units are left, as one part leaves after the other. */
+/** When at most `most` units are left, as one part leaves after the other. */
 function fitsAt({ cells, limit }: SlidingKey, most: number, window: WindowAt): number {
   const { width, byBucket, bucket, at } = window
   const { subWindows, parts, group } = window.shape
@@ -66,7 +66,7 @@ function fitsAt({ cells, limit }: SlidingKey, most: number, window: WindowAt): n
   const early = byBucket ? inBucket : inGroup
   const mostEarly = (byBucket ? USUAL_RELEASE : EARLY_RELEASE) * limit
 
-  /** So many units leave; when that makes room, or what is released early before them does. */
+  /** Lets this many units leave. Returns when enough have left, by them or by the early release before. */
   const leave = (units: number, end: number): number | undefined => {
     const time = (end + span) * width
     if (early.units > 0 && beyond <= Math.min(mostEarly, early.units)) {
@@ -77,7 +77,7 @@ function fitsAt({ cells, limit }: SlidingKey, most: number, window: WindowAt): n
     since = time
     return beyond > 0 ? undefined : time
   }
-  /** The same for what leaves together before a part does. */
+  /** The same for units that leave together before a part does. */
   const leaveBefore = (part: number): number | undefined => {
     for (const together of [inGroup, inBucket]) {
       if (together.units === 0 || together.end > part) continue
@@ -104,7 +104,7 @@ function fitsAt({ cells, limit }: SlidingKey, most: number, window: WindowAt): n
   return leaveBefore(Number.POSITIVE_INFINITY) ?? since
 }
 
-/** When a closed key opens, whole subWindows leaving one after the other. What the running one holds does not keep it closed. */
+/** When a closed key opens, as whole sub-windows leave one after the other. Units of the running one don't keep it closed. */
 function reopensAt(key: SlidingKey, window: WindowAt): number {
   const { limit, cells } = key
   const { policy, shape, width, bucket, at } = window
@@ -116,7 +116,7 @@ function reopensAt(key: SlidingKey, window: WindowAt): number {
     const beyond = cells.total(oldest, end) - reopensBelow(limit, shape)
     const units = cells.total(oldest, oldest + parts)
     if (beyond > Math.min(EARLY_RELEASE * limit, units)) continue
-    // Part of the oldest bucket is released while it leaves.
+    // A part of the oldest sub-window is released while it leaves.
     const wide = width * parts
     return Math.min(soon, (bucket + ahead) * wide + (beyond > 0 ? (beyond / units) * wide : 0))
   }
@@ -124,9 +124,9 @@ function reopensAt(key: SlidingKey, window: WindowAt): number {
 }
 
 /**
- * Milliseconds until a node lets a request of `cost` in without the store.
+ * Milliseconds until a process allows a request of `cost` without the store.
  *
- * @param share which part of the key's traffic is its own
+ * @param share its part of the key's traffic
  */
 export function opensAlone(key: SlidingKey, cost: number, share: number, { policy, shape, width, bucket, at }: WindowAt): number {
   const { failMode, interval } = policy
@@ -140,15 +140,15 @@ export function opensAlone(key: SlidingKey, cost: number, share: number, { polic
 }
 
 /**
- * Units that a node may hold back of what is left while the store is away: its share, and one in any case where it has none
- * of its own. If a small limit's share were 0, an outage of the store would be an outage of the service.
+ * Remaining units that a process may use while the store is down: its share, and at least one if it has none. If a small limit's share were
+ * 0, an outage of the store would be an outage of the service.
  */
 export function mostAlone({ limit, sum, own, unsent }: Counted, share: number): number {
   const room = Math.max(0, limit - (sum - unsent))
   return Math.max(room * share, room > 0 && own === 0 ? 1 : 0)
 }
 
-/** Units in the window: all as far as known, own ones, and those among these that the store lacks. */
+/** Known units in the window: all, own ones, and those of the own ones that the store lacks. */
 interface Counted {
   readonly limit: number
   readonly sum: number

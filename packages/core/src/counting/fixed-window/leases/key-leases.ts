@@ -2,20 +2,20 @@ import { heldOf, type Lease, newLease } from '../../../store/leases/lease.ts'
 import type { Ordinal } from '../../../time/intervals.ts'
 import { LeasedKey } from '../../leased-key.ts'
 
-/** Requests of a key are expected to come as they did in this part of an interval before. */
+/** A key's pace is averaged over about this part of an interval. */
 const MEMORY = 1 / 6
-/** Of a key's use, as far as nodes have told it, this part of the limit tells a node's share. */
+/** A process's share can be computed once the processes have reported this part of the limit as used. */
 const TELLING = 0.05
 
-/** What a node has of one key: its leases, and how fast they are used. */
+/** The leases of one key in this process, and how fast they are used. */
 export class KeyLeases extends LeasedKey {
-  /** That of the next interval, taken in the last span of this one. */
+  /** The lease of the next interval, taken in the last span of this one. */
   next: Lease | undefined
-  /** The cost that the store has nothing for until `emptyUntil`: there may be units for a smaller one. */
+  /** The cost for which the store has no units until `emptyUntil`: a smaller one may still fit. */
   emptyFor = 0
-  /** Units per millisecond; NaN while nothing is known. */
+  /** Units per millisecond; NaN while unknown. */
   pace: number = Number.NaN
-  /** This node's part of the key's use; NaN while nothing is known. */
+  /** This process's part of the key's use; NaN while unknown. */
   #share = Number.NaN
   #measuredAt: number
   #measured = 0
@@ -25,7 +25,7 @@ export class KeyLeases extends LeasedKey {
     this.#measuredAt = now
   }
 
-  /** Brings it to another interval; what was left of the last one is gone. */
+  /** Moves the key to another interval. The units left in the last one are lost. */
   moveTo(ordinal: Ordinal, incarnation: number, limit: number, now: number, interval: number): void {
     this.measure(now, interval)
     this.#learnShare(limit)
@@ -36,7 +36,7 @@ export class KeyLeases extends LeasedKey {
     this.#measured = 0
   }
 
-  /** Goes back to the running interval if this node's clock was ahead. Units that were used without the store move along. */
+  /** Goes back to the running interval if this process's clock was ahead. Units that were used without the store move along. */
   moveBack(ordinal: Ordinal, incarnation: number, limit: number): void {
     const lease = newLease(ordinal, incarnation, limit)
     const { taken, given, cleared } = this.current
@@ -47,7 +47,7 @@ export class KeyLeases extends LeasedKey {
     this.#measured = lease.taken
   }
 
-  /** Measures the pace since the last time. */
+  /** Measures the pace since the last call. */
   measure(now: number, interval: number): void {
     const passed = now - this.#measuredAt
     if (!(passed > 0)) return
@@ -59,19 +59,19 @@ export class KeyLeases extends LeasedKey {
     this.#measured = taken - given
   }
 
-  /** Units to hold beyond those that waiting requests need, for the rest of an interval. */
+  /** Units to have beside those for waiting requests, for the rest of an interval. */
   ahead(lease: Lease, left: number, nodes: number, limit: number): number {
     if (lease.tail || left <= 0) return 0
     const held = Math.max(0, heldOf(lease))
     const expected = Number.isNaN(this.pace) ? Number.POSITIVE_INFINITY : this.pace * left
     if (held >= expected) return 0
-    // Half of what is left, by share, so that who comes later finds something too.
+    // Half of the remaining units, by share, so that later requests elsewhere find some too.
     const fair = Math.max(1, Math.floor((lease.free / 2) * this.#shareOf(lease, nodes, limit)))
     return Math.max(held, Math.min(Math.ceil(expected + Math.sqrt(expected)), fair))
   }
 
   #shareOf({ used }: Lease, nodes: number, limit: number): number {
-    // Of the same moment: what the store knew of all nodes, and of this one.
+    // Both at the same moment: the store's counts of all processes, and of this one.
     const own = this.saidTaken - this.saidGiven
     if (used >= TELLING * limit && own > 0) return Math.min(1, own / Math.max(used, own))
     return Number.isNaN(this.#share) ? 1 / nodes : this.#share

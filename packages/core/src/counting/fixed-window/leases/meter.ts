@@ -15,29 +15,29 @@ import { type Answered, askedBy, Leasing, LOST_TIME, newIncarnation } from '../.
 import type { ScanOptions, StoreExchange } from '../../site.ts'
 import { KeyLeases } from './key-leases.ts'
 
-/** Slots that one step of a scan looks at, so that a step takes about a millisecond. */
+/** Slots that one step of a scan visits, so that a step takes about a millisecond. */
 const SCAN_STEP = 20_000
-/** Idle intervals after which a key is forgotten. */
+/** Idle intervals after which a key is removed. */
 const IDLE_INTERVALS = 2
-/** A store that had nothing for a key is asked again after this part of the interval, and after so many milliseconds at most. */
+/** After this part of the interval, or this many milliseconds if that is sooner, a store that had no units for a key is tried again. */
 const EMPTY_PART = 1 / 20
 const EMPTY_MOST = 1_000
-/** More is asked for when what is left lasts for so many round trips and milliseconds. */
+/** More units are requested when the remaining ones last for this many round trips and milliseconds. */
 const LOW_ROUND_TRIPS = 2
 const LOW_TIME = 2
-/** How much before the last span the next interval's quota may be asked for, in spans: clocks differ a little. */
+/** Spans before the last one within which the next interval's quota may be requested: clocks differ a little. */
 const EARLY = 1.25
 
 /**
- * Fixed windows by quota taken ahead: a request is allowed at once as long as the node holds units of its key, and waits for the
- * store where it holds none. The protocol is in `store/leases`; here is when to ask, and for how much.
+ * Fixed windows with quota taken ahead: a request is allowed immediately as long as the process has units of its key, and otherwise waits
+ * for the store. The protocol is in `store/leases`. This class decides when to request units, and how many.
  */
 export class LeaseMeter extends GatedMeter implements Reserving {
   override readonly jitter: boolean = true
   readonly #store: StoreExchange
   readonly #leasing: Leasing<KeyLeases>
   readonly #keys: (KeyLeases | undefined)[]
-  /** How often the rule has changed, or the clock was set back. A key goes by the last change when it is used next, or visited. */
+  /** How often the rule has changed, or the clock was set back. A key takes over the last change when it is next used or visited. */
   #changes = 0
   readonly #slices: Slices
   #incarnation = newIncarnation()
@@ -80,7 +80,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return heldOf(current) >= cost && now >= current.from && now < current.until
   }
 
-  /** Whether a request stays within its limit where units were taken ahead by a higher one. */
+  /** Whether a request stays within its limit if units were taken ahead by a higher one. */
   #within(slot: number, key: KeyLeases, cost: number, limit: number): boolean {
     return limit >= key.askedBy || this.usedOf(slot) + cost <= limit
   }
@@ -96,7 +96,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (this.storeAway) return this.#leasing.allowsAlone(slot, key, key.current.taken - key.current.given, cost)
     const { dryRun } = this.policy
     if (dryRun && count) this.#leasing.want(slot, now)
-    // A policy that only watches lets nothing wait, so it counts beyond what it holds; and a look shows what the store has left.
+    // With `dryRun` no request waits, so it counts beyond the lease; and a preview shows the store's remaining units.
     return (dryRun || !count) && heldOf(key.current) + key.current.free >= cost
   }
 
@@ -117,13 +117,13 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     this.allowed -= cost
   }
 
-  // Requests that wait.
+  // Waiting requests.
 
   needsStore(slot: number, cost: number, now: number): boolean {
     const limit = this.site.limitOf(slot)
     if (this.storeAway || cost > limit || this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
-    // Those that wait already get all there is: nobody else needs to wait for it, however many come.
+    // Waiting requests already get all units there are: then no other one has to wait, however many come.
     return (now >= key.emptyUntil || cost < key.emptyFor) && !this.fits(slot, cost, now) && key.waiting.units + cost <= limit
   }
 
@@ -131,7 +131,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     this.#leasing.wait(this.#keyOf(reservation.slot, now), reservation, now)
   }
 
-  // What is sent, and what comes back.
+  // Sending, and the answers.
 
   override collect(slot: number, now: number, batch: Batch): void {
     const { flags, keys } = this.table
@@ -172,7 +172,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   #terms(limit: number, ordinal: Ordinal): Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
     const { interval, spans } = this.policy
-    // A store takes intervals of a calendar to begin later than they do.
+    // A store assumes that intervals of a calendar begin later than they do.
     const ahead = startOf(ordinal, interval) - intervalOf(ordinal, this.policy).start
     return { limit, nodes: this.nodes, early: (EARLY * interval) / spans + ahead, lifetime: this.#store.lifetime }
   }
@@ -188,7 +188,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const served = servesLease(ask, reply.now, interval) && reply.now < end
     if (lease !== key.current) {
       if (lease === key.next && !served) key.next = undefined
-      // While this ask was under way, nothing was asked for the current interval.
+      // While this request was in flight, none was sent for the current interval.
       this.#goOn(slot, key, now)
       return
     }
@@ -196,25 +196,25 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     key.low = Number.isNaN(key.pace) ? 0 : key.pace * (LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME)
     this.#serve(slot, key, now)
     if (served) this.#rejectUnmet(answered, now)
-    // The node's clock was behind: the next interval runs. No store's word takes a key further.
+    // The process's clock was behind: the next interval runs. No reply may move a key further.
     else if (reply.now >= end) {
       const running = calendar?.at(reply.now).ordinal ?? ordinalAt(reply.now, interval)
       this.#moveKey(slot, key, Math.min(running, this.ordinal + 1) as Ordinal, now)
     }
-    // The node's clock was ahead. Once the clock is corrected, the key follows.
+    // The process's clock was ahead. Once the clock is corrected, the key follows.
     else this.#keyOf(slot, now)
     this.#goOn(slot, key, now)
   }
 
-  /** Requests that asked, and whose units the store does not have, wait for nothing more. */
+  /** Rejects requests that the store has no units for. */
   #rejectUnmet({ slot, key, ask, reply, end }: Answered<KeyLeases>, now: number): void {
     const { current, waiting } = key
-    // What is granted may be of use only in a moment.
+    // The lease may start only in a moment.
     if (end === 0 || now < current.from) return
     const { first } = waiting
     const mayHave = first !== undefined && askedBy(ask, first.limit) && first.limit - current.used >= first.cost
     if (mayHave && reply.quiet === 0 && waiting.begin >= key.recalled) {
-      // Others hold it, and are told to give it back.
+      // Others have unused units, and are called on to return them.
       key.recalled = waiting.end
       key.letOthers(now)
       return
@@ -223,7 +223,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const held = heldOf(current)
     const limit = this.site.limitOf(slot)
     for (const request of waiting.takeUnmet(end, (each) => this.#isUnmet(slot, key, each, held, ask))) {
-      // Requests to come may have a higher limit, for which there is more.
+      // Later requests may have a higher limit, and so more units.
       if (request.cost <= 1 && request.limit >= limit) {
         key.emptyFor = request.cost
         key.emptyUntil = request.limit - current.used < request.cost ? current.until : now + pause
@@ -246,7 +246,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     this.#leasing.serve(slot, key, now, take, current.ordinal)
   }
 
-  /** What is still to be asked or said, after an answer. */
+  /** Sends the next request or report after an answer, if one is needed. */
   #goOn(slot: number, key: KeyLeases, now: number): void {
     const { current } = key
     if (key.waiting.first !== undefined)
@@ -264,7 +264,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     this.#leasing.giveUp(slot)
   }
 
-  /** News that the store tells all nodes. */
+  /** An announcement of the store to all processes. */
   heardLease({ key: id, ordinal, free, tail, lost }: LeaseNotice, now: number): void {
     const slot = this.site.findId(id)
     if (slot < 0 || this.#keys[slot] === undefined) return
@@ -347,7 +347,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   }
 
   override forgotten(slot: number): void {
-    // What the store knows of it is another node's from now on.
+    // The store's counts of the key belong to an earlier incarnation from now on.
     if (this.#leasing.forget(slot)) this.#incarnation = newIncarnation()
   }
 
@@ -368,7 +368,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (!(back > 0)) return
     current.given += back
     key.emptyUntil = Number.NEGATIVE_INFINITY
-    // Others may reject because of it.
+    // Others may reject because of these units.
     if (current.tail && !this.exchange.storeDown) this.#leasing.want(slot, now)
   }
 
@@ -405,7 +405,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     this.#slices.begin()
   }
 
-  /** Another limit: the store is to hear of it, and tells all nodes if little is left by it. Or the node's clock was set back. */
+  /** Another limit: the store must get it, and notifies all processes if few units are left by it. Or the process's clock was set back. */
   #changed(slot: number, key: KeyLeases | undefined): void {
     if (key === undefined || key.changes === this.#changes) return
     key.changes = this.#changes
@@ -422,13 +422,13 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (key !== undefined) key.emptyUntil = Number.NEGATIVE_INFINITY
   }
 
-  // What is told of a key.
+  // The results for a key.
 
   override remaining(slot: number): number {
     const key = this.#keys[slot]
     const limit = this.site.limitOf(slot)
     if (key === undefined || key.current.ordinal < this.ordinal) return limit
-    // What the store said is free may be so by another limit.
+    // The store's free units may be by another limit.
     if (limit !== key.askedBy) return Math.max(0, limit - this.usedOf(slot))
     return Math.max(0, Math.min(limit, heldOf(key.current) + key.current.free))
   }
@@ -448,7 +448,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return { reason: this.storeAway ? 'storeDown' : 'limit', retryAfterMs: Math.max(0, this.#endOf(slot) - now) }
   }
 
-  /** When a key's interval ends here: by the node's clock, but not before the units of its lease do by the store's. */
+  /** When a key's interval ends here: by the process's clock, but not before the units of its lease end by the store's. */
   #endOf(slot: number): number {
     const current = this.#keys[slot]?.current
     if (current === undefined) return this.rollAt
@@ -484,7 +484,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return this.#keys[slot]?.heardAt ?? Number.NEGATIVE_INFINITY
   }
 
-  /** The ask by which somebody learns how much of a key was used. */
+  /** A lease request that only reads how much of a key was used. */
   askedLease(id: string): LeaseAsk {
     const slot = this.site.findId(id)
     const key = slot < 0 ? undefined : this.#keys[slot]
@@ -501,7 +501,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return cells[0]?.taken ?? 0
   }
 
-  // Nothing of it is counted by totals.
+  // Leases are not counted by totals.
 
   override announced(): void {}
   override exceeded(slot: number, now: number): void {
