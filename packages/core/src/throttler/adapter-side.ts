@@ -8,7 +8,10 @@ import type { Delayed } from './delays.ts'
 import type { Engine } from './engine.ts'
 import type { Names } from './names.ts'
 
-/** Where a throttler keeps its members for adapters. The ESM and the CommonJS build share it, and a user's completion list doesn't show it. */
+/**
+ * The property of a throttler with its members for adapters. The ESM and the CommonJS build share it, and a user's completion list doesn't
+ * show it.
+ */
 export const ADAPTER: unique symbol = Symbol.for('weir.adapter')
 
 /**
@@ -74,7 +77,7 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
    * Decides on a request and counts it if it is allowed. The arrays contain one entry per policy, in their order, and `undefined` where a
    * policy does not apply. They are read during the call only and may be reused.
    *
-   * @param applying the indexes of the policies that apply, ascending, so that the others need not be looked at; only the first `applied`
+   * @param applying the indexes of the policies that apply, ascending, so that the others need no check; only the first `applied`
    * are valid
    * @param limits for each policy the limit of its key, as `limit` of `check`; undefined to use the policy's own
    * @throws WeirError `WEIR_CLOSED` after `close`
@@ -133,7 +136,7 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
     limits: readonly (number | undefined)[] | undefined,
     request: Delayed | null | undefined,
   ): Decision | Promise<Decision> {
-    // A limit of `checkAsync` is not that of this request.
+    // A limit of `checkAsync` must not apply to this request.
     if (limits === undefined) this.#path.limitEach(keys, undefined)
     if (!this.#path.delays || request === null) return this.#path.decideAsync(keys, costs, applying, applied, limits)
     const places = applying?.slice(0, applied) ?? keys.map((_, place) => place)

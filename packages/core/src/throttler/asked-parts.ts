@@ -11,12 +11,12 @@ export interface AskedHost {
   readonly rules: readonly PolicyOptions<never>[]
 }
 
-/** As much of a throttler as decides about requests. */
+/** The part of a throttler that decides requests. */
 export interface DecidingHost extends AskedHost {
   readonly path: Pick<RequestPath<string>, 'limitKey' | 'decideAsync'>
 }
 
-/** What a request asks of one policy. */
+/** A request's key, cost and limit for one policy. */
 export interface AskedPart {
   readonly limiter: Limiter
   readonly place: number
@@ -25,7 +25,7 @@ export interface AskedPart {
   readonly limit: number | undefined
 }
 
-/** What a request asks of each policy that applies to it. */
+/** A request's key, cost and limit for each policy that applies to it. */
 export function asked(host: AskedHost, key: string, { asked, cost, limit }: Wanted): AskedPart[] {
   const { limiters } = host
   if (asked === undefined) {
@@ -43,7 +43,7 @@ export function asked(host: AskedHost, key: string, { asked, cost, limit }: Want
   }))
 }
 
-/** Decides about a request that asks of each policy as much as so many of these. */
+/** Decides a request that costs as much as `many` of these parts. */
 export function decideMany(
   { path, limiters }: DecidingHost,
   key: string,
@@ -63,7 +63,7 @@ export function decideMany(
   )
 }
 
-/** Decides about a request by all of its policies but one. Undefined where there is no other any more. */
+/** Decides a request by all of its policies but one. Undefined if there is no other policy any more. */
 export function decideRest(
   host: DecidingHost,
   key: string,
@@ -85,14 +85,14 @@ export function decideRest(
   return path.decideAsync(keys, costs, places, places.length, limits)
 }
 
-/** What a request costs that does not say so. */
+/** The cost of a request without one of its own. */
 export function costAt({ rules, limiters }: AskedHost, place: number, wanted: Wanted | undefined): number {
   if (wanted?.asked !== undefined) return wanted.asked.at(limiters).costs[place] ?? 1
   const usual = rules[place]?.cost
   return typeof usual === 'number' ? usual : 1
 }
 
-/** What a policy counts a key by. */
+/** The key that a policy counts. */
 function keyAt({ rules }: AskedHost, place: number, key: string): string {
   return rules[place]?.key === 'all' ? 'all' : key
 }

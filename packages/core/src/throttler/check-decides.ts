@@ -4,7 +4,7 @@ import type { Policy } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
 import type { Store } from './coordinator.ts'
 
-/** @throws WeirError `WEIR_INVALID_OPTION` for a policy whose requests the store is to decide about, and can't */
+/** @throws WeirError `WEIR_INVALID_OPTION` for a policy whose requests the store must decide, but can't */
 export function checkDecides(policies: readonly Policy[], store: Store | undefined): void {
   for (const policy of policies) {
     const { name, algorithm, calendar } = policy

@@ -4,10 +4,10 @@ import type { RequestPath } from '../decide/request-path.ts'
 import type { AcquireOptions } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'
 
-/** Milliseconds after which requests are looked at again, as room may have come free. */
+/** Milliseconds after which requests are checked again, because units may be free by then. */
 const AGAIN = 50
 
-/** What is needed of the throttler. */
+/** The members of the throttler that are needed here. */
 interface ComingHost {
   readonly closed: boolean
   readonly clock: Pick<Clock, 'monotonic'>
@@ -23,23 +23,23 @@ interface Comer {
   readonly options: AcquireOptions | undefined
 }
 
-/** What was found of the requests that came until then: code may ask after each of many calls. */
+/** The result for the requests so far: code may read `waiting` after each of many calls. */
 interface Looked {
   readonly at: number
   readonly allowed: number
-  /** Units that they take, by policy and key. */
+  /** Units that they need, by policy and key. */
   readonly taken: Map<string, number>
   waiting: number
 }
 
-/** Requests that nobody can decide about yet: the code that makes them wait is being loaded. */
+/** Requests that can't be decided yet, because the code that lets them wait is being loaded. */
 export class Coming {
   readonly #all = new Set<Comer>()
-  /** Those that came since they were looked at. */
+  /** Requests that came since the last check. */
   #unseen: Comer[] = []
   #looked: Looked | undefined
 
-  /** @returns takes the request out */
+  /** @returns removes the request */
   add(comer: Comer): () => void {
     this.#all.add(comer)
     this.#unseen.push(comer)
@@ -54,7 +54,7 @@ export class Coming {
     return this.#all.size === 0
   }
 
-  /** How many of them will wait, as far as is known here: all of them if the store has to decide. */
+  /** How many of them will wait, by the counts of this process: all of them if the store has to decide. */
   waiting({ closed, clock, requests, rules, policies, path }: ComingHost): number {
     if (this.none || closed || path.waits) return this.#all.size
     const places = rules.map((_, place) => place)
@@ -85,7 +85,7 @@ export class Coming {
   }
 }
 
-/** Milliseconds that a request is held which takes so many units of what a decision says is left. */
+/** Milliseconds for which a request of this many units is delayed, by the remaining units of a decision. */
 function delayOf({ policy, remaining, limit }: Decision, cost: number): number {
   if (policy === undefined || policy.dryRun) return 0
   return policy.algorithm.delay?.(remaining - cost, limit, policy.interval) ?? 0

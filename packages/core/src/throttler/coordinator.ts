@@ -15,121 +15,120 @@ import type { Names } from './names.ts'
 /** `local`: without a store; `connecting`: the store has not answered yet. */
 export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'storeDown' | 'closed'
 
-/** The exchanges with the store since the node's start. */
+/** The syncs with the store since the process's start. */
 export interface SyncSnapshot {
-  /** Exchanges that succeeded, heartbeats among them. */
+  /** Syncs that succeeded, heartbeats among them. */
   readonly exchanges: number
-  /** Exchanges that failed; what they carried is sent again. */
+  /** Syncs that failed. Their counts are sent again. */
   readonly failures: number
   readonly failuresByCause: Readonly<Record<SyncFailureCause, number>>
-  /** Counts of keys that were sent. */
+  /** Key writes that were sent. */
   readonly entries: number
   /** Milliseconds. */
   readonly lastDurationMs: number
   readonly lastError: string | undefined
-  /** Milliseconds since the last exchange that succeeded; undefined before the first one. */
+  /** Milliseconds since the last sync that succeeded; undefined before the first one. */
   readonly sinceSuccessMs: number | undefined
-  /** The store's clock less this node's wall clock, milliseconds. */
+  /** The store's clock less this process's wall clock, in milliseconds. */
   readonly clockOffsetMs: number
-  /** By how much the store's clock may be misjudged, milliseconds. */
+  /** Milliseconds by which the estimate of the store's clock may be wrong. */
   readonly clockUncertaintyMs: number
 }
 
-/** What a coordinator tells of the store. */
+/** The state of the store and its syncs. */
 export interface StoreStatus {
-  /** Milliseconds for which the store has been away; 0 while it answers. */
+  /** Milliseconds for which the store has been down; 0 while it answers. */
   readonly storeDownMs: number
-  /** Live nodes. */
+  /** Live processes. */
   readonly nodes: number
   readonly sync: SyncSnapshot
 }
 
-/** What `@weir/core/inspect` reads of a throttler. */
+/** The state of a throttler that `@weir/core/inspect` reads. */
 export interface Inspected {
   readonly clock: Clock
-  /** When it was made, on the monotonic clock. */
+  /** When it was created, on the monotonic clock. */
   readonly startedAt: number
   readonly nodeId: string
   readonly state: ThrottlerState
   readonly limiters: readonly Limiter[]
   /** Whether this throttler decides by a policy, or did before an update. */
   hadPolicy(policy: Policy): boolean
-  /** Requests that it has decided about. */
+  /** Requests that it has decided. */
   readonly requests: Requests
   /** Absent without a store. */
   readonly coordinator: Coordinator | undefined
   readonly emitter: Emitter
-  /** What is known of the rules that it follows; undefined when it follows none. */
+  /** The state of the rules that it follows; undefined if it follows none. */
   followed: FollowedRules | undefined
   /**
-   * Adapters call it: from now on each policy needs a `key`.
+   * Called by adapters: from now on each policy needs a `key`.
    *
-   * @throws WeirError `WEIR_MISSING_OPTION` for one that has none
+   * @throws WeirError `WEIR_MISSING_OPTION` for a policy without one
    */
   serveRequests(): void
-  /** Undefined where nobody has waited yet. */
+  /** Undefined if no request has waited yet. */
   whoWaits(now: number): WhoWaits | undefined
 }
 
 /** A throttler, as its coordinator sees it. Times are of the monotonic clock. */
 export interface Coordinated extends Inspected {
-  /** What its policies were made from, in the order of its limiters. */
+  /** The options of its policies, in the order of its limiters. */
   readonly rules: readonly PolicyOptions<never>[]
-  /** The meters whose counts are exchanged. */
+  /** The meters whose counts are synced. */
   meters(): readonly Exchanging[]
-  /** Called now and then. Returns when it wants to be called next at the latest. */
+  /** Called now and then. Returns when it must be called next at the latest. */
   tick(now: number): number
   warn(error: WeirError, subject?: string): void
 }
 
-/** Keeps the counts of several nodes together. A store brings it, so that a throttler without a store carries none of its code. */
+/** Syncs the counts of several processes. A store brings it, so that a throttler without a store carries none of its code. */
 export interface Coordinator {
   /** The rules of all throttlers of this process with the same store. */
   readonly names: Names
-  /** This node's id; known for good once a throttler has joined. */
+  /** This process's id; final once a throttler has joined. */
   readonly nodeId: string
   readonly state: ThrottlerState
-  /** What meters see of it. */
+  /** The sync, as meters see it. */
   readonly exchange: StoreExchange
-  /** Makes what lets requests wait for the store, where a policy has coordination `'leased'` or `'central'`. */
+  /** Makes the code that lets requests wait for the store, if a policy has coordination `'leased'` or `'central'`. */
   readonly asking: (host: AskingHost) => Asking
-  /** While meters are being loaded whose code is not in every bundle; else undefined. Never rejects. */
+  /** While meters with code outside of the bundle are being loaded; otherwise undefined. Never rejects. */
   readonly loading: Promise<unknown> | undefined
   /**
-   * Keeps the counts of a throttler by these rules from now on, in place of those that it had.
+   * Syncs the counts of a throttler by these rules from now on, in place of its former ones.
    *
-   * @throws WeirError `WEIR_DUPLICATE_POLICY` when one of them is another throttler's, or another rule of its name is; then nothing
-   * has changed
+   * @throws WeirError `WEIR_DUPLICATE_POLICY` if another throttler has one of them, or another rule of its name. Then nothing has changed
    */
   serve(throttler: Coordinated, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void
-  /** Starts to exchange the counts of a throttler that it was made for. */
+  /** Starts to sync the counts of a throttler for which it was made. */
   join(throttler: Coordinated): void
-  /** Sends what meters hold that are no longer used. */
+  /** Sends the counts of meters that are no longer used. */
   retire(meters: readonly Exchanging[]): void
-  /** Asks for all blocks and hot keys again, as new meters know of none. */
+  /** Requests all blocks and keys near their limits again, because new meters have none of them. */
   welcome(): void
   /**
-   * Asks the store for a key's units at all nodes.
+   * Reads a key's units in all processes from the store.
    *
-   * @param id the key as the store gets it
+   * @param id the key's id in the store
    * @param timeout milliseconds
-   * @returns undefined when it did not answer within the timeout
+   * @returns undefined without an answer within the timeout
    */
   ask(meter: Exchanging, id: string, timeout: number): Promise<SyncResult | undefined>
-  /** Ticks soon, as there is something new to look after. */
+  /** Ticks soon, because there is a new task. */
   wake(): void
   /** The throttlers that have started. */
   readonly throttlers: readonly Coordinated[]
-  /** When it was made, on the monotonic clock. */
+  /** When it was created, on the monotonic clock. */
   readonly startedAt: number
   about(now: number): StoreStatus
-  /** What the other nodes last told of themselves. They tell while somebody asks. */
+  /** The last reports of the other processes. They send reports while a process reads them. */
   others(now: number): readonly StatusReport[]
-  /** Sends what is left within `storeTimeout` milliseconds; the connection is closed with the last throttler. */
+  /** Sends the remaining counts within `timeout` milliseconds. The last throttler closes the connection. */
   leave(throttler: Coordinated, timeout: number): Promise<void>
 }
 
-/** What a throttler asks a coordinator for. */
+/** A throttler's settings for its coordinator. */
 export interface CoordinatorOptions {
   readonly clock: Clock
   readonly random: () => number
@@ -140,10 +139,10 @@ export interface CoordinatorOptions {
 }
 
 /**
- * What `createThrottler` takes as its store: a meeting point of the nodes, and what keeps their counts together there. Throttlers
- * that get the same value share one coordinator: its connection, its heartbeat and its exchange.
+ * The `store` option of `createThrottler`: the place where processes meet, and the code that syncs their counts there. Throttlers with the
+ * same value share one coordinator: its connection, its heartbeat and its syncs.
  */
 export interface Store extends MeetingPoint {
-  /** One that can serve the throttler; it does so once it is told to (`serve`). */
+  /** A coordinator that can serve the throttler. It does so once `serve` is called. */
   coordinate(options: CoordinatorOptions): Coordinator
 }

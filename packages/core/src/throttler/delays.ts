@@ -21,12 +21,12 @@ export interface Delayed {
   readonly client: string | undefined
   /** How long functions may take. */
   readonly patience: Patience
-  /** Calls the `delay` function of a policy for a request that is so many units over the limit. */
+  /** Calls the `delay` function of a policy for a request that is this many units above the limit. */
   ask(delay: DelayFunction, over: number): unknown
   /**
    * Calls a function once when the client has disconnected.
    *
-   * @returns ends that
+   * @returns stops listening
    */
   whenGone(then: () => void): () => void
 }
@@ -34,7 +34,7 @@ export interface Delayed {
 /** Option `delay` as a function. */
 type DelayFunction = (over: number, request: unknown) => unknown
 
-/** A policy's part of a request that is above its limit, where a function says how long it waits. */
+/** A policy's part of a request above its limit, if a function decides how long it waits. */
 interface Slowed {
   readonly limiter: Limiter
   readonly key: string
@@ -43,20 +43,23 @@ interface Slowed {
   readonly over: number
 }
 
-/** Which policies hold a request. */
+/** The policies that delay a request. */
 interface Plan {
   /** By a function. */
   readonly slowed: readonly PolicyDecision[]
-  /** Until there is room. */
+  /** Until the request fits. */
   readonly waiting: readonly PolicyDecision[]
 }
 
-/** For how long functions hold a request, and by which counter for longest. */
+/** The longest delay of the functions, and its counter. */
 type Longest = { readonly delayMs: number; readonly counter: string }
 
 const NONE: Longest = { delayMs: 0, counter: '' }
 
-/** Tells the queues that a client has gone. Very many may be held: an `AbortController` takes several times as much memory. */
+/**
+ * Reports to the queues that a client has left. Very many requests may be delayed, and an `AbortController` needs several times as much
+ * memory.
+ */
 class Departure implements Leaving {
   aborted = false
   #listeners: readonly (() => void)[] = []
@@ -80,12 +83,12 @@ class Departure implements Leaving {
   }
 }
 
-/** Requests of a throttler that are held instead of being rejected (`delay`); loaded where a policy has one. */
+/** Requests of a throttler that are delayed instead of rejected (`delay`); loaded if a policy has that option. */
 export class Delays {
   readonly #host: AcquireHost
   readonly #queues: Queues<Decision>
   readonly #gate: Gate<Decision>
-  /** The most that a function may ask for, in milliseconds. */
+  /** The longest delay that a function may return, in milliseconds. */
   readonly #maxWait: number
 
   constructor(host: AcquireHost, queues: Queues<Decision>, maxWait: number) {
@@ -108,9 +111,9 @@ export class Delays {
   }
 
   /**
-   * Decides about a request, and holds it where that is what its policies do. A promise only when the request has to wait.
+   * Decides a request, and delays it if its policies do. Returns a promise only if the request has to wait.
    *
-   * @throws (rejects) AcquireError with the reason `'aborted'` when nobody waits any more: nothing is counted then
+   * @throws (rejects) AcquireError with the reason `'aborted'` if the client has left: nothing is counted then
    */
   decide(asked: AskedNow, request?: Delayed): Decision | Promise<Decision> {
     const { path } = this.#host
@@ -122,7 +125,7 @@ export class Delays {
     return this.#mayHold(copy, plan, request?.client) ? this.#hold(copy, seen, plan, request) : this.#decide(asked)
   }
 
-  /** Whether there is room for one more. A flood of those that find none must cost little. */
+  /** Whether one more request may wait. A flood of requests that may not must cost little. */
   #mayHold(asked: Asked, { slowed, waiting }: Plan, client: string | undefined): boolean {
     if (slowed.some((part) => this.#queues.crowded(counterId(part), client))) return false
     const [first] = waiting
@@ -144,7 +147,7 @@ export class Delays {
     return typeof policy.delay === 'number' && policy.delay > 0 && this.#queues.has(counterId({ policy, key: keys[place] as string }))
   }
 
-  /** @returns undefined when the request may go at once, and when it is to be rejected */
+  /** @returns undefined if the request may go immediately, and if it must be rejected */
   #planOf(seen: Decision): Plan | undefined {
     const slowed: PolicyDecision[] = []
     const waiting: PolicyDecision[] = []
@@ -153,7 +156,7 @@ export class Delays {
       if (policy === undefined) continue
       const { delay } = policy
       if (allowed) {
-        // Those that wait came first.
+        // Waiting requests came first.
         if (typeof delay === 'number' && delay > 0 && this.#queues.has(counterId(part))) waiting.push(part)
         continue
       }
@@ -205,7 +208,7 @@ export class Delays {
     return this.#reject(asked, seen)
   }
 
-  /** Decides by the policies that have not rejected a request; undefined where there are none. */
+  /** Decides by the policies that have not rejected a request; undefined without any. */
   #decideRest(asked: Asked, rejecting: readonly PolicyDecision[]): Decision | Promise<Decision> | undefined {
     const rejecters = new Set(rejecting.map(({ policy }) => policy?.id))
     const rest = asked.only((id) => !rejecters.has(id)).at(this.#host.limiters)
@@ -213,7 +216,7 @@ export class Delays {
   }
 
   /**
-   * @param counted what was counted on arrival
+   * @param counted the parts that were counted on arrival
    * @returns undefined for a request that does not go; nothing is counted then
    */
   async #wait(
@@ -229,7 +232,7 @@ export class Delays {
     const pace = taken?.delayMs ?? 0
     const holds = taken !== undefined && Math.max(pace, longest.delayMs) > 0
     if (holds && waiting.length === 0) return this.#held(queues.hold(taken, gone, client, longest.delayMs > pace ? longest : undefined))
-    // Together, as each of them waits from now on.
+    // Together, because each of the delays begins now.
     const both: [Decision | Promise<Decision> | undefined, Promise<Decision> | undefined] = [
       holds ? queues.hold(taken, gone, client, longest.delayMs > pace ? longest : undefined) : taken,
       waiting.length === 0
@@ -254,7 +257,7 @@ export class Delays {
     throw failed.reason
   }
 
-  /** As `#wait`, of a request that is only held. */
+  /** As `#wait`, for a request that is only delayed. */
   async #held(holding: Promise<Decision>): Promise<readonly PolicyDecision[] | undefined> {
     try {
       return (await holding).parts as readonly PolicyDecision[]
@@ -294,7 +297,7 @@ export class Delays {
     return request === undefined ? askAll(delay as DelayFunction, over, undefined) : request.ask(delay as DelayFunction, over)
   }
 
-  /** @returns undefined where one of them rejects the request */
+  /** @returns undefined if one of them rejects the request */
   #longest(above: readonly Slowed[], answers: readonly unknown[]): Longest | undefined {
     let longest = NONE
     for (const [at, answer] of answers.entries()) {
@@ -325,7 +328,7 @@ export class Delays {
     const { clock } = this.#host
     const now = clock.monotonic()
     const { meter } = limiter
-    // Others may have been asked meanwhile.
+    // Other requests may have been decided meanwhile.
     if (now >= meter.rollAt) this.#host.roll(limiter, now)
     const slot = limiter.locate(key, now)
     if (slot < 0) return new PolicyDecision(limiter.cell.passed, key, 0, 0, 0)
@@ -333,7 +336,7 @@ export class Delays {
     return new PolicyDecision(limiter.outcome(slot, 'ok'), key, meter.remaining(slot, now), Math.ceil(meter.resetAfterMs(slot, now)), cost)
   }
 
-  /** Rejects a request as if nothing were held. */
+  /** Rejects a request as if no policy delayed it. */
   #reject(asked: Asked, seen: Decision): Decision | Promise<Decision> {
     if (!this.#queues.closing) return this.#decide(asked.at(this.#host.limiters))
     if (!seen.allowed) return seen
@@ -360,13 +363,13 @@ export class Delays {
   }
 }
 
-/** What rejects a request, of the policies that it waits for; undefined when it waits because others do. */
+/** The rejection by the policies that a request waits for; undefined if it only waits behind others. */
 function rejectionOf(waiting: readonly PolicyDecision[]): Decision | undefined {
   const rejected = waiting.filter(({ allowed }) => !allowed)
   return rejected.length === 0 ? undefined : combined(rejected)
 }
 
-/** How long a policy's part of a request waits at most until there is room: an algorithm that holds it says so by the key's own limit. */
+/** How long a policy delays a request at most: an algorithm that delays requests computes it from the key's own limit. */
 function longestWait({ policy, limit }: PolicyDecision): number {
   const { delay, algorithm, interval } = policy as Policy
   return algorithm.holds?.(limit, interval) ?? (delay as number)

@@ -33,8 +33,8 @@ type AnyRules = readonly PolicyOptions<never>[]
 type GivenRules = readonly (AnyPolicyOptions<never> | PlannedPolicyOptions<never>)[]
 
 /**
- * What moves a throttler: its parts, which see the others through it, and its life from `idle` over `running` to `closed`. Users
- * hold the `Throttler` before it.
+ * The parts of a throttler, which reach each other through it, and its life from `idle` over `running` to `closed`. Users get the
+ * `Throttler` in front of it.
  */
 export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   readonly clock: Clock
@@ -45,7 +45,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   readonly coordinator: Coordinator | undefined
   readonly path: RequestPath<string>
   readonly waitingRoom: WaitingRoom
-  /** The policies, checked and frozen, and what they were made from; in the same order. */
+  /** The policies, checked and frozen, and their options, in the same order. */
   policies: readonly Policy[] = []
   rules: AnyRules = []
   /** How often the rules have changed. */
@@ -55,7 +55,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   readonly #closeTimeout: number
   readonly #ownId: string
   readonly #local: LocalMeters
-  /** Where nothing else keeps time. */
+  /** Used if there is no coordinator that keeps time. */
   readonly #ticker: Ticker
   readonly #limiters: LimiterSet
   readonly #rejections: RejectionsReport
@@ -138,7 +138,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     return this.waitingRoom.queues?.who(now)
   }
 
-  /** There may be room again for a policy's key. */
+  /** A policy's key may have capacity again. */
   freed(policy: Policy, key: string): void {
     this.waitingRoom.queues?.nudge([{ policy, key }])
   }
@@ -180,7 +180,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     if (this.#life === 'running') this.#notice()
   }
 
-  /** Goes on by these rules in place of its own of the same names. */
+  /** Replaces its own rules of the same names by these. */
   replace(rules: AnyRules): void {
     const by = new Map(rules.map((rule) => [rule.name ?? 'default', rule]))
     this.update(
@@ -199,7 +199,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       if (this.rules.some(countsAtStore)) warnLocal()
       this.#ticker.wake()
     } else {
-      // One without an address is in this process.
+      // A store without an address is in this process.
       if (this.#store?.address !== undefined && this.clock === systemClock) this.#watchTimers(this.#store.kind)
       this.coordinator.join(this)
       this.emitter.node = this.nodeId
@@ -209,21 +209,24 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
 
   /** As the throttler's. */
   close(): Promise<void> {
-    // What takes its place need not agree with it any more, while it still sends what is left.
+    // From now on, its successor need not agree with it any more, even while it still sends its last counts.
     this.coordinator?.names.release(this)
-    // It could end before that is done.
+    // The process could end before that is done.
     this.#closing ??= keptAlive(this.clock, this.#close())
     return this.#closing
   }
 
-  /** Brings a limiter to the running interval, or finds out that the throttler has not started or is closed: then `rollAt` is in the past. */
+  /**
+   * Rolls a limiter to the running interval. If the throttler has not started or is closed, `rollAt` is in the past too: then it starts or
+   * throws.
+   */
   roll({ meter }: Limiter, now: number): void {
     if (this.closed) throw closedError()
     this.start()
     if (now >= meter.rollAt) meter.roll(now)
   }
 
-  /** The monotonic time; all limiters are brought to it. */
+  /** The monotonic time, after all limiters were rolled to it. */
   now(): number {
     const now = this.clock.monotonic()
     for (const limiter of this.limiters) if (now >= limiter.meter.rollAt) this.roll(limiter, now)
@@ -232,12 +235,12 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
 
   tick(now: number): number {
     this.requests.tick(now)
-    // The store may have answered for the first time: limits are whole again then.
+    // If the store has answered for the first time, limits are no longer divided.
     this.path.refresh()
     return Math.min(this.#rejections.tick(this.limiters, now), this.#local.tick(this.#limiters.alone, now))
   }
 
-  /** Brings all meters to the running interval, or none: an algorithm of the application may throw. */
+  /** Rolls all meters to the running interval, or none: an algorithm of the application may throw. */
   #rollAll(): void {
     const now = this.clock.monotonic()
     try {
@@ -248,7 +251,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     }
   }
 
-  /** Takes rules over, all or none: whatever may throw is done before anything changes. */
+  /** Takes over rules, all or none: everything that may throw is done before the first change. */
   #adopt(rules: AnyRules, policies: readonly Policy[], limits: KeyLimits | undefined): void {
     const now = this.clock.monotonic()
     const limiters = this.#limiters.prepare(policies, now, this.#life !== 'idle')
@@ -263,12 +266,12 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.rules = rules
     this.version++
     this.waitingRoom.queues?.nudgeAll()
-    // So that most requests are decided about at once from the beginning.
+    // So that most requests are decided immediately from the beginning.
     if (this.path.delays) this.waitingRoom.loadDelays()
     this.coordinator?.names.settle()
   }
 
-  /** Warns of rules that may mean something else than they say. */
+  /** Warns of rules that probably mean something else than intended. */
   #notice(): void {
     const warn = (error: WeirError, subject: string): void => this.warn(error, subject)
     noticeLongIntervals(this.policies, warn)
@@ -281,7 +284,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       try {
         await this.waitingRoom.close(timeout)
       } finally {
-        // Whatever has failed before, the connection is closed.
+        // Even after a failure, the connection is closed.
         await this.coordinator?.leave(this, timeout)
       }
     } finally {
@@ -294,7 +297,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     }
   }
 
-  /** No store answers in time that a test has faked. */
+  /** A store can't answer within time that a test has faked. */
   #watchTimers(kind: string): void {
     const warn = (): void => warnOfFakeTimers(kind)
     if (timersAreFake()) warn()
@@ -307,7 +310,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   }
 }
 
-/** Rules with a limit for each plan are several; all are checked. */
+/** Rules with a limit for each plan are several rules; all are checked. */
 function rulesOf(given: GivenRules, store: Store | undefined): { rules: AnyRules; policies: readonly Policy[] } {
   const rules = expandPlans(given) as AnyRules
   const policies = parsePolicies(rules, store !== undefined)

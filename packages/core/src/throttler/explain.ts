@@ -11,7 +11,7 @@ import type { LimitersNow } from './manual-blocks.ts'
 /** Why one policy would allow or reject the next request of a key, by the counts that this process has. Fractions of units have three decimals. */
 export interface Explanation<Name extends string = string> {
   readonly policy: Name
-  /** As it is counted: a key of more than 256 characters is its beginning and a hash; `'all'` where all share one counter. */
+  /** The counted key: a key of more than 256 characters becomes its beginning and a hash; `'all'` if all share one counter. */
   readonly key: string
   /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
@@ -20,11 +20,14 @@ export interface Explanation<Name extends string = string> {
   readonly limit: number
   /** Units that this process counted and that still count. Absent with coordination `'central'`, because the store counts. */
   readonly own?: number
-  /** Units of the other processes as far as this one knows; with coordination `'central'` those of all. 0 with `'local'`. */
+  /**
+   * Units of the other processes, by the counts that this one has received; with coordination `'central'` the units of all. 0 with
+   * `'local'`.
+   */
   readonly others: number
   /**
-   * Milliseconds: the other processes' count is at most this old. It may contain news that is more recent. Absent if the store has not
-   * answered about this key yet, and without a store.
+   * Milliseconds: the other processes' count is at most this old. It may contain more recent units. Absent if the store has not answered
+   * about this key yet, and without a store.
    */
   readonly othersAgeMs?: number
   /** Units left, 0 for a blocked key. */
@@ -32,18 +35,21 @@ export interface Explanation<Name extends string = string> {
   readonly blocked: boolean
   /** Milliseconds until the block ends, 0 if there is none. */
   readonly blockedForMs: number
-  /** Why the key is blocked: it exceeded its limit, or somebody called `block`. Absent if it is not blocked. */
+  /** Why the key is blocked: it exceeded its limit, or your code called `block`. Absent if it is not blocked. */
   readonly blockedBy?: 'cooldown' | 'manual'
-  /** What happens to the next request, if it costs the policy's `cost` or 1. With `dryRun` it is allowed, and `reason` is why it would not be. */
+  /**
+   * The decision about the next request, if it costs the policy's `cost` or 1. With `dryRun` it is allowed, and `reason` is why it would
+   * not be.
+   */
   readonly next: 'allow' | 'reject'
   readonly reason: DecisionReason
   /** Milliseconds after which a rejected request would be allowed; 0 if `next` is `'allow'`. */
   readonly retryAfterMs: number
-  /** Where the counts or the block behind a rejection came from. Absent if nothing rejects the request. */
+  /** The origin of the counts or the block behind a rejection. Absent if nothing rejects the request. */
   readonly source?: RejectionSource
 }
 
-/** The keys of these are explained. */
+/** The host of the keys to explain. */
 export interface ExplainHost extends LimitersNow {
   /** In the order of the limiters. */
   readonly rules: readonly PolicyOptions<never>[]
@@ -65,7 +71,7 @@ export function explain(given: string, host: ExplainHost): readonly Explanation[
 
 function explainAt(limiter: Limiter, key: string, cost: number, now: number): Explanation {
   const { meter, policy, stats } = limiter
-  // First, because it brings the key's counts to this moment.
+  // First, because it rolls the key's counts to this moment.
   const decision = peekOne(limiter, key, cost, limiter.givenTo(key), now)
   const { allowed, reason } = decision
   const found = limiter.table.find(key)

@@ -7,7 +7,7 @@ import { countedKey, unknownPolicy } from './limiters-of.ts'
 export interface KeyLimit {
   /** The policy's name. */
   readonly policy: string
-  /** What is counted; `'all'` for a policy with `key: 'all'`. */
+  /** The key; `'all'` for a policy with `key: 'all'`. */
   readonly key: string
   /** 0 rejects all, `Infinity` allows all, else a number of at least 1. */
   readonly limit: number
@@ -22,7 +22,7 @@ export function keyLimits(limits: readonly KeyLimit[], policies: readonly Policy
   const found = new Map<string, Map<string, number>>()
   let last: string | undefined
   let own = new Map<string, number>()
-  // There may be tens of thousands, most of them of one policy after another.
+  // There may be tens of thousands, usually grouped by policy.
   for (const { policy, key, limit } of limits) {
     if (policy !== last && !names.has(policy)) throw unknownPolicy(policy, [...names])
     if (!isLimit(limit)) throw invalidOption('limit', limit, '0, Infinity, or a number of at least 1')

@@ -5,7 +5,7 @@ import { invalidOption, missingOption, show, WeirError } from '../report/errors.
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 import { chargeOne, type RefundHost } from './refunds.ts'
 
-/** The units of these keys are corrected without a decision. */
+/** The host of the keys whose units are corrected without a decision. */
 export interface KeyUnitsHost extends RefundHost {
   /** In the order of the limiters. */
   readonly rules: readonly PolicyOptions<never>[]
@@ -17,7 +17,7 @@ export function countedUnits(limiter: Limiter, slot: number, now: number): { rea
   const known = meter.usedOf(slot, now)
   const over = meter.over?.(slot, now) ?? 0
   const used = over > 0 ? limiter.most(limiter.limitOf(slot)) + over : known
-  // A process may still list units that have run out of a bucket.
+  // A process may still list units that have drained from a bucket.
   const own = meter.ownOf(slot, now)
   return { used, own: own < known ? own : used }
 }
@@ -46,7 +46,7 @@ export function chargeKey(given: string, some: number, options: PolicyChoice, ho
   if (!host.closed && units > 0) chargeOne(limiter, key, Math.min(units, MOST_UNITS), host.now())
 }
 
-/** What a call means. It throws before anything has changed. */
+/** Checks a call's arguments, and finds its limiter, key and units. It throws before anything has changed. */
 function target(
   call: 'refund' | 'charge',
   given: string,

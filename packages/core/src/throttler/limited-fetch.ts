@@ -42,10 +42,10 @@ const OPTIONS: readonly string[] = [
 ] satisfies (keyof LimitedFetchOptions)[]
 
 /**
- * A `fetch` that waits for its turn, see `acquire`, and learns from the other side: an answer which shows that no request is left
- * (429, 403 or 503 with `Retry-After`; `RateLimit` fields; `X-RateLimit-Remaining: 0` and a reset) blocks the key at all processes until
- * there are some again, and a 429 that names no time for a second. Dates are read by the clock of the other side (the answer's `Date`).
- * The answer itself is returned as it is; no request is made twice.
+ * A `fetch` that waits for its turn, see `acquire`, and follows the other side's limits. An answer which shows that no request is left
+ * (429, 403 or 503 with `Retry-After`; `RateLimit` fields; `X-RateLimit-Remaining: 0` and a reset) blocks the key in all processes until
+ * then, and a 429 without a time for a second. Dates are relative to the other side's clock (the answer's `Date`). The answer itself is
+ * returned unchanged, and no request is repeated.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`; each call rejects as `acquire` or `fetch` do
  *
@@ -66,7 +66,7 @@ export function limitedFetch(throttler: Throttler<string, never>, options: Limit
     const asked = typeof input === 'object' && 'url' in input ? input : undefined
     const url = new URL(asked?.url ?? (input as string | URL))
     const counted = typeof key === 'function' ? key(url) : (key ?? url.host)
-    // As of fetch: null takes the request's own signal away.
+    // As in `fetch`: null removes the request's own signal.
     const signal = init?.signal === undefined ? asked?.signal : init.signal
     const decision = await throttler.acquire(counted, { ...acquire, ...(signal && { signal }) })
     let response: Response
@@ -75,14 +75,14 @@ export function limitedFetch(throttler: Throttler<string, never>, options: Limit
     } finally {
       throttler.release(decision)
     }
-    // What stands in for an answer in tests often has no headers.
+    // Tests often replace answers by objects without headers.
     if (typeof response?.headers?.get !== 'function') return response
     const pause = Math.min(longest, pauseOf(response.status, response.headers, clock.now()))
     try {
-      // A block replaces the one that is there, which may last longer.
+      // A new block would replace an existing one, which may last longer.
       if (pause > 0 && pause > throttler.peek(counted, 0).retryAfterMs) throttler.block(counted, Math.ceil(pause))
     } catch (error) {
-      // An answer that has arrived is returned, although the throttler was closed meanwhile.
+      // An answer that has arrived is returned even if the throttler was closed meanwhile.
       if ((error as { code?: unknown }).code !== 'WEIR_CLOSED') throw error
     }
     return response

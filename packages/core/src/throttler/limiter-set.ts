@@ -10,27 +10,29 @@ import type { Emitter } from '../report/events.ts'
 import { moveBlocks } from './move-blocks.ts'
 import type { ThrottlerSettings } from './options.ts'
 
-/** So long, in intervals, the store may have counts of a policy that was taken out. */
+/** Intervals for which the store may have counts of a removed policy. */
 export const KEPT_INTERVALS = 3
-/** So many of these are kept at most, however long their intervals are, and as many keys of them all together as one policy may have. */
+/**
+ * Removed limiters that are kept at most, however long their intervals are. Together they keep at most as many keys as one policy may have.
+ */
 const MOST_RETIRED = 1_000
 
-/** What meters see of other nodes: those that count in this process, and those whose counts travel. */
+/** The sync as meters see it: of meters that count in this process alone, and of meters whose counts are synced. */
 export interface Exchanges {
   readonly local: MeterExchange
   readonly shared: StoreExchange | undefined
 }
 
-/** Who hears what happens to keys. */
+/** Receives the events of keys. */
 export interface LimiterSetHost {
   readonly emitter: Emitter
   readonly closed: boolean
   warn(error: WeirError, subject: string): void
-  /** There may be room again for a policy's key. */
+  /** A policy's key may have capacity again. */
   freed(policy: Policy, key: string): void
 }
 
-/** One that an update has taken out, and when. */
+/** A limiter that an update has removed, and when. */
 interface Retired {
   readonly limiter: Limiter
   readonly at: number
@@ -40,15 +42,15 @@ interface Retired {
 export class LimiterSet {
   /** In the order of the policies. */
   all: readonly Limiter[] = []
-  /** The meters whose counts are exchanged, and those that count for this process alone. */
+  /** The meters whose counts are synced, and those that count for this process alone. */
   exchanging: readonly Exchanging[] = []
   alone: readonly Meter[] = []
   /**
-   * Those that an update has taken out and of which a store may have counts: one that comes back soon must go on with its own, which
-   * only grow. Oldest first.
+   * Limiters that an update has removed and whose counts a store may have. A policy that comes back soon must continue with its own counts,
+   * because they only grow. Oldest first.
    */
   #retired: readonly Retired[] = []
-  /** Those whose meter is still being loaded. */
+  /** Limiters whose meter is still being loaded. */
   readonly #waiting = new Set<Limiter>()
   readonly #settings: ThrottlerSettings
   readonly #host: LimiterSetHost
@@ -80,7 +82,7 @@ export class LimiterSet {
   }
 
   /**
-   * The limiters of policies, in their order: those that are there, and new ones. Changes nothing: algorithms may throw.
+   * The limiters of policies, in their order: existing and new ones. Changes nothing, because algorithms may throw.
    *
    * @param running whether the throttler has started
    */
@@ -95,7 +97,7 @@ export class LimiterSet {
     })
   }
 
-  /** @param all as `prepare` has made them of the policies, at the same moment */
+  /** @param all the limiters that `prepare` has returned for the policies, at the same moment */
   adopt(all: readonly Limiter[], policies: readonly Policy[], now: number, running: boolean): void {
     const before = this.all
     const retired = this.#kept(now)
@@ -117,12 +119,12 @@ export class LimiterSet {
     this.#sort()
   }
 
-  /** Those that were taken out, as long as the store may have their counts. */
+  /** Removed limiters, as long as the store may have their counts. */
   #kept(now: number): readonly Retired[] {
     return this.#retired.filter(({ limiter, at }) => now - at < KEPT_INTERVALS * limiter.policy.interval)
   }
 
-  /** Those of them that were taken out last, as many as are kept: updates to ever new policies must not fill the memory. */
+  /** The last removed ones, as many as are kept: updates to ever new policies must not fill the memory. */
   #latest(retired: readonly Retired[]): readonly Retired[] {
     let keys = 0
     const first = retired.findLastIndex(({ limiter }) => (keys += limiter.table.size) > this.#settings.maxKeys)
@@ -173,7 +175,7 @@ export class LimiterSet {
   }
 }
 
-/** Whether a store may have counts of it. */
+/** Whether a store may have its counts. */
 function isExchanged({ policy }: Limiter): boolean {
   return countsAtStore(policy)
 }

@@ -16,7 +16,7 @@ export interface PolicyChoice {
 }
 
 /**
- * @param call what was called, for messages
+ * @param call the called method, for messages
  * @param known names of options
  * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
@@ -42,13 +42,13 @@ export function limitersOf(
 }
 
 /**
- * A key as it is counted, in memory of its own: what is told to the store may wait for long.
+ * A key as it is counted, in its own memory: a report to the store may have to wait for long.
  *
  * @throws WeirError `WEIR_INVALID_KEY`
  */
 export function countedKey(key: unknown): string {
   if (typeof key === 'string') return copied(boundedOnce(key))
-  // What an async key function of `wrap` or `limitedFetch` returned.
+  // The key may be the promise of an async key function of `wrap` or `limitedFetch`.
   hush(key)
   throw invalidKey(key)
 }

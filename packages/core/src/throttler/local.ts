@@ -4,13 +4,13 @@ import { Alarm } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
 
-/** Looks after the meters whose counts stay in this process: tells them the time, and makes them forget idle keys. */
+/** Runs the meters whose counts stay in this process: rolls them to the current time, and makes them remove idle keys. */
 export class LocalMeters {
-  /** What such a meter sees of other nodes: none. */
+  /** The sync as such a meter sees it: there are no other processes. */
   readonly exchange: MeterExchange
   readonly #clock: Clock
   readonly #time: StoreTime
-  /** Where the walks over the meters' keys have got to. */
+  /** The slots that the walks over the meters' keys have reached. */
   readonly #walks = new Map<Meter, number>()
   /** The `rollAt` of meters at their last walk: a request may have rolled one. */
   readonly #rolled = new WeakMap<Meter, number>()
@@ -32,7 +32,7 @@ export class LocalMeters {
     })
   }
 
-  /** Returns when it wants to be called next at the latest, on the monotonic clock. */
+  /** Returns when it must be called next at the latest, on the monotonic clock. */
   tick(meters: readonly Meter[], now: number): number {
     this.#time.follow(this.#clock.now(), now)
     let next = Number.POSITIVE_INFINITY
@@ -52,13 +52,13 @@ export class LocalMeters {
   }
 }
 
-/** Calls a function when it wants to be called, by one timer. */
+/** Calls a function at the times that it returns, by one timer. */
 export class Ticker {
   readonly #clock: Clock
   readonly #tick: (now: number) => number
   readonly #alarm: Alarm
 
-  /** @param tick returns when it is to be called next, on the monotonic clock */
+  /** @param tick returns when it must be called next, on the monotonic clock */
   constructor(clock: Clock, tick: (now: number) => number) {
     this.#clock = clock
     this.#tick = tick

@@ -4,7 +4,7 @@ import { show } from '../report/show.ts'
 
 const DAY = 86_400_000
 
-/** Tells once of each policy with long intervals where these begin: few expect a week to begin on a Thursday. */
+/** Warns once of each policy with long intervals when these begin: few users expect a week to begin on a Thursday. */
 export function noticeLongIntervals(policies: readonly Policy[], warn: (error: WeirError, subject: string) => void): void {
   for (const { name, interval, calendar, algorithm } of policies) {
     if (algorithm.calendar !== true || calendar !== undefined || interval < DAY) continue

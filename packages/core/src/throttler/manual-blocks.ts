@@ -7,14 +7,14 @@ import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 /** Options of `block`. */
 export type BlockOptions = PolicyChoice
 
-/** What is done to keys by hand is done to these. */
+/** The limiters whose keys are blocked and reset manually. */
 export interface LimitersNow {
   readonly limiters: readonly Limiter[]
-  /** The monotonic time; all limiters are brought to it. */
+  /** The monotonic time, after all limiters were rolled to it. */
   now(): number
 }
 
-/** Blocks a key by hand, whatever its counts are: as the throttler's. */
+/** Blocks a key manually, whatever its counts are: as the throttler's. */
 export function block(given: string, duration: Duration, options: BlockOptions, at: LimitersNow): void {
   const ms = parseDuration(duration, 'duration', 1)
   const key = countedKey(given)
@@ -26,7 +26,7 @@ export function block(given: string, duration: Duration, options: BlockOptions, 
       limiter.meter.allows(slot, 1, now, false)
       limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
     }
-    // Even without room here: other processes may have some.
+    // Even if this process has no slot for the key: other processes may have one.
     limiter.meter.tellBlock?.(idOfKey(key), 'set', ms, now + ms)
     if (slot >= 0) limiter.blocked(key, ms, 'manual')
   }
@@ -41,7 +41,7 @@ export function unblock(given: string, options: BlockOptions, at: LimitersNow): 
     const slot = limiter.table.find(key)
     const was = slot < 0 ? undefined : limiter.blocks.of(slot, now)
     if (was !== undefined) limiter.blocks.clear(slot)
-    // Also where this node knows of no block: the others may.
+    // Even if this process has no block of the key: the others may.
     limiter.meter.tellBlock?.(idOfKey(key), 'lift', 0, was?.until ?? Number.POSITIVE_INFINITY)
     if (was !== undefined) limiter.unblocked(key, 'manual')
   }

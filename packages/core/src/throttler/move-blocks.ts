@@ -2,8 +2,8 @@ import type { Limiter } from '../decide/limiter.ts'
 import { UNANSWERED } from '../keys/blocks.ts'
 
 /**
- * Has a policy's keys stay blocked under a rule that replaces it and counts anew. A block by hand is told to the other nodes again,
- * since they know it under the other rule; a cooldown is not: each node that takes the rule over moves those that it knows.
+ * Moves the blocks of a policy's keys to a rule that replaces it and counts from zero. A manual block is reported to the other processes
+ * again, because they have it under the old rule. A cooldown is not: each process that takes the rule over moves its own.
  */
 export function moveBlocks(from: Limiter, to: Limiter, now: number): void {
   for (const [slot, { until, manual, source }] of [...from.blocks]) {

@@ -6,14 +6,14 @@ import { Once } from '../report/once.ts'
 import type { MeetingPoint } from '../store/contract.ts'
 import { isMadeAgain, type Place, placeOfCall } from './place.ts'
 
-/** Whose rules they are. */
+/** The owner of rules. */
 export interface Claimant {
-  /** There while it follows rules of a source. */
+  /** Set while it follows rules of a source. */
   readonly followed?: unknown
   readonly nodeId?: string
   readonly emitter?: { has(event: 'warning'): boolean }
   warn?(error: WeirError, subject: string): void
-  /** Goes on by these rules in place of its own of the same names. */
+  /** Replaces its own rules of the same names by these. */
   replace?(rules: readonly PolicyOptions<never>[]): void
   close?(): Promise<void>
 }
@@ -22,55 +22,54 @@ export interface Claimant {
 interface Claim {
   readonly policy: Policy
   readonly rule: PolicyOptions<never>
-  /** Whose it is; gone when nobody holds that any more. */
+  /** The owner; collected if the application has dropped it. */
   readonly owner: WeakRef<Claimant>
-  /** Where the throttler was made, or the update that brought the rule. */
+  /** The place where the throttler was created, or the update that brought the rule. */
   readonly place: Place
-  /** Whether the rule is that of a later throttler, which the same source line has made. */
+  /** Whether the rule is that of a later throttler, which the same source line has created. */
   readonly replaced: boolean
 }
 
-/** A rule that another one takes the place of. */
+/** A rule, and the later rule that replaces it. */
 interface Replacement {
   readonly earlier: Claim
   readonly later: Claim
 }
 
-/** The rules of all throttlers of this process that count at one store. */
+/** The rules of all throttlers of this process that count in one store. */
 export class Names {
   /** By the policy's name: only rules of one name are compared, so a claim costs the same however many others there are. */
   readonly #claims = new Map<string, readonly Claim[]>()
   /** The names that each throttler has claimed. */
   readonly #claimed = new WeakMap<object, ReadonlySet<string>>()
-  /** The policies' ids that several throttlers count by. */
+  /** The ids of policies with which several throttlers count. */
   readonly #shared = new Set<string>()
   readonly #said = new Once()
-  /** The nodes of throttlers that follow a later one of this process. */
+  /** The ids of throttlers that follow a later one of this process. */
   readonly #following = new Set<string>()
   #replacements: readonly Replacement[] = []
   #sweepAt = MOST
 
-  /** Whether several throttlers count by this policy, each as a node of its own. */
+  /** Whether several throttlers count with this policy, each as a process of its own. */
   shares(id: string): boolean {
     return this.#shared.size > 0 && this.#shared.has(id)
   }
 
-  /** Whether a node has the rules of a later throttler of this process, whatever the store still tells of it. */
+  /** Whether a process id has the rules of a later throttler of this process, even if the store still reports its former ones. */
   isFollowing(node: string): boolean {
     return this.#following.has(node)
   }
 
-  /** Whether there is such a policy. */
+  /** Whether throttlers share any policy. */
   get sharing(): boolean {
     return this.#shared.size > 0
   }
 
   /**
-   * Takes a throttler's rules over, in place of those that it had before. Rules that the same source line has made before are replaced;
-   * the throttlers that have them follow with `settle`.
+   * Takes over a throttler's rules, in place of its former ones. Rules that the same source line has made before are replaced; the
+   * throttlers that have them follow with `settle`.
    *
-   * @throws WeirError `WEIR_DUPLICATE_POLICY` when another throttler has another rule under one of the names; then nothing
-   * has changed
+   * @throws WeirError `WEIR_DUPLICATE_POLICY` if another throttler has another rule under one of the names. Then nothing has changed
    */
   claim(owner: Claimant, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void {
     const ref = new WeakRef(owner)
@@ -86,9 +85,9 @@ export class Names {
         if (bothFollow(earlier, later)) continue
         const difference = differenceOf(earlier, later)
         if (difference === undefined) continue
-        // What a throttler has had before it can't have come from a module that is evaluated again.
+        // A rule that a throttler had before can't come from a module that is evaluated again.
         if (known !== undefined || !takesOver(later, earlier)) throw duplicate(earlier, later, difference)
-        // Rules of a source stay until it has others.
+        // Rules of a source stay until the source has others.
         if (earlier.owner.deref()?.followed === undefined) replacements.push({ earlier, later })
       }
       mine.push(later)
@@ -100,7 +99,7 @@ export class Names {
     if (this.#claims.size > this.#sweepAt) this.#sweep()
   }
 
-  /** To be called once the rules of the last `claim` count: earlier throttlers go on by the rules that replace theirs. */
+  /** Must be called once the rules of the last `claim` count: earlier throttlers then take over the rules that replace theirs. */
   settle(): void {
     const replacements = this.#replacements
     if (replacements.length === 0) return
@@ -139,7 +138,7 @@ export class Names {
   #endOldest(name: string): void {
     const replaced = this.#othersNamed(name).filter((claim) => claim.replaced)
     for (const { owner } of replaced.slice(0, -MOST_REPLACED)) {
-      // It has reported already what it could not send.
+      // It has already reported the counts that it could not send.
       owner
         .deref()
         ?.close?.()
@@ -152,7 +151,7 @@ export class Names {
     this.#claimed.delete(owner)
   }
 
-  /** Where another throttler was made that has a policy of this name, for messages. */
+  /** The place where another throttler with a policy of this name was created, for messages. */
   placeOf(name: string, than: object): string | undefined {
     return this.#othersNamed(name, than)[0]?.place.text
   }
@@ -181,27 +180,27 @@ export class Names {
     }
   }
 
-  /** Forgets the rules of throttlers that were dropped without being closed. */
+  /** Removes the rules of throttlers that were dropped without being closed. */
   #sweep(): void {
     for (const name of [...this.#claims.keys()]) this.#set(name, this.#othersNamed(name))
     this.#sweepAt = Math.max(MOST, 2 * this.#claims.size)
   }
 }
 
-/** More names than this are looked through for those that nobody has any more; again when twice as many are left. */
+/** Names beyond which those without an owner are searched for; the next search is at twice as many as then remain. */
 const MOST = 1_000
-/** So many throttlers that a later one has replaced go on beside it. */
+/** Replaced throttlers that stay open beside a later one. */
 const MOST_REPLACED = 10
 
-/** Of stores that are the same by their value, and by where they are. */
+/** The rules by a store's value, and by its address. */
 const byValue = new WeakMap<MeetingPoint, Names>()
-/** Held by the throttlers at the address, so that a process that opens stores at ever new addresses forgets the old ones. */
+/** The throttlers at an address keep its rules alive, so that a process that opens stores at ever new addresses forgets the old ones. */
 const byAddress = new Map<string, WeakRef<Names>>()
 const gone = new FinalizationRegistry<string>((id) => {
   if (byAddress.get(id)?.deref() === undefined) byAddress.delete(id)
 })
 
-/** The rules at a store: those of all values that say they are at the same address. */
+/** The rules at a store: shared by all values with the same address. */
 export function namesAt(store: MeetingPoint): Names {
   const { kind, address } = store
   const id = typeof address === 'string' ? `${kind} ${address}` : undefined
@@ -216,17 +215,17 @@ export function namesAt(store: MeetingPoint): Names {
   return names
 }
 
-/** A change of rules that several follow comes to one after the other. */
+/** Several throttlers that follow rules get a change of them one after the other. */
 function bothFollow(one: Claim, two: Claim): boolean {
   return [one, two].every(({ owner }) => owner.deref()?.followed !== undefined)
 }
 
-/** Whether an earlier rule was made by the source line that makes a later one now. In production a line is evaluated once. */
+/** Whether the source line that makes a later rule now has also made an earlier one. In production a line is evaluated once. */
 function takesOver(later: Claim, earlier: Claim): boolean {
   if (globalThis.process?.env['NODE_ENV'] === 'production') return false
   const [site, before] = [later.place.site, earlier.place.site]
   if (site !== undefined && before !== undefined) return isMadeAgain(before, site)
-  // Nothing is known of the lines, so the rules must be the same, word for word.
+  // Without known lines, the rules must be the same, word for word.
   return site === before && differenceOf(earlier, later, asText) === undefined
 }
 
@@ -253,9 +252,9 @@ function asText(option: unknown): unknown {
 }
 
 /**
- * What tells two rules apart; undefined for nothing.
+ * The difference between two rules; undefined if there is none.
  *
- * @param read what is compared of an option
+ * @param read returns the compared value of an option
  */
 function differenceOf(one: Claim, two: Claim, read: (option: unknown) => unknown = (option) => option): string | undefined {
   const of = (what: string, first: unknown, second: unknown): string =>

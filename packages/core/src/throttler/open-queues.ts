@@ -20,37 +20,37 @@ import { soonest, soonestAhead } from './soonest.ts'
 import { passingOf, together } from './together.ts'
 import { paced, pacerOf, togetherAtLevels } from './together-at-levels.ts'
 
-/** Milliseconds after which a node looks again whether the others have been heard. */
+/** Milliseconds after which a process checks again whether the others' counts have arrived. */
 const PAUSE = 3
 /**
- * In an overload those that came in an interval take their turns within this part of one, and so many milliseconds at most; where the store is
- * far away, within so many round trips and the second part at most.
+ * In an overload, the requests of an interval take turns within this part of an interval, and this many milliseconds at most. If the store
+ * is far away, they do within this many round trips, and the second part at most.
  */
 const TURNS_PART = 1 / 5
 const TURNS_MOST = 1_000
 const TURNS_ROUND_TRIPS = 20
 const TURNS_MOST_PART = 1 / 3
 
-/** Requests that are late go at once as far as they make up such a part of an interval. */
+/** Requests that are late go immediately, up to this part of an interval. */
 const SLACK_PART = 1 / 10
 
-/** What requests that wait need of the throttler. */
+/** The members of the throttler that waiting requests need. */
 export interface AcquireHost extends DecidingHost {
   readonly clock: Clock
   readonly random: () => number
   readonly emitter: Emitter
   readonly requests: Requests
-  /** Whether the store is away. */
+  /** Whether the store is down. */
   readonly storeDown: boolean
   readonly path: DecidingHost['path'] & Pick<RequestPath<string>, 'waits' | 'limitEach' | 'peek' | 'look' | 'take'>
   warn(error: WeirError, subject: string): void
-  /** Brings a limiter to the running interval. */
+  /** Rolls a limiter to the running interval. */
   roll(limiter: Limiter, now: number): void
-  /** Units and slots, of a request that does not go. */
+  /** Returns the units and slots of a request that does not go. */
   giveBack(decision: Pick<Decision, 'parts'>, units?: number): void
 }
 
-/** The requests of a throttler that wait for their turn; loaded with the first of them. */
+/** The waiting requests of a throttler; loaded with the first of them. */
 export function openQueues(host: AcquireHost, settings: QueueSettings): Queues<Decision> {
   const queues = new Queues<Decision>(gateOf(host), settings)
   for (const event of ['unblocked', 'slotExpired'] as const)
@@ -58,10 +58,10 @@ export function openQueues(host: AcquireHost, settings: QueueSettings): Queues<D
   return queues
 }
 
-/** How requests that wait are let in. */
+/** The queue's view of the throttler. */
 export function gateOf(host: AcquireHost): Gate<Decision> {
   const { path } = host
-  /** Of one policy that gives places ahead; others have not decided yet. */
+  /** Decisions of one policy that reserves ahead; other policies have not decided yet. */
   const partial = new WeakSet<Decision>()
   return {
     clock: host.clock,
@@ -111,11 +111,11 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const syncing = limiter?.meter.syncing
       if (limiter === undefined || syncing === undefined || syncing.nodes === 1 || host.storeDown) return undefined
       const { algorithm, interval } = limiter.policy
-      // Of spans nodes hear too late, and what drains evenly has no moment that all wait for.
+      // With spans, processes get each other's counts too late. Limits that drain evenly have no moment that all wait for.
       if (isSyncedBySpans(limiter.policy) || algorithm.most !== undefined) return undefined
       const most = interval * TURNS_MOST_PART
       const during = Math.max(Math.min(interval * TURNS_PART, TURNS_MOST), Math.min(most, TURNS_ROUND_TRIPS * syncing.roundTrip))
-      // What is over before the others could be heard is no overload; and nobody knows when a request in flight ends.
+      // A limit that opens before the others' counts could arrive is no overload, and the end of a request in flight can't be predicted.
       if (closedFor <= Math.min(during, TURNS_ROUND_TRIPS * syncing.roundTrip) || closedFor === Number.POSITIVE_INFINITY) return undefined
       return { speed: interval / during, most }
     },
@@ -161,7 +161,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     refund: (decision) => host.giveBack(decision),
     rejection: (seen, retryAfterMs) => {
       if (!seen.allowed) return seen
-      // With a pace there is room, but not in time.
+      // With a pace the request fits, but not in time.
       const by = slowest(seen)
       const time = Math.max(1, Math.ceil(retryAfterMs ?? seen.delayMs))
       const parts = (seen.parts as readonly PolicyDecision[]).map((part) => {
@@ -206,7 +206,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         if (policy === undefined || delay === 0 || delay !== decision.delayMs) host.giveBack(only)
         else {
           const time = policy.interval / limit
-          // The level that it filled the bucket to, less what drained since.
+          // The level to which it filled the bucket, less the units drained since.
           const undrained = passingOf(policy.algorithm, limit) + left / time
           const units = Math.min(cost, undrained)
           sooner = units * time
@@ -233,17 +233,17 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
   }
 }
 
-/** The part of a decision that it waits for. */
+/** The part of a decision for which it waits. */
 function slowest(decision: Decision): Decision {
   return decision.parts.find(({ delayMs: delay }) => delay === decision.delayMs) ?? decision
 }
 
-/** A decision by which what it took is given back as of another place. */
+/** A decision whose units are returned as of another reservation. */
 function withPlace(part: PolicyDecision, ordinal: Ordinal): Decision {
   return new PolicyDecision({ ...part.outcome, ordinal }, part.key, part.remaining, part.resetAfterMs, part.amount)
 }
 
-/** A policy's part of a decision after its delay: what is left now, and nothing to wait for any more. */
+/** A policy's part of a decision after its delay: with the remaining units at that time, and without a delay. */
 function went({ limiters }: AcquireHost, part: PolicyDecision, now: number): PolicyDecision {
   const limiter = limiters.find(({ policy }) => policy.id === part.policy?.id)
   const slot = limiter?.table.find(part.key) ?? -1
@@ -253,14 +253,14 @@ function went({ limiters }: AcquireHost, part: PolicyDecision, now: number): Pol
   return Object.defineProperty(new PolicyDecision(part.outcome, part.key, remaining, resetAfterMs, part.amount), 'delayMs', { value: 0 })
 }
 
-/** The limiter of a policy whose requests get places; undefined where they get none. */
+/** The limiter of a policy whose requests get reservations; undefined if they get none. */
 function bookingOf({ limiters, path }: AcquireHost, name: string): Limiter | undefined {
-  // What has to ask the store for another policy too is decided about later, when its place may be over.
+  // If another policy must wait for the store, the decision comes later, when the reserved time may have passed.
   const limiter = path.waits ? undefined : limiters.find(({ policy }) => policy.name === name)
   return limiter?.meter.booking === undefined || limiter.policy.dryRun ? undefined : limiter
 }
 
-/** Decides about a request that waits: it may take the places of those. */
+/** Decides a waiting request: it may use the reservations of waiting requests. */
 function inTurn<T>({ limiters }: AcquireHost, decide: () => T): T {
   if (!limiters.some(({ meter }) => meter.booking !== undefined)) return decide()
   serve(limiters, true)
@@ -276,9 +276,10 @@ function serve(limiters: readonly Limiter[], serving: boolean): void {
 }
 
 /**
- * Milliseconds for which a request should wait, as the store should hear first of it, where places are booked, or else of what this node has
- * taken of its key: nodes whose requests wait would all take what comes free at the same moment. As a key is exchanged early: by half of this
- * node's part of what is left. In an overload it is chance who goes on whose part is less than it takes, or each node would take one at the end.
+ * Milliseconds for which a request should wait until the store has its reservation, or else the units of its key that this process has
+ * used: otherwise the waiting requests of all processes would take freed units at the same moment. The threshold is that of an early sync,
+ * half of this process's part of the remaining units. In an overload, a request that costs more than that part goes by chance, or each
+ * process would allow one too many at the end.
  */
 function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: number, overload: boolean): number {
   const { meter, policy } = limiter
@@ -286,7 +287,7 @@ function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: numb
   if (!isSyncedEarly(policy) || syncing === undefined || syncing.nodes === 1) return 0
   const books = bookingOf(host, policy.name) !== undefined
   const slot = books ? limiter.locate(key) : limiter.table.find(key)
-  // What has a place is known to all.
+  // Reservations are already in the store's counts.
   if (slot < 0 || (meter.booking?.bookedOf(slot) ?? 0) > 0) return 0
   const asks = books && !limiter.isShared(slot) && meter.booking?.asks(slot) === true
   const unsynced = syncing.unsyncedOf(slot)
@@ -295,7 +296,7 @@ function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: numb
   const part = (left * syncing.shareOf(slot)) / 2
   if (unsynced + cost <= part) return 0
   if (unsynced === 0 && !asks) return host.random() * cost < part ? 0 : PAUSE + syncing.roundTrip
-  // Who waits for its place is told of with the question.
+  // The sync that requests a reservation also reports the counts.
   if (!asks) (meter as Exchanging).tellAll(limiter.idOf(slot), now)
   return PAUSE
 }

@@ -155,7 +155,7 @@ function checkOptions(options: object): void {
     throw invalidOption('random', random, 'a function that returns numbers from 0 to less than 1, such as Math.random')
 }
 
-/** What was given in place of a store, and what to do. A client or a URL may hold a password, so they are not shown. */
+/** Describes a value that is no store, and the next step. A client or a URL may contain a password, so they are not shown. */
 function storeHint(given: unknown): string {
   if (typeof given === 'function') return `${show(given)}. If it makes a store, call it, as in store: memoryStore().`
   if (typeof given === 'string') return 'a string. Use store: redisStore("redis://localhost:6379"), imported from "@weir/redis".'

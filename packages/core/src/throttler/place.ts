@@ -1,17 +1,17 @@
-/** Where a policy is made, as far as a stack shows it. */
+/** The place where a policy is created, as far as a stack shows it. */
 export interface Place {
   /** For messages: the nearest caller outside Weir and `node_modules`, else the nearest one outside Weir. */
   readonly text: string
-  /** Undefined where only frameworks call, such as a Fastify plugin that is loaded later. */
+  /** Undefined if only frameworks call, such as a Fastify plugin that is loaded later. */
   readonly site: Site | undefined
 }
 
 interface Site {
-  /** Without what tells two evaluations of a module apart, such as `?v=2`. */
+  /** Without parts that differ between two evaluations of a module, such as `?v=2`. */
   readonly file: string
   /** Line and column. */
   readonly at: string
-  /** A digest of the file's source; undefined where the engine has none. */
+  /** A digest of the file's source; undefined if the engine has none. */
   readonly source: unknown
   /** The callers from here to the top level of the module. */
   readonly calls: string
@@ -19,18 +19,18 @@ interface Site {
   readonly run: object
 }
 
-/** As many frames as are between a user's line and this one, with room for frameworks. */
+/** As many frames as are between a user's line and this one, plus some for frameworks. */
 const FRAMES = 50
-/** Frames are in `src` where source maps are applied. */
+/** Frames are in `src` if source maps are applied. */
 const OURS = /[\\/]@weir[\\/][\w-]+[\\/](?:dist|src)[\\/]|^\s*at new |node:internal/
 const FOREIGN = /[\\/]node_modules[\\/]|\bnode:/
 
 let running: object | undefined
 
-/** What is being made is made at this place. */
+/** The place in the application that calls Weir now. */
 export function placeOfCall(): Place {
   const [frames, sites] = stack()
-  // Beside this package stand the adapters, in a checkout as well.
+  // The adapters are beside this package, in a checkout too.
   const beside = /([^(\s]*[\\/])core[\\/](?:src|dist)[\\/]/.exec(frames[0] ?? '')?.[1]
   const isOurs = (frame: string): boolean =>
     OURS.test(frame) || (beside !== undefined && frame.includes(beside) && /[\\/](?:src|dist)[\\/]/.test(frame))
@@ -42,8 +42,8 @@ export function placeOfCall(): Place {
 }
 
 /**
- * Whether a policy that is made at one place is the one that was made at an earlier place, made again: the module is evaluated another
- * time, e.g. by a hot reload, or in another bundle. A file whose source has changed is one whose lines may have moved.
+ * Whether a policy created at one place is the same as an earlier one, created again: the module is evaluated another time, e.g. by a hot
+ * reload, or in another bundle. If a file's source has changed, its lines may have moved.
  */
 export function isMadeAgain(earlier: Site, later: Site): boolean {
   if (earlier.file !== later.file) return false
@@ -52,7 +52,7 @@ export function isMadeAgain(earlier: Site, later: Site): boolean {
   return earlier.at === later.at && (earlier.calls === later.calls || earlier.run !== later.run)
 }
 
-/** A frame as engines of the V8 kind have it. */
+/** A frame in V8 and similar engines. */
 interface CallSite {
   getScriptHash?(): unknown
 }
@@ -86,9 +86,9 @@ function siteOf(frames: readonly string[], weir: string, source: unknown): Site 
     void Promise.resolve().then(() => (running = undefined))
   }
   const end = frames.findIndex((frame) => /\bnode:/.test(frame))
-  // Files are left out: a process may have many policies.
+  // Without file names: a process may have many policies.
   const calls = frames.slice(0, end < 0 ? undefined : end).map((frame) => positionOf(frame)[1])
-  // In one bundle with Weir the nearest caller is Weir itself.
+  // If Weir is in the same bundle, the nearest caller is Weir itself.
   const bundled = positionOf(weir)[0] === file
   return { file: fileOf(file), at: bundled ? calls.join() : at, source, calls: calls.join(), run: running }
 }
@@ -98,7 +98,7 @@ function positionOf(frame: string): readonly (string | undefined)[] {
   return /^\s*at (?:async )?(?:.* \()?(.+?):(\d+:\d+)\)?$/.exec(frame)?.slice(1) ?? []
 }
 
-/** Bundlers write the layer that a module is in before its path: `webpack-internal:///(rsc)/./limits.ts`. */
+/** Bundlers write the layer of a module before its path: `webpack-internal:///(rsc)/./limits.ts`. */
 function fileOf(path: string): string {
   return path
     .replace(/^file:\/\//, '')

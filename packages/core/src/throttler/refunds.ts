@@ -7,21 +7,21 @@ import { isThenable } from '../report/user-function.ts'
 import type { Clock } from '../time/clock.ts'
 import type { LimitersNow } from './manual-blocks.ts'
 
-/** What is given back of a decision: units of intervals, slots of requests in flight, or all that it took, as the request never went. */
+/** The units of a decision to return: of intervals, slots of requests in flight, or all of them, because the request never went. */
 export type Given = 'units' | 'slots' | 'all'
 
-/** Whose decisions are put right after they were made. Nothing changes any more once it is closed. */
+/** The throttler whose decisions are corrected. Nothing changes any more once it is closed. */
 export interface RefundHost extends LimitersNow {
   readonly clock: Clock
   readonly closed: boolean
-  /** Brings a limiter to the running interval. */
+  /** Rolls a limiter to the running interval. */
   roll(limiter: Limiter, now: number): void
   warn(error: WeirError, subject: string): void
-  /** There may be room again for a policy's key. */
+  /** A policy's key may have capacity again. */
   freed(policy: Policy, key: string): void
 }
 
-/** @throws WeirError `WEIR_INVALID_OPTION` for what is no decision, such as the promise of one */
+/** @throws WeirError `WEIR_INVALID_OPTION` for a value that is no decision, such as the promise of one */
 export function checkDecision(given: Pick<Decision, 'parts'>): void {
   if (Array.isArray(given?.parts)) return
   const next = isThenable(given) ? 'It is a promise: await it.' : ''
@@ -29,9 +29,9 @@ export function checkDecision(given: Pick<Decision, 'parts'>): void {
 }
 
 /**
- * Gives back units of an allowed decision, at most what is left of its cost at each policy.
+ * Returns units of an allowed decision, at most its remaining cost at each policy.
  *
- * @param what slots are held until the request has ended, whatever else is refunded
+ * @param what slots stay in use until the request has ended, whatever else is refunded
  */
 export function giveBack(decision: Pick<Decision, 'parts'>, units: number, what: Given, host: RefundHost): void {
   if (host.closed) return
@@ -48,7 +48,7 @@ export function giveBack(decision: Pick<Decision, 'parts'>, units: number, what:
     // The request never went.
     if (what === 'all') limiter.meter.allowed -= back
     if (now >= limiter.meter.rollAt) host.roll(limiter, now)
-    // A reset has given them back already.
+    // A reset has already returned them.
     if (limiter.resets.since(idOfKey(part.key), part.serial)) continue
     limiter.meter.refund(part.key, part.ordinal, back, now)
   }
@@ -71,13 +71,13 @@ export function charge(decision: Decision, given: number, host: RefundHost): voi
     host.warn(new WeirError('WEIR_WARN_INVALID_COST', what), 'charge')
     return
   }
-  // A rejected request took nothing anywhere, and pays nothing: neither one that a guard's dry run lets pass.
+  // A rejected request used no units, and pays nothing. The same applies if a guard's dry run lets it pass.
   if (!decision.allowed || decision.parts.some(({ allowed }) => !allowed)) return
   const units = Math.min(given, MOST_UNITS)
   const now = host.now()
   for (const part of decision.parts) {
     const limiter = host.limiters.find(({ policy }) => policy.name === part.policy?.name)
-    // Who is in flight holds what it holds, whatever it costs.
+    // A request in flight keeps its slots, whatever it costs.
     if (limiter === undefined || part.dryRun || limiter.policy.algorithm.slots !== undefined) continue
     chargeOne(limiter, part.key, units, now)
   }

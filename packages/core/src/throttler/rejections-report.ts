@@ -5,10 +5,10 @@ import { REJECTIONS } from '../report/stats.ts'
 /** Shortest time between two `rejections` events of one policy, in milliseconds. */
 const EVERY = 1_000
 
-/** Makes `rejections` events out of sums that are kept anyway: it does nothing per rejection, and nothing at all without listeners. */
+/** Makes `rejections` events from sums that exist anyway: no work per rejection, and none at all without listeners. */
 export class RejectionsReport {
   readonly #emitter: Emitter
-  /** The sums when they were last looked at; absent while nobody listened. */
+  /** The sums at the last report; absent while there are no listeners. */
   readonly #before = new Map<Limiter, Float64Array>()
   #at: number | undefined
 
@@ -16,7 +16,7 @@ export class RejectionsReport {
     this.#emitter = emitter
   }
 
-  /** Emits what is due. Returns when to call it again, on the monotonic clock. */
+  /** Emits the due events. Returns when to call it again, on the monotonic clock. */
   tick(limiters: readonly Limiter[], now: number): number {
     if (!this.#emitter.has('rejections')) {
       this.#at = undefined

@@ -2,7 +2,7 @@ import type { Decision } from '../decide/decision.ts'
 import type { ScheduleOptions, WrapOptions } from '../queue/options.ts'
 import { invalidOption } from '../report/errors.ts'
 
-/** The throttler by which functions are called. */
+/** The throttler that limits the functions. */
 interface Acquiring {
   acquire(key: string, options?: ScheduleOptions): Promise<Decision>
   release(decision: Decision): void

@@ -3,8 +3,8 @@ import { WeirError } from '../report/errors.ts'
 import { show } from '../report/show.ts'
 
 /**
- * Warns once of each policy whose `interval` or `cooldown` is a number that was most likely meant as seconds: less than a second, or whole
- * quarters of an hour if it were seconds. A text such as `'60ms'` has one meaning only.
+ * Warns once of each policy whose `interval` or `cooldown` is a number that probably means seconds: less than a second, or whole quarters
+ * of an hour in seconds. A text such as `'60ms'` has only one meaning.
  */
 export function noticeShortDurations(rules: readonly PolicyOptions<never>[], warn: (error: WeirError, subject: string) => void): void {
   for (const { name = 'default', ...rule } of rules) {

@@ -3,8 +3,8 @@ import { peekOne } from '../decide/peek.ts'
 import { delayOf } from './together.ts'
 
 /**
- * Milliseconds until a policy has let so many units go at the soonest, a few at a time: what does not fit at once has to wait for
- * whole rounds, in each of which as much comes free as fits.
+ * Milliseconds until a policy can have allowed this many units, a few at a time. If they don't fit immediately, they wait for whole rounds,
+ * each of which frees as many units as fit.
  */
 export function soonest(limiter: Limiter, key: string, units: number, limit: number | undefined, now: number): number {
   const { policy } = limiter
@@ -27,7 +27,7 @@ export function soonest(limiter: Limiter, key: string, units: number, limit: num
   return (whole.allowed ? 0 : whole.retryAfterMs) + (rounds - 1) * round
 }
 
-/** As `soonest`, of requests whose places the store is asked for ahead; undefined of others. */
+/** As `soonest`, for requests whose units the store counts ahead; undefined for others. */
 export function soonestAhead(limiter: Limiter, key: string, units: number, given: number | undefined, now: number): number | undefined {
   const { policy, table, meter } = limiter
   const slot = policy.dryRun ? -1 : table.find(key)

@@ -22,7 +22,7 @@ import { type Usage, type UsageOptions, usage } from './usage.ts'
 import type { WaitingRoom } from './waiting-room.ts'
 
 /**
- * Makes a throttler. It connects at its first decision, or at `start()`.
+ * Creates a throttler. It connects at its first decision, or at `start()`.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_MISSING_OPTION`, `WEIR_DUPLICATE_POLICY`
  *
@@ -36,12 +36,15 @@ export function createThrottler<const Name extends string = string, Req = unknow
   return new Throttler(options)
 }
 
-/** For adapters, which read it by `adapterOf`. The constructor defines it: with isolatedDeclarations a class can't declare an imported name. */
+/**
+ * For adapters, which read it with `adapterOf`. The constructor defines it, because with isolatedDeclarations a class can't declare an
+ * imported name.
+ */
 export interface Throttler<Name extends string = string, Req = unknown> {
   readonly [ADAPTER]: AdapterSide<Name, Req>
 }
 
-/** One node: decides at once from what it knows, and exchanges counts with the other nodes in the background. */
+/** One process: decides immediately by its counts, and syncs them with the other processes in the background. */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: see above
 export class Throttler<Name extends string = string, Req = unknown> {
   readonly #engine: Engine
@@ -56,7 +59,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     Object.defineProperty(this, ADAPTER, { value: new AdapterSide(engine) })
   }
 
-  /** Unique to this start; throttlers that share a store's value are one node. */
+  /** Unique to this start. Throttlers that share a store's value are one process. */
   get nodeId(): string {
     return this.#engine.nodeId
   }
@@ -72,22 +75,22 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Decides on one request, at once, and counts it if it is allowed.
+   * Decides on one request immediately, and counts it if it is allowed.
    *
-   * @param key what the request is counted by, in every policy (policies with `key: 'all'` share one counter). From requests
-   * an adapter, or a guard of `createGuard`, reads it
+   * @param key the key that each policy counts (policies with `key: 'all'` share one counter). For requests, an adapter or a guard of
+   * `createGuard` reads it
    * @param options the cost, or `{ cost, limit }`. A bad cost counts as 1, a bad limit as none, each with one `warning`
-   * @throws WeirError `WEIR_INVALID_KEY` when the key is no string, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED` after `close`
+   * @throws WeirError `WEIR_INVALID_KEY` if the key is no string, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED` after `close`
    */
   check(key: string, options?: number | CheckOptions): Decision<Name> {
     return this.#path.check(key, options)
   }
 
   /**
-   * What `check` would answer now, by what this node knows: nothing is counted, no cooldown starts, and a key that is not
-   * known stays unknown. `remaining` is what is left now. `usage` asks the other nodes as well.
+   * The decision that `check` would return now, by the counts of this process. Nothing is counted, no cooldown starts, and no key is
+   * stored. `remaining` is what is left now. `usage` also includes the other processes.
    *
-   * @param options the cost, or `{ cost, limit }`; a cost of 0 asks only whether the key is blocked
+   * @param options the cost, or `{ cost, limit }`. With a cost of 0 it shows only whether the key is blocked
    */
   peek(key: string, options?: number | CheckOptions): Decision<Name> {
     const decision = this.#path.peek(key, options)
@@ -96,9 +99,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * As `check`, for policies whose requests may have to wait: for the store (coordination `'leased'` and `'central'`), at most their
-   * `storeTimeout`, then the policy's `failMode` decides; or because they are held instead of being rejected (`delay`). Then the
-   * decision is what it is when the request goes on. Functions that read the request may answer within 1 s.
+   * As `check`, for policies whose requests may have to wait. With coordination `'leased'` and `'central'` they wait for the store, at most
+   * for `storeTimeout`; then the policy's `failMode` decides. With `delay` they are delayed instead of rejected, and the decision shows the
+   * state after the delay. Functions that read the request may answer within 1 s.
    */
   checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
     return this.#path.delays
@@ -109,15 +112,15 @@ export class Throttler<Name extends string = string, Req = unknown> {
       : this.#path.checkAsync(key, options)
   }
 
-  /** Listeners hear of what has happened in a call before it returns. */
+  /** Listeners receive the events of a call before it returns. */
   #told(): void {
     this.#engine.emitter.deliver()
   }
 
   /**
-   * As `checkAsync`, but a request that is rejected waits until it may go, in its turn: first come, first served among those of
-   * its key and priority, and one key after another where a policy counts them together. It is rejected at once if it is known that it
-   * can't go in time. What waits takes nothing, and starts no cooldown.
+   * As `checkAsync`, but a rejected request waits for its turn: first come, first served among requests of its key and priority, and one
+   * key after another if a policy counts them together. It is rejected immediately if it certainly can't make its timeout. A waiting
+   * request uses no units, and starts no cooldown.
    *
    * @throws (rejects) AcquireError with the reason `'timeout'`, `'aborted'`, `'queue-full'`, `'never-fits'` or `'closed'`; WeirError
    * `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
@@ -130,9 +133,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * As `acquire`, but a rejection is returned as a decision and not thrown, and by default nothing waits.
+   * As `acquire`, but a rejection is returned as a decision and not thrown, and by default no request waits.
    *
-   * @param options as of `acquire`, with `timeout` 0 by default
+   * @param options as for `acquire`, with `timeout` 0 by default
    * @throws (rejects) AcquireError with the reason `'aborted'` or `'closed'`; WeirError as `acquire`
    *
    * @example
@@ -143,32 +146,34 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Waits for the `delayMs` of an allowed decision, and resolves with the decision as it is then.
+   * Waits for the `delayMs` of an allowed decision, and resolves with the decision at that time.
    *
-   * @param signal when it is aborted, what the decision took is given back, and those behind it move up
-   * @param client that waits: of one client no more requests wait than places are free (`maxWaiting` of `queue`). Adapters pass its address
-   * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`: the decision's units are given back; WeirError
-   * `WEIR_INVALID_OPTION` for what is no decision
+   * @param signal if it is aborted, the decision's units are returned, and the requests behind it move up
+   * @param client the waiting client: the number of its waiting requests is limited to the free places (`maxWaiting` of `queue`). Adapters
+   * pass its address
+   * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`: the decision's units are returned; WeirError
+   * `WEIR_INVALID_OPTION` for a value that is no decision
    */
   async waitFor(decision: Decision<Name>, signal?: AbortSignal, client?: string): Promise<Decision<Name>> {
     return (await this.#waitingRoom.holdCounted(decision, signal, client)) as Decision<Name>
   }
 
   /**
-   * Calls a function as soon as it may go, see `acquire`, and resolves with what it returns. Slots that it holds are released then.
+   * Calls a function as soon as it may go, see `acquire`, and resolves with its result. Its slots are released then.
    *
-   * @throws (rejects) as `acquire`, `WEIR_INVALID_OPTION` for what is no function, and with what the function throws
+   * @throws (rejects) as `acquire`, `WEIR_INVALID_OPTION` for a value that is no function, and with the error of the function
    */
   schedule<T>(key: string, run: () => T | PromiseLike<T>, options?: ScheduleOptions): Promise<T> {
     return scheduled(this, key, run, options)
   }
 
   /**
-   * A function that calls another as soon as it may go, see `acquire`. It passes its `this` on, so it can replace a method, and has the
-   * other's `name` and `length`. Slots are released when the returned promise settles: a generator function has only made its generator then.
+   * Returns a function that calls another as soon as it may go, see `acquire`. It passes its `this` on, so it can replace a method, and has
+   * the other's `name` and `length`. Slots are released when the returned promise settles. For a generator function, that is before the
+   * generator runs.
    *
    * @param options as for `acquire`, and the key: a string, or a function that gets the same `this` and arguments
-   * @throws WeirError `WEIR_INVALID_OPTION` for what is no function, and without a key
+   * @throws WeirError `WEIR_INVALID_OPTION` for a value that is no function, and without a key
    *
    * @example
    * const send = throttler.wrap(sendMail, { key: ({ to }) => to })
@@ -182,20 +187,20 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Requests that wait, from the call on that makes them wait: right after 30 calls of `acquire` for a limit of 10 it is 20. If the store has to
-   * decide (coordination `'leased'` and `'central'`), all 30 wait until it has answered.
+   * The number of waiting requests, from the call on that makes them wait: right after 30 calls of `acquire` for a limit of 10 it is 20. If
+   * the store has to decide (coordination `'leased'` and `'central'`), all 30 wait until it has answered.
    */
   get waiting(): number {
     return this.#waitingRoom.waiting
   }
 
   /**
-   * Refunds units of an allowed decision, to the interval that they were taken from; of several policies, at each one its
-   * own. Never more than the decision took. Slots are held until `release`.
+   * Refunds units of an allowed decision to the interval from which they were taken; with several policies, to the interval of each. At
+   * most the decision's cost is refunded. Slots stay in use until `release`.
    *
-   * @param units default: all that is left of the decision's cost. Anything but a number > 0 refunds nothing, and
-   * neither does a throttler that is closed.
-   * @throws WeirError `WEIR_INVALID_OPTION` for what is no decision, such as the promise of one
+   * @param units default: all that is left of the decision's cost. Anything but a number > 0 refunds nothing. After `close` nothing is
+   * refunded.
+   * @throws WeirError `WEIR_INVALID_OPTION` for a value that is no decision, such as the promise of one
    */
   refund(decision: Decision, units?: number): void
   /**
@@ -218,8 +223,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Releases the slots that an allowed request holds (`concurrency()`): it has ended. Who waits for one goes on at once. Adapters do it
-   * by themselves, as do `schedule` and `wrap`. A second time changes nothing.
+   * Releases the slots of an allowed request that has ended (`concurrency()`). A request that waits for one goes immediately. Adapters call
+   * it themselves, as do `schedule` and `wrap`. A second call changes nothing.
    *
    * @throws WeirError as `refund`
    */
@@ -231,11 +236,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Counts more units for an allowed request, e.g. when its response shows what it really cost. They count whether or not
-   * they still fit, in the running interval, and the other nodes hear at once of a charge that passes the limit; `refund` takes
-   * units back. A rejected request took nothing, so nothing is charged for it, at no policy: `block` its key if it is to pay.
+   * Counts more units for an allowed request, e.g. when its response shows the real cost. They count in the running interval, whether or
+   * not they still fit. A charge that exceeds the limit is synced to the other processes immediately. `refund` returns units. A rejected
+   * request used no units, so no policy charges it: `block` its key if it must pay.
    *
-   * @param units a finite number > 0; anything else counts as nothing, with one `warning`. Nothing counts once the
+   * @param units a finite number > 0. Anything else counts as nothing, with one `warning`. After `close` nothing is counted.
    * throttler is closed.
    * @throws WeirError as `refund`
    */
@@ -255,8 +260,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Blocks a key at all nodes, whatever its counts are, for `duration` from now; replaces a block that is there. A full table has room
-   * for `maxKeys` more keys with such blocks. Beyond that, this node only sends the block to the store, and emits `overflow`.
+   * Blocks a key in all processes, whatever its counts are, for `duration` from now, and replaces an existing block. A full table has space
+   * for `maxKeys` more keys with such blocks. Beyond that, this process only sends the block to the store, and emits `overflow`.
    *
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
    */
@@ -266,7 +271,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Lifts the block of a key at all nodes, also one that exceeding the limit started. The key's counts stay.
+   * Lifts the block of a key in all processes, even if it is a cooldown. The key's counts stay.
    *
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
    */
@@ -276,11 +281,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Begins a key's counts anew at all nodes, as if it had made no request yet: its cooldown ends, and how often it was
-   * blocked is forgotten. Units count no more that other nodes hold and have not sent, and refunds of earlier requests
-   * change nothing. A block by hand stays. While the store is away it holds here, and is told when the store is back.
+   * Resets a key's counts in all processes, as if it had made no request yet. Its cooldown ends, and its earlier blocks no longer make the
+   * next one longer. Units that other processes have not sent yet no longer count, and refunds of earlier requests change nothing. A manual
+   * block stays. While the store is down, the reset applies in this process, and is sent once the store is back.
    *
-   * @param key what is counted; policies with `key: 'all'` count by `'all'`
+   * @param key the counted key; policies with `key: 'all'` count `'all'`
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED`
    *
    * @example
@@ -293,11 +298,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * How much of its limits a key has used, in the order of the policies: the sum over all nodes, also of what they have not
-   * sent. Takes some round trips of the store; when it does not answer within `timeout`, or there is none, it is what this
-   * node knows, and `source` says so. For support and account pages, not for each request.
+   * How much of its limits a key has used, in the order of the policies: the sum over all processes, including counts that they have not
+   * sent yet. It takes some round trips to the store. Without a store, or without an answer within `timeout`, it contains only the counts
+   * of this process, and `source` is `'node'`. Use it for support and account pages, not for each request.
    *
-   * @param key as for `check`: for policies with `key: 'all'` it is the counter that all share
+   * @param key as for `check`; policies with `key: 'all'` return the counter that all share
    * @throws (rejects) WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED`
    *
    * @example
@@ -308,8 +313,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Why the next request of a key would be allowed or rejected, for each policy: this process's count, the count of the others and its age,
-   * the block with its end and origin, and the decision. It uses what this process knows. Nothing is counted, and no decision changes.
+   * Explains for each policy why the next request of a key would be allowed or rejected: this process's count, the count of the others and
+   * its age, the block with its end and origin, and the decision. It uses the counts of this process. Nothing is counted, and no decision
+   * changes.
    *
    * @throws WeirError `WEIR_INVALID_KEY`, `WEIR_CLOSED`
    *
@@ -323,10 +329,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Swaps the rules while requests come in. A policy whose name, interval, algorithm and coordination stay the same
-   * keeps its counts and blocks, whatever else changes.
+   * Replaces the rules while requests come in. A policy whose name, interval, algorithm and coordination stay the same keeps its counts and
+   * blocks, whatever else changes.
    *
-   * @param limits of single keys, in place of their policies' and of what requests say; default: those of the last `update`
+   * @param limits of single keys, in place of the limits of policies and requests; default: those of the last `update`
    * @throws WeirError as `createThrottler`, and for a limit `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY` or `WEIR_INVALID_OPTION`; then
    * nothing has changed. `WEIR_CLOSED` after `close`
    */
@@ -339,7 +345,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Adds a listener; returns a function that removes it. What a listener throws becomes a process warning.
+   * Adds a listener; returns a function that removes it. An error of a listener becomes a process warning.
    *
    * @throws WeirError `WEIR_INVALID_OPTION` for an event that does not exist, and for a listener that is no function
    */
@@ -347,7 +353,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#engine.on(name, listener)
   }
 
-  /** Connects to the store and starts to exchange counts. Not needed: the first decision does it. */
+  /** Connects to the store and starts to sync counts. Not needed: the first decision does it. */
   start(): this {
     this.#engine.start()
     this.#told()
@@ -355,8 +361,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Ends with requests that wait, as `queue.onClose` says, then sends what is left, each within `closeTimeout`, and closes the store's connection. Decisions after it throw
-   * `WEIR_CLOSED`. Safe to call twice.
+   * Finishes or rejects waiting requests, by `queue.onClose`, then sends the remaining counts, each within `closeTimeout`, and closes the
+   * store's connection. Later decisions throw `WEIR_CLOSED`. Safe to call twice.
    */
   close(): Promise<void> {
     return this.#engine.close()

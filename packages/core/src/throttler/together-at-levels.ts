@@ -7,7 +7,7 @@ import { isLike, type Wanted } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'
 import { LEAD } from './together.ts'
 
-/** What a request asks of one policy. */
+/** A request's key and cost for one policy. */
 interface Level {
   readonly limiter: Limiter
   readonly key: string
@@ -15,12 +15,11 @@ interface Level {
 }
 
 /**
- * How requests that several policies count are asked for together, of which the store decides for at least one: by one question for each key
- * about the units of all of them. Undefined where each is asked for alone: where a policy only watches, takes units ahead, or lets requests go
- * later.
+ * Sends requests together that several policies count, if the store decides for at least one: one question for each key, with the units of
+ * all of them. Undefined if each is sent alone: with `dryRun`, and for a policy that takes units ahead or delays requests.
  *
- * @param wanted of the first of them, whose key is `key`
- * @param decide decides about a request that takes as much as so many
+ * @param wanted the first of them, whose key is `key`
+ * @param decide decides a request that costs as much as `many` of them
  */
 export function togetherAtLevels(
   clock: Clock,
@@ -47,7 +46,7 @@ export function togetherAtLevels(
     const whole = await decide(length)
     if (!whole.allowed) return []
     const parts = whole.parts as readonly PolicyDecision[]
-    // As if they had been asked for one after another.
+    // As if they had been decided one after another.
     return Array.from({ length }, (_, at) => {
       const own = parts.map((part) => {
         const cost = part.cost / length
@@ -68,8 +67,8 @@ export function togetherAtLevels(
 }
 
 /**
- * The policy of which a request gets a place ahead, while the others decide when that has come: one of the store, as it is the one that lets
- * requests go late. Undefined where there is none, or another policy has no room now, or a pace of its own.
+ * The policy that reserves ahead for a request, while the others decide at the reserved time: a policy of the store, which delays requests.
+ * Undefined without one, or if another policy has no capacity now, or a pace of its own.
  */
 export function pacerOf<L extends Level>(levels: readonly L[], now: number): L | undefined {
   const pacer = levels.find(({ limiter, key }) => {
@@ -88,10 +87,10 @@ function hasRoom({ limiter, key, cost }: Level, now: number): boolean {
 }
 
 /**
- * How requests get places ahead of one of their policies, while the others decide when these have come.
+ * Reserves ahead for requests at one of their policies, while the others decide at the reserved time.
  *
- * @param one how they get them
- * @param isPart is told of each decision that is of this policy alone
+ * @param one reserves them
+ * @param isPart receives each decision that is of this policy alone
  */
 export function paced(
   clock: Clock,
@@ -111,7 +110,7 @@ export function paced(
   const { ahead } = one
   return {
     ...one,
-    // Those behind would come back without having gone.
+    // Further ones would come back without being used.
     ahead: ahead && { ...ahead, unitsOf: (waiting) => Math.max(1, Math.min(room, ahead.unitsOf(waiting) / one.cost)) * one.cost },
     take: async (costs, within) => {
       const decisions = await one.take(costs, within)
@@ -121,7 +120,7 @@ export function paced(
   }
 }
 
-/** Whether what fits of a policy that is decided here goes at once. */
+/** Whether all fitting requests of a policy that is decided here go immediately. */
 function countsAtOnce({ policy, meter }: Limiter): boolean {
   return (!countsAtStore(policy) || isSyncedEarly(policy)) && policy.algorithm.most === undefined && meter.reserving === undefined
 }

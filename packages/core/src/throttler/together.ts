@@ -9,7 +9,7 @@ import { isLike, type Wanted } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
-/** What a request asks of the policy. */
+/** A request's key and cost for the policy. */
 interface AskedOfOne {
   readonly limiter: Limiter
   readonly key: string
@@ -17,20 +17,20 @@ interface AskedOfOne {
 }
 
 /**
- * Places are asked for ahead for this part of the units that wait, or for so many milliseconds. As all nodes do so each gets its part of the
- * pace in every round, and none has to wait until the long queue of another one is empty.
+ * Reservations are requested ahead for this part of the waiting units, or for these milliseconds. Because all processes do so, each gets
+ * its part of the pace in every round, and none has to wait until the long queue of another one is empty.
  */
 const AHEAD_PART = 1 / 8
 const AHEAD_FOR = 40
-/** The store is asked so many milliseconds, two round trips and the time of a unit before the last ones of before are used up. */
+/** The store is called this many milliseconds, two round trips and the time of a unit before the last reservations are used up. */
 export const LEAD = 5
 
 /**
- * How requests that wait for a key of a policy are asked for together; undefined where the store is not asked for several.
+ * Sends the waiting requests for a key of a policy together; undefined if the store can't decide several.
  *
- * @param usual what a request takes that does not say so
- * @param wanted of the first of them
- * @param costOf what a request takes of the policy; undefined for one that is not to be asked for with others
+ * @param usual the cost of a request without one of its own
+ * @param wanted the first of them
+ * @param costOf the cost of a request at the policy; undefined for a request that must not be sent with others
  */
 export function together(
   clock: Clock,
@@ -52,7 +52,7 @@ export function together(
   const each = drainTime(1, limit, policy.interval)
   const take = async (costs: readonly number[], within: number): Promise<readonly Decision[]> => {
     let behind = costs.reduce((sum, one) => sum + one, 0)
-    // The first one can go in time then; those behind it, which came later, can as a rule.
+    // Then the first one can go in time, and usually those behind it, which came later.
     const mostAhead = passingOf(policy.algorithm, limit) + Math.max(0, within - roundTrip) / each + behind - cost
     const taking = grouping.take(slot, costs, { storeTimeout: policy.storeTimeout, most: mostAhead }, now)
     const { passed } = limiter.cell
@@ -61,19 +61,19 @@ export function together(
     if (taken === undefined) return []
     const after = Math.ceil(taken.resetAfterMs)
     const then = clock.monotonic()
-    // As if they had been asked for one after another: of a pace that says when each of them goes.
+    // As if they had been decided one after another, by a pace that shows when each of them goes.
     behind = costs.slice(0, taken.count).reduce((sum, one) => sum + one, 0)
     return costs.slice(0, taken.count).map((one) => {
       behind -= one
       const leftThen = taken.left + behind
       const delay = isAhead ? delayOf(policy, limit, most - leftThen) : 0
-      // Until it goes its units are in the bucket: as if they were taken then, they can be given back for so long.
+      // Its units are in the bucket until it goes, so they can be returned for so long, as if they were taken then.
       const goes = delay > 0 ? { ...outcome, ordinal: Math.floor(then + delay) as Ordinal } : outcome
       const decision = new PolicyDecision(goes, key, Math.max(0, Math.min(most, leftThen)), after, one)
       return isAhead ? Object.defineProperty(decision, 'delayMs', { value: delay }) : decision
     })
   }
-  // Of what comes free at once a node may not know how many others wait for it: each asks for less than its part, again and again.
+  // A process may not know how many others wait for units that come free together. So each requests less than its part, again and again.
   const part = left / (2 * nodes - 1)
   const lead = LEAD + 2 * roundTrip + (isAhead ? each : 0)
   const ahead: Ahead = {

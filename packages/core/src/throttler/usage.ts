@@ -22,33 +22,35 @@ export interface UsageOptions extends PolicyChoice {
 /** How much of a policy's limit a key has used. */
 export interface Usage<Name extends string = string> {
   readonly policy: Name
-  /** As it is counted: a key of more than 256 characters is its beginning and a hash; `'all'` where all share one counter. */
+  /** The counted key: a key of more than 256 characters becomes its beginning and a hash; `'all'` if all share one counter. */
   readonly key: string
   /** Units per interval. */
   readonly limit: number
-  /** Units taken, less those that were refunded; may be more than the limit. */
+  /** Units taken, less refunded ones; may be more than the limit. */
   readonly used: number
   /** Units left, at least 0. */
   readonly remaining: number
   /** Milliseconds until all units are back. */
   readonly resetAfterMs: number
-  /** Milliseconds for which the key is blocked, 0 when it is not; and whether that was done by hand. */
+  /** Milliseconds for which the key is blocked, 0 if it is not; and whether the block is manual. */
   readonly blockedForMs: number
   readonly manual: boolean
-  /** `'store'`: the sum over all nodes. `'node'`: what this node knows, since the store did not answer in time or there is none. */
+  /**
+   * `'store'`: the sum over all processes. `'node'`: only this process's counts, because the store did not answer in time or there is none.
+   */
   readonly source: 'store' | 'node'
 }
 
-/** What usage is asked of. */
+/** The members of the throttler that usage needs. */
 export interface UsageParts extends LimitersNow {
   readonly coordinator: Coordinator | undefined
-  /** The meters whose counts are exchanged. */
+  /** The meters whose counts are synced. */
   meters(): readonly Exchanging[]
   /** In the order of the limiters. */
   readonly rules: readonly PolicyOptions<never>[]
 }
 
-/** Timers are to be short. */
+/** Timers must be short. */
 const LONGEST_WAIT = 60_000
 
 /** As the throttler's. */
@@ -69,7 +71,7 @@ async function usageOf(limiter: Limiter, key: string, timeout: number, parts: Us
   const { policy } = limiter
   const { coordinator } = parts
   await coordinator?.loading
-  // Not one that stands in for a meter that could not be loaded.
+  // Not a meter that replaces one that could not be loaded.
   const meter = parts.meters().find((one) => one === limiter.meter)
   const told = meter && (await coordinator?.ask(meter, idOfKey(key), timeout))
   const now = parts.now()

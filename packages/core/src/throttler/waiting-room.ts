@@ -18,7 +18,7 @@ import { countedKey } from './limiters-of.ts'
 import type { AcquireHost } from './open-queues.ts'
 import { checkDecision } from './refunds.ts'
 
-/** What is needed of the throttler. */
+/** The members of the throttler that are needed here. */
 interface WaitingHost extends AcquireHost {
   readonly closed: boolean
   readonly rules: readonly PolicyOptions<never>[]
@@ -26,8 +26,8 @@ interface WaitingHost extends AcquireHost {
 }
 
 /**
- * Requests of a throttler that wait for their turn, or are held instead of being rejected. The code for that is loaded with the first of them.
- * If it can't be loaded, limits and paces hold all the same, but nobody waits for a turn.
+ * Requests of a throttler that wait for their turn, or are delayed instead of rejected. The code for that is loaded with the first of them.
+ * If it can't be loaded, limits and paces still apply, but no request waits for a turn.
  */
 export class WaitingRoom {
   readonly #host: WaitingHost
@@ -63,7 +63,7 @@ export class WaitingRoom {
     )
   }
 
-  /** Its requests, once there were some. */
+  /** The queues, once they are loaded. */
   get queues(): Queues<Decision> | undefined {
     return this.#queues.value
   }
@@ -76,7 +76,7 @@ export class WaitingRoom {
   /** As the throttler's `acquire`. */
   acquire(key: string, options: AcquireOptions | undefined, returns = false): Promise<Decision> {
     const queues = this.#queues.value
-    // No async function: what waits is to be small.
+    // No async function, because a waiting request must need little memory.
     if (typeof key !== 'string' || queues === undefined || !this.#coming.none) return this.#acquireLater(key, options, returns)
     return queues.acquire(countedKey(key), options, returns)
   }
@@ -94,7 +94,7 @@ export class WaitingRoom {
     })
   }
 
-  /** Without queues a request goes at once if it may. Otherwise it waits for the code that would make it wait. */
+  /** Without queues a request goes immediately if it may. Otherwise it waits until the code of the queues is loaded. */
   async #acquireAlone(key: string, options: AcquireOptions = {}, returns: boolean): Promise<Decision> {
     const { clock, path, requests } = this.#host
     const { cost, limit, signal } = options
@@ -140,14 +140,14 @@ export class WaitingRoom {
     }
   }
 
-  /** As the throttler's `checkAsync`, where policies hold requests. */
+  /** As the throttler's `checkAsync`, if policies delay requests. */
   async check(key: string, options: number | CheckOptions | undefined): Promise<Decision> {
     const asked = hasOptions(options) ? options : { cost: options }
     const delays = this.#delays.value ?? (await this.#delays.load())
     return await (delays === undefined ? this.#host.path.take(key, options) : delays.check(key, asked))
   }
 
-  /** As the throttler's `decideAsync`, where policies hold requests. */
+  /** As the throttler's `decideAsync`, if policies delay requests. */
   decide(asked: AskedNow, request: Delayed | undefined): Decision | Promise<Decision> {
     const loaded = this.#delays.value
     if (loaded !== undefined) return loaded.decide(asked, request)
@@ -157,7 +157,7 @@ export class WaitingRoom {
       .then((delays) => delays?.decide(asked, request) ?? this.#host.path.decideAsync(keys, costs, places, places.length, limits))
   }
 
-  /** So that most requests are decided about at once from the beginning. */
+  /** So that most requests are decided immediately from the beginning. */
   loadDelays(): void {
     void this.#delays.load()
   }
@@ -171,10 +171,10 @@ export class WaitingRoom {
   }
 
   /**
-   * Waits without queues, of which nobody knows then who came first.
+   * Waits without queues, and so without an order of arrival.
    *
    * @param loading whether the wait ends as soon as there are queues
-   * @returns why the request can't wait any longer; undefined when its time is over
+   * @returns why the request can't wait any longer; undefined when its time has passed
    */
   #wait(milliseconds: number, signal: Leaving | undefined, loading: boolean, client?: string): Promise<AcquireFailure | undefined> {
     if (signal?.aborted === true) return Promise.resolve('aborted')
@@ -206,7 +206,7 @@ export class WaitingRoom {
     return new AcquireError(why, what, retryAfterMs, signal?.aborted === true ? { cause: signal.reason } : undefined)
   }
 
-  /** Ends with requests that wait, within so many milliseconds. */
+  /** Finishes or rejects waiting requests, within this many milliseconds. */
   async close(timeout: number): Promise<void> {
     this.#closing = true
     for (const end of [...this.#waiting]) end('closed')

@@ -6,7 +6,7 @@ import { placeOfCall } from './place.ts'
 
 let saidLocal = false
 
-/** Says, once in a process, that it limits itself alone. */
+/** Warns, once in a process, that this process limits alone. */
 export function warnLocal(): void {
   if (saidLocal) return
   saidLocal = true
@@ -18,14 +18,14 @@ export function warnLocal(): void {
 
 let saidFake = false
 
-/** Says, once in a process, that a test fakes a part of time only, by which no time passes. */
+/** Warns, once in a process, that a test fakes only a part of time, so that no time passes. */
 export function warnOfHalfFakedTime(faked: string, real: string): void {
   warnOfFakeTime(
     `${faked} is faked, but ${real} is not, so no interval, cooldown or wait ends. Fake both, with vi.useFakeTimers() in vitest or jest.useFakeTimers() in Jest, or beside real sockets with vi.useFakeTimers({ toFake: ['Date', 'hrtime'] }). Or pass clock: manualClock(), imported from "@weir/testing".`,
   )
 }
 
-/** Says, once in a process, that a store that is reached over sockets can't answer in time that is faked. */
+/** Warns, once in a process, that a store that uses sockets can't answer in faked time. */
 export function warnOfFakeTimers(kind: string): void {
   warnOfFakeTime(
     `Timers are faked, but the store "${kind}" uses real sockets, so its replies never arrive. Use memoryStore() in this test, or keep the timers real: vi.useFakeTimers({ toFake: ['Date', 'hrtime'] }).`,
@@ -38,7 +38,7 @@ function warnOfFakeTime(message: string): void {
   warnProcess('WEIR_WARN_FAKE_TIME', message)
 }
 
-/** Says that a listener has failed: the event `warning` could be what it listens to. */
+/** Warns that a listener has failed. Not as an event, because the listener's event may be `warning`. */
 export function warnOfListener(event: EventName, failure: NoAnswer): void {
   warnProcess(
     'WEIR_WARN_LISTENER_FAILED',
@@ -46,7 +46,7 @@ export function warnOfListener(event: EventName, failure: NoAnswer): void {
   )
 }
 
-/** Open throttlers from which on it is noted where more are made, and how many at one place are a mistake: a large application has many. */
+/** Open throttlers from which on their places are counted, and how many at one place are a mistake: a large application has many. */
 const MANY = 50
 const MANY_AT_ONE_PLACE = 10
 const MOST_PLACES = 1_000
@@ -55,7 +55,7 @@ let open = 0
 let saidMany = false
 const places = new Map<string, number>()
 
-/** Warns, once in a process, of throttlers that are made again and again at one place, and never closed. */
+/** Warns, once in a process, of throttlers that are created again and again at one place and never closed. */
 export function countOpened(): void {
   if (++open < MANY || saidMany) return
   // A module that is loaded again has another query.
