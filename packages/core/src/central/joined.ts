@@ -52,7 +52,7 @@ export function verdictsOf(members: readonly Asks[], verdicts: readonly Verdict[
       const { remaining, delayMs: delay } = verdict
       // Only buckets delay, and the first of their parameters is the interval.
       const [interval = 0] = policy.parameters
-      return { ...verdict, remaining: remaining + later, delay: delay > 0 ? Math.max(0, delay - drainTime(later, limit, interval)) : 0 }
+      return { ...verdict, remaining: remaining + later, delayMs: delay > 0 ? Math.max(0, delay - drainTime(later, limit, interval)) : 0 }
     }),
   )
 }

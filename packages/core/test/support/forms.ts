@@ -5,7 +5,7 @@ import type { SharedForm } from '../../src/counting/site.ts'
 
 let made = 0
 
-/** What makes the meters of an algorithm whose counts travel. */
+/** The form that makes the meters of an algorithm whose counts are synced. */
 export function sharedForm({ shape }: AnyAlgorithm, coordination: SharedCoordination): SharedForm {
   return formOf(shape as SharedShape, coordination)
 }
