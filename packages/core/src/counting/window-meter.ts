@@ -253,7 +253,9 @@ export class WindowMeter extends GatedMeter {
     if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const alone = this.decidesAlone(slot)
     const opensIn = alone && this.policy.failMode === 'closed' ? this.tillEnd(now) : this.rule.opensIn(slot, cost, now)
-    if (block === undefined) return { reason: alone ? 'storeDown' : 'limit', retryAfterMs: opensIn }
+    // After an outage the key keeps to its share for a moment, although the limit is not reached.
+    const capped = this.records.activeOf(slot)?.capped === true && this.knownOf(slot) + cost <= this.rule.most(slot, now)
+    if (block === undefined) return { reason: alone || capped ? 'storeDown' : 'limit', retryAfterMs: opensIn }
     // A cooldown may end while the interval still has no capacity.
     const full = !alone && this.knownOf(slot) + cost > this.rule.most(slot, now)
     return { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, full ? opensIn : 0) }

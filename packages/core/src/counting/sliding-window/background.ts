@@ -156,7 +156,9 @@ export class BackgroundSlidingWindow implements SlidingRule {
       return { reason: block.manual ? 'blocked' : 'cooldown', retryAfterMs }
     }
     const key = this.#records.at(slot)
-    if (this.#meter.storeAway || key.away) {
+    // After an outage the key keeps to its share for a moment, although the limit is not reached.
+    const capped = key.capped && this.#meter.usedOf(slot, now) + cost <= key.limit
+    if (this.#meter.storeAway || key.away || capped) {
       // Own units leave with their sub-window by this process's time, so the uncertainty of the store's is not added.
       const window = this.#windowAt(this.#meter.time.at(now))
       return {
