@@ -5,6 +5,8 @@ import type { Timed } from './schedule.ts'
 /** A request as far as it can have a reservation. */
 export interface Reserving<D, R> extends Ordered<R> {
   readonly key: string
+  /** Whether it has ended. */
+  readonly settled: boolean
   /** The reservation that no other request may use. */
   own: Reservation<D, R> | undefined
 }
@@ -16,7 +18,7 @@ export interface Reservation<D, R> {
   readonly decision: D
   /** The request that it was made for. Any other one that asks for the same may use it. */
   readonly request: R
-  /** Whether only that request may use it: its caller has been told the time. */
+  /** Whether only that request may use it: its caller knows the time. */
   readonly own: boolean
   /** Milliseconds that `at` lies behind the delay of the decision: then it keeps no pace. */
   readonly beyond: number
@@ -134,7 +136,10 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
   answered(of: Deciding<R>): void {
     this.deciding.delete(of)
     let first = of
-    for (const one of this.deciding) if (goesBefore(one.request, first.request) && isLikeRequest(one.request, of.request)) first = one
+    for (const one of this.deciding) {
+      const { request } = one
+      if (!request.settled && goesBefore(request, first.request) && isLikeRequest(request, of.request)) first = one
+    }
     const { request } = first
     first.request = of.request
     of.request = request

@@ -199,7 +199,7 @@ export class Waiters<D extends Answer> {
     }
     request.reservations = undefined
     if (beyond === 0 && request.wanted.decided !== true && !this.closing && this.#gate.blocks(decision)) {
-      // By hand, since it was reserved.
+      // The key was blocked manually after the reservation.
       this.#gate.giveBack(decision, 0)
       this.#waitAgain(request, now)
     } else if (this.#gate.isPart(decision)) this.#decideRest(request, decision, reservations, now)
