@@ -6,8 +6,8 @@ const PACE = 'counting/bucket/pace.ts'
 const ALONE = 'counting/bucket/alone.ts'
 const OWN = 'counting/bucket/own-cells.ts'
 const EARLY_DROP = 'counting/bucket/early-drop.ts'
-const PLACES = 'counting/bucket/places.ts'
-const BOOKINGS = 'counting/bucket/bookings.ts'
+const RESERVATIONS = 'counting/bucket/reservations.ts'
+const TOGETHER = 'throttler/together.ts'
 const HUB = 'hub/bucket-counts.ts'
 
 /** The rules of buckets in a cluster, each switched off or got wrong. */
@@ -122,24 +122,24 @@ export const BUCKETS: readonly Mutation[] = [
     check: 'bucket: lost data',
   },
   {
-    name: 'waiting: a place is the next one after the own ones',
-    file: BOOKINGS,
-    find: '(cell.level - places.asked - ',
-    replace: '(0 * cell.level + this.#records.most(slot) - ',
+    name: 'waiting: half of the level counts for a reservation',
+    file: RESERVATIONS,
+    find: 'drained(cell.level,',
+    replace: 'drained(cell.level / 2,',
     check: 'bucket: a flood that waits',
   },
   {
-    name: 'waiting: half of what is asked for is not counted ahead',
-    file: BOOKINGS,
-    find: 'key.cells.add(this.#meter.ordinal, units, level,',
-    replace: 'key.cells.add(this.#meter.ordinal, units / 2, level,',
+    name: 'waiting: half of what is reserved is not counted ahead',
+    file: RESERVATIONS,
+    find: 'key.cells.add(meter.ordinal, units, level,',
+    replace: 'key.cells.add(meter.ordinal, units / 2, level,',
     check: 'bucket: a flood that waits',
   },
   {
-    name: 'waiting: a node asks for all that waits with it',
-    file: PLACES,
-    find: 'const PART = 1 / 8',
-    replace: 'const PART = 1',
+    name: 'waiting: a node reserves for all that wait with it',
+    file: TOGETHER,
+    find: 'const AHEAD_PART = 1 / 8',
+    replace: 'const AHEAD_PART = 1',
     check: 'bucket: a flood that waits',
   },
   {

@@ -67,27 +67,6 @@ export interface Reserving {
 }
 
 /**
- * Reservations for waiting requests: when each may go, in the order in which all processes requested them. The reservations of a key belong
- * to the process, and its requests use them one after another.
- */
-export interface Booking {
-  /** Whether waiting requests are being previewed or allowed: only they may use the reservations. */
-  serving: boolean
-  /**
-   * Reports how many units of a key wait now. It requests missing reservations and returns surplus ones.
-   *
-   * @param first the cost of the next request, among those units
-   */
-  want(slot: number, units: number, first: number, now: number): void
-  /** Whether a reservation can be requested for a key now: there are other processes, and the store is up. */
-  asks(slot: number): boolean
-  /** Units of a key that are reserved, or for which a reservation was requested. */
-  bookedOf(slot: number): number
-  /** Milliseconds until these units can have gone at the soonest, after those of `bookedOf`; undefined if the level does not show it. */
-  soonest(slot: number, units: number, now: number): number | undefined
-}
-
-/**
  * The store's answer for several requests that it allowed together: their number, which may be lower if the process decided without the
  * store; the key's remaining units, negative if they were counted ahead; and milliseconds until all units are back.
  */
@@ -95,6 +74,8 @@ export interface Grouped {
   readonly count: number
   readonly left: number
   readonly resetAfterMs: number
+  /** The interval in which they were counted. Default: by the time at which they may go. */
+  readonly ordinal?: Ordinal
 }
 
 /** The limits within which several requests are allowed together. */
@@ -272,8 +253,6 @@ export interface Meter {
   makeRoom(now?: number): boolean
   /** Lets requests wait for units of the store, if quota is taken ahead. */
   readonly reserving?: Reserving | undefined
-  /** Gives waiting requests their reservations, if the store keeps a pace. */
-  readonly booking?: Booking | undefined
   /** Sends several waiting requests to the store in one step. */
   readonly grouping?: Grouping | undefined
   /** Absent if counts stay in this process. */

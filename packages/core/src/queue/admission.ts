@@ -36,9 +36,11 @@ export class Admission<D extends Answer> {
       const request = line.first as Request<D>
       const { key, wanted } = request
       const seen = gate.peek(key, wanted)
-      const together = gate.waits ? gate.together(key, wanted) : undefined
+      const together = gate.waits || gate.reservesAhead(counter.policy) ? gate.together(key, wanted) : undefined
       const ahead = together?.ahead
-      if (gate.waits && (seen.allowed || ahead !== undefined || gate.asks(key, wanted))) {
+      // If the other processes can know of it in time, a request goes that finds capacity.
+      const mustAsk = ahead !== undefined && (gate.waits || !seen.allowed || gate.pause(key, wanted, false) !== undefined)
+      if (mustAsk || (gate.waits && (seen.allowed || gate.asks(key, wanted)))) {
         if (ahead !== undefined && counterId(ahead.by) !== counter.id) {
           const its = this.#counters.locate(ahead.by, now)
           this.#move(line, its)
@@ -73,7 +75,6 @@ export class Admission<D extends Answer> {
           continue
         }
         open.set(counter, now + pause.time)
-        this.#counters.book(counter)
         return looked
       }
       const decision = seen.allowed ? (gate.take(key, wanted) as D) : seen
@@ -119,7 +120,6 @@ export class Admission<D extends Answer> {
       counter.got = 0
     }
     this.#counters.open.set(counter, now + time)
-    this.#counters.book(counter)
   }
 
   /** Whether a request that was rejected may go on waiting. It can't if it would not go in time. */

@@ -98,8 +98,8 @@ export class Asking<D extends Answer> {
       request.asked = true
       request.group = group
       request.by = counter.id
-      // The question has a timeout of its own.
-      this.#waiters.times.remove(request)
+      // A question to the store has a timeout of its own.
+      if (this.#gate.waits) this.#waiters.times.remove(request)
       counter.turns?.take()
       if (line.first === undefined) this.#counters.takeOut(line)
       else this.#counters.rotate(line, counter)

@@ -1,5 +1,5 @@
 import type { Gate } from './gate.ts'
-import { type Answer, Counter, counterId, type Line, named, opensIn } from './line.ts'
+import { type Answer, Counter, counterId, type Line, opensIn } from './line.ts'
 import { Schedule } from './schedule.ts'
 import type { Waits } from './waits.ts'
 
@@ -71,7 +71,6 @@ export class Counters<D extends Answer> {
   put(line: Line<D>, counter: Counter<D>): void {
     counter.put(line)
     this.#waits.add(counter.policy, line.size)
-    this.book(counter)
   }
 
   /** A line waits for its counter no more. */
@@ -80,7 +79,6 @@ export class Counters<D extends Answer> {
     if (counter === undefined) return
     counter.takeOut(line)
     this.#waits.add(counter.policy, -line.size)
-    this.book(counter)
     this.tidy(counter)
   }
 
@@ -88,13 +86,6 @@ export class Counters<D extends Answer> {
   rotate(line: Line<D>, counter: Counter<D>): void {
     counter.lines.remove(line)
     counter.lines.push(line)
-  }
-
-  /** Tells how much waits for a counter now, where places are booked for that. */
-  book(counter: Counter<D>): void {
-    const { policy, id, lines } = counter
-    if (policy === '' || !this.#gate.books(policy)) return
-    this.#gate.book(policy, named(id).key, counter.amount, lines.first?.first?.wanted)
   }
 
   /** Forgets a counter that nobody waits for. */

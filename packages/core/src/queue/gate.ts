@@ -70,14 +70,8 @@ export interface Gate<D extends Answer> {
    * @param closedFor milliseconds for which there is no room
    */
   turns(policy: string, closedFor: number): Pace | undefined
-  /** Whether places are booked for requests that wait for a policy: see `Booking`. */
-  books(policy: string): boolean
-  /**
-   * Tells how much waits now for a key of such a policy.
-   *
-   * @param first the request that goes next
-   */
-  book(policy: string, key: string, waiting: Amount, first: Wanted | undefined): void
+  /** Whether units are reserved ahead for requests that wait for a policy: see `Together.ahead`. */
+  reservesAhead(policy: string): boolean
   /** Counts a request if it may go. Right after a `peek` that allowed it, unless it asks the store. */
   take(key: string, wanted: Wanted): D | Promise<D>
   /** How requests like this one are asked for together; undefined where each is asked for alone. */

@@ -52,6 +52,10 @@ export class Queues<D extends Answer> {
       leave: (request) => this.#leaveLine(request),
       waitAgain: (request, now, rejection) => this.#waitAgain(request, now, rejection),
       before: (request) => this.#lines.get(request.key)?.findBefore(request, TURN, ({ wanted }) => isLike(wanted, request.wanted)),
+      first: ({ key, wanted }) => {
+        const first = this.#lines.get(key)?.first
+        return first !== undefined && isLike(first.wanted, wanted) ? first : undefined
+      },
       paused: (request, now) => (this.#lines.get(request.key)?.pausedUntil ?? now) > now,
       changed: () => this.#arm(),
     })
@@ -265,13 +269,10 @@ export class Queues<D extends Answer> {
     line.add(request)
     request.line = line
     this.#waiters.enter(request)
-    if (found?.counter !== undefined) {
-      this.#counters.book(found.counter)
-      return
-    }
+    if (found?.counter !== undefined) return
     const own = counter ?? this.#counters.locate({ policy: undefined, key }, now)
     this.#counters.put(line, own)
-    if (counter === undefined) this.#admission.serve(own, now, 1, true)
+    if (counter === undefined || this.#gate.reservesAhead(own.policy)) this.#admission.serve(own, now, 1, true)
   }
 
   /**
@@ -317,7 +318,6 @@ export class Queues<D extends Answer> {
     if (request.asked) line.ask(request, false)
     else line.remove(request)
     if (line.first === undefined) this.#counters.takeOut(line)
-    else if (line.counter !== undefined) this.#counters.book(line.counter)
     line.size--
     this.#waiters.waits.add(line.counter?.policy ?? '', -1)
     if (line.size === 0) this.#lines.delete(line.key)

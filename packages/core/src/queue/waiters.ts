@@ -21,6 +21,8 @@ interface Lines<D extends Answer> {
   waitAgain(request: Request<D>, now: number, rejection: D | undefined): void
   /** One in a line that waits for the same as a request, and goes before it. */
   before(request: Request<D>): Request<D> | undefined
+  /** The first request in the line of another one, if it asks for the same. */
+  first(request: Request<D>): Request<D> | undefined
   /** Whether nobody of a request's line is to be asked about now. */
   paused(request: Request<D>, now: number): boolean
   /** Times have changed for a reason from outside. */
@@ -160,11 +162,19 @@ export class Waiters<D extends Answer> {
     if (needless !== undefined && reservations !== undefined) this.#cancel(needless, reservations)
   }
 
-  #cancel({ at, beyond, decision }: Reservation<D, Request<D>>, reservations: Reservations<D, Request<D>>): void {
+  #cancel(reservation: Reservation<D, Request<D>>, reservations: Reservations<D, Request<D>>): void {
+    const { at, beyond, decision, request } = reservation
     const now = this.#gate.clock.monotonic()
     const shared = beyond === 0 && this.#gate.sharesPlaces(decision)
     // A place that has come passes unused: what came back of it others would take again behind all that is still to come.
     if (shared && at <= now) return
+    // Other processes have the times behind it, so the next request here uses it.
+    const next = shared && !this.closing ? this.#lines.first(request) : undefined
+    if (next !== undefined && at <= next.at) {
+      this.#lines.leave(next)
+      this.#reserve({ ...reservation, request: next, own: false }, reservations)
+      return
+    }
     const sooner = this.#gate.giveBack(decision, Math.max(0, at - beyond - now))
     if (shared || beyond > 0 || sooner === 0) return
     reservations.moveUp(at, sooner, now)

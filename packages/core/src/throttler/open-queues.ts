@@ -69,12 +69,11 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     get waits() {
       return path.waits
     },
-    peek: (key, wanted) =>
-      inTurn(host, () => {
-        const each = wanted.asked?.at(host.limiters)
-        if (each === undefined) return path.peek(key, optionsOf(wanted))
-        return path.look(each.keys, each.costs, each.places, each.places.length, each.limits)
-      }),
+    peek: (key, wanted) => {
+      const each = wanted.asked?.at(host.limiters)
+      if (each === undefined) return path.peek(key, optionsOf(wanted))
+      return path.look(each.keys, each.costs, each.places, each.places.length, each.limits)
+    },
     asks: (key, wanted) => {
       const now = host.clock.monotonic()
       return asked(host, key, wanted).every(({ limiter, key, cost }) => {
@@ -119,22 +118,15 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       if (closedFor <= Math.min(during, TURNS_ROUND_TRIPS * syncing.roundTrip) || closedFor === Number.POSITIVE_INFINITY) return undefined
       return { speed: interval / during, most }
     },
-    books: (policy) => bookingOf(host, policy) !== undefined,
-    book: (policy, key, { units, unsaid }, first) => {
-      const limiter = bookingOf(host, policy)
-      if (limiter === undefined) return
-      const slot = units + unsaid > 0 ? limiter.locate(key) : limiter.table.find(key)
-      if (slot < 0 || limiter.isShared(slot)) return
-      const place = host.limiters.indexOf(limiter)
-      const each = costAt(host, place, first)
-      limiter.meter.booking?.want(slot, units + unsaid * each, first?.cost ?? each, host.clock.monotonic())
+    reservesAhead: (policy) => {
+      const limiter = host.limiters.find((one) => one.policy.name === policy)
+      return limiter?.meter.grouping !== undefined && !limiter.policy.dryRun
     },
-    take: (key, wanted) =>
-      inTurn(host, () => {
-        const each = wanted.asked?.at(host.limiters)
-        if (each === undefined) return path.take(key, optionsOf(wanted))
-        return path.decideAsync(each.keys, each.costs, each.places, each.places.length, each.limits)
-      }),
+    take: (key, wanted) => {
+      const each = wanted.asked?.at(host.limiters)
+      if (each === undefined) return path.take(key, optionsOf(wanted))
+      return path.decideAsync(each.keys, each.costs, each.places, each.places.length, each.limits)
+    },
     together: (key, wanted) => {
       const parts = asked(host, key, wanted)
       if (!parts.some(({ limiter }) => limiter.meter.grouping !== undefined)) return undefined
@@ -196,7 +188,10 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         return slot >= 0 && limiter?.blocks.of(slot, now)?.manual === true
       })
     },
-    sharesPlaces: (decision) => isDecidedByStore(slowest(decision).policy ?? {}),
+    sharesPlaces: (decision) => {
+      const id = slowest(decision).policy?.id
+      return host.limiters.find(({ policy }) => policy.id === id)?.meter.grouping !== undefined
+    },
     giveBack: (decision, left) => {
       let sooner = 0
       const place = Math.floor(host.clock.monotonic() + left) as Ordinal
@@ -253,28 +248,6 @@ function went({ limiters }: AcquireHost, part: PolicyDecision, now: number): Pol
   return Object.defineProperty(new PolicyDecision(part.outcome, part.key, remaining, resetAfterMs, part.amount), 'delayMs', { value: 0 })
 }
 
-/** The limiter of a policy whose requests get reservations; undefined if they get none. */
-function bookingOf({ limiters, path }: AcquireHost, name: string): Limiter | undefined {
-  // If another policy must wait for the store, the decision comes later, when the reserved time may have passed.
-  const limiter = path.waits ? undefined : limiters.find(({ policy }) => policy.name === name)
-  return limiter?.meter.booking === undefined || limiter.policy.dryRun ? undefined : limiter
-}
-
-/** Decides a waiting request: it may use the reservations of waiting requests. */
-function inTurn<T>({ limiters }: AcquireHost, decide: () => T): T {
-  if (!limiters.some(({ meter }) => meter.booking !== undefined)) return decide()
-  serve(limiters, true)
-  try {
-    return decide()
-  } finally {
-    serve(limiters, false)
-  }
-}
-
-function serve(limiters: readonly Limiter[], serving: boolean): void {
-  for (const { meter } of limiters) if (meter.booking !== undefined) meter.booking.serving = serving
-}
-
 /**
  * Milliseconds for which a request should wait until the store has its reservation, or else the units of its key that this process has
  * used: otherwise the waiting requests of all processes would take freed units at the same moment. The threshold is that of an early sync,
@@ -285,11 +258,9 @@ function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: numb
   const { meter, policy } = limiter
   const { syncing } = meter
   if (!isSyncedEarly(policy) || syncing === undefined || syncing.nodes === 1) return 0
-  const books = bookingOf(host, policy.name) !== undefined
-  const slot = books ? limiter.locate(key) : limiter.table.find(key)
-  // Reservations are already in the store's counts.
-  if (slot < 0 || (meter.booking?.bookedOf(slot) ?? 0) > 0) return 0
-  const asks = books && !limiter.isShared(slot) && meter.booking?.asks(slot) === true
+  const slot = limiter.table.find(key)
+  if (slot < 0) return 0
+  const asks = meter.grouping?.asks(slot, cost, now) === true
   const unsynced = syncing.unsyncedOf(slot)
   if (unsynced === 0 && !asks && !overload) return 0
   const left = limiter.most(limiter.limitOf(slot)) - meter.usedOf(slot, now) + unsynced

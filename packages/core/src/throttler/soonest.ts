@@ -13,11 +13,6 @@ export function soonest(limiter: Limiter, key: string, units: number, limit: num
   if (own === Number.POSITIVE_INFINITY) return 0
   const most = limiter.most(own)
   if (!(most > 0)) return Number.POSITIVE_INFINITY
-  const slot = limiter.table.find(key)
-  if (limiter.meter.booking !== undefined && slot >= 0 && limiter.limitOf(slot) === own && limiter.blocks.of(slot, now) === undefined) {
-    const found = limiter.meter.booking.soonest(slot, units, now)
-    if (found !== undefined) return found
-  }
   const rounds = Math.ceil(units / most) - 1
   const round = (policy.interval * most) / own
   const rest = peekOne(limiter, key, units - rounds * most, limit, now)

@@ -1,4 +1,4 @@
-import { countsAtStore, isSyncedEarly } from '../decide/coordination.ts'
+import { countsAtStore, isDecidedByStore, isSyncedEarly } from '../decide/coordination.ts'
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
@@ -34,7 +34,9 @@ export function togetherAtLevels(
     const { meter, policy } = limiter
     const slot = policy.dryRun || policy.candidate || !(cost > 0) ? -1 : limiter.locate(key)
     if (slot < 0) return undefined
-    const asks = meter.grouping?.asks(slot, cost, now) ?? (countsAtOnce(limiter) && meter.allows(slot, cost, now, false))
+    const asks = isDecidedByStore(policy)
+      ? meter.grouping?.asks(slot, cost, now) === true
+      : countsAtOnce(limiter) && meter.allows(slot, cost, now, false)
     if (!asks) return undefined
     const { nodes = 1, roundTrip: own = 0 } = countsAtStore(policy) ? (meter.syncing ?? {}) : {}
     const left = meter.remaining(slot, now) / cost

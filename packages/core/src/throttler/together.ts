@@ -68,7 +68,7 @@ export function together(
       const leftThen = taken.left + behind
       const delay = isAhead ? delayOf(policy, limit, most - leftThen) : 0
       // Its units are in the bucket until it goes, so they can be returned for so long, as if they were taken then.
-      const goes = delay > 0 ? { ...outcome, ordinal: Math.floor(then + delay) as Ordinal } : outcome
+      const goes = delay > 0 ? { ...outcome, ordinal: taken.ordinal ?? (Math.floor(then + delay) as Ordinal) } : outcome
       const decision = new PolicyDecision(goes, key, Math.max(0, Math.min(most, leftThen)), after, one)
       return isAhead ? Object.defineProperty(decision, 'delayMs', { value: delay }) : decision
     })

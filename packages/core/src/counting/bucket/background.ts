@@ -13,11 +13,11 @@ import type { Batch, Ticket } from '../batch.ts'
 import { GatedMeter, SETTLE } from '../gated-meter.ts'
 import type { ScanOptions, StoreExchange } from '../site.ts'
 import { Alone } from './alone.ts'
-import { Bookings } from './bookings.ts'
 import type { BucketKey } from './key.ts'
 import { Levels } from './levels.ts'
 import { freeAt, spreadOver } from './pace.ts'
 import { BucketRecords } from './records.ts'
+import { BucketReservations } from './reservations.ts'
 import { StorePolicies } from './store-policies.ts'
 import { Telling } from './telling.ts'
 
@@ -46,7 +46,7 @@ export class BackgroundBucket extends GatedMeter {
   readonly #policies: StorePolicies
   readonly #alone: Alone
   /** Absent if a debt may be forgotten, because times could then be reserved twice. */
-  readonly booking: Bookings | undefined
+  readonly grouping: BucketReservations | undefined
   readonly #earlyDrop: boolean
   readonly #random: () => number
   readonly #store: StoreExchange
@@ -66,7 +66,7 @@ export class BackgroundBucket extends GatedMeter {
     this.#alone = new Alone(site, exchange, this.#levels, this.#paces)
     this.#records = new BucketRecords(this, this.#levels, this.#paces, policies, this.#alone, earlyDrop)
     this.#telling = new Telling(this, this.#records, policies)
-    this.booking = maxDebt === undefined ? new Bookings(this, this.#records, policies) : undefined
+    this.grouping = maxDebt === undefined ? new BucketReservations(this, this.#records, policies) : undefined
     this.#earlyDrop = earlyDrop
     this.#random = exchange.random
     this.#store = exchange
@@ -123,10 +123,6 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override allows(slot: number, cost: number, now: number, count = true): boolean {
-    if (this.booking?.serving === true && this.blockOf(slot, now) === undefined) {
-      const goes = this.booking.mayGo(slot, cost, now)
-      if (goes !== undefined) return goes
-    }
     return this.fits(slot, cost, now) || this.allowsSlowly(slot, cost, now, count)
   }
 
@@ -137,10 +133,6 @@ export class BackgroundBucket extends GatedMeter {
 
   override add(slot: number, cost: number, now: number = 0): void {
     const { fields } = this.table
-    if (this.booking?.serving === true && this.booking.take(slot, cost)) {
-      this.allowed += cost
-      return
-    }
     const base = baseOf(slot)
     const level = this.#levels.at(slot, now)
     const units = this.#paces.filling(slot, cost, level)
@@ -194,11 +186,10 @@ export class BackgroundBucket extends GatedMeter {
       if (allowed) this.#telling.softly(slot, key, key.cells.unsent() + cost, now)
       return allowed
     }
-    // A waiting request checks its reservation.
-    if (key.places === undefined) this.table.fields[baseOf(slot) + GATE] = Number.POSITIVE_INFINITY
+    this.table.fields[baseOf(slot) + GATE] = Number.POSITIVE_INFINITY
     if (!this.exchange.connected) return true
     if (idle) this.#telling.countDown(slot, key, level, cost, now)
-    else if (key.places === undefined) this.#telling.lookSoon(slot)
+    else this.#telling.lookSoon(slot)
     return true
   }
 
@@ -258,8 +249,6 @@ export class BackgroundBucket extends GatedMeter {
     const units = Math.min(cost, most)
     const block = this.blockOf(slot, now)
     if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
-    const place = this.booking?.serving === true ? this.booking.opensIn(slot, units, now) : undefined
-    if (place !== undefined && block === undefined) return { reason: 'limit', retryAfterMs: place }
     const byLevel = drainTime(this.#levels.at(slot, now) + units - most - (most * ROUNDING) / 2, pace, this.interval)
     if (this.storeAway || key.away || key.guess !== undefined)
       return { reason: 'storeDown', retryAfterMs: Math.max(byLevel, this.#alone.opensIn(key, slot, units, now)) }
@@ -328,7 +317,6 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   #send(slot: number, key: BucketKey, now: number, batch: Batch): void {
-    this.booking?.ask(slot, key, now)
     const cells = this.#records.toSend(slot, key, now)
     if (cells.length === 0) return
     key.sentAt = now
@@ -343,7 +331,7 @@ export class BackgroundBucket extends GatedMeter {
     const slot = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
     if (this.wasReset(entry, result, now)) {
-      this.booking?.failed(slot, this.#records.at(slot), now)
+      this.grouping?.failed(slot, this.#records.at(slot), now)
       this.recheck(slot)
       if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
       return
@@ -370,7 +358,7 @@ export class BackgroundBucket extends GatedMeter {
     key.answered(now - sent)
     if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
     this.#telling.lookAtNews(slot, key, now)
-    this.booking?.answered(slot, key, cell, sent, now)
+    this.grouping?.answered(slot, key, cell, sent, now)
   }
 
   override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
@@ -383,7 +371,7 @@ export class BackgroundBucket extends GatedMeter {
       this.retryAlone(ticket, now)
     }
     this.recheck(ticket)
-    this.booking?.failed(ticket, key, now)
+    this.grouping?.failed(ticket, key, now)
   }
 
   override overdue(ticket: Ticket): void {
@@ -393,8 +381,14 @@ export class BackgroundBucket extends GatedMeter {
     if (this.policy.failMode !== 'share') return
     this.#records.at(ticket).away = true
     this.recheck(ticket)
-    // The answer may still bring the requested reservations. Until then waiting requests follow the share.
+    // Requests that wait continue with the share.
     this.site.freed(ticket)
+  }
+
+  override undue(slot: number): void {
+    super.undue(slot)
+    const key = this.#records.find(slot)
+    if (key !== undefined) this.grouping?.failed(slot, key, Math.max(this.begunAt, key.sentAt))
   }
 
   override announced(announcement: TotalAnnouncement, now: number): void {
@@ -508,6 +502,8 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   protected override cleared(_key: string, slot: number): void {
+    const key = slot < 0 ? undefined : this.#records.find(slot)
+    if (key !== undefined) this.grouping?.failed(slot, key, this.begunAt)
     if (slot >= 0) this.#records.forget(slot)
   }
 

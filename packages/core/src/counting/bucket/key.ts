@@ -3,11 +3,20 @@ import { Share } from '../estimate.ts'
 import type { EarlyDrop } from './early-drop.ts'
 import { Forecast } from './forecast.ts'
 import { OwnCells } from './own-cells.ts'
-import type { Places } from './places.ts'
 
 /** An answer is late after this many average round trips and milliseconds. */
 const LATE_ROUND_TRIPS = 3
 const LATE_TIME = 1
+
+/** Units that were counted for requests that wait, until the store has returned the level with them. */
+export interface Unconfirmed {
+  readonly units: number
+  readonly ordinal: Ordinal
+  /** When they were counted. */
+  readonly at: number
+  /** The level with them, or undefined if nobody knows whether the store has them. */
+  confirmed(level: number | undefined, now: number): void
+}
 
 /** The state of a key's bucket beside its record. Times are of the monotonic clock. */
 export class BucketKey {
@@ -19,8 +28,8 @@ export class BucketKey {
   /** A full key is rejected until then, unless its limit rises above the one that it reached. */
   closedUntil: number = Number.NEGATIVE_INFINITY
   closedFor: number = Number.NEGATIVE_INFINITY
-  /** The reservations of waiting requests; undefined without any. */
-  places: Places | undefined
+  /** Units of requests that wait, in the order in which they were counted. */
+  unconfirmed: readonly Unconfirmed[] = []
   sentAt: number = Number.NEGATIVE_INFINITY
   syncedAt: number = Number.NEGATIVE_INFINITY
   /** Average milliseconds to an answer; NaN before the first one. */
@@ -50,7 +59,7 @@ export class BucketKey {
 
   /** Whether the missing answer is most likely lost, and is needed only for the store's counts. */
   isLate(now: number): boolean {
-    if (this.places !== undefined || this.tellsLevel || this.resend) return false
+    if (this.unconfirmed.length > 0 || this.tellsLevel || this.resend) return false
     return now >= this.sentAt + LATE_ROUND_TRIPS * this.#roundTrip + LATE_TIME
   }
 
