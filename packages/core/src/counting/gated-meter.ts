@@ -3,7 +3,22 @@ import { nextRoll, runningAt } from '../algorithms/roll.ts'
 import { RoomSearch } from '../algorithms/room-search.ts'
 import type { SharedSite } from '../algorithms/site.ts'
 import type { Block, KeyBlocks } from '../keys/blocks.ts'
-import { ACTIVE, BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, type KeyTable, KNOWN, OTHERS, SENT, STRIDE, TAG } from '../keys/key-table.ts'
+import {
+  ACTIVE,
+  BLOCKED,
+  baseOf,
+  DUE,
+  FULL_BY,
+  GATE,
+  IN_FLIGHT,
+  type KeyTable,
+  KNOWN,
+  OTHER_FLAGS,
+  OTHERS,
+  SENT,
+  STRIDE,
+  TAG,
+} from '../keys/key-table.ts'
 import { sumOf } from '../keys/units.ts'
 import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, type Stats } from '../report/stats.ts'
 import {
@@ -21,11 +36,10 @@ import { Batch, type Ticket } from './batch.ts'
 import type { Exchange, Exchanging, ScanOptions } from './site.ts'
 
 /**
- * The gate of a key without capacity for one more unit, and without a block: one comparison rejects a request. `FULL - source` contains the
- * source of the confirmed counts. No other gate but -Infinity is negative. Code that frees capacity writes another gate or tag.
+ * The gate of a key without capacity for one more unit, and without a block: one comparison rejects a request. The source of the confirmed
+ * counts is in the key's flags. No other gate but -Infinity is negative. Code that frees capacity writes another gate or tag.
  */
 const FULL = -1
-const LEAST_FULL = FULL - OVERFLOWED
 
 /**
  * Versions of the state behind the gates that fit into a tag, per ordinal: 1,024 for the shortest cells of 5 ms, and more for longer cells.
@@ -152,8 +166,8 @@ export abstract class GatedMeter implements Exchanging {
     const { fields } = this.table
     const base = slot * 5
     const gate = fields[base + 1] as number
-    if (!(gate < 0 && gate >= LEAST_FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
-    if (cost === 1) return (FULL - gate) as SourceIndex
+    if (!(gate === FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
+    if (cost === 1) return ((this.table.flags[slot] as number) >> 6) as SourceIndex
     // The rejection of a request that fits in no interval must say that it never fits.
     return cost > this.site.limitOf(slot) ? -1 : this.sourceOf(slot, cost)
   }
@@ -347,9 +361,11 @@ export abstract class GatedMeter implements Exchanging {
     return this.site.isShared(slot) ? OVERFLOWED : this.knownBy(slot, cost)
   }
 
-  /** The gate of a key that has become full. */
+  /** Returns the gate of a key that has become full, and notes by which counts. */
   fullGate(slot: number): number {
-    return FULL - this.sourceOf(slot, 1)
+    const { flags } = this.table
+    flags[slot] = ((flags[slot] as number) & OTHER_FLAGS) | (this.sourceOf(slot, 1) << FULL_BY)
+    return FULL
   }
 
   /** Queues the key for a sync, no sooner than its spacing and a running sync allow. */

@@ -4,7 +4,7 @@ import type { Requests } from '../report/requests.ts'
 import { LOCAL, type SourceIndex } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { PolicyDecision } from './decision.ts'
-import { type Limiter, NO_SLOT } from './limiter.ts'
+import type { Limiter } from './limiter.ts'
 import { RunningCell } from './outcome.ts'
 
 /** Milliseconds by which a sum and a difference of times may be wrong: a block of an hour must not become a second more. */
@@ -90,7 +90,7 @@ function closed(limiter: Limiter, slot: number, key: string, source: SourceIndex
   return new PolicyDecision(full, key, meter.remaining(slot, now), end, end)
 }
 
-/** One policy's part of a decision whose outcome is known; `slot` is as `rejectedSlot` says where this policy rejected. */
+/** One policy's part of a decision whose outcome is known. The policy itself allows the request, or its key has no slot. */
 export function partOf(
   limiter: Limiter,
   slot: number,
@@ -100,23 +100,19 @@ export function partOf(
   allowed: boolean,
   count: boolean,
 ): PolicyDecision {
-  if (slot >= 0 && allowed && count) {
+  if (slot < 0) return overflowed(limiter, key, cost, now, count)
+  if (allowed && count) {
     limiter.meter.add(slot, cost, now)
     return passed(limiter, slot, key, cost, now)
-  }
-  if (slot === NO_SLOT) return overflowed(limiter, key, cost, now, count)
-  if (slot < 0) {
-    const at = rejectedSlot(slot)
-    if (count) return reject(limiter, at, key, cost, now)
-    return rejection(limiter, at, key, cost, limiter.meter.explain(at, cost, now), now)
   }
   const left = limiter.meter.remaining(slot, now)
   return new PolicyDecision(limiter.outcome(slot, 'ok'), key, left, Math.ceil(limiter.meter.resetAfterMs(slot, now)), 0)
 }
 
-/** Marks a slot as one whose policy rejected, below `NO_SLOT`; its own inverse. */
-export function rejectedSlot(slot: number): number {
-  return -2 - slot
+/** The part of a policy that rejects a request by the counts of its key. */
+export function rejectedPart(limiter: Limiter, slot: number, key: string, cost: number, now: number, count: boolean): PolicyDecision {
+  if (count) return reject(limiter, slot, key, cost, now)
+  return rejection(limiter, slot, key, cost, limiter.meter.explain(slot, cost, now), now)
 }
 
 /** Rejects a request that the policy has no room for, and counts the rejection. */

@@ -2,7 +2,7 @@ import { boundedOnce } from '../keys/key-text.ts'
 import { isCost } from '../keys/units.ts'
 import { closedError } from '../report/errors.ts'
 import type { Keys } from './asking.ts'
-import { partOf, rejectedSlot } from './decide-one.ts'
+import { partOf, rejectedPart } from './decide-one.ts'
 import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
 import type { Limiter } from './limiter.ts'
@@ -42,6 +42,7 @@ export class OneByOne {
     const limiters = this.#limiters
     // Made for each request, since a listener may ask for a decision while this one is being made.
     const slots: number[] = []
+    const rejects: boolean[] = []
     let applying = 0
     let allowed = true
     // Whether candidate rules would allow the request.
@@ -56,10 +57,10 @@ export class OneByOne {
       const slot = limiter.locate(key, now)
       slots[at] = slot
       if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
-      if (slot < 0 ? limiter.overflow === 'reject' : !limiter.meter.allows(slot, costs[i] as number, now, count)) {
+      rejects[at] = slot < 0 ? limiter.overflow === 'reject' : !limiter.meter.allows(slot, costs[i] as number, now, count)
+      if (rejects[at]) {
         if (!limiter.policy.dryRun) allowed = false
         else if (limiter.policy.candidate) allowedNext = false
-        if (slot >= 0) slots[at] = rejectedSlot(slot)
       }
     }
     if (applying === 0) {
@@ -73,7 +74,12 @@ export class OneByOne {
       if (key === undefined) continue
       const limiter = limiters[i] as Limiter
       const { candidate: next } = limiter.policy
-      const part = partOf(limiter, slots[at] as number, key, costs[i] as number, now, next ? allowedNext : allowed, count)
+      const slot = slots[at] as number
+      const cost = costs[i] as number
+      const part =
+        rejects[at] && slot >= 0
+          ? rejectedPart(limiter, slot, key, cost, now, count)
+          : partOf(limiter, slot, key, cost, now, next ? allowedNext : allowed, count)
       // Nobody who asks about the request sees what is only judged.
       if (!next) parts.push(part)
     }

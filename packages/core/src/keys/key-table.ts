@@ -16,6 +16,9 @@ export const BLOCKED = 4
 export const DUE = 8
 /** The counts of the others were announced, not returned by a sync. */
 export const TOLD = 16
+/** The two highest bits: by which counts a key is full, a `SourceIndex`. */
+export const FULL_BY = 6
+export const OTHER_FLAGS = 63
 
 const FIRST_CAPACITY = 64
 
@@ -28,7 +31,7 @@ const FIRST_CAPACITY = 64
  *                            TAG     interval and state for which KNOWN and GATE are valid
  *                            OTHERS  units of the other nodes; KNOWN - OTHERS is this node's own net count
  *                            SENT    own units taken, as acknowledged by the store
- *     flags[slot]            IN_FLIGHT | ACTIVE | BLOCKED | DUE | TOLD
+ *     flags[slot]            IN_FLIGHT | ACTIVE | BLOCKED | DUE | TOLD | source << FULL_BY
  *     keys[slot]             the key, or undefined while the slot is free
  *
  * A free slot's KNOWN field holds the next free slot. Meters read the first three by number on the request path: an imported
