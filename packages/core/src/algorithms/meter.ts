@@ -170,19 +170,14 @@ export const UNDECIDED = -1
 export const USED_UP = -2
 
 /**
- * Counts the keys of one policy. `now` is of the monotonic clock. A key's numbers are in the limiter's table, in its slot. Before any other
- * call, `roll` must be called if `rollAt` has passed.
+ * Decides about the requests to the keys of one policy, and counts them. `now` is of the monotonic clock. A key's numbers are in the
+ * limiter's table, in its slot. Before any other call, `roll` must be called if `rollAt` has passed.
  */
-export interface Meter {
+export interface Counter {
   /** When `roll` must be called next. */
   rollAt: number
-  /** Units allowed since the start. */
-  allowed: number
   /** Moves on to the interval or bucket that `now` belongs to. */
   roll(now: number): void
-  /** The rule has changed, its counts have not. */
-  adopt(now: number): void
-
   /**
    * Counts a request of `cost` if the key's gate alone allows it, and returns the remaining units, as `remaining`. Otherwise negative:
    * `UNDECIDED` if `allows` must decide, or `USED_UP`.
@@ -199,24 +194,44 @@ export interface Meter {
   allows(slot: number, cost: number, now: number, count?: boolean): boolean
   /** Counts a request that `allows` accepted, or a charge. */
   add(slot: number, cost: number, now: number): void
-  /** A charge has counted more than fits: other processes, if there are any, should get it immediately. */
-  exceeded?(slot: number, now: number): void
   /** The state of a key that `untake` needs, read before `take`. */
   mark(slot: number): number
   /** Undoes a `take` of the same moment exactly: `mark` is the state before it. */
   untake(slot: number, mark: number, cost: number): void
-
   /** Units left as far as this process knows. */
   remaining(slot: number, now: number): number
   /** Milliseconds until all units are back. */
   resetAfterMs(slot: number, now: number): number
   /** Why `allows` rejected, and for how long. Starts a cooldown if the policy has one. */
   reject(slot: number, cost: number, now: number): Rejection
+}
+
+/** The counts of a meter, for snapshots and explanations. Reading them changes nothing. */
+export interface Reported {
+  /** Units allowed since the start. */
+  allowed: number
+  /** Slots that a survey may visit in about a millisecond. */
+  readonly surveyed: number
+  /** Units of requests in flight in this process, of all keys; absent without slots. */
+  readonly inFlight?: number
+  /** Units of a key now, as far as known. */
+  usedOf(slot: number, now: number): number
+  /** Units above the limit, or above a bucket's capacity, from charges. Absent if that is unknown. */
+  over?(slot: number, now: number): number
+  /** Own units among them. */
+  ownOf(slot: number, now: number): number
   /** As `reject`, without any effect. */
   explain(slot: number, cost: number, now: number): Rejection
   /** The source of the counts by which `cost` does not fit. */
   sourceOf(slot: number, cost: number): SourceIndex
+}
 
+/** Counts the keys of one policy, and keeps their counts: refunds, resets, other rules, keys that leave. */
+export interface Meter extends Counter, Reported {
+  /** The rule has changed, its counts have not. */
+  adopt(now: number): void
+  /** A charge has counted more than fits: other processes, if there are any, should get it immediately. */
+  exceeded?(slot: number, now: number): void
   /** Refunds units to the interval or bucket `ordinal`, from which they were taken. */
   refund(key: string, ordinal: Ordinal, units: number, now: number): void
   /**
@@ -266,16 +281,6 @@ export interface Meter {
    * @param remaining milliseconds, growth not included
    */
   tellBlock?(id: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void
-  /** Slots that a survey may visit in about a millisecond. */
-  readonly surveyed: number
-  /** Units of requests in flight in this process, of all keys; absent without slots. */
-  readonly inFlight?: number
-  /** Units of a key now, as far as known. */
-  usedOf(slot: number, now: number): number
-  /** Units above the limit, or above a bucket's capacity, from charges. Absent if that is unknown. */
-  over?(slot: number, now: number): number
   /** Units to pass on to a meter that replaces this one. Default: its own, and those above the limit. */
   handed?(slot: number, now: number): number
-  /** Own units among them. */
-  ownOf(slot: number, now: number): number
 }
