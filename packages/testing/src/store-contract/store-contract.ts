@@ -18,6 +18,16 @@ export interface TestRunner {
   test(name: string, run: () => Promise<void>, timeout?: number): unknown
 }
 
+/** The parts of the contract, in the order in which to build a store. */
+const TIERS: Readonly<Record<string, readonly ContractCase[]>> = {
+  'fixed windows': [...countCases, ...blockCases, ...nodeCases],
+  resets: resetCases,
+  'sliding windows': windowCases,
+  buckets: bucketCases,
+  leases: leaseCases,
+  decisions: decisionCases,
+}
+
 /** The test runner, and what a store can't do. */
 export interface StoreContractOptions extends TestRunner {
   /**
@@ -31,7 +41,8 @@ export interface StoreContractOptions extends TestRunner {
 }
 
 /**
- * The test suite of the `Store` interface. Each case gets a store of its own.
+ * The test suite of the `Store` interface, in tiers: fixed windows, resets, sliding windows, buckets, leases, decisions. Build a store in this
+ * order. Each case gets a store of its own.
  *
  * @example
  * ```ts
@@ -51,29 +62,22 @@ export function storeContract(
   factory: () => StoreContractFixture | Promise<StoreContractFixture>,
   { describe, test, without = {} }: StoreContractOptions,
 ): void {
-  const cases: readonly ContractCase[] = [
-    ...countCases,
-    ...windowCases,
-    ...bucketCases,
-    ...leaseCases,
-    ...blockCases,
-    ...resetCases,
-    ...nodeCases,
-    ...decisionCases,
-  ]
+  const define = ({ title, run }: ContractCase): void => {
+    test(title, async () => {
+      const fixture = await factory()
+      const context = new ContractContext(fixture, fixture.clock ?? systemClock)
+      try {
+        await run(context)
+      } finally {
+        await context.close()
+        await fixture.close()
+      }
+    })
+  }
   describe(`${name} keeps the store contract`, () => {
-    for (const { title, needs, run } of cases) {
-      if (needs?.some((need) => without[need] !== undefined)) continue
-      test(title, async () => {
-        const fixture = await factory()
-        const context = new ContractContext(fixture, fixture.clock ?? systemClock)
-        try {
-          await run(context)
-        } finally {
-          await context.close()
-          await fixture.close()
-        }
-      })
+    for (const [tier, all] of Object.entries(TIERS)) {
+      const cases = all.filter(({ needs }) => needs?.some((need) => without[need] !== undefined) !== true)
+      if (cases.length > 0) describe(tier, () => cases.forEach(define))
     }
   })
 }
