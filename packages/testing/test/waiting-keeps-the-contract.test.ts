@@ -28,7 +28,6 @@ const CELLS: readonly (readonly [name: string, algorithm: AnyAlgorithm, ...coord
 ]
 
 const TURNS = 'processes are served by the number of requests that wait with them'
-const LIMITS = 'limits of two requests of a key do not overwrite each other'
 
 /** Promises that a cell doesn't keep. */
 const WITHOUT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -38,7 +37,6 @@ const WITHOUT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'slidingCounter(), central': { [TURNS]: 'capacity returns in so small steps that chance decides which process gets it' },
   'tokenBucket({ warmUp }), central': { [TURNS]: 'the store reserves nothing for it, so chance decides which process gets a token' },
   'leakyBucket({ burst: 200 }), central': { [TURNS]: 'a process with few requests gets half more than its part of a flood' },
-  'leakyBucket(), central': { [LIMITS]: 'without an answer of the store, the limit of the last request decides about the first' },
 }
 
 for (const [name, algorithm, ...coordinations] of CELLS) {

@@ -84,6 +84,8 @@ export interface GroupLimits {
   readonly storeTimeout: number
   /** If they are counted ahead: the most units in the key's bucket, these included. */
   readonly most: number
+  /** Sets the limit of these requests again: others of the key may have come with another limit while the store was asked. */
+  limitAgain(): void
 }
 
 /** Decides several requests for one key in one step: all of them go, or none. */

@@ -54,7 +54,7 @@ export class Groups implements Grouping {
     return this.#ahead.trusts(slot, now)
   }
 
-  take(slot: number, costs: readonly number[], { storeTimeout, most }: GroupLimits, now: number): Promise<Grouped | undefined> {
+  take(slot: number, costs: readonly number[], { storeTimeout, most, limitAgain }: GroupLimits, now: number): Promise<Grouped | undefined> {
     const meter = this.#meter
     const { site } = meter
     const link = this.#store.link as CentralAsks
@@ -75,6 +75,7 @@ export class Groups implements Grouping {
         const verdict = verdicts?.[0]
         if (verdict === undefined) {
           if (asked.unreadable) meter.unreadable(question, then)
+          if (here >= 0) limitAgain()
           // One by one: each of them counts once for every live process.
           let fit = 0
           let units = 0

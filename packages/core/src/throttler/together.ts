@@ -54,7 +54,12 @@ export function together(
     let behind = costs.reduce((sum, one) => sum + one, 0)
     // Then the first one can go in time, and usually those behind it, which came later.
     const mostAhead = passingOf(policy.algorithm, limit) + Math.max(0, within - roundTrip) / each + behind - cost
-    const taking = grouping.take(slot, costs, { storeTimeout: policy.storeTimeout, most: mostAhead }, now)
+    const given = limiter.givenTo(key)
+    const limitAgain = (): void => {
+      const here = limiter.table.find(key)
+      if (here >= 0 && (given !== undefined || limiter.limited)) limiter.limitTo(here, given)
+    }
+    const taking = grouping.take(slot, costs, { storeTimeout: policy.storeTimeout, most: mostAhead, limitAgain }, now)
     const { passed } = limiter.cell
     const outcome: Outcome = passed.limit === limit ? passed : { ...passed, limit }
     const taken = await taking
