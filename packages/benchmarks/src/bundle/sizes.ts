@@ -40,7 +40,7 @@ export const ALLOWED: readonly Allowed[] = [
   // With what the first policy of that kind loads.
   { name: 'express + redisStore() + slidingWindow(), background', over: 'express + redisStore()', most: 8.5 * KB },
   { name: 'express + redisStore() + tokenBucket(), background', over: 'express + redisStore()', most: 11.5625 * KB },
-  { name: 'express + redisStore(), leases', over: 'express + redisStore()', most: 6.4375 * KB },
+  { name: 'express + redisStore(), leases', over: 'express + redisStore()', most: 6.9375 * KB },
   { name: 'express + slidingWindow()', over: 'express', most: 2.0625 * KB },
   { name: 'express + slidingCounter()', over: 'express', most: 1.25 * KB },
   { name: 'express + tokenBucket()', over: 'express', most: 3.9375 * KB },
@@ -53,7 +53,7 @@ export const ALLOWED: readonly Allowed[] = [
 
 const EXPRESS = `import { throttle } from '@weir/express'; export { throttle };`
 const REDIS = `import { redisStore } from '@weir/redis'; export { redisStore };`
-const LEASES = `export * from '../../../core/src/counting/fixed-window/leases/meter.ts';export * from '../../../core/src/decide/waiting.ts';`
+const LEASES = `export * from '../../../core/src/counting/leases/interval-quota.ts';export * from '../../../core/src/decide/waiting.ts';`
 /** The code that the first policy of an algorithm loads if its counts are synced. */
 const shared = (file: string) => `export * from '../../../core/src/counting/${file}';`
 const core = (name: string) => `import { ${name} } from '@weir/core'; export { ${name} };`

@@ -503,7 +503,6 @@ export class CentralMeter extends GatedMeter {
   override tellAll(): void {}
   override undue(): void {}
   override collect(_slot: number, _now: number, _batch: Batch): void {}
-  override announced(): void {}
   override settle(): void {}
   override fail(): void {}
   protected override allowsSlowly(): boolean {
@@ -512,12 +511,10 @@ export class CentralMeter extends GatedMeter {
   protected override sentAt(): number {
     return Number.NEGATIVE_INFINITY
   }
-  protected override sendDue(): void {}
   protected override mayForget(): boolean {
     return false
   }
   protected override knownBy(): SourceIndex {
     return GLOBAL
   }
-  protected override lost(): void {}
 }

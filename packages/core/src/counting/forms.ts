@@ -29,12 +29,12 @@ export const FORMS: Readonly<Record<SharedCoordination, Forms>> = {
   },
   leased: {
     window: later(async (exchange) => {
-      const [{ LeaseMeter }] = await Promise.all([import('./fixed-window/leases/meter.ts'), exchange.letWait()])
-      return () => (site, store) => new LeaseMeter(site, store)
+      const [{ leasedIntervals }] = await Promise.all([import('./leases/interval-quota.ts'), exchange.letWait()])
+      return () => leasedIntervals
     }),
     slots: later(async (exchange) => {
-      const [{ LeasedSlots }] = await Promise.all([import('./concurrency/meter.ts'), exchange.letWait()])
-      return () => (site, store, before) => new LeasedSlots(site, store, before)
+      const [{ leasedSlots }] = await Promise.all([import('./leases/slot-quota.ts'), exchange.letWait()])
+      return () => leasedSlots
     }),
   },
 }

@@ -152,14 +152,14 @@ export abstract class GatedMeter implements Exchanging {
     return this.remaining(slot, now)
   }
 
-  fits(slot: number, cost: number): boolean {
+  fits(slot: number, cost: number, _now?: number): boolean {
     const { fields } = this.table
     const base = slot * 5
     return (fields[base] as number) + cost < (fields[base + 1] as number) && fields[base + 2] === this.tag
   }
 
   allows(slot: number, cost: number, now: number, count = true): boolean {
-    return this.fits(slot, cost) || (this.fullBy(slot, cost) < 0 && this.allowsSlowly(slot, cost, now, count))
+    return this.fits(slot, cost, now) || (this.fullBy(slot, cost) < 0 && this.allowsSlowly(slot, cost, now, count))
   }
 
   fullBy(slot: number, cost: number): SourceIndex | -1 {
@@ -290,7 +290,7 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   reset(key: string, slot: number, _now: number): void {
-    this.cleared(key, slot)
+    this.cleared?.(key, slot)
     if (slot < 0) return
     const { fields } = this.table
     const base = baseOf(slot)
@@ -420,7 +420,7 @@ export abstract class GatedMeter implements Exchanging {
   collect(slot: number, now: number, batch: Batch): void {
     const flags = (this.table.flags[slot] as number) & ~DUE
     this.table.flags[slot] = flags
-    if ((flags & IN_FLIGHT) === 0 && this.table.keys[slot] !== undefined) this.sendDue(slot, now, batch)
+    if ((flags & IN_FLIGHT) === 0 && this.table.keys[slot] !== undefined) this.sendDue?.(slot, now, batch)
   }
 
   late(ticket: Ticket): void {
@@ -469,15 +469,13 @@ export abstract class GatedMeter implements Exchanging {
   /** When the key was last sent, on the monotonic clock; -Infinity if it never was. */
   protected abstract sentAt(slot: number): number
   /** Adds a due key's counts to a batch, unless there is nothing to send. */
-  protected abstract sendDue(slot: number, now: number, batch: Batch): void
+  protected sendDue?(slot: number, now: number, batch: Batch): void
   /** Whether a key without a running sync may be removed. Its unsent counts are put aside first. */
   protected abstract mayForget(slot: number): boolean
   /** Removes all state of a key's units beside its record; `slot` may be negative. */
-  protected abstract cleared(key: string, slot: number): void
+  protected cleared?(key: string, slot: number): void
   /** The source of the confirmed counts by which `cost` does not fit. */
   protected abstract knownBy(slot: number, cost: number): SourceIndex
-  /** The store lost its data: acknowledged units count as unsent again. */
-  protected abstract lost(slot: number): void
 
   abstract forgotten(slot: number): void
   abstract reject(slot: number, cost: number, now: number): Rejection
@@ -485,7 +483,6 @@ export abstract class GatedMeter implements Exchanging {
   abstract refund(key: string, ordinal: Ordinal, units: number, now: number): void
   abstract settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void
   abstract fail(ticket: Ticket, entry: SyncEntry, now: number, alone?: boolean): void
-  abstract announced(announcement: TotalAnnouncement, now: number): void
   abstract scan(from: number, now: number, batch: Batch, options: ScanOptions): number
   abstract usedOf(slot: number, now: number): number
   abstract ownOf(slot: number, now?: number): number

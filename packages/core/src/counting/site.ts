@@ -89,7 +89,7 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   readonly jitter: boolean
   readonly site: SharedSite
   /** When all its keys must be visited next, on the monotonic clock. Default: at the end of a span. */
-  nextWalk?(now: number): number
+  nextWalk?(now: number): number | undefined
   /** When it must be rolled even without requests: `rollAt`, or infinite if it can wait. */
   readonly wakeAt: number
 
@@ -97,8 +97,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   collect(slot: number, now: number, batch: Batch): void
   /** A key has requested a sync and gets none, because the store is down. */
   undue(slot: number): void
-  /** Totals that the store announced. */
-  announced(announcement: TotalAnnouncement, now: number): void
+  /** Totals that the store announced, if counts are synced as totals. */
+  announced?(announcement: TotalAnnouncement, now: number): void
   /** An announcement about quota that processes have taken ahead. */
   heardLease?(notice: LeaseNotice, now: number): void
   /** Adds to `batch` the entries of slots from `from` on that a span's end must send. Returns the next slot, or -1 at the end. */

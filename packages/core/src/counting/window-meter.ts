@@ -162,7 +162,7 @@ export class WindowMeter extends GatedMeter {
     this.retryAlone(slot, now)
   }
 
-  override lost(slot: number): void {
+  lost(slot: number): void {
     this.table.fields[baseOf(slot) + SENT] = 0
     const active = this.records.activeOf(slot)
     if (active !== undefined) active.givenSent = 0
@@ -261,7 +261,7 @@ export class WindowMeter extends GatedMeter {
     return { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, full ? opensIn : 0) }
   }
 
-  override announced(announcement: TotalAnnouncement, now: number): void {
+  announced(announcement: TotalAnnouncement, now: number): void {
     this.rule.announced(announcement, now)
   }
 

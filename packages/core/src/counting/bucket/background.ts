@@ -391,7 +391,7 @@ export class BackgroundBucket extends GatedMeter {
     if (key !== undefined) this.grouping?.failed(slot, key, Math.max(this.begunAt, key.sentAt))
   }
 
-  override announced(announcement: TotalAnnouncement, now: number): void {
+  announced(announcement: TotalAnnouncement, now: number): void {
     if (this.isOfBefore(announcement, now)) return
     const [cell] = announcement.cells
     const slot = this.site.locateId(announcement.key)
@@ -422,7 +422,7 @@ export class BackgroundBucket extends GatedMeter {
     this.wantExchange(slot, now, RESEND)
   }
 
-  protected override lost(slot: number): void {
+  protected lost(slot: number): void {
     const key = this.#records.at(slot)
     key.cells.forgetSent()
     key.tellsLevel = true

@@ -218,7 +218,7 @@ export class SlidingWindowMeter extends GatedMeter {
     this.recheck(ticket)
   }
 
-  override announced(announcement: TotalAnnouncement, now: number): void {
+  announced(announcement: TotalAnnouncement, now: number): void {
     if (this.isOfBefore(announcement, now)) return
     const { cells, key: wireKey } = announcement
     const slot = this.site.locateId(wireKey)
@@ -248,7 +248,7 @@ export class SlidingWindowMeter extends GatedMeter {
     this.recheck(slot)
   }
 
-  protected override lost(slot: number): void {
+  protected lost(slot: number): void {
     this.records.at(slot).cells.forgetSent()
     this.recheck(slot)
   }

@@ -86,7 +86,7 @@ export class StoreState {
     for (const meter of this.#host.meters) {
       if (meter.storePolicy.id !== id) continue
       if (now >= meter.rollAt) meter.roll(now)
-      if (announcement.type === 'total') meter.announced(announcement, now)
+      if (announcement.type === 'total') meter.announced?.(announcement, now)
       else if (announcement.type === 'ask') meter.tellAll(key, now)
       else if (announcement.type === 'lease') {
         if (announcement.lost) this.#warnOfLoss(meter.policy.name)

@@ -1,4 +1,4 @@
-import type { Reservation } from '../algorithms/meter.ts'
+import type { Reservation } from '../../algorithms/meter.ts'
 
 /** Unused places before the first request, at most. Then the list is cut, which costs as much as it has moved on. */
 const MOST_BEHIND = 1_024

@@ -1,5 +1,5 @@
-import type { LeaseAsk } from '../store/leases/ask.ts'
-import type { Lease } from '../store/leases/lease.ts'
+import type { LeaseAsk } from '../../store/leases/ask.ts'
+import type { Lease } from '../../store/leases/lease.ts'
 import { WaitingRequests } from './waiting-requests.ts'
 
 /** Round trips and milliseconds within which others receive a notice and answer it. */
@@ -39,6 +39,32 @@ export abstract class LeasedKey {
 
   constructor(current: Lease) {
     this.current = current
+  }
+
+  /** The lease of the next interval, if it was requested. */
+  abstract readonly next: Lease | undefined
+
+  /** Whether the store's count of this process's units is wrong, so that it must be corrected soon. */
+  abstract get owes(): boolean
+
+  /** Units that this process has, in use or not. */
+  get hold(): number {
+    return this.current.granted - this.current.returned
+  }
+
+  /** Whether the store has no units for a request, until `emptyUntil`. */
+  isEmptyFor(_cost: number, now: number): boolean {
+    return now < this.emptyUntil
+  }
+
+  /** The store may have units from `now` on. */
+  mayHave(now: number): void {
+    this.emptyUntil = Math.min(this.emptyUntil, now)
+  }
+
+  /** Whether no units are requested for waiting requests. Timers and clocks round. */
+  pauses(now: number): boolean {
+    return now < this.recallUntil - 1
   }
 
   /** Used units that were not sent to the store; negative if more were refunded. */

@@ -1,6 +1,6 @@
-import { heldOf, type Lease, newLease } from '../../../store/leases/lease.ts'
-import type { Ordinal } from '../../../time/intervals.ts'
-import { LeasedKey } from '../../leased-key.ts'
+import { heldOf, type Lease, newLease } from '../../store/leases/lease.ts'
+import type { Ordinal } from '../../time/intervals.ts'
+import { LeasedKey } from './leased-key.ts'
 
 /** A key's pace is averaged over about this part of an interval. */
 const MEMORY = 1 / 6
@@ -9,7 +9,7 @@ const TELLING = 0.05
 
 /** The leases of one key in this process, and how fast they are used. */
 export class KeyLeases extends LeasedKey {
-  /** The lease of the next interval, taken in the last span of this one. */
+  /** Taken in the last span of this interval. */
   next: Lease | undefined
   /** The cost for which the store has no units until `emptyUntil`: a smaller one may still fit. */
   emptyFor = 0
@@ -23,6 +23,15 @@ export class KeyLeases extends LeasedKey {
   constructor(lease: Lease, now: number) {
     super(lease)
     this.#measuredAt = now
+  }
+
+  /** Units are used beyond the lease: by charges, or without the store. */
+  override get owes(): boolean {
+    return heldOf(this.current) < 0
+  }
+
+  override isEmptyFor(cost: number, now: number): boolean {
+    return now < this.emptyUntil && cost >= this.emptyFor
   }
 
   /** Moves the key to another interval. The units left in the last one are lost. */

@@ -1,5 +1,5 @@
-import { beginAnew, surrender } from '../../store/leases/lease.ts'
-import { LeasedKey } from '../leased-key.ts'
+import { beginAnew } from '../../store/leases/lease.ts'
+import { LeasedKey } from './leased-key.ts'
 
 /** Sums of fractional units are inexact: this part of a slot counts as nothing. */
 const ROUNDING = 1e-9
@@ -12,9 +12,9 @@ export class KeySlots extends LeasedKey {
   #peak = 0
   #before = 0
 
-  /** Slots that this process has, in use or idle. */
-  get hold(): number {
-    return this.current.granted - this.current.returned
+  /** Slots have no intervals. */
+  override get next(): undefined {
+    return undefined
   }
 
   /** Slots in use. */
@@ -62,13 +62,8 @@ export class KeySlots extends LeasedKey {
     this.#peak = this.running
   }
 
-  /** Returns all idle slots but `keep`. */
-  giveBack(keep: number): void {
-    surrender(this.current, keep)
-  }
-
-  /** Whether the store's count of this process's slots is wrong: some were returned, or are in use beyond those that it has. */
-  get owes(): boolean {
+  /** Some slots were returned, or are in use beyond those that it has. */
+  override get owes(): boolean {
     const { untold, running, hold } = this
     return this.current.returned !== this.saidReturned || (untold !== 0 && Math.max(running, running - untold) > hold)
   }
