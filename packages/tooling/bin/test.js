@@ -20,11 +20,13 @@ if (missing !== undefined) {
 // Without these the tests of their stores are skipped.
 for (const skipped of [await ensureEtcdServer(), await ensurePostgres()]) if (skipped !== undefined) console.warn(skipped)
 
-/** The scripts of a package that are tests. Tests that don't depend on time run beside the others, with the processor time that is left. */
-const SCRIPTS = ['test', 'test:simulated']
+/** The scripts of a package that are tests. */
+const SCRIPTS = ['test', 'test:playground']
+/** Scripts with tests that don't depend on time: they run beside the others, with the processor time that is left. */
+const SCRIPTS_BESIDE = ['test:simulated']
 /** Packages whose `test` does not depend on time either: nearly all of it is installing and compiling. */
 const BESIDE = ['@weir/packed']
-const suites = SCRIPTS.flatMap((script) =>
+const suites = [...SCRIPTS, ...SCRIPTS_BESIDE].flatMap((script) =>
   workspacePackages()
     .filter(({ manifest }) => manifest.scripts?.[script] !== undefined)
     .map(({ directory, manifest }) => ({
@@ -40,13 +42,15 @@ const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1', WEIR_NODE: process.
 const concurrency = Math.max(2, Math.floor(availableParallelism() / 2))
 const filtered = process.argv.slice(2).some((argument) => /^(-F|--filter|--affected)/.test(argument))
 /** @type {string[][]} */
-const tasks = filtered
-  ? SCRIPTS.map((script) => [script])
-  : [
-      ['test', ...BESIDE.map((name) => `--filter=!${name}`)],
-      ['test', ...BESIDE.map((name) => `--filter=${name}`)],
-      ...SCRIPTS.slice(1).map((script) => [script]),
-    ]
+const tasks = [
+  ...(filtered
+    ? [SCRIPTS]
+    : [
+        [...SCRIPTS, ...BESIDE.map((name) => `--filter=!${name}`)],
+        ['test', ...BESIDE.map((name) => `--filter=${name}`)],
+      ]),
+  ...SCRIPTS_BESIDE.map((script) => [script]),
+]
 const runs = tasks.map((task) =>
   run('turbo', ['run', ...task, '--continue', `--concurrency=${concurrency}`, ...process.argv.slice(2)], { cwd: ROOT, env, inherit: true }),
 )

@@ -11,20 +11,32 @@ const COORDINATION = /(?:===|!==|\bcase)\s*['"](?:local|background|periodic|leas
 const IMPORT = /(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g
 
 /**
- * Finds violations of a package's `rooms.json`, which lists its rooms (the folders of `src`) and the rooms from which each may import. Also
- * finds classes that inherit from more than one other class of the package, and comparisons of coordinations above the room `decide`. Files beside the rooms, such as `index.ts`, may import from all
- * of them.
+ * Finds violations of a package's `rooms.json`, which lists its rooms (the folders of `src`) and the rooms from which each may import. A room
+ * with rooms of its own has such a list, too. Also finds classes that inherit from more than one other class of the package, and comparisons
+ * of coordinations above the room `decide`. Files beside the rooms, such as `index.ts`, may import from all of them.
  *
  * @param {string} directory - the package
  * @returns {Violation[]} nothing for a package without such a list
  */
 export function roomViolations(directory) {
-  const list = join(directory, 'rooms.json')
+  const src = join(directory, 'src')
+  const folders = existsSync(src) ? readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory()) : []
+  return [
+    ...violationsOf(join(directory, 'rooms.json'), src),
+    ...folders.flatMap(({ name }) => violationsOf(join(src, name, 'rooms.json'), join(src, name))),
+  ]
+}
+
+/**
+ * @param {string} list
+ * @param {string} src - the folder that has the rooms
+ * @returns {Violation[]}
+ */
+function violationsOf(list, src) {
   if (!existsSync(list)) return []
   /** @type {Rooms} */
   const rooms = JSON.parse(readFileSync(list, 'utf8'))
   const violations = circles(rooms).map((room) => ({ rule: RULE, file: list, message: `Arrows from room "${room}" lead back to it.` }))
-  const src = join(directory, 'src')
   const used = new Set()
   /** @type {Map<string, { file: string, parent: string | undefined }>} */
   const classes = new Map()

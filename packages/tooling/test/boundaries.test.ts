@@ -88,7 +88,11 @@ describe('the import rules', () => {
 
   it('pass over files that others make and remove meanwhile', () => {
     // A link that leads nowhere is to Biome what a file is that was removed after its folder was read.
-    for (const file of ['_tmp_1_ab', 'packages/site/.vitepress/.temp/page.js', 'packages/site/.vitepress/config.ts.timestamp-1-ab.mjs']) {
+    for (const file of [
+      '_tmp_1_ab',
+      'packages/website/.vitepress/.temp/page.js',
+      'packages/website/.vitepress/config.ts.timestamp-1-ab.mjs',
+    ]) {
       mkdirSync(dirname(join(copy, file)), { recursive: true })
       symlinkSync('nowhere', join(copy, file))
     }

@@ -65,6 +65,11 @@ describe('the rooms of a package', () => {
     expect(found(rooms, files)).toHaveLength(count)
   })
 
+  it('may have rooms of their own, with a list of their own', () => {
+    const files = { 'top/rooms.json': '{ "upper": [], "lower": [] }', 'top/lower/a.ts': '', 'top/upper/b.ts': "import '../lower/a.ts'" }
+    expect(found({ top: [] }, files)).toEqual(['Room "upper" must not import from "lower".'])
+  })
+
   it('are all in the list', () => {
     expect(found({ ground: [], top: ['ground'] }, { ...house, 'cellar/c.ts': '' })).toEqual(['Room "cellar" is not in rooms.json.'])
   })

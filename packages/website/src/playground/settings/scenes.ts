@@ -1,0 +1,221 @@
+import type { ChoiceControl, Control, NumberControl } from './control.ts'
+
+/** A scene: the promise that it shows, the settings that can be changed, and the suite that proves the promise. */
+export interface Scene {
+  readonly name: SceneName
+  readonly title: string
+  readonly promise: string
+  readonly tested: string
+  readonly controls: readonly Control[]
+}
+
+export type SceneName = 'limit' | 'outage' | 'straddle' | 'stream' | 'far' | 'policy'
+
+const NODES: NumberControl = { kind: 'number', name: 'nodes', label: 'Nodes', least: 1, most: 50, step: 1, fallback: 5 }
+const LOAD: NumberControl = {
+  kind: 'number',
+  name: 'load',
+  label: 'Offered load, times the limit',
+  least: 0.1,
+  most: 100,
+  step: 0.1,
+  fallback: 3,
+  unit: '×',
+  logarithmic: true,
+}
+const ROUND_TRIP: NumberControl = {
+  kind: 'number',
+  name: 'rtt',
+  label: 'Round trip to the store',
+  least: 0,
+  most: 250,
+  step: 1,
+  fallback: 20,
+  unit: 'ms',
+}
+const LIMIT: NumberControl = {
+  kind: 'number',
+  name: 'limit',
+  label: 'Limit, requests',
+  least: 10,
+  most: 5000,
+  step: 1,
+  fallback: 200,
+  logarithmic: true,
+}
+const INTERVAL: NumberControl = {
+  kind: 'number',
+  name: 'interval',
+  label: 'Interval',
+  least: 1,
+  most: 60,
+  step: 1,
+  fallback: 10,
+  unit: 's',
+}
+const BALANCING: ChoiceControl = {
+  kind: 'choice',
+  name: 'balancing',
+  label: 'Load balancing',
+  choices: [
+    ['even', 'even'],
+    ['zipf', 'uneven (Zipf)'],
+    ['sticky', 'sticky'],
+  ],
+  fallback: 'even',
+}
+const SEED: NumberControl = { kind: 'number', name: 'seed', label: 'Seed', least: 1, most: 999_999, step: 1, fallback: 1 }
+
+export const SCENES: readonly Scene[] = [
+  {
+    name: 'limit',
+    title: 'One limit, N nodes',
+    promise:
+      'Each node decides by itself, at once, and rejects only on proof: what it knows to be allowed everywhere has reached the limit.',
+    tested: 'npx -y pnpm accuracy --case 3',
+    controls: [NODES, LOAD, ROUND_TRIP, LIMIT, INTERVAL, BALANCING, SEED],
+  },
+  {
+    name: 'outage',
+    title: 'Kill Redis',
+    promise: 'Without the store requests are still answered at once. Each node goes on with its share of the limit, and no count is lost.',
+    tested: 'npx -y pnpm accuracy --case 14',
+    controls: [
+      { ...NODES, fallback: 6 },
+      { ...LOAD, fallback: 2 },
+      { ...ROUND_TRIP, fallback: 2 },
+      LIMIT,
+      INTERVAL,
+      {
+        kind: 'choice',
+        name: 'fault',
+        label: 'What happens',
+        choices: [
+          ['reject', 'Redis is killed'],
+          ['hang', 'Redis hangs'],
+          ['empty', 'killed, and back empty'],
+          ['cut', 'half of the nodes are cut off'],
+          ['none', 'nothing'],
+        ],
+        fallback: 'reject',
+      },
+      { kind: 'number', name: 'from', label: 'From interval', least: 0, most: 20, step: 0.01, fallback: 2.3 },
+      { kind: 'number', name: 'until', label: 'Until interval', least: 0, most: 20, step: 0.01, fallback: 4.6 },
+      {
+        kind: 'choice',
+        name: 'failMode',
+        label: 'While the store is away (failMode)',
+        choices: [
+          ['share', "'share': by its share"],
+          ['open', "'open': allow all"],
+          ['closed', "'closed': reject all"],
+        ],
+        fallback: 'share',
+      },
+      SEED,
+    ],
+  },
+  {
+    name: 'straddle',
+    title: 'The straddling attack',
+    promise:
+      'A sliding window allows no more than the limit in any interval, not only in those of the clock. Whoever floods around a boundary gains nothing.',
+    tested: 'npx -y pnpm accuracy --case S7',
+    controls: [
+      { ...NODES, fallback: 3 },
+      { ...LOAD, label: 'The attack, times the limit', fallback: 10 },
+      { kind: 'number', name: 'lead', label: 'Intervals before the boundary', least: 0, most: 1, step: 0.01, fallback: 0.1 },
+      { ...ROUND_TRIP, fallback: 1 },
+      { ...LIMIT, most: 1000 },
+      INTERVAL,
+      SEED,
+    ],
+  },
+  {
+    name: 'stream',
+    title: 'One stream, every algorithm',
+    promise: 'An algorithm is what a limit means over time: the same requests, and what each of them lets go on, and when.',
+    tested: 'packages/testing/test/algorithms-keep-the-contract.test.ts',
+    controls: [
+      {
+        kind: 'choice',
+        name: 'shape',
+        label: 'Requests',
+        choices: [
+          ['mixed', 'a flood, then twice the pace'],
+          ['flood', 'four times the limit'],
+          ['steady', 'a little below the limit'],
+          ['spikes', 'all at once, each interval'],
+          ['random', 'at random, 1.5 × the limit'],
+        ],
+        fallback: 'mixed',
+      },
+      { ...LIMIT, least: 5, most: 100, step: 1, fallback: 20 },
+      INTERVAL,
+      { kind: 'number', name: 'burst', label: 'Burst of buckets', least: 1, most: 100, step: 1, fallback: 8 },
+      { kind: 'number', name: 'warmup', label: 'Warm-up', least: 1, most: 60, step: 1, fallback: 10, unit: 's' },
+      SEED,
+    ],
+  },
+  {
+    name: 'far',
+    title: 'Far regions',
+    promise:
+      'Far from the store nodes allow more before they know. A token bucket remembers it and pays it back: in the long run the limit passes, and no more.',
+    tested: 'npx -y pnpm accuracy --case B12',
+    controls: [
+      { ...NODES, fallback: 6 },
+      { ...NODES, name: 'far', label: 'Of them far away', least: 0, fallback: 6 },
+      { ...ROUND_TRIP, label: 'Round trip of those', fallback: 100 },
+      { ...LOAD, fallback: 20 },
+      { ...LIMIT, most: 1000 },
+      INTERVAL,
+      { kind: 'number', name: 'burst', label: 'Burst of the buckets', least: 10, most: 5000, step: 1, fallback: 200, logarithmic: true },
+      SEED,
+    ],
+  },
+  {
+    name: 'policy',
+    title: 'Your policy',
+    promise:
+      'Paste the options of a policy as you would write them: by how much a cluster exceeds the limit, whom it rejects wrongly, and what it costs.',
+    tested: 'packages/website/test/playground/policy.test.ts',
+    controls: [
+      {
+        kind: 'text',
+        name: 'options',
+        label: 'Options of the policy',
+        most: 2000,
+        rows: 7,
+        fallback: "{\n  limit: 300,\n  interval: '1m',\n  algorithm: slidingWindow(),\n}",
+      },
+      NODES,
+      LOAD,
+      { ...ROUND_TRIP, fallback: 1 },
+      BALANCING,
+      SEED,
+      {
+        kind: 'text',
+        name: 'log',
+        label: 'A piece of an access log (it never leaves this page)',
+        most: 2_000_000,
+        rows: 4,
+        fallback: '',
+        secret: true,
+      },
+    ],
+  },
+]
+
+/** The scene of a name; the first one for any other. */
+export function sceneOf(name: unknown): Scene {
+  return SCENES.find((scene) => scene.name === name) ?? (SCENES[0] as Scene)
+}
+
+/** The heading of a scene in the page that tells where it is tested. */
+export function anchorOf({ title }: Scene): string {
+  return title
+    .toLowerCase()
+    .replace(/[^a-z ]/g, '')
+    .replaceAll(' ', '-')
+}

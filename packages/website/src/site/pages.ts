@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
+
+/** A file of the repository that is a page of the site. */
+export interface Page {
+  /** From the top of the repository. */
+  readonly source: string
+  /** On the site, without a leading slash. */
+  readonly path: string
+}
+
+const SINGLE: Readonly<Record<string, string>> = {
+  'README.md': 'start.md',
+  '.github/CONTRIBUTING.md': 'project/contributing.md',
+  'docs/architecture.md': 'project/architecture.md',
+  '.github/SECURITY.md': 'project/security.md',
+}
+
+/** All pages: the documentation as it lies, beside it what packages and examples say of themselves. */
+export function pages(): Page[] {
+  const docs = filesOf('docs')
+    .filter((file) => file.endsWith('.md') && SINGLE[file] === undefined)
+    .map((source) => ({ source, path: pathOf(source) }))
+  const own = ['packages', 'examples'].flatMap((room) =>
+    readdirSync(join(ROOT, room))
+      .filter((name) => room === 'examples' || isPublic(name))
+      .filter((name) => exists(join(room, name, 'README.md')))
+      .map((name) => ({ source: `${room}/${name}/README.md`, path: `${room}/${name}.md` })),
+  )
+  return [...Object.entries(SINGLE).map(([source, path]) => ({ source, path })), ...docs, ...own]
+}
+
+/** Files beside the pages that they show. */
+export function images(): string[] {
+  return filesOf('docs').filter((file) => /\.(svg|png)$/.test(file))
+}
+
+function pathOf(source: string): string {
+  const path = source.slice('docs/'.length)
+  return path === 'README.md' ? 'overview.md' : path.replace(/(^|\/)README\.md$/, '$1index.md')
+}
+
+function isPublic(name: string): boolean {
+  const manifest = join('packages', name, 'package.json')
+  return exists(manifest) && (JSON.parse(readFileSync(join(ROOT, manifest), 'utf8')) as { private?: boolean }).private !== true
+}
+
+function filesOf(directory: string): string[] {
+  return readdirSync(join(ROOT, directory), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+    .sort()
+}
+
+function exists(file: string): boolean {
+  return statSync(join(ROOT, file), { throwIfNoEntry: false })?.isFile() ?? false
+}

@@ -1,0 +1,67 @@
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { errorPages } from '@weir/tooling/error-pages'
+import { Markdown } from './markdown.ts'
+import { images, type Page, pages, ROOT } from './pages.ts'
+
+/** Where VitePress finds the pages: made anew from the repository's files, with links as the site has them. */
+export const STAGE = join(ROOT, 'packages/website/.stage')
+
+/** A page as it stands on the site. */
+export interface Staged {
+  readonly path: string
+  readonly title: string
+  readonly summary: string
+  readonly text: string
+}
+
+export function stage(): Staged[] {
+  const all = pages()
+  const places = new Map<string, string>([
+    ...all.map(({ source, path }): [string, string] => [source, path]),
+    // The page itself: nobody needs to know how it is made.
+    ['packages/website/src/playground/README.md', 'playground/index.html'],
+    ...images().map((file): [string, string] => [file, file.slice('docs/'.length)]),
+  ])
+  const staged = all.map((page) => stagedOf(page, places))
+  staged.push(...codePages())
+  staged.push(homeOf(readFileSync(join(ROOT, 'packages/website/src/site/home.md'), 'utf8')))
+  rmSync(STAGE, { recursive: true, force: true })
+  for (const { path, text } of staged) write(path, text)
+  for (const file of images()) {
+    const to = join(STAGE, file.slice('docs/'.length))
+    mkdirSync(dirname(to), { recursive: true })
+    cpSync(join(ROOT, file), to)
+  }
+  return staged
+}
+
+function stagedOf({ source, path }: Page, places: ReadonlyMap<string, string>): Staged {
+  const markdown = new Markdown(readFileSync(join(ROOT, source), 'utf8')).plainCode().relink((url) => {
+    const [file = '', anchor] = url.split('#')
+    const target = posix.join(posix.dirname(source), file)
+    const place = places.get(target) ?? places.get(posix.join(target, 'README.md'))
+    if (place === undefined) return undefined
+    const relative = posix.relative(posix.dirname(path), place)
+    return `${relative.startsWith('.') ? relative : `./${relative}`}${anchor === undefined ? '' : `#${anchor}`}`
+  })
+  return { path, title: markdown.title, summary: markdown.summary, text: markdown.toString() }
+}
+
+/** The pages that errors and warnings name. */
+function codePages(): Staged[] {
+  return errorPages(readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8')).map(({ path, text }) => {
+    const markdown = new Markdown(text).plainCode()
+    return { path, title: markdown.title, summary: markdown.summary, text: markdown.toString() }
+  })
+}
+
+function homeOf(text: string): Staged {
+  return { path: 'index.md', title: 'Weir', summary: 'A distributed rate limiter for Node.js.', text }
+}
+
+function write(path: string, text: string): void {
+  const to = join(STAGE, path)
+  mkdirSync(dirname(to), { recursive: true })
+  writeFileSync(to, text)
+}

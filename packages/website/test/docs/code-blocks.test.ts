@@ -1,0 +1,47 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { run } from '@weir/tooling/run'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Block, blocksOf, PACKAGE, pages } from './pages.ts'
+
+// Blocks marked `ts check` must compile; those marked `ts run` must also run, and print the `text` block that follows.
+// Others are fragments, which could not stand alone.
+const blocks = pages().flatMap(blocksOf)
+const checked = blocks.filter(({ info }) => info === 'ts check' || info === 'ts run')
+const directory = join(PACKAGE, 'dist', 'blocks')
+
+const fileOf = (block: Block): string => `${block.page.replaceAll(/[^\w]+/g, '-')}-${block.line}.ts`
+
+let problems: readonly string[] = []
+
+beforeAll(async () => {
+  rmSync(directory, { recursive: true, force: true })
+  mkdirSync(directory, { recursive: true })
+  for (const block of checked) writeFileSync(join(directory, fileOf(block)), `${block.code}\n\nexport {}\n`)
+  const options = {
+    extends: '../../tsconfig.docs.json',
+    compilerOptions: { noUnusedLocals: false, noUnusedParameters: false, experimentalDecorators: true },
+    include: ['*.ts'],
+  }
+  writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(options))
+  const { output } = await run(join(PACKAGE, 'node_modules', '.bin', 'tsc'), ['-p', directory, '--pretty', 'false'], { cwd: directory })
+  problems = output.split('\n')
+}, 120_000)
+
+describe('the code in the documentation', () => {
+  test.each(checked.map((block) => [`${block.page}:${block.line}`, block] as const))('%s compiles', (_where, block) => {
+    expect(problems.filter((problem) => problem.includes(fileOf(block)))).toEqual([])
+  })
+
+  const runnable = checked.filter(({ info }) => info === 'ts run')
+  test.each(runnable.map((block) => [`${block.page}:${block.line}`, block] as const))(
+    '%s prints what the page says',
+    { timeout: 120_000 },
+    async (_where, block) => {
+      const args = ['--conditions=@weir/source', '--import', 'tsx', fileOf(block)]
+      const { status, output } = await run(process.execPath, args, { cwd: directory })
+      if (block.output !== undefined) expect(output.trim()).toBe(block.output.trim())
+      expect(status, output).toBe(0)
+    },
+  )
+})

@@ -1,0 +1,208 @@
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { CHROMIUM, complaints, launch, MISSING } from '@weir/tooling/browser'
+import { run } from '@weir/tooling/run'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { nowhereOf } from '../../src/site/versions.ts'
+
+/** Where `pnpm --dir packages/website run site` writes. */
+const OUT = fileURLToPath(new URL('../../dist/site', import.meta.url))
+const PACKAGE = fileURLToPath(new URL('../..', import.meta.url))
+/** Turbo has built it before; by hand it is built as it is now. */
+const built = process.env['TURBO_HASH'] !== undefined
+const directory = built ? OUT : mkdtempSync(join(tmpdir(), 'weir-site-test-'))
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+}
+/** A folder of somebody's server, which the site does not know when it is built. */
+const FOLDER = '/some/where/'
+let server: Server | undefined
+let top: string
+
+beforeAll(async () => {
+  if (!built) {
+    // As somebody would: VitePress behaves otherwise within vitest.
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(VITE|NODE_ENV|TEST)/.test(name)))
+    const { status, output } = await run(
+      process.execPath,
+      ['--conditions=@weir/source', '--import', 'tsx', 'src/site/main.ts', 'build', '--out', directory],
+      {
+        cwd: PACKAGE,
+        env,
+      },
+    )
+    expect(status, output).toBe(0)
+  }
+  server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://h')
+    const path = decodeURIComponent(pathname.slice(FOLDER.length))
+    const file = join(directory, path === '' ? 'index.html' : path)
+    if (!pathname.startsWith(FOLDER) || path.includes('..') || !existsSync(file))
+      return void response.writeHead(404, { 'Content-Type': 'text/html' }).end(readFileSync(join(directory, '404.html')))
+    response.writeHead(200, { 'Content-Type': TYPES[extname(file)] ?? 'application/octet-stream' }).end(readFileSync(file))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  top = `http://127.0.0.1:${(server.address() as AddressInfo).port}${FOLDER}`
+}, 240_000)
+
+afterAll(() => {
+  server?.close()
+  if (!built) rmSync(directory, { recursive: true, force: true })
+})
+
+describe('for programs that read', () => {
+  test('each page stands beside itself as Markdown, and a list names all', async () => {
+    const list = await (await fetch(`${top}llms.txt`)).text()
+    const pages = [...list.matchAll(/^- \[(.+?)\]\((.+?)\): /gm)].map(([, , path = '']) => path)
+    expect(pages).toContain('guides/leases.md')
+    expect(pages).toContain('errors/weir_invalid_option.md')
+    for (const page of pages) {
+      expect((await fetch(top + page)).status, page).toBe(200)
+      expect((await fetch(top + page.replace(/\.md$/, '.html'))).status, page).toBe(200)
+    }
+  })
+})
+
+test.each(['accuracy', 'windows', 'coordination', 'production', 'far-regions', 'algorithms', 'playground'])(
+  'a picture of a scene stands in a place where that scene can run, and as Markdown is a picture: %s',
+  async (guide) => {
+    const html = await (await fetch(`${top}guides/${guide}.html`)).text()
+    expect(html).toMatch(/class="weir-scene"[^>]*>.*?<img[^>]*scene-\w+\./s)
+    const [, image = ''] = /!\[[^\]]+\]\((\S*scene-\w+\.svg)\)/.exec(await (await fetch(`${top}guides/${guide}.md`)).text()) ?? []
+    expect((await fetch(new URL(image, `${top}guides/`))).status).toBe(200)
+  },
+)
+
+describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? ` (${MISSING})` : ''}`, () => {
+  let browser: Awaited<ReturnType<typeof launch>>
+  beforeAll(async () => {
+    browser = await launch()
+  })
+  // A page that is left open goes on moving.
+  afterEach(() => Promise.all(browser.contexts().map((context) => context.close())))
+  afterAll(() => browser?.close())
+
+  test('pages fit in their windows, in light and dark, load nothing from elsewhere and complain of nothing', async () => {
+    for (const [width, colorScheme] of [
+      [390, 'dark'],
+      [768, 'light'],
+      [1440, 'dark'],
+    ] as const) {
+      const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
+      const heard = complaints(page)
+      const outside: string[] = []
+      page.on('request', (request) => void (request.url().startsWith(top) || outside.push(request.url())))
+      for (const path of ['', 'start.html', 'guides/algorithms.html', 'reference/performance.html', 'errors/weir_invalid_option.html']) {
+        await page.goto(top + path)
+        await page.locator('.VPContent').waitFor()
+        const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+        expect(wider, `${path} at ${width}`).toBeLessThanOrEqual(0)
+        expect(await page.evaluate(() => document.documentElement.classList.contains('dark'))).toBe(colorScheme === 'dark')
+      }
+      expect(heard).toEqual([])
+      expect(outside).toEqual([])
+      await page.close()
+    }
+  }, 120_000)
+
+  test('links lead within the site, and the search finds a page', async () => {
+    const page = await browser.newPage()
+    const heard = complaints(page)
+    await page.goto(top)
+    await page.getByRole('link', { name: 'Which limiter do I need?' }).click()
+    await page.waitForURL(`${top}guides/which-limiter.html`)
+    await page.getByRole('heading', { level: 1, name: 'Which limiter do I need?' }).waitFor()
+    await page.getByRole('link', { name: 'Leases', exact: true }).click()
+    await page.waitForURL(`${top}guides/leases.html`)
+    // A page that was loaded anew listens to keys a moment later than it shows its text.
+    await expect
+      .poll(() => page.keyboard.press('Control+k').then(() => page.getByRole('searchbox').isVisible()), { timeout: 60_000 })
+      .toBe(true)
+    await page.getByRole('searchbox').fill('redis is down')
+    await page.locator('.VPLocalSearchBox .result').first().waitFor()
+    await page.locator('.VPLocalSearchBox .result', { hasText: 'When Redis is down' }).first().click()
+    await page.waitForURL(/guides\/coordination\.html#when-redis-is-down$/)
+    expect(heard).toEqual([])
+  }, 120_000)
+
+  test.each(['nothing.html', 'guides/nothing.html', 'playground/nothing'])(
+    'where there is nothing, a page says so and leads home: %s',
+    async (path) => {
+      const page = await browser.newPage()
+      await page.goto(top + path)
+      await page.getByRole('heading', { level: 1, name: 'PAGE NOT FOUND' }).waitFor()
+      // It looks like the others, and its navigation leads there.
+      await page.getByRole('link', { name: 'Guides', exact: true }).first().click()
+      await page.waitForURL(`${top}guides/which-limiter.html`)
+      await page.goto(top + path)
+      await page.getByRole('link', { name: /home/i }).last().click()
+      await page.waitForURL(top)
+    },
+    120_000,
+  )
+
+  test('where no version has a page, one leads to the newest', async () => {
+    const page = await browser.newPage()
+    const heard = complaints(page)
+    await page.route('**/released/**', (route) => route.fulfill({ contentType: 'text/html', body: nowhereOf('1.10.0') }))
+    await page.goto(new URL('/released/1.9.3/guides/nothing.html', top).href)
+    await page.getByRole('link', { name: 'Weir 1.10.0' }).click()
+    await page.waitForURL('**/released/1.10.0/index.html')
+    expect(heard).toEqual([])
+  })
+
+  test('the navigation leads to the playground, which runs, and says where its promise is tested', async () => {
+    const page = await browser.newPage()
+    const heard = complaints(page)
+    const outside: string[] = []
+    page.on('request', (request) => void (request.url().startsWith(top) || outside.push(request.url())))
+    await page.goto(`${top}guides/accuracy.html`)
+    await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).first().click()
+    await page.locator('[data-digest]').waitFor({ timeout: 60_000 })
+    await page.getByRole('link', { name: 'Where it is tested' }).click()
+    await page.waitForURL(`${top}guides/playground.html#one-limit-n-nodes`)
+    await page.getByRole('heading', { level: 2, name: 'One limit, N nodes' }).waitFor()
+    expect(heard).toEqual([])
+    expect(outside).toEqual([])
+  }, 120_000)
+
+  test.each(['accuracy', 'windows', 'coordination'])(
+    'a scene runs in the guide, and is a picture before: %s',
+    async (guide) => {
+      const plain = await browser.newPage({ javaScriptEnabled: false })
+      await plain.goto(`${top}guides/${guide}.html`)
+      await plain.locator('.weir-scene img').waitFor()
+      expect(await plain.locator('iframe').count()).toBe(0)
+      await plain.close()
+
+      const page = await browser.newPage({ viewport: { width: 1000, height: 600 } })
+      const heard = complaints(page)
+      await page.goto(`${top}guides/${guide}.html`)
+      const box = page.locator('.weir-scene')
+      await box.waitFor()
+      // Far below it is not loaded.
+      if (((await box.boundingBox())?.y ?? 0) > 1000) expect(await page.locator('iframe').count()).toBe(0)
+      await box.scrollIntoViewIfNeeded()
+      const scene = page.frameLocator('.weir-scene iframe')
+      await scene.locator('[data-digest]').waitFor({ timeout: 60_000 })
+      // It has taken the place of the picture, and is seen whole.
+      await page.locator('.weir-scene img').waitFor({ state: 'detached' })
+      const missing = async () => {
+        const needed = await scene.locator('main').evaluate((main) => Math.ceil(main.getBoundingClientRect().height))
+        return needed - ((await page.locator('.weir-scene iframe').boundingBox())?.height ?? 0)
+      }
+      await expect.poll(missing, { timeout: 30_000 }).toBe(0)
+      expect(await scene.getByRole('slider').count()).toBe(0)
+      expect(heard).toEqual([])
+    },
+    120_000,
+  )
+})

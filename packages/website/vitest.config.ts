@@ -1,0 +1,20 @@
+import { weirTests } from '@weir/tooling/vitest'
+
+const DOCS = 'test/docs/**'
+const PLAYGROUND = 'test/playground/**'
+const SITE = 'test/site/**'
+
+export default weirTests({
+  test: {
+    projects: [
+      // Otherwise Node.js loads this package's copy of graphql and Vite another one, and they reject each other's schemas.
+      { extends: true, test: { name: 'docs', exclude: [PLAYGROUND, SITE], server: { deps: { inline: ['graphql-query-complexity'] } } } },
+      // The page as it is now, not as it was at the last build. Nothing here depends on how long it takes.
+      {
+        extends: true,
+        test: { name: 'playground', exclude: [DOCS, SITE], globalSetup: ['./src/playground/build.js'], testTimeout: 120_000 },
+      },
+      { extends: true, test: { name: 'site', exclude: [DOCS, PLAYGROUND] } },
+    ],
+  },
+})
