@@ -23,10 +23,8 @@ for (const skipped of [await ensureEtcdServer(), await ensurePostgres()]) if (sk
 /** The scripts of a package that are tests. */
 const SCRIPTS = ['test', 'test:playground']
 /** Scripts with tests that don't depend on time: they run beside the others, with the processor time that is left. */
-const SCRIPTS_BESIDE = ['test:simulated']
-/** Packages whose `test` does not depend on time either: nearly all of it is installing and compiling. */
-const BESIDE = ['@weir/packed']
-const suites = [...SCRIPTS, ...SCRIPTS_BESIDE].flatMap((script) =>
+const BESIDE = ['test:packed', 'test:simulated']
+const suites = [...SCRIPTS, ...BESIDE].flatMap((script) =>
   workspacePackages()
     .filter(({ manifest }) => manifest.scripts?.[script] !== undefined)
     .map(({ directory, manifest }) => ({
@@ -41,18 +39,12 @@ const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1', WEIR_NODE: process.
 // Suites in real time wait for half of their time: two at least.
 const concurrency = Math.max(2, Math.floor(availableParallelism() / 2))
 const filtered = process.argv.slice(2).some((argument) => /^(-F|--filter|--affected)/.test(argument))
-/** @type {string[][]} */
-const tasks = [
-  ...(filtered
-    ? [SCRIPTS]
-    : [
-        [...SCRIPTS, ...BESIDE.map((name) => `--filter=!${name}`)],
-        ['test', ...BESIDE.map((name) => `--filter=${name}`)],
-      ]),
-  ...SCRIPTS_BESIDE.map((script) => [script]),
-]
-const runs = tasks.map((task) =>
-  run('turbo', ['run', ...task, '--continue', `--concurrency=${concurrency}`, ...process.argv.slice(2)], { cwd: ROOT, env, inherit: true }),
+const runs = [SCRIPTS, ...BESIDE.map((script) => [script])].map((scripts) =>
+  run('turbo', ['run', ...scripts, '--continue', `--concurrency=${concurrency}`, ...process.argv.slice(2)], {
+    cwd: ROOT,
+    env,
+    inherit: true,
+  }),
 )
 const status = Math.max(...(await Promise.all(runs)).map((outcome) => outcome.status))
 

@@ -1,4 +1,4 @@
-// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests, and
+// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests, and
 // the dashboard is served by each framework, and asks for a password.
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'

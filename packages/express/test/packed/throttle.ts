@@ -1,4 +1,4 @@
-// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests.
+// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests.
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { throttle } from '@weir/express'

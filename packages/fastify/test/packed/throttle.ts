@@ -1,4 +1,4 @@
-// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests.
+// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests.
 import weir from '@weir/fastify'
 import Fastify from 'fastify'
 

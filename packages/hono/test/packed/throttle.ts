@@ -1,4 +1,4 @@
-// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests. Without a
+// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests. Without a
 // server: the types of Hono's own want those of a browser.
 import { throttle } from '@weir/hono'
 import { Hono } from 'hono'

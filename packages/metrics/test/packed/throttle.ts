@@ -1,4 +1,4 @@
-// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests, and
+// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests, and
 // both kinds of metrics tell of it.
 import { metrics } from '@opentelemetry/api'
 import { createThrottler, memoryStore } from '@weir/core'

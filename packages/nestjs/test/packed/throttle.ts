@@ -1,4 +1,4 @@
-// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests. Without a
+// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests. Without a
 // server and without decorators: which platform there is, and how they are compiled, is the application's choice.
 import 'reflect-metadata'
 import { IncomingMessage, ServerResponse } from 'node:http'

@@ -1,4 +1,4 @@
-// Run by packages/packed in empty projects of every kind, from the packed tarball, before a real server if there is one: a limit of 2
+// Run by packages/acceptance in empty projects of every kind, from the packed tarball, before a real server if there is one: a limit of 2
 // meets two requests at one node and a third at a node that starts later.
 import { createThrottler, type Throttler } from '@weir/core'
 import { postgresStore } from '@weir/postgres'

@@ -1,4 +1,4 @@
-// Run by packages/packed in empty projects of every kind, from the packed tarball, before a real server: a limit of 2
+// Run by packages/acceptance in empty projects of every kind, from the packed tarball, before a real server: a limit of 2
 // meets two requests at one node and a third at a node that starts later, with another client library.
 import { createThrottler, type Store, type Throttler } from '@weir/core'
 import { redisStore } from '@weir/redis'

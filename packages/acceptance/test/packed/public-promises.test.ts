@@ -76,7 +76,7 @@ const NOBODY_AWAITS: readonly RegExp[] = [
   /^(AdapterOptions|AddressKey|PolicyOptions|SimulatedNode)\./,
 ]
 
-const project = fileURLToPath(new URL('../node_modules/.weir-promises/tsconfig.json', import.meta.url))
+const project = fileURLToPath(new URL('../../node_modules/.weir-promises/tsconfig.json', import.meta.url))
 const api = new API({ cwd: ROOT })
 afterAll(() => {
   api.close()
@@ -156,9 +156,11 @@ function belongs(symbol: Known, entry: string): boolean {
 }
 
 it('the cases in which promises are awaited are there', () => {
-  const texts = ['store-tests/src/awaited.ts', 'packed/test/programs/awaits-alone.ts', 'packed/test/programs/awaits-frameworks.ts'].map(
-    (file) => readFileSync(join(ROOT, 'packages', file), 'utf8'),
-  )
+  const texts = [
+    'store-tests/src/awaited.ts',
+    'acceptance/test/packed/programs/awaits-alone.ts',
+    'acceptance/test/packed/programs/awaits-frameworks.ts',
+  ].map((file) => readFileSync(join(ROOT, 'packages', file), 'utf8'))
   for (const name of Object.values(AWAITED_IN))
     expect(name.endsWith('.ts') ? existsSync(join(ROOT, name)) : texts.some((text) => text.includes(`'${name}'`)), name).toBe(true)
 })

@@ -31,8 +31,8 @@ const fileOf = (program: string): string => join(folder, `${program}.mjs`)
 beforeAll(async () => {
   const external = ['@nestjs/common', '@nestjs/core', '@nestjs/websockets', 'reflect-metadata', 'rxjs', 'fastify', 'hono']
   folder = await bundlePrograms(
-    fileURLToPath(new URL('..', import.meta.url)),
-    Object.keys(OUTCOMES).map((program) => `test/programs/${program}.ts`),
+    fileURLToPath(new URL('../..', import.meta.url)),
+    Object.keys(OUTCOMES).map((program) => `test/packed/programs/${program}.ts`),
     external,
   )
 })

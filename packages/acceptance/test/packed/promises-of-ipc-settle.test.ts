@@ -6,8 +6,8 @@ import { alone, OF_STORES, promisesSettle } from '@weir/store-tests/promises-set
 let service: IpcService | undefined
 
 promisesSettle({
-  directory: fileURLToPath(new URL('..', import.meta.url)),
-  program: 'test/programs/awaits-ipc.ts',
+  directory: fileURLToPath(new URL('../..', import.meta.url)),
+  program: 'test/packed/programs/awaits-ipc.ts',
   external: [],
   start: async () => {
     service = serveIpc({ children: [] })

@@ -3,18 +3,18 @@ import { existsSync, readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { ATTACKS } from '../src/attacks/index.ts'
-import { spell } from '../src/attacks/spelling-generated.ts'
-import { ADAPTERS } from '../src/harness/given.ts'
-import { mutated, mutatedBytes, pathsOf, replaced } from '../src/harness/mutate.ts'
-import { Random } from '../src/harness/random.ts'
-import { jobsOf } from '../src/harness/run.ts'
-import { shown, tableOf } from '../src/harness/table.ts'
-import { parseReply, requestText, Wire } from '../src/harness/wire.ts'
+import { ATTACKS } from '../../src/attack/attacks/index.ts'
+import { spell } from '../../src/attack/attacks/spelling-generated.ts'
+import { ADAPTERS } from '../../src/attack/harness/given.ts'
+import { mutated, mutatedBytes, pathsOf, replaced } from '../../src/attack/harness/mutate.ts'
+import { Random } from '../../src/attack/harness/random.ts'
+import { jobsOf } from '../../src/attack/harness/run.ts'
+import { shown, tableOf } from '../../src/attack/harness/table.ts'
+import { parseReply, requestText, Wire } from '../../src/attack/harness/wire.ts'
 
 describe('the attacker', () => {
   it('knows every attack that has a file', () => {
-    const folders = ['attacks', 'fuzz'].map((folder) => fileURLToPath(new URL(`../src/${folder}`, import.meta.url)))
+    const folders = ['attacks', 'fuzz'].map((folder) => fileURLToPath(new URL(`../../src/attack/${folder}`, import.meta.url)))
     const files = folders.flatMap((folder) => readdirSync(folder)).filter((file) => file !== 'index.ts')
     expect(folders.every((folder) => existsSync(folder))).toBe(true)
     // One file holds two: who may see the dashboard, and how many.

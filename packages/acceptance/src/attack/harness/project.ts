@@ -5,7 +5,7 @@ import { packPublicPackages } from '@weir/tooling/pack'
 import { mustRun } from '@weir/tooling/run'
 import { build } from 'esbuild'
 
-const PACKAGE = fileURLToPath(new URL('../..', import.meta.url))
+const PACKAGE = fileURLToPath(new URL('../../..', import.meta.url))
 /** Packages that attacked processes need beside ours. The older majors are installed under names of their own. */
 const FRAMEWORKS = ['@koa/router', 'express', 'express4', 'fastify', 'fastify4', 'ioredis', 'koa', 'koa2'] as const
 
@@ -25,7 +25,7 @@ export async function makeProject(directory: string): Promise<string> {
   const args = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock', '--legacy-peer-deps']
   await mustRun('npm', args, { cwd: directory, env })
   await build({
-    entryPoints: [join(PACKAGE, 'src/harness/child.ts')],
+    entryPoints: [join(PACKAGE, 'src/attack/harness/child.ts')],
     outfile: join(directory, 'child.js'),
     bundle: true,
     platform: 'node',

@@ -10,7 +10,7 @@ import { CELLS } from './decided-in-time.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'weir-fake-timers-'))
 const env = { ...process.env, NODE_ENV: 'test', CI: 'true', NODE_OPTIONS: '' }
-const page = readFileSync(new URL('../../../docs/guides/testing.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../../../docs/guides/testing.md', import.meta.url), 'utf8')
 
 /** A block of the page. */
 function block(info: string): string {
