@@ -1,4 +1,4 @@
-import { agreesWithTheHub } from '@weir/store-tests/agrees-with-the-hub'
+import { agreesWithTheHub } from '@weir/testing/store-tests/agrees-with-the-hub'
 import { test } from 'vitest'
 import { etcdStore } from '../src/index.ts'
 import { describeEtcd, freshNamespace, ownServer, PATIENT } from './fixtures.ts'

@@ -1,4 +1,4 @@
-import { boundedConnections } from '@weir/store-tests/bounded-connections'
+import { boundedConnections } from '@weir/testing/store-tests/bounded-connections'
 import { etcdStore } from '../src/index.ts'
 import { describeEtcd, freshNamespace, ownServer } from './fixtures.ts'
 

@@ -1,5 +1,5 @@
 import { fixedWindow } from '@weir/core'
-import { TestNode } from '@weir/store-tests/test-node'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { expect, test } from 'vitest'
 import { etcdStore } from '../src/index.ts'
 import { describeEtcd, freshNamespace, ownServer, PATIENT } from './fixtures.ts'

@@ -1,4 +1,4 @@
-import { codeThatFailsOnce } from '@weir/store-tests/code-that-fails-once'
+import { codeThatFailsOnce } from '@weir/testing/store-tests/code-that-fails-once'
 import { etcdStore } from '../src/index.ts'
 import { describeEtcd, freshNamespace, ownServer, PATIENT } from './fixtures.ts'
 

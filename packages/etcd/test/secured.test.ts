@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { EtcdServer } from '@weir/tooling/etcd-servers'
 import { mustRun } from '@weir/tooling/run'
 import { expect, test } from 'vitest'

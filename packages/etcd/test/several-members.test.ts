@@ -1,4 +1,4 @@
-import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { EtcdServer } from '@weir/tooling/etcd-servers'
 import { until } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, expect, test } from 'vitest'

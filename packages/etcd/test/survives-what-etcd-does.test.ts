@@ -1,5 +1,5 @@
-import { POLICY, TestNode } from '@weir/store-tests/test-node'
 import { faultProxy } from '@weir/testing'
+import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { EtcdServer } from '@weir/tooling/etcd-servers'
 import { until } from '@weir/tooling/redis-servers'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { expect, test } from 'vitest'
 import { etcdStore } from '../src/index.ts'
 import { describeEtcd, freshNamespace, ownServer, PATIENT } from './fixtures.ts'

@@ -1,4 +1,4 @@
-import { agreesWithTheHub } from '@weir/store-tests/agrees-with-the-hub'
+import { agreesWithTheHub } from '@weir/testing/store-tests/agrees-with-the-hub'
 import { test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
 import { describe, freshSchema, sharedServer } from './server.ts'

@@ -1,4 +1,4 @@
-import { boundedConnections } from '@weir/store-tests/bounded-connections'
+import { boundedConnections } from '@weir/testing/store-tests/bounded-connections'
 import { postgresStore } from '../src/index.ts'
 import { describe, freshSchema, sharedServer } from './server.ts'
 

@@ -1,4 +1,4 @@
-import { TestNode } from '@weir/store-tests/test-node'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { PostgresServer, standbyOf } from '@weir/tooling/postgres-servers'
 import { expect, test } from 'vitest'
 import { postgresStore } from '../src/index.ts'

@@ -1,4 +1,4 @@
-import { grantsAsTheModel } from '@weir/store-tests/leases'
+import { grantsAsTheModel } from '@weir/testing/store-tests/leases'
 import { test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
 import { describe, freshSchema, sharedServer } from './server.ts'

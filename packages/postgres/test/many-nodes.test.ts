@@ -8,8 +8,8 @@ import {
   type StorePolicy,
   type SyncEntry,
 } from '@weir/core/sync'
-import { TestNode } from '@weir/store-tests/test-node'
 import { SeededRandom } from '@weir/testing'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { expect, test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
 import { describe, freshSchema, sharedServer } from './server.ts'

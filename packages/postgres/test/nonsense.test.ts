@@ -1,4 +1,4 @@
-import { POLICY } from '@weir/store-tests/test-node'
+import { POLICY } from '@weir/testing/store-tests/test-node'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { announcementsOf } from '../src/exchange/announcements.ts'

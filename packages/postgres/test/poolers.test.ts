@@ -1,4 +1,4 @@
-import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { findPgbouncer, Pgbouncer } from '@weir/tooling/postgres-servers'
 import { until } from '@weir/tooling/redis-servers'
 import { expect, test } from 'vitest'

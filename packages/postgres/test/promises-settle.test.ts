@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { OF_STORES, promisesSettle } from '@weir/store-tests/promises-settle'
+import { OF_STORES, promisesSettle } from '@weir/testing/store-tests/promises-settle'
 import { PostgresServer } from '@weir/tooling/postgres-servers'
 import { describe } from './server.ts'
 

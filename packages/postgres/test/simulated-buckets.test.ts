@@ -1,4 +1,4 @@
-import { answersAsSimulated, SCENARIOS } from '@weir/store-tests/simulated-buckets'
+import { answersAsSimulated, SCENARIOS } from '@weir/testing/store-tests/simulated-buckets'
 import { test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
 import { describe, freshSchema, sharedServer } from './server.ts'

@@ -1,6 +1,6 @@
 import { type Algorithm, fixedWindow } from '@weir/core'
 import type { DecidedPolicy, StorePolicy, SyncEntry } from '@weir/core/sync'
-import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { expect, test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
 import { describe, freshSchema, sharedServer } from './server.ts'

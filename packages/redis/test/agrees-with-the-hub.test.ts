@@ -1,4 +1,4 @@
-import { agreesWithTheHub } from '@weir/store-tests/agrees-with-the-hub'
+import { agreesWithTheHub } from '@weir/testing/store-tests/agrees-with-the-hub'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, test } from 'vitest'
 import { redisStore } from '../src/index.ts'

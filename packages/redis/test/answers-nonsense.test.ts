@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { systemClock, WeirError } from '@weir/core'
-import { POLICY } from '@weir/store-tests/test-node'
+import { POLICY } from '@weir/testing/store-tests/test-node'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parseAnnouncements, parseMember, parseResult } from '../src/exchange/wire.ts'

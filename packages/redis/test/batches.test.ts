@@ -1,5 +1,5 @@
 import type { Ordinal, StorePolicy, SyncEntry } from '@weir/core/sync'
-import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'

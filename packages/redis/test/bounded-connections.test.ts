@@ -1,4 +1,4 @@
-import { boundedConnections } from '@weir/store-tests/bounded-connections'
+import { boundedConnections } from '@weir/testing/store-tests/bounded-connections'
 import { createClient } from 'redis'
 import { redisStore } from '../src/index.ts'
 import { redisStore as nodeRedisStore } from '../src/node-redis/index.ts'

@@ -1,5 +1,5 @@
-import { TestNode } from '@weir/store-tests/test-node'
 import { storeContract } from '@weir/testing'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
 import { Cluster } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'

@@ -1,4 +1,4 @@
-import { codeThatFailsOnce } from '@weir/store-tests/code-that-fails-once'
+import { codeThatFailsOnce } from '@weir/testing/store-tests/code-that-fails-once'
 import { redisStore } from '../src/index.ts'
 import { freshNamespace, PATIENT } from './fixtures.ts'
 import { ownServer } from './own-server.ts'

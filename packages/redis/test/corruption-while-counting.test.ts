@@ -1,7 +1,7 @@
 import { calendar, createThrottler, fixedWindow, slidingWindow, type Throttler, tokenBucket, type WeirError } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
 import type { Ordinal, StorePolicy } from '@weir/core/sync'
-import { TestNode } from '@weir/store-tests/test-node'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisStore } from '../src/index.ts'

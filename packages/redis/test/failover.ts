@@ -1,6 +1,6 @@
 import { createThrottler, type Store, type Throttler } from '@weir/core'
 import type { HeartbeatReply } from '@weir/core/sync'
-import { TestNode } from '@weir/store-tests/test-node'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { until } from '@weir/tooling/redis-servers'
 import type { SentinelSetup } from '@weir/tooling/redis-topologies'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-import { TestNode } from '@weir/store-tests/test-node'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
 import { createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'

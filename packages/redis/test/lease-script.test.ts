@@ -1,4 +1,4 @@
-import { grantsAsTheModel } from '@weir/store-tests/leases'
+import { grantsAsTheModel } from '@weir/testing/store-tests/leases'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, test } from 'vitest'
 import { redisStore } from '../src/index.ts'

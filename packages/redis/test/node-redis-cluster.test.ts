@@ -1,6 +1,6 @@
 import { systemClock } from '@weir/core'
-import { TestNode } from '@weir/store-tests/test-node'
 import { storeContract } from '@weir/testing'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { until } from '@weir/tooling/redis-servers'
 import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
 import { createCluster } from 'redis'

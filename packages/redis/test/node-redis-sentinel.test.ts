@@ -1,5 +1,5 @@
-import { TestNode } from '@weir/store-tests/test-node'
 import { storeContract } from '@weir/testing'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { type SentinelSetup, startSentinels } from '@weir/tooling/redis-topologies'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../src/node-redis/index.ts'

@@ -1,5 +1,5 @@
-import { TestNode } from '@weir/store-tests/test-node'
 import { storeContract } from '@weir/testing'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { createClient } from 'redis'
 import { createClient as createClient5 } from 'redis5'
 import { describe, expect, test } from 'vitest'

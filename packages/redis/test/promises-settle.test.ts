@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { promisesSettle } from '@weir/store-tests/promises-settle'
+import { promisesSettle } from '@weir/testing/store-tests/promises-settle'
 import { RedisServer } from '@weir/tooling/redis-servers'
 
 promisesSettle({

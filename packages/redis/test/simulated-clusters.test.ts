@@ -1,4 +1,4 @@
-import { answersAsSimulated, SCENARIOS } from '@weir/store-tests/simulated-buckets'
+import { answersAsSimulated, SCENARIOS } from '@weir/testing/store-tests/simulated-buckets'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, test } from 'vitest'
 import { redisStore } from '../src/index.ts'

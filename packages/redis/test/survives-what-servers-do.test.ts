@@ -1,4 +1,4 @@
-import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { POLICY, TestNode } from '@weir/testing/store-tests/test-node'
 import { RedisServer, until } from '@weir/tooling/redis-servers'
 import { describe, expect, test } from 'vitest'
 import { createStore } from './clients.ts'

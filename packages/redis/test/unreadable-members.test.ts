@@ -1,5 +1,5 @@
 import type { BlockChange, Cell, HeartbeatReply, Ordinal, StorePolicy, SyncReply } from '@weir/core/sync'
-import { TestNode } from '@weir/store-tests/test-node'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { intervalKeys, Keys, MOST_HOT, type ShardKeys, windowKey } from '../src/keys/keys.ts'

@@ -1,5 +1,5 @@
 import type { BlockChange, HeartbeatReply, Ordinal, StorePolicy, SyncReply } from '@weir/core/sync'
-import { TestNode } from '@weir/store-tests/test-node'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
 import { Cluster, Redis } from 'ioredis'

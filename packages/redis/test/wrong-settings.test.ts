@@ -1,5 +1,5 @@
 import type { Store } from '@weir/core'
-import { TestNode } from '@weir/store-tests/test-node'
+import { TestNode } from '@weir/testing/store-tests/test-node'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -47,20 +47,18 @@ export function chanceViolations() {
   return workspacePackages()
     .filter(({ manifest }) => manifest.name !== '@weir/tooling')
     .flatMap(({ directory, manifest }) =>
-      testSources(directory, SHARED.has(manifest.name) ? ['src', 'test'] : ['test']).flatMap((file) =>
-        chanceIn(readFileSync(join(directory, file), 'utf8'), manifest.name !== '@weir/testing' || file.startsWith('test')).map(
-          (message) => ({
-            file: join(directory, file),
-            rule: 'chance',
-            message,
-          }),
-        ),
+      testSources(directory, manifest.name === SHARED ? ['src', 'test'] : ['test']).flatMap((file) =>
+        chanceIn(readFileSync(join(directory, file), 'utf8'), manifest.name !== SHARED || file.startsWith('test')).map((message) => ({
+          file: join(directory, file),
+          rule: 'chance',
+          message,
+        })),
       ),
     )
 }
 
-/** Packages whose sources tests run. */
-const SHARED = new Set(['@weir/store-tests', '@weir/testing'])
+/** The package whose sources tests run. */
+const SHARED = '@weir/testing'
 
 /**
  * @param {string} directory

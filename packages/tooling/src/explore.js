@@ -14,7 +14,7 @@ const SEEDED = /\bfc\.(?:assert|check|sample)\(|from '@weir\/tooling\/seed'|\b(?
  */
 export function propertyFiles() {
   const packages = workspacePackages()
-  const shared = packages.find(({ manifest }) => manifest.name === '@weir/store-tests')?.directory ?? ''
+  const shared = packages.find(({ manifest }) => manifest.name === '@weir/testing')?.directory ?? ''
   /** @type {Map<string, boolean>} */
   const known = new Map()
   /** @type {(file: string) => boolean} */
@@ -24,10 +24,10 @@ export function propertyFiles() {
     // In a circle of imports each file is read once.
     known.set(file, false)
     const source = existsSync(file) ? readFileSync(file, 'utf8') : ''
-    const support = [...source.matchAll(/from '(\.[^']+|@weir\/store-tests\/[^']+)'/g)]
-      .map(([, path = '']) => (path.startsWith('.') ? join(dirname(file), path) : join(shared, 'src', `${basename(path)}.ts`)))
+    const support = [...source.matchAll(/from '(\.[^']+|@weir\/testing\/store-tests\/[^']+)'/g)]
+      .map(([, path = '']) => (path.startsWith('.') ? join(dirname(file), path) : join(shared, 'test/store-tests', `${basename(path)}.ts`)))
       // Code under test takes no seed, only the tests and their support.
-      .filter((path) => path.startsWith(shared) || !path.includes('/src/'))
+      .filter((path) => !path.includes('/src/'))
     const found = SEEDED.test(source) || support.some(seeded)
     known.set(file, found)
     return found

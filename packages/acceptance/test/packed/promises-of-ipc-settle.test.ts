@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type IpcService, serveIpc } from '@weir/core/ipc'
-import { alone, OF_STORES, promisesSettle } from '@weir/store-tests/promises-settle'
+import { alone, OF_STORES, promisesSettle } from '@weir/testing/store-tests/promises-settle'
 
 let service: IpcService | undefined
 

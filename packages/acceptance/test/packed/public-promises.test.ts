@@ -157,7 +157,7 @@ function belongs(symbol: Known, entry: string): boolean {
 
 it('the cases in which promises are awaited are there', () => {
   const texts = [
-    'store-tests/src/awaited.ts',
+    'testing/test/store-tests/awaited.ts',
     'acceptance/test/packed/programs/awaits-alone.ts',
     'acceptance/test/packed/programs/awaits-frameworks.ts',
   ].map((file) => readFileSync(join(ROOT, 'packages', file), 'utf8'))

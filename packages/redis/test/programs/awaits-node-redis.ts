@@ -1,4 +1,4 @@
-import { awaitOne } from '@weir/store-tests/awaited'
+import { awaitOne } from '@weir/testing/store-tests/awaited'
 import { createClient } from 'redis'
 import { redisRules, redisStore } from '../../src/node-redis/index.ts'
 

@@ -1,4 +1,4 @@
-import { awaitOne } from '@weir/store-tests/awaited'
+import { awaitOne } from '@weir/testing/store-tests/awaited'
 import { redisRules, redisStore } from '../../src/index.ts'
 
 await awaitOne((address, timeout) => ({ store: redisStore(address, { timeout }), rules: redisRules(address) }))

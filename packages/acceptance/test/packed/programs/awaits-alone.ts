@@ -7,7 +7,6 @@ import { createThrottler, memoryStore, type Store, type Throttler } from '@weir/
 import { ipcStore, serveIpc } from '@weir/core/ipc'
 import { fileRules, follow, httpRules, type RulesSource } from '@weir/core/rules'
 import { loadCode } from '@weir/core/sync'
-import { AWAITED, awaitOne, type Case } from '@weir/store-tests/awaited'
 import {
   expectSimulation,
   faultProxy,
@@ -19,6 +18,7 @@ import {
   trySpellings,
   VirtualTime,
 } from '@weir/testing'
+import { AWAITED, awaitOne, type Case } from '@weir/testing/store-tests/awaited'
 import { HUNG } from './hung-store.ts'
 
 const SCENARIO = { policy: { limit: 10, interval: '1s' }, nodes: 2, intervals: 2, load: poisson(1.5), seed: 1 } as const

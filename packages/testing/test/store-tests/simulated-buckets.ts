@@ -1,7 +1,7 @@
 import { type Store, systemClock, tokenBucket } from '@weir/core'
 import type { SyncReply, SyncRequest } from '@weir/core/sync'
-import { bursts, crashes, doubling, outages, poisson, type Scenario, simulate, squareWave, together, zipf } from '@weir/testing'
 import { expect } from 'vitest'
+import { bursts, crashes, doubling, outages, poisson, type Scenario, simulate, squareWave, together, zipf } from '../../src/index.ts'
 
 const policy = { limit: 1000, interval: 10_000, algorithm: tokenBucket() }
 

@@ -2,9 +2,9 @@ import { Socket } from 'node:net'
 import { queryObjects } from 'node:v8'
 import { type Algorithm, type Store, slidingCounter } from '@weir/core'
 import type { DecidedPolicy, Decider } from '@weir/core/sync'
-import { type FaultProxy, faultProxy } from '@weir/testing'
 import { until } from '@weir/tooling/redis-servers'
 import { describe, expect, it } from 'vitest'
+import { type FaultProxy, faultProxy } from '../../src/index.ts'
 import { POLICY, TestNode } from './test-node.ts'
 
 /** A store that connects to a port of this machine, and gives up an exchange after so many milliseconds. */
