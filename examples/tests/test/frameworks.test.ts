@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Program, startProgram } from '../src/program.ts'
+import { type Program, startProgram } from './program.ts'
 
 let program: Program | undefined
 afterEach(() => program?.stop('SIGKILL'))

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { EtcdServer, NO_ETCD } from '@weir/tooling/etcd-servers'
 import { findPostgres, PostgresServer } from '@weir/tooling/postgres-servers'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Program, runProgram, startProgram } from '../src/program.ts'
 import { startRedis } from '../src/redis.ts'
+import { type Program, runProgram, startProgram } from './program.ts'
 
 const TIMEOUT = { timeout: 60_000 }
 let folder: string

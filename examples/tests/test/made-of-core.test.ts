@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { type Program, startProgram } from '../src/program.ts'
+import { type Program, startProgram } from './program.ts'
 
 const TIMEOUT = { timeout: 60_000 }
 let program: Program

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { runProgram } from '../src/program.ts'
+import { runProgram } from './program.ts'
 
 it('calls a limited API by three workers at its pace', { timeout: 120_000 }, async () => {
   const { output } = await runProgram('outgoing', [])

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Program, startProgram } from '../src/program.ts'
 import { type PrivateRedis, startRedis } from '../src/redis.ts'
+import { type Program, startProgram } from './program.ts'
 
 const TIMEOUT = { timeout: 60_000 }
 const SCRIPT = fileURLToPath(new URL('../../token-server/with-permit.sh', import.meta.url))

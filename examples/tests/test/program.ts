@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { bundlePrograms } from '@weir/tooling/bundle'
+import { afterAll } from 'vitest'
+
+/** An example that runs in a process of its own, as its README says. */
+export interface Program {
+  /** What it listens on. */
+  readonly url: string
+  readonly output: () => string
+  /** Ends it with a signal; returns its exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+const DEADLINE = 30_000
+
+/** Starts an example on a free port and waits until it says where it listens. */
+export async function startProgram(example: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Program> {
+  const { child, output } = await launch(example, args, env)
+  const deadline = Date.now() + DEADLINE
+  for (;;) {
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output())?.[0]
+    if (url !== undefined) return { url, output, stop: (signal = 'SIGTERM') => end(child, signal) }
+    if (child.exitCode !== null || Date.now() > deadline) {
+      child.kill('SIGKILL')
+      throw new Error(`${example} did not start: ${output()}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** Runs an example that is to end by itself. */
+export async function runProgram(example: string, args: readonly string[]): Promise<{ code: number | null; output: string }> {
+  const { child, output } = await launch(example, args, {})
+  await once(child, 'close')
+  return { code: child.exitCode, output: output() }
+}
+
+const directoryOf = (example: string): string => fileURLToPath(new URL(`../../${example}`, import.meta.url))
+
+/** The bundles of examples, and the folders that they are in. */
+const bundled = new Map<string, Promise<string>>()
+const folders: string[] = []
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** Puts an example into one file: its sources and ours are compiled once, and not by each process that a test starts. */
+async function bundle(example: string): Promise<string> {
+  const directory = directoryOf(example)
+  const { dependencies } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
+  const foreign = Object.keys(dependencies).filter((name) => !name.startsWith('@weir/'))
+  const folder = await bundlePrograms(directory, ['src/main.ts'], foreign)
+  folders.push(folder)
+  return join(folder, 'main.mjs')
+}
+
+/** Examples that run from their sources: one starts another file of its folder, one needs its imports in their order. */
+const AS_THEY_ARE = ['outgoing', 'nestjs']
+
+/** The arguments for Node.js that start an example. */
+async function programOf(example: string): Promise<readonly string[]> {
+  if (AS_THEY_ARE.includes(example)) return ['--conditions=@weir/source', '--import', 'tsx', 'src/main.ts']
+  let file = bundled.get(example)
+  if (file === undefined) bundled.set(example, (file = bundle(example)))
+  return [await file]
+}
+
+async function launch(
+  example: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<{ child: ChildProcess; output: () => string }> {
+  const { REDIS_URL: _, ...own } = process.env
+  const child = spawn(process.execPath, [...(await programOf(example)), ...args], {
+    cwd: directoryOf(example),
+    env: { ...own, PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (data: string) => (text += data))
+  return { child, output: () => text }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+  child.kill(signal)
+  await once(child, 'exit')
+  return child.exitCode
+}
