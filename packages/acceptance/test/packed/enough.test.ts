@@ -10,6 +10,8 @@ const scratch = mkdtempSync(join(tmpdir(), 'weir-enough-'))
 const env = { ...process.env, NODE_ENV: 'development', CI: 'true', YARN_ENABLE_TELEMETRY: '0', YARN_ENABLE_IMMUTABLE_INSTALLS: 'false' }
 let packed: readonly Packed[]
 let redis: RedisServer
+/** The file of yarn. */
+let yarn: Promise<string> | undefined
 
 beforeAll(async () => {
   redis = await RedisServer.start()
@@ -137,9 +139,11 @@ describe('an adapter and a store are enough', () => {
     } else {
       // A folder of its own, or it would take this repository's root for the project's.
       writeFileSync(join(directory, 'yarn.lock'), '')
-      const yarn = ['-y', '-p', '@yarnpkg/cli-dist@4', 'yarn']
-      await mustRun('npx', [...yarn, 'install'], at)
-      said = await mustRun('npx', [...yarn, 'node', 'main.js'], at)
+      // Looked up once, because npx takes seconds to find it.
+      yarn ??= mustRun('npx', ['-y', '-p', '@yarnpkg/cli-dist@4', 'which', 'yarn'])
+      const file = (await yarn).trim()
+      await mustRun(file, ['install'], at)
+      said = await mustRun(file, ['node', 'main.js'], at)
     }
     expect(said.trim().split('\n')).toEqual(['200 200 429', '200 200 429'])
   })
