@@ -1,17 +1,24 @@
 import { WeirError } from '../report/errors.ts'
 
-/** Why a request that waited could not go. */
+/** The reason for which a request failed. */
 export type AcquireFailure = 'timeout' | 'aborted' | 'queue-full' | 'never-fits' | 'closed'
 
-/** The error of `acquire`, `schedule` and wrapped functions if the request can't go. */
+/** The error that `acquire`, `schedule` and wrapped functions throw if the request fails. */
 export class AcquireError extends WeirError {
   override readonly name: string = 'AcquireError'
   /**
-   * `'timeout'`: its time is over, or it was known that it can't go in time; `'aborted'`: by its signal, whose reason is the `cause`;
-   * `'queue-full'`: as many wait as may; `'never-fits'`: it costs more than the limit; `'closed'`: the throttler is.
+   * The reason for the failure:
+   * - `'timeout'`: the request has reached its timeout, or can't get its units before it.
+   * - `'aborted'`: its signal was aborted. The signal's reason is the `cause`.
+   * - `'queue-full'`: the queue is full.
+   * - `'never-fits'`: the request costs more than the limit.
+   * - `'closed'`: the throttler is closed.
    */
   readonly reason: AcquireFailure
-  /** Milliseconds after which a request would be let in if no other came before it, where that is known. `Infinity` when it never fits. */
+  /**
+   * Milliseconds after which a retry would be allowed if no other request came first. `Infinity` if the request never fits, and undefined
+   * if the time is unknown.
+   */
   readonly retryAfterMs: number | undefined
 
   constructor(reason: AcquireFailure, message: string, retryAfterMs?: number, options?: ErrorOptions) {

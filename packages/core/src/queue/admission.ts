@@ -5,14 +5,14 @@ import { type Answer, type Counter, counterId, type Line, opensIn, type Request 
 import { type Pace, Turns } from './turns.ts'
 import type { Waiters } from './waiters.ts'
 
-/** Lets requests go that wait for a counter, as far as it has capacity. */
+/** Allows the requests that wait for a counter, as far as the counter has capacity. */
 export class Admission<D extends Answer> {
   readonly #gate: Gate<D>
   readonly #counters: Counters<D>
   readonly #waiters: Waiters<D>
   readonly #asking: Asking<D>
 
-  /** @param changed is called when times have changed for a reason from outside */
+  /** @param changed is called if times changed outside `serve`, for example by a reply of the store */
   constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>, changed: () => void) {
     this.#gate = gate
     this.#counters = counters
@@ -21,11 +21,11 @@ export class Admission<D extends Answer> {
   }
 
   /**
-   * Lets in whom a counter has room for, one request of a key after another.
+   * Allows requests while the counter has capacity: one request of a key, then one of the next key.
    *
-   * @param most requests that are looked at
-   * @param joins whether one has just come, and others may at this moment
-   * @returns how many were
+   * @param most the most requests to check
+   * @param joins whether a request has just come, because then more may come in the same moment
+   * @returns the number of checked requests
    */
   serve(counter: Counter<D>, now: number, most: number, joins = false): number {
     const gate = this.#gate
@@ -38,7 +38,7 @@ export class Admission<D extends Answer> {
       const seen = gate.peek(key, wanted)
       const together = gate.waits || gate.reservesAhead(counter.policy) ? gate.together(key, wanted) : undefined
       const ahead = together?.ahead
-      // If the other processes can know of it in time, a request goes that finds capacity.
+      // A request whose units fit is allowed without the store if the other processes get its count in time.
       const mustAsk = ahead !== undefined && (gate.waits || !seen.allowed || gate.pause(key, wanted, false) !== undefined)
       if (mustAsk || (gate.waits && (seen.allowed || gate.asks(key, wanted)))) {
         if (ahead !== undefined && counterId(ahead.by) !== counter.id) {
@@ -54,9 +54,9 @@ export class Admission<D extends Answer> {
         }
         if (!this.#asking.mayAsk(counter, seen, together)) {
           const hurries = together !== undefined && this.#asking.hurries(counter, request, together, now)
-          // Those that come at the same moment are asked for with it.
+          // Requests that come in the same moment go into the same call to the store.
           if (hurries && joins) open.set(counter, now)
-          // Answers go on with it.
+          // The next reply of the store continues with this counter.
           else if (!hurries) open.remove(counter)
           if (!hurries || joins) return looked
         }
@@ -94,24 +94,27 @@ export class Admission<D extends Answer> {
     }
     if (counter.lines.first !== undefined) open.set(counter, now)
     else {
-      // Answers of the store go on with it.
+      // Replies of the store continue with this counter.
       open.remove(counter)
       this.#counters.tidy(counter)
     }
     return looked
   }
 
-  /** A line is to wait for another counter. */
   #move(line: Line<D>, to: Counter<D>): void {
     this.#counters.takeOut(line)
     this.#counters.put(line, to)
   }
 
-  /** A counter has no room left for whom asked at that time. */
+  /**
+   * Marks a counter as full.
+   *
+   * @param asked when the rejected request was sent to the store
+   */
   close(counter: Counter<D>, decision: D, now: number, asked: number = now): void {
     const time = Math.max(1, opensIn(decision))
     if (counter.pace === undefined) {
-      // After a moment they go on with their turns: the store's clock may be behind.
+      // If the counter is full only for a moment, its turns continue, because the store's clock may be behind.
       counter.pace = this.#gate.turns(counter.policy, time)
       if (counter.pace !== undefined) counter.turns?.end(asked)
     }
@@ -122,7 +125,7 @@ export class Admission<D extends Answer> {
     this.#counters.open.set(counter, now + time)
   }
 
-  /** Whether a request that was rejected may go on waiting. It can't if it would not go in time. */
+  /** Whether a rejected request may continue to wait. Otherwise it fails at once, because it can't make its timeout. */
   keeps(request: Request<D>, decision: D, now: number): boolean {
     request.rejected = decision
     const { retryAfterMs } = decision
@@ -131,7 +134,10 @@ export class Admission<D extends Answer> {
     return false
   }
 
-  /** When the next request of a counter may go. Where nodes wait for the same moment each does so in turn; who would be late then goes at once. */
+  /**
+   * When the next request of a counter may try. If several processes wait for the same moment, each of them takes turns. A request whose
+   * turn comes after its timeout tries 1 ms before its timeout.
+   */
   #turnOf(counter: Counter<D>, request: Request<D>, now: number): number {
     const { pace } = counter
     if (pace !== undefined) {

@@ -1,13 +1,13 @@
-/** How much waits: units where requests say what they cost, and how many don't. */
+/** The size of waiting requests: the units of requests with a cost, and the number of requests without one. */
 export interface Amount {
   units: number
   unsaid: number
 }
 
-/** Fewer units are none: sums of fractions are rounded. */
+/** Smaller sums count as 0, because sums of fractions have rounding errors. */
 const NOTHING = 1e-9
 
-/** Adds to a sum, or takes away. */
+/** Adds to a sum, or subtracts from it. */
 export function add(sum: Amount, { units, unsaid }: Amount, sign: 1 | -1): void {
   sum.units += sign * units
   sum.unsaid += sign * unsaid

@@ -6,23 +6,22 @@ interface Part {
   readonly limit: number | undefined
 }
 
-/** The key and cost of a request for each policy, by the places that these have now. */
+/** The key and cost of a request for each policy, by the current index of the policies. */
 export interface AskedNow {
   readonly keys: readonly (string | undefined)[]
   readonly costs: readonly number[]
-  /** The places of the policies that apply. */
+  /** The indexes of the policies that apply. */
   readonly places: readonly number[]
   readonly limits: readonly (number | undefined)[] | undefined
 }
 
-/** A policy in its place. */
 interface Placed {
   readonly policy: { readonly id: string }
 }
 
 /**
- * A key and a cost for each policy that applies to a request, as adapters read them. It stays right while the request waits:
- * policies may move to other places, and ones that are gone apply no more.
+ * A key and a cost for each policy that applies to a request, as adapters read them. It stays correct while the request waits, even if
+ * policies move to other indexes. Removed policies no longer apply.
  */
 export class Asked {
   readonly #parts: readonly Part[]
@@ -33,7 +32,7 @@ export class Asked {
     this.#parts = parts
   }
 
-  /** @param places those of the policies that apply; their arrays may be reused afterwards */
+  /** @param places indexes of the policies that apply. The caller may reuse the arrays afterwards */
   static of(limiters: readonly Placed[], { keys, costs, places, limits }: AskedNow): Asked {
     const parts: Part[] = []
     for (const place of places) {
@@ -44,12 +43,12 @@ export class Asked {
     return new Asked(parts)
   }
 
-  /** How many policies it asks. */
+  /** The number of policies that apply. */
   get size(): number {
     return this.#parts.length
   }
 
-  /** Whether it asks the same of the same policies. */
+  /** Whether both contain the same policies, each with the same key, cost and limit. */
   isLike(other: Asked): boolean {
     if (other.size !== this.size) return false
     return this.#parts.every(({ id, key, cost, limit }, at) => {
@@ -58,7 +57,7 @@ export class Asked {
     })
   }
 
-  /** The same for only the policies for whose ids this is true. */
+  /** A copy with only the policies whose id passes the test. */
   only(which: (id: string) => boolean): Asked {
     return new Asked(this.#parts.filter(({ id }) => which(id)))
   }

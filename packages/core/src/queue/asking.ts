@@ -4,16 +4,18 @@ import { type Answer, type Counter, type Line, MOST_PAUSE, type Request } from '
 import { isLike } from './options.ts'
 import type { Waiters } from './waiters.ts'
 
-/** Requests of one counter that the store is asked for at once. */
+/** Requests of one counter that may be at the store at a time, if each needs its own call. */
 const MOST_ASKED = 16
-/** As many where several can be asked for in one step, and the most in one step. */
+/** The same limit if one call can contain several requests. Below it, the most requests in one call. */
 const MOST_ALONE = 4
 const MOST_TOGETHER = 100
-/** The part of the last amount granted that a process requests at once: in small steps, processes share the capacity. */
+/**
+ * The divisor for the next call: it contains a third of the last granted amount, because small steps share the capacity between processes.
+ */
 const PARTS = 3
-/** Units are summed up; part of them. */
+/** Tolerance for rounding errors in sums of units, relative to the cost. */
 const ROUNDING = 1e-9
-/** Milliseconds after which the store is asked anew that has not granted in time. */
+/** Milliseconds until the next try if the store did not grant a request in time. */
 const ASK_AGAIN = 5
 
 /** Decides what happens to a request that the store has rejected. */
@@ -22,20 +24,20 @@ interface Rejections<D extends Answer> {
   close(counter: Counter<D>, decision: D, now: number, asked: number): void
 }
 
-/** Requests that the store is asked for at once, and what each takes. */
+/** Requests in one call to the store, and the units of each. */
 interface Group<D extends Answer> {
   readonly requests: Request<D>[]
   readonly costs: readonly number[]
   readonly together: Together<D> | undefined
 }
 
-/** Which requests may go in the stead of one that was asked for. */
+/** The requests that may use a grant of another request. */
 interface Stead<D extends Answer> {
   readonly together: Together<D> | undefined
   readonly urgent: boolean
 }
 
-/** Asks the store for requests that wait, where it has to decide. */
+/** Sends waiting requests to the store if the store decides them. */
 export class Asking<D extends Answer> {
   readonly #gate: Gate<D>
   readonly #counters: Counters<D>
@@ -43,7 +45,7 @@ export class Asking<D extends Answer> {
   readonly #rejections: Rejections<D>
   readonly #changed: () => void
 
-  /** @param changed is called after each answer */
+  /** @param changed is called after each reply */
   constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>, rejections: Rejections<D>, changed: () => void) {
     this.#gate = gate
     this.#counters = counters
@@ -52,33 +54,35 @@ export class Asking<D extends Answer> {
     this.#changed = changed
   }
 
-  /** Whether more requests of a counter may ask. */
+  /** Whether more requests of a counter may be sent to the store. */
   mayAsk({ asked, turns, gotBefore }: Counter<D>, { remaining }: D, together: Together<D> | undefined): boolean {
     if (together?.ahead !== undefined) return asked === 0
-    // Where several can be asked for at once a few are alone, and the others when these are answered.
+    // If one call can contain several requests, only a few are sent at first. The others follow together after the replies.
     const most = together !== undefined && (turns?.running !== true || gotBefore > 0) ? MOST_ALONE : MOST_ASKED
     return asked < Math.max(1, Math.min(most, remaining))
   }
 
-  /** Whether a request can't wait for the answers about others, as its time would be over, and finds room as far as is known. */
+  /**
+   * Whether a request must be sent now: its timeout comes before the replies about others, and its units fit as far as this process knows.
+   */
   hurries({ asked }: Counter<D>, { key, wanted, at }: Request<D>, { ahead, fit, lead }: Together<D>, now: number): boolean {
     if (asked >= MOST_TOGETHER || at >= now + lead) return false
     if (ahead === undefined) return asked < fit
     return this.#gate.soonest(key, wanted.cost === undefined ? 1 : 0, wanted.cost ?? 0, wanted) === 0
   }
 
-  /** When places are to be asked for: before the last one that the counter's requests have is used up. */
+  /** When to request reservations: before the last reservation of the counter is used. */
   asksAt({ id }: Counter<D>, { ahead, lead }: Together<D>, now: number): number {
     return ahead?.later === true ? now + MOST_PAUSE : this.#waiters.lastOf(id) - lead
   }
 
-  /** How many requests of a counter that take the same are to be asked for in one step. */
+  /** The number of requests with the same cost to put into one call. */
   #atOnce({ asked, turns, gotBefore }: Counter<D>, { part, fit }: Together<D>): number {
     const most = turns?.running === true ? gotBefore / PARTS : part
     return Math.floor(Math.max(1, Math.min(most, fit - asked, MOST_TOGETHER)))
   }
 
-  /** The first request, and as many as may be asked for with it. */
+  /** Collects the first request, and the requests that may go into the same call. */
   #gather(counter: Counter<D>, first: Request<D>, together: Together<D> | undefined): Group<D> {
     const { cost = 1, ahead } = together ?? {}
     const requests: Request<D>[] = []
@@ -98,7 +102,7 @@ export class Asking<D extends Answer> {
       request.asked = true
       request.group = group
       request.by = counter.id
-      // A question to the store has a timeout of its own.
+      // A call to the store has its own timeout.
       if (this.#gate.waits) this.#waiters.times.remove(request)
       counter.turns?.take()
       if (line.first === undefined) this.#counters.takeOut(line)
@@ -107,7 +111,7 @@ export class Asking<D extends Answer> {
     return group
   }
 
-  /** Asks for the request that goes first, and for others with it. */
+  /** Sends the first request to the store, and others in the same call. */
   ask(first: Request<D>, counter: Counter<D>, asked: number, together: Together<D> | undefined): void {
     const { key, wanted, at } = first
     const group = this.#gather(counter, first, together)
@@ -136,7 +140,7 @@ export class Asking<D extends Answer> {
             for (const request of left(group)) this.#putBack(request, counter)
             return
           }
-          // It was decided without the store, by which not all of them fit.
+          // The call was decided without the store, and not all requests fit.
         }
         if (together?.ahead !== undefined) this.#late(left(group), counter, now)
         else this.#rejected(left(group), counter, decisions[0]?.allowed === false ? decisions[0] : this.#gate.peek(key, wanted), now, asked)
@@ -150,8 +154,9 @@ export class Asking<D extends Answer> {
   }
 
   /**
-   * The store lets as many go. Of one that has gone, or would go too late, another one has the place that takes the same: the next of those that
-   * were asked for, or who waits behind them. Who came before them, and waits again as the store rejected those it was asked for with, goes first.
+   * Distributes the granted units. If a request was cancelled or would be too late, the next request with the same cost uses its grant.
+   * That is another request of the call, or the first one that waits behind them. A request that came before them goes first, if it waits
+   * again because an earlier call was rejected.
    */
   #share({ requests, costs, together }: Group<D>, decisions: readonly D[], counter: Counter<D>, now: number): void {
     const next = new Map<number, number>()
@@ -168,7 +173,7 @@ export class Asking<D extends Answer> {
         if (before !== undefined) {
           spare.set(cost, left - 1)
           taker = before
-          // This one has its turn with the next place, or in the other's stead.
+          // This request uses the next grant, or the other request's call.
           if (before.group !== undefined) at++
           this.#exchange(request, before)
           break
@@ -182,7 +187,11 @@ export class Asking<D extends Answer> {
     }
   }
 
-  /** One of the line of a request that goes before it and can use this place. `urgent`: also one of a higher priority, which may have come later. */
+  /**
+   * Finds a request of the same line that goes before this one and can use its grant.
+   *
+   * `urgent`: also finds requests of a higher priority, which may have come later.
+   */
   #before(request: Request<D>, cost: number, { delayMs: delay }: D, { together, urgent }: Stead<D>, now: number): Request<D> | undefined {
     if (request.settled) return undefined
     return request.line?.findBefore(request, MOST_TOGETHER, ({ key, wanted, at }) => {
@@ -191,7 +200,7 @@ export class Asking<D extends Answer> {
     })
   }
 
-  /** A request for which another question is in flight goes now: a later one takes its place in that question. */
+  /** Allows a request that is part of another call in flight. A later request replaces it in that call. */
   #exchange(later: Request<D>, first: Request<D>): void {
     const { group, line } = first
     if (group === undefined) return
@@ -202,7 +211,7 @@ export class Asking<D extends Answer> {
     line?.ask(later, true)
   }
 
-  /** Whether a request that was asked for can use this. */
+  /** Whether a request of the call can use this grant. If the grant comes too late, the request fails. */
   #takes(request: Request<D>, { delayMs: delay }: D, now: number): boolean {
     if (request.settled) return false
     if (delay === 0 || now + delay <= request.at) return true
@@ -210,23 +219,25 @@ export class Asking<D extends Answer> {
     return false
   }
 
-  /** The request that waits next, if it takes as much and can use this. */
+  /** The next waiting request, if it has the same cost and can use this grant. */
   #behind({ lines, asked }: Counter<D>, cost: number, { delayMs: delay }: D, together: Together<D>, now: number): Request<D> | undefined {
-    // Others that are being asked for came before it.
+    // Requests at the store came before it.
     if (asked > 0) return undefined
     const next = lines.first?.first
     if (next === undefined || (delay > 0 && now + delay > next.at)) return undefined
     return together.costBeside(next.key, next.wanted) === cost ? next : undefined
   }
 
-  /** @param decision the one that rejected them, or what is known now where they did not fit together: that says whether fewer do */
+  /**
+   * @param decision the rejection. If the requests did not fit together, the current counts, because they show whether fewer requests fit
+   */
   #rejected(requests: readonly Request<D>[], by: Counter<D>, decision: D, now: number, asked: number): void {
     for (const request of requests) {
       if (decision.allowed || this.#rejections.keeps(request, decision, now)) this.#waitAgain(request, by, decision, now, asked)
     }
   }
 
-  /** The first of them would go too late: now it is known which of them would not. */
+  /** Handles a call whose first reservation would come too late. Requests that can't make their timeout fail. The others wait again. */
   #late(requests: readonly Request<D>[], counter: Counter<D>, now: number): void {
     let failed = false
     for (const request of requests) {
@@ -239,16 +250,16 @@ export class Asking<D extends Answer> {
         this.#putBack(request, counter)
       }
     }
-    // Where nothing that is known says why, as of a key that the store can't read, that may last.
+    // The reason may be unknown and may last, for example if the store can't read the key. So the pause grows.
     const pause = failed ? ASK_AGAIN : Math.max(ASK_AGAIN, Math.min(2 * (counter.pause ?? 0), MOST_PAUSE))
     counter.pause = pause
     if (counter.lines.first !== undefined) this.#counters.open.set(counter, now + pause)
   }
 
   /**
-   * It waits in its line again.
+   * Puts a request back into its line.
    *
-   * @param counter that the line waits for where nobody waits in it
+   * @param counter the line's counter, if the line has no other waiting request
    */
   #putBack(request: Request<D>, counter?: Counter<D>): Line<D> {
     const line = request.line as Line<D>
@@ -262,17 +273,17 @@ export class Asking<D extends Answer> {
   }
 
   /**
-   * The store has rejected it.
+   * Puts a request that the store rejected back into its line.
    *
-   * @param by the counter that it was asked for
+   * @param by the counter of the call
    */
   #waitAgain(request: Request<D>, by: Counter<D>, decision: D, now: number, asked: number): void {
     const line = this.#putBack(request)
-    // A counter that has capacity for fewer of them is not the one that rejected all.
+    // A counter with capacity for fewer requests did not reject the whole call.
     const counter = decision.allowed && by.policy !== '' ? this.#counters.keep(by, now) : this.#counters.locate(decision, now)
     const before = line.counter
     if (before !== counter) {
-      // Until now the store had not said yet what it waits for.
+      // Before this reply, the line's counter was unknown.
       if (before !== undefined) counter.got += before.got
       this.#counters.takeOut(line)
       this.#counters.put(line, counter)
@@ -283,7 +294,10 @@ export class Asking<D extends Answer> {
   }
 }
 
-/** For each cost how many of the requests may get nothing, as others go first: the last ones, unless they can't wait any longer. */
+/**
+ * For each cost, the number of requests that may stay without a grant because others go first. These are the requests behind the last one
+ * that has reached its timeout.
+ */
 function spareOf<D extends Answer>(requests: readonly Request<D>[], costs: readonly number[], now: number): Map<number, number> {
   const spare = new Map<number, number>()
   const ended = new Set<number>()
@@ -295,7 +309,7 @@ function spareOf<D extends Answer>(requests: readonly Request<D>[], costs: reado
   return spare
 }
 
-/** Those that were asked for, and have got nothing yet. */
+/** The requests of a call that have no grant yet. */
 function left<D extends Answer>(group: Group<D>): readonly Request<D>[] {
   return group.requests.filter((request) => request.group === group && !request.settled && request.reservations === undefined)
 }

@@ -1,10 +1,10 @@
-/** An item of a chain; it can be in one chain at a time. */
+/** An item of a chain. It can be in one chain at a time. */
 export interface Link<T> {
   before: T | undefined
   after: T | undefined
 }
 
-/** A line of things in their order, out of which each leaves at once, wherever it stands. */
+/** A linked list. Removing an item takes the same time at each position. */
 export class Chain<T extends Link<T>> {
   first: T | undefined
   last: T | undefined
@@ -13,7 +13,7 @@ export class Chain<T extends Link<T>> {
     this.insert(item, undefined)
   }
 
-  /** Puts it in before another; at the end when that is undefined. */
+  /** Inserts an item before another one, or at the end if `next` is undefined. */
   insert(item: T, next: T | undefined): void {
     const before = next === undefined ? this.last : next.before
     item.before = before
@@ -34,7 +34,7 @@ export class Chain<T extends Link<T>> {
     item.after = undefined
   }
 
-  /** Each of two takes the other's place; `later` stands anywhere behind `item`. */
+  /** Swaps two items. `later` is anywhere behind `item`. */
   exchange(item: T, later: T): void {
     const next = later.after
     this.remove(later)

@@ -3,12 +3,12 @@ import { type Answer, Counter, counterId, type Line, opensIn } from './line.ts'
 import { Schedule } from './schedule.ts'
 import type { Waits } from './waits.ts'
 
-/** The counters that requests wait for, by when they have room again, and the lines that wait for each of them. */
+/** The counters with waiting requests, ordered by when they have capacity again, and the lines of each counter. */
 export class Counters<D extends Answer> {
   readonly #gate: Gate<D>
   readonly #waits: Waits
   readonly #all = new Map<string, Counter<D>>()
-  /** Those that have room at a time that is known. */
+  /** The counters for which the time of new capacity is known. */
   readonly open: Schedule<Counter<D>> = new Schedule()
 
   constructor(gate: Gate<D>, waits: Waits) {
@@ -28,7 +28,7 @@ export class Counters<D extends Answer> {
     return this.#all.get(counterId(by))
   }
 
-  /** @param at when it has room, if nobody waits for it yet */
+  /** @param at when the counter has capacity, if it is new */
   locate(by: Pick<Answer, 'policy' | 'key'>, at: number): Counter<D> {
     const id = counterId(by)
     const found = this.#all.get(id)
@@ -39,7 +39,7 @@ export class Counters<D extends Answer> {
     return made
   }
 
-  /** A counter that may have been forgotten meanwhile. */
+  /** Adds a counter again if it was removed meanwhile. */
   keep(counter: Counter<D>, at: number): Counter<D> {
     const found = this.#all.get(counter.id)
     if (found !== undefined) return found
@@ -52,12 +52,12 @@ export class Counters<D extends Answer> {
   closed(by: D, now: number): Counter<D> {
     const time = opensIn(by)
     const counter = this.locate(by, now + time)
-    // Nobody has waited for it yet.
+    // The counter is new, so its requests begin with turns if other processes wait too.
     if (counter.lines.first === undefined && counter.asked === 0) counter.pace = this.#gate.turns(counter.policy, time)
     return counter
   }
 
-  /** The first counter of a decision that others wait for. */
+  /** The first counter of a decision with waiting requests. */
   contended({ parts }: D): Counter<D> | undefined {
     if (this.empty) return undefined
     for (const part of parts) {
@@ -67,13 +67,13 @@ export class Counters<D extends Answer> {
     return undefined
   }
 
-  /** A line waits for a counter, after the others. */
+  /** Puts a line behind the others of a counter. */
   put(line: Line<D>, counter: Counter<D>): void {
     counter.put(line)
     this.#waits.add(counter.policy, line.size)
   }
 
-  /** A line waits for its counter no more. */
+  /** Removes a line from its counter. */
   takeOut(line: Line<D>): void {
     const { counter } = line
     if (counter === undefined) return
@@ -82,13 +82,13 @@ export class Counters<D extends Answer> {
     this.tidy(counter)
   }
 
-  /** The next key's turn. */
+  /** Moves a line to the end, so that the next key is served. */
   rotate(line: Line<D>, counter: Counter<D>): void {
     counter.lines.remove(line)
     counter.lines.push(line)
   }
 
-  /** Forgets a counter that nobody waits for. */
+  /** Removes a counter without waiting requests. */
   tidy(counter: Counter<D>): void {
     if (counter.lines.first !== undefined || counter.asked > 0) return
     this.open.remove(counter)

@@ -4,39 +4,45 @@ import type { Answer } from './line.ts'
 import type { Wanted } from './options.ts'
 import type { Pace } from './turns.ts'
 
-/** A request is to wait for a counter, and to be looked at again in so many milliseconds. */
+/** Makes a request wait for a counter. The queue checks it again after `time` milliseconds. */
 export interface Pause {
   readonly by: Pick<Answer, 'policy' | 'key'>
   readonly time: number
 }
 
-/** How places are asked for ahead, so that each node is served by what waits with it and no place stays unused. Times in milliseconds. */
+/**
+ * Describes how to request reservations ahead. Each process reserves for its own waiting requests, and no reservation stays unused. Times
+ * in milliseconds.
+ */
 export interface Ahead {
-  /** The counter of the policy that they are places of. */
+  /** The counter that the reservations belong to. */
   readonly by: Pick<Answer, 'policy' | 'key'>
-  /** Whether to wait until places have come back that are free again: it is told of that (`nudge`). */
+  /** Whether to wait because cancelled reservations are being returned to the store. Afterwards the queue gets a `nudge`. */
   readonly later: boolean
-  /** Units to ask for at once, where so much waits. */
+  /** Units to request in one call, for this size of waiting requests. */
   unitsOf(waiting: Amount): number
 }
 
-/** Several requests that want the same, where the store can be asked for them in one step: all of them go, or none. */
+/** Requests that the store can decide in one step: it allows all of them, or none. */
 export interface Together<D> {
-  /** As many that take the same as this node should ask for at once, as other nodes may want some too; 0: whoever knows what came here lately knows better. */
+  /**
+   * The most requests to send in one call, because other processes may want capacity too. 0 if the share is smaller than one request. Then
+   * the queue sends one.
+   */
   readonly part: number
-  /** Such requests that find room, as far as is known. */
+  /** The number of such requests that fit, as far as this process knows. */
   readonly fit: number
-  /** Units that the first of them takes. */
+  /** Units of the first request. */
   readonly cost: number
-  /** So many milliseconds before there is no time left the store is to be asked. */
+  /** A request is sent at least this many milliseconds before its timeout. */
   readonly lead: number
-  /** Where the store says when each of them goes: it is asked ahead, and they may take more or less than the first one. */
+  /** Set if the store returns the time of each request. Then the process reserves ahead, and the requests may have different costs. */
   readonly ahead: Ahead | undefined
-  /** Units of a request that may be requested together with the first one; undefined for one that has to wait for the answer. */
+  /** Units of a request that may go into the call of the first one. Undefined for a request that must wait for the reply. */
   costBeside(key: string, wanted: Wanted): number | undefined
   /**
-   * Asks for requests that take so much each. Resolves with a decision for each of them, or with none where they do not all fit; without the
-   * store, for as many as do.
+   * Requests capacity for one request of each cost. Resolves with a decision for each of them, or with none if they do not all fit. If the
+   * store is down, it resolves with decisions for as many as fit.
    *
    * @param within milliseconds that the first of them may wait
    */
@@ -48,71 +54,72 @@ export interface Gate<D extends Answer> {
   readonly clock: Clock
   /** Uniform in [0, 1). */
   readonly random: () => number
-  /** Whether `take` may have to ask the store. */
+  /** Whether `take` may need the store. */
   readonly waits: boolean
   /** The decision that `take` would return by the counts of this process. */
   peek(key: string, wanted: Wanted): D
-  /** Whether `take` would ask the store although `peek` rejects. */
+  /** Whether `take` would call the store although `peek` rejects. */
   asks(key: string, wanted: Wanted): boolean
-  /** Whether a request that was rejected finds what it needs, for all that is known: the store had just not granted it in time. */
+  /** Whether a rejected request fits, as far as this process knows, because the store only failed to grant it in time. */
   mayAskAgain(key: string, wanted: Wanted): boolean
   /**
-   * Why a request which `peek` allows should wait all the same: other nodes may take units at the same time, and are to be heard first.
-   * Undefined when it may go. Not asked where `take` asks the store.
+   * The reason to delay a request which `peek` allows: other processes may use units at the same time, and their counts must arrive first.
+   * Undefined if the request is allowed. Not called if `take` calls the store.
    *
-   * @param overload whether requests go in turns now
+   * @param overload whether requests take turns now
    */
   pause(key: string, wanted: Wanted, overload: boolean): Pause | undefined
   /**
-   * The requests that wait for a policy are to go in turns when there is room again, as other nodes have some that wait for the same. Undefined
-   * where there is nobody to share with.
+   * Makes the requests that wait for a policy take turns once there is capacity again, because other processes have requests that wait for
+   * the same. Undefined if no other process shares the capacity.
    *
-   * @param closedFor milliseconds for which there is no room
+   * @param closedFor milliseconds without capacity
    */
   turns(policy: string, closedFor: number): Pace | undefined
   /** Whether units are reserved ahead for requests that wait for a policy: see `Together.ahead`. */
   reservesAhead(policy: string): boolean
-  /** Counts a request if it may go. Right after a `peek` that allowed it, unless it asks the store. */
+  /** Counts a request if it is allowed. Called right after a `peek` that allowed it, unless it calls the store. */
   take(key: string, wanted: Wanted): D | Promise<D>
-  /** How requests like this one are asked for together; undefined where each is asked for alone. */
+  /** Describes how to send requests like this one together. Undefined if each is sent alone. */
   together(key: string, wanted: Wanted): Together<D> | undefined
-  /** Whether a decision is of one policy alone that gives places ahead, of several: the others decide when its delay is over. */
+  /** Whether a decision contains only the policy that reserves ahead. The other policies decide when the delay has ended. */
   isPart(decision: D): boolean
-  /** Has the other ones decide, as `take`; undefined where there are none any more. */
+  /** Decides by the other policies, as `take` does. Undefined if there are none any more. */
   takeRest(key: string, wanted: Wanted, part: D): D | Promise<D> | undefined
-  /** One decision of both. */
+  /** Combines both into one decision. */
   join(part: D, rest: D): D
   refund(decision: D): void
   /**
-   * The rejection of a request that can't wait any longer although there is, or would be, capacity for it.
+   * The rejection of a request that can't wait any longer, even if there is or would be capacity for it.
    *
-   * @param seen what is known now
-   * @param retryAfterMs milliseconds, where known
+   * @param seen the current decision by the counts of this process
+   * @param retryAfterMs milliseconds, if known
    */
   rejection(seen: D, retryAfterMs: number | undefined): D
-  /** Counts a request that has waited: allowed or rejected. Not called for one that was aborted. */
+  /** Counts a request that has waited as allowed or rejected. Not called for aborted requests. */
   ended(allowed: boolean): void
   /**
-   * The pace that a decision with a delay keeps, in milliseconds: the time that passes between it and the next one, and by how much a late one may
-   * come nearer to that.
+   * The pace of a decision with a delay, in milliseconds. `time` is the time between it and the next decision. If it is late, the distance
+   * may shrink by up to `slack`.
    */
   pace(decision: D): { readonly time: number; readonly slack: number }
-  /** Names the counter whose pace a decision with a delay keeps. */
+  /** The id of the counter that sets the pace of a decision with a delay. */
   paceMaker(decision: D): string
-  /** A request goes that waited for a policy, for so many milliseconds. `key` is what the policy counts it by. */
+  /** Reports an allowed request and the milliseconds that it waited. `key` is the policy's key. */
   waited(policy: string, key: string, time: number): void
-  /** A decision whose delay is over, as it is now. */
+  /** Updates a decision whose delay has ended to the current counts. */
   went(decision: D): D
-  /** Whether the key of a decision is blocked by hand now. */
+  /** Whether the key of a decision is blocked manually now. */
   blocks(decision: D): boolean
-  /** Whether other nodes may have places between those that keep this decision's pace here. */
+  /** Whether other processes may have reservations in between the ones that keep this decision's pace here. */
   sharesPlaces(decision: D): boolean
   /**
-   * Gives back what a decision took of whose delay `left` milliseconds are left: of what has a pace as much as has not drained yet.
+   * Refunds a decision whose delay ends in `left` milliseconds. At a policy with a pace, only the units that have not drained yet are
+   * refunded.
    *
-   * @returns milliseconds by which those behind it move up
+   * @returns milliseconds by which the reservations behind it move up
    */
   giveBack(decision: D, left: number): number
-  /** Milliseconds until so many requests, and units besides, can have gone one after another at the soonest. */
+  /** Milliseconds until this many requests, plus these units, can have been allowed one after another at the soonest. */
   soonest(key: string, requests: number, units: number, wanted: Wanted): number
 }

@@ -7,7 +7,9 @@ import type { Reservation, Reservations } from './reservations.ts'
 import type { Timed } from './schedule.ts'
 import type { Pace, Turns } from './turns.ts'
 
-/** Half of the milliseconds after which one is asked about again that had come to nothing, and as many at most. */
+/**
+ * Half of the first pause, in milliseconds, after which a request that was not granted is tried again. `MOST_PAUSE` is the longest pause.
+ */
 const FIRST_PAUSE = 2.5
 export const MOST_PAUSE = 200
 
@@ -22,12 +24,12 @@ export interface Answer {
   readonly parts: readonly { readonly allowed: boolean; readonly key: string; readonly policy: { readonly name: string } | undefined }[]
 }
 
-/** As a `Gate`. */
+/** The part of a `Gate` that counts ended requests. */
 interface Teller {
   ended(allowed: boolean): void
 }
 
-/** One request that waits. `at` is when its time is over. */
+/** One waiting request. `at` is its timeout, on the monotonic clock. */
 export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   before: Request<D> | undefined
   after: Request<D> | undefined
@@ -35,35 +37,35 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   place = -1
   readonly key: string
   readonly wanted: Wanted
-  /** Requests come in this order. */
+  /** The order of arrival. */
   readonly number: number
   readonly #resolve: (decision: D) => void
   readonly #reject: (error: unknown) => void
-  /** Is told what became of it. */
+  /** Receives the result. */
   readonly #teller: Teller | undefined
-  /** The others that wait for its key: while it waits, or the store is being asked for it. */
+  /** The line of its key, while the request waits or is at the store. */
   line: Line<D> | undefined
-  /** Whether the store is being asked for it. */
+  /** Whether it is at the store. */
   asked = false
-  /** With which others; rarely there, as many may wait. */
+  /** The requests in the same call to the store. Declared without a value to save memory, because many requests may wait. */
   declare group: { readonly requests: Request<D>[] } | undefined
   /** Its last rejection. */
   rejected: D | undefined
-  /** The reservations of which it uses one, while that is not due. */
+  /** The reservations of its counter, until it uses one of them. */
   reservations: Reservations<D, Request<D>> | undefined
   /** The reservation that no other request may use. */
   own: Reservation<D, Request<D>> | undefined
-  /** Its decision while the other policies decide; rarely set, because very many requests may wait. */
+  /** Its decision while the other policies decide. Declared without a value to save memory, because many requests may wait. */
   declare deciding: D | undefined
-  /** The counter that the store is asked for, by its id. */
+  /** The id of the counter in the call to the store. */
   by: string | undefined
-  /** Milliseconds for which it was not asked about again when that had come to nothing; rarely there, as many may wait. */
+  /** The last pause before a new try, in milliseconds. Declared without a value to save memory, because many requests may wait. */
   declare pause: number | undefined
   onAbort: (() => void) | undefined
-  /** Whether it counts among those that wait. */
+  /** Whether it counts as waiting. */
   entered = false
   settled = false
-  /** When it came, on the monotonic clock; whole milliseconds, as small numbers take no memory of their own. */
+  /** When it came, on the monotonic clock. Whole milliseconds, because small integers need no memory of their own. */
   readonly came: number
 
   constructor(
@@ -85,7 +87,7 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
     this.#teller = teller
   }
 
-  /** Returns how long it is to wait before it is asked about again, each time twice as long. */
+  /** Returns the milliseconds to wait before a new try. Each pause is twice as long as the one before. */
   lengthenPause(): number {
     return (this.pause = Math.min(2 * (this.pause ?? FIRST_PAUSE), MOST_PAUSE))
   }
@@ -101,18 +103,18 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   }
 }
 
-/** The requests that wait for one key: those of the highest priority first, and of these the first that came. */
+/** The requests that wait for one key, by priority and then by arrival. */
 export class Line<D extends Answer> implements Link<Line<D>> {
   before: Line<D> | undefined
   after: Line<D> | undefined
   readonly key: string
-  /** The counter that it waits for. */
+  /** The counter that the line waits for. */
   counter: Counter<D> | undefined
-  /** Requests in it, those included that the store is being asked for. */
+  /** Number of requests, including requests at the store. */
   size = 0
-  /** Until when nobody of it is to be asked about; rarely there, as many keys may wait. */
+  /** No request of the line is tried before this time. Declared without a value to save memory, because many keys may wait. */
   declare pausedUntil: number | undefined
-  /** Those that it is being asked for; rarely there, as many keys may wait. */
+  /** The requests at the store. Declared without a value to save memory, because many keys may wait. */
   declare asked: Set<Request<D>> | undefined
   readonly #requests: Priorities<Request<D>> = new Priorities()
 
@@ -120,17 +122,17 @@ export class Line<D extends Answer> implements Link<Line<D>> {
     this.key = key
   }
 
-  /** The one that goes next. */
+  /** The next request. */
   get first(): Request<D> | undefined {
     return this.#requests.first
   }
 
-  /** When the one came that has waited longest. */
+  /** When the longest-waiting request came. */
   get since(): number {
     return this.#requests.since
   }
 
-  /** Puts a request to the end of those of its priority; one that was asked for goes back to its place. */
+  /** Puts a request behind those of its priority. A request that returns from the store gets its old position. */
   add(request: Request<D>): void {
     this.#requests.add(request)
     if (this.counter?.waiting !== undefined) add(this.counter.waiting, amountOf(request), 1)
@@ -141,16 +143,16 @@ export class Line<D extends Answer> implements Link<Line<D>> {
     if (this.counter?.waiting !== undefined) add(this.counter.waiting, amountOf(request), -1)
   }
 
-  /** The store is asked for a request now, or is not any more. */
+  /** Adds a request to the ones at the store, or removes it. */
   ask(request: Request<D>, asked: boolean): void {
     if (asked) (this.asked ??= new Set()).add(request)
     else if (this.asked?.delete(request) === true && this.asked.size === 0) this.asked = undefined
   }
 
   /**
-   * The first of those that go before a request for which this is true: one that waits, or that the store is being asked for.
+   * The first request before this one for which `fits` is true. It may wait, or be at the store.
    *
-   * @param most that wait are looked at
+   * @param most the most waiting requests to check
    */
   findBefore(request: Request<D>, most: number, fits: (request: Request<D>) => boolean): Request<D> | undefined {
     let first = this.#requests.find(most, fits, request)
@@ -158,15 +160,15 @@ export class Line<D extends Answer> implements Link<Line<D>> {
     return first
   }
 
-  /** Units of the requests that a request of this priority has to wait for. Default: of all. */
+  /** Size of the requests that go before a new request of this priority. Default: all requests. */
   ahead(priority?: number): Amount {
     return this.#requests.ahead(priority)
   }
 }
 
 /**
- * A counter of a policy that rejected requests, and the keys whose requests wait for it, one after another: several keys where the
- * policy counts them together. `at` is when it has room for the first of them.
+ * A counter of a policy that rejected requests, and the lines that wait for it. There are several lines if the policy counts several keys
+ * together. `at` is when it has capacity for the first of them.
  */
 export class Counter<D extends Answer> implements Timed {
   at = 0
@@ -174,17 +176,20 @@ export class Counter<D extends Answer> implements Timed {
   readonly id: string
   readonly policy: string
   readonly lines: Chain<Line<D>> = new Chain()
-  /** Requests that the store is being asked for. */
+  /** Number of its requests at the store. */
   asked = 0
-  /** Milliseconds for which the store was not asked again when it had last not granted in time; rarely there, as many keys may wait. */
+  /**
+   * The last pause after the store did not grant in time, in milliseconds. Declared without a value to save memory, because many keys may
+   * wait.
+   */
   declare pause: number | undefined
-  /** Those of them that were let in since there is room, and how many it were the last time there was. */
+  /** Requests that the store granted since the counter has capacity, and the number of the time before. */
   got = 0
   gotBefore = 0
-  /** There was no room left for long, and nobody has had a turn since: at this pace they have them then. */
+  /** Set when the counter was full for long and no request has had a turn since. Turns begin at this pace. */
   pace: Pace | undefined
   turns: Turns | undefined
-  /** How much waits for it, the store being asked for none of that; where somebody has to know. */
+  /** Size of the waiting requests without the ones at the store. Undefined until it is first needed. */
   waiting: Amount | undefined
 
   constructor(id: string, policy: string) {
@@ -192,26 +197,26 @@ export class Counter<D extends Answer> implements Timed {
     this.policy = policy
   }
 
-  /** A line waits for it, after the others. */
+  /** Puts a line behind the others. */
   put(line: Line<D>): void {
     line.counter = this
     this.lines.push(line)
     if (this.waiting !== undefined) add(this.waiting, line.ahead(), 1)
   }
 
-  /** A line waits for it no more. */
+  /** Removes a line. */
   takeOut(line: Line<D>): void {
     this.lines.remove(line)
     line.counter = undefined
     if (this.waiting !== undefined) add(this.waiting, line.ahead(), -1)
   }
 
-  /** There is no order among those that open at the same time. */
+  /** Counters that open at the same time have no order. */
   get number(): number {
     return 0
   }
 
-  /** How much waits for it. From now on that is kept up. */
+  /** Size of the waiting requests. After the first call it is kept up to date. */
   get amount(): Amount {
     if (this.waiting === undefined) {
       this.waiting = { units: 0, unsaid: 0 }
@@ -222,19 +227,19 @@ export class Counter<D extends Answer> implements Timed {
 }
 
 /**
- * Milliseconds after which a request may go that was rejected; infinite where nobody knows, since requests in flight have to end: then
- * it goes on when it is told of that.
+ * Milliseconds after which a rejected request may try again. Infinity if the time is unknown because requests in flight must end first.
+ * Then a `nudge` or a release continues with it.
  */
 export function opensIn({ retryAfterMs }: Pick<Answer, 'retryAfterMs'>): number {
   return retryAfterMs === 0 ? Number.POSITIVE_INFINITY : retryAfterMs
 }
 
-/** Names the counter of a policy that decided about a key. */
+/** The id of the counter that decided about a key. */
 export function counterId({ policy, key }: Pick<Answer, 'policy' | 'key'>): string {
   return `${policy?.name ?? ''}\u0000${key}`
 }
 
-/** The policy and key of a counter's id; the policy is empty if none has decided yet. */
+/** The policy and key of a counter's id. The policy is empty if none has decided yet. */
 export function named(id: string): { readonly policy: string; readonly key: string } {
   const end = id.indexOf('\u0000')
   return { policy: id.slice(0, end), key: id.slice(end + 1) }

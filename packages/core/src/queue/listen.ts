@@ -4,8 +4,8 @@ import type { Leaving } from './options.ts'
 const listening = new WeakMap<Leaving, { readonly all: Set<() => void>; readonly listener: () => void }>()
 
 /**
- * Calls a function when a signal is aborted, until `unlisten`. A signal gets one listener, however many requests wait with it: Node.js warns of
- * more than ten, and takes long to remove one of very many.
+ * Calls a function when a signal is aborted, until `unlisten`. All requests of a signal share one listener, because Node.js warns about
+ * more than ten, and removing one of very many is slow.
  */
 export function listen(signal: Leaving, leave: () => void): void {
   if (signal.own === true) {
@@ -19,14 +19,14 @@ export function listen(signal: Leaving, leave: () => void): void {
   }
   const all = new Set([leave])
   const listener = (): void => {
-    // The last ones first: nobody is behind them who would move up.
+    // The last requests first, because no request behind them moves up then.
     for (const one of [...all].reverse()) one()
   }
   listening.set(signal, { all, listener })
   signal.addEventListener('abort', listener)
 }
 
-/** Takes the function of a `listen` back. The signal's listener is removed with the last one. */
+/** Removes the function of a `listen`. The signal's listener is removed with the last function. */
 export function unlisten(signal: Leaving, leave: () => void): void {
   if (signal.own === true) {
     signal.removeEventListener('abort', leave)

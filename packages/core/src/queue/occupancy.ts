@@ -1,22 +1,22 @@
 /**
- * Counts the requests that wait, in all and for each client. A client may have as many places as are free: alone half of all of them, and whatever
- * a few clients take, one without a request in the queue finds room.
+ * Counts the waiting requests, in total and for each client. A client may use as many positions as are free, so one client alone uses half
+ * of the queue. Even if a few clients wait with many requests, a client without a waiting request can enter.
  */
 export class Occupancy {
-  /** Requests that wait. */
+  /** Number of waiting requests. */
   size = 0
   readonly #most: number
   readonly #clients = new Map<string, number>()
 
-  /** @param most requests that may wait */
+  /** @param most the most requests that may wait */
   constructor(most: number) {
     this.#most = most
   }
 
   /**
-   * Whether a client may have no further request here.
+   * Whether a client may add no further request.
    *
-   * @param client undefined where it is not known: then only the sum counts
+   * @param client undefined if unknown. Then only the total counts
    */
   isFull(client: string | undefined): boolean {
     return this.#mine(client) >= this.#most - this.size

@@ -34,7 +34,7 @@ export interface AcquireOptions {
    */
   readonly signal?: AbortSignal | undefined
   /**
-   * Chooses which of the requests that wait for a key goes first. Requests of one priority keep their order.
+   * Chooses which waiting request of a key is allowed first. Requests of one priority keep their order.
    * - `'critical'`: before all others.
    * - `'high'`: before the default.
    * - `'default'`: the normal priority.
@@ -64,7 +64,7 @@ export interface WrapOptions<Args extends readonly unknown[], This = unknown> ex
   readonly key: string | ((this: This, ...args: Args) => string)
 }
 
-/** Tells that somebody waits no more: an `AbortSignal`, or as much of one as that takes. */
+/** Signals that a request stops waiting: an `AbortSignal`, or the part of one that is needed. */
 export interface Leaving {
   readonly aborted: boolean
   readonly reason?: unknown
@@ -74,7 +74,7 @@ export interface Leaving {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** `AcquireOptions`, checked; times in milliseconds. */
+/** Checked `AcquireOptions`. Times in milliseconds. */
 export interface Wanted {
   readonly cost: number | undefined
   readonly limit: number | undefined
@@ -83,15 +83,15 @@ export interface Wanted {
   readonly priority: number
   /** Whether a rejection is returned as a decision instead of thrown. */
   readonly returns: boolean
-  /** Its key and cost for each policy; undefined if they are the same for all. */
+  /** Its key and cost for each policy. Undefined if they are the same for all. */
   readonly asked: Asked | undefined
-  /** The client that waits, where it is known. */
+  /** The client of the request, if known. */
   readonly client?: string | undefined
-  /** Whether it was decided before it came here: it can't be decided about again. */
+  /** Whether it was decided before it came here. Then it can't be decided again. */
   readonly decided?: true
 }
 
-/** Whether requests want the same: such can be asked for together, and each can take what was granted to another one. */
+/** Whether two requests are interchangeable: they can be sent to the store together, and each can use the other's grant. */
 export function isLike(a: Wanted, b: Wanted): boolean {
   if (a.cost !== b.cost || a.limit !== b.limit) return false
   return a.asked === b.asked || (a.asked !== undefined && b.asked?.isLike(a.asked) === true)

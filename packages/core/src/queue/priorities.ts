@@ -4,21 +4,21 @@ import type { Wanted } from './options.ts'
 
 const ONE: Amount = { units: 0, unsaid: 1 }
 
-/** A request as far as its order matters. */
+/** The part of a request that decides its order. */
 export interface Ordered<R> extends Link<R> {
   readonly wanted: Wanted
-  /** Requests come in this order. */
+  /** The order of arrival. */
   readonly number: number
   /** When it came, in milliseconds of the monotonic clock. */
   readonly came: number
 }
 
-/** Units that a request asks for. */
+/** Size of one request. */
 export function amountOf({ wanted: { cost } }: { readonly wanted: Wanted }): Amount {
   return cost === undefined ? ONE : { units: cost, unsaid: 0 }
 }
 
-/** Whether one request goes before another: the more urgent first, then the earlier. */
+/** Whether one request goes before another: a higher priority first, then the earlier one. */
 export function goesBefore<R>(one: Ordered<R>, other: Ordered<R>): boolean {
   const [first, second] = [one.wanted.priority, other.wanted.priority]
   return first === second ? one.number < other.number : first > second
@@ -50,14 +50,14 @@ export class Priorities<R extends Ordered<R>> {
     return undefined
   }
 
-  /** When the request came that has waited longest; Infinity for none. */
+  /** When the longest-waiting request came. Infinity for none. */
   get since(): number {
     let since = Number.POSITIVE_INFINITY
     for (let level = this.#highest; level !== undefined; level = level.lower) since = Math.min(since, level.first?.came ?? since)
     return since
   }
 
-  /** Puts a request behind those of its priority; one that has been here before returns to its place. */
+  /** Puts a request behind those of its priority. A request that has been here before gets its old position. */
   add(request: R): void {
     const level = this.#level(request.wanted.priority)
     add(level, amountOf(request), 1)
@@ -80,7 +80,7 @@ export class Priorities<R extends Ordered<R>> {
   /**
    * The first request for which `fits` is true.
    *
-   * @param most requests that are looked at
+   * @param most the most requests to check
    * @param before only requests that go before this one
    */
   find(most: number, fits: (request: R) => boolean, before?: R): R | undefined {
@@ -94,7 +94,7 @@ export class Priorities<R extends Ordered<R>> {
     return undefined
   }
 
-  /** In their order. */
+  /** All requests in their order. */
   get all(): R[] {
     const all: R[] = []
     for (let level = this.#highest; level !== undefined; level = level.lower)
@@ -102,14 +102,14 @@ export class Priorities<R extends Ordered<R>> {
     return all
   }
 
-  /** Units of the requests that a request of this priority has to wait for. Default: of all. */
+  /** Size of the requests that go before a new request of this priority. Default: all requests. */
   ahead(priority: number = Number.NEGATIVE_INFINITY): Amount {
     const ahead = { units: 0, unsaid: 0 }
     for (let level = this.#highest; level !== undefined && level.priority >= priority; level = level.lower) add(ahead, level, 1)
     return ahead
   }
 
-  /** How many requests of this priority or a higher one there are. Default: all. */
+  /** Number of requests of this priority or a higher one. Default: all. */
   count(priority: number = Number.NEGATIVE_INFINITY): number {
     let count = 0
     for (let level = this.#highest; level !== undefined && level.priority >= priority; level = level.lower) count += level.size

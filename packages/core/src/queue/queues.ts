@@ -10,26 +10,28 @@ import type { QueueSettings } from './settings.ts'
 import { Waiters } from './waiters.ts'
 import { inLines, type WhoWaits } from './waits.ts'
 
-/** Requests that are looked at in one turn of the event loop; about a millisecond. */
+/** Requests to check in one turn of the event loop, which takes about a millisecond. */
 const TURN = 500
 
-/** Milliseconds: while a few requests are decided about and start within it, twice as many may be at the next step. */
+/** Milliseconds. If some requests are decided and start within this time, the next step decides twice as many. */
 const QUICK = 0.25
 
-/** Counters that are looked at to tell who waits; about a millisecond. */
+/** Counters to check for a snapshot, which takes about a millisecond. */
 const LOOKED_AT = 10_000
 
 const NEVER = Number.POSITIVE_INFINITY
 
-/** Why a request can't wait, and after how many milliseconds it could go at the soonest, where that is why. */
+/**
+ * The reason for which a request can't wait. `soonest` is set if time is the reason: milliseconds until it could be allowed at the soonest.
+ */
 interface Obstacle {
   readonly why: AcquireFailure
   readonly soonest: number | undefined
 }
 
 /**
- * The lines of a throttler's keys, each at the counter that rejected its first request last: a counter that has room lets in one
- * request of a key after another.
+ * The lines of a throttler's keys. Each line waits for the counter that last rejected its first request. A counter with capacity allows one
+ * request of a key, then one of the next key.
  */
 export class Queues<D extends Answer> {
   readonly #gate: Gate<D>
@@ -39,10 +41,10 @@ export class Queues<D extends Answer> {
   readonly #lines = new Map<string, Line<D>>()
   readonly #counters: Counters<D>
   readonly #admission: Admission<D>
-  /** Requests that have come and are not decided about yet: that is done when the code that makes them has ended, as none of them starts before. */
+  /** New requests without a decision. They are decided when the calling code has finished, because no request starts before. */
   readonly #arrivals: Chain<Request<D>> = new Chain()
   #number = 0
-  /** Whether requests are being let in. */
+  /** Whether requests are being allowed at this moment. */
   #serving = false
 
   constructor(gate: Gate<D>, settings: QueueSettings) {
@@ -64,18 +66,21 @@ export class Queues<D extends Answer> {
     this.#alarm = new Alarm(gate.clock, () => this.#step(TURN, 1))
   }
 
-  /** Requests that wait. Those that have just come are decided about first. */
+  /** Number of waiting requests. New requests are decided first. */
   get size(): number {
     this.#arrive(NEVER, NEVER)
     return this.#waiters.size
   }
 
-  /** As the throttler's. */
+  /** Implements the throttler's `acquire`. */
   acquire(key: string, options: AcquireOptions | undefined, returns: boolean): Promise<D> {
     return new Promise((resolve, reject) => this.enter(key, options, returns, resolve, reject))
   }
 
-  /** As `acquire`, of a promise that was handed out before: one around another would settle after those that came later. */
+  /**
+   * Does the same as `acquire`, for a promise that was returned earlier. A promise around another one would settle after promises of later
+   * requests.
+   */
   enter(
     key: string,
     options: AcquireOptions | undefined,
@@ -89,7 +94,7 @@ export class Queues<D extends Answer> {
     this.#arrivals.push(request)
   }
 
-  /** Decides about requests that have come, until so many have ended, or one has and it is this late. */
+  /** Decides new requests until `most` have ended, or until `latest` if at least one has ended. */
   #arrive(most: number, latest: number): void {
     let ended = 0
     for (let request = this.#arrivals.first; request !== undefined; request = this.#arrivals.first) {
@@ -108,7 +113,7 @@ export class Queues<D extends Answer> {
     }
   }
 
-  /** The requests that wait now, for snapshots. */
+  /** The waiting requests, for snapshots. */
   who(now: number): WhoWaits {
     this.#arrive(NEVER, NEVER)
     const { policies, failures } = this.#waiters.waits
@@ -120,17 +125,17 @@ export class Queues<D extends Answer> {
     return this.#waiters.closing
   }
 
-  /** Whether somebody waits in a line. */
+  /** Whether a line has waiting requests. */
   has(line: string): boolean {
     return this.#lines.has(line)
   }
 
-  /** Whether as many requests are held by a counter as may, of a client, or in all. */
+  /** Whether a counter, a client or the whole queue has reached its maximum of waiting requests. */
   crowded(counter: string, client: string | undefined): boolean {
     return this.#waiters.isFull(client) || this.#waiters.crowded(counter)
   }
 
-  /** Why a request could not wait in a line, where that is known at once. */
+  /** The reason for which a request can't wait in a line, if that is already certain. */
   obstacle(line: string, wanted: Wanted): Obstacle | undefined {
     const found = this.#lines.get(line)
     if (this.#waiters.isFull(wanted.client) || (found !== undefined && found.size >= this.#settings.maxWaitingPerKey))
@@ -147,7 +152,7 @@ export class Queues<D extends Answer> {
   /**
    * Makes a request wait in a line.
    *
-   * @param rejected what has rejected it; undefined for one that waits because others do
+   * @param rejected its rejection. Undefined if it waits because others wait
    */
   wait(line: string, wanted: Wanted, rejected: D | undefined): Promise<D> {
     return new Promise((resolve, reject) => {
@@ -162,11 +167,11 @@ export class Queues<D extends Answer> {
   }
 
   /**
-   * As the throttler's.
+   * Delays an allowed request.
    *
-   * @param client that waits, where it is known
-   * @param by whose requests are held for another reason than a pace: of each counter `maxWaitingPerKey` at most; and for how many
-   * milliseconds, no less than the decision's delay
+   * @param client the client of the request, if known
+   * @param by set for a delay without a pace: its counter, for which at most `maxWaitingPerKey` requests wait, and milliseconds, which are
+   * at least the decision's delay
    */
   hold(
     decision: D,
@@ -189,29 +194,29 @@ export class Queues<D extends Answer> {
     })
   }
 
-  /** Counters may have room before the time that was known. */
+  /** Tries these counters again, because they may have capacity earlier than expected. */
   nudge(counters: Iterable<Pick<Answer, 'policy' | 'key'>>): void {
     for (const named of counters) this.#wake(this.#counters.find(named))
   }
 
-  /** As `nudge`, of what somebody has just released: who waits for it goes on at once. */
+  /** Does the same as `nudge` after a release. Requests that wait for it are allowed immediately. */
   released(counters: Iterable<Pick<Answer, 'policy' | 'key'>>): void {
     if (this.#counters.empty) return
-    // A release while requests are let in comes from one of them.
+    // A release during `serve` comes from a request that was just allowed.
     if (this.#serving) this.nudge(counters)
     else for (const named of counters) this.#serveNow(this.#counters.find(named))
     this.#arm()
   }
 
-  /** As `nudge`, of all counters. */
+  /** Does the same as `nudge`, for all counters. */
   nudgeAll(): void {
     for (const counter of this.#counters.all) this.#wake(counter)
   }
 
   /**
-   * Takes no more requests, and ends with those that wait.
+   * Closes the queue. New requests fail, and waiting requests end.
    *
-   * @param within milliseconds that those have which may go on
+   * @param within milliseconds for waiting requests that may finish
    */
   close(within: number): Promise<void> {
     this.#arrive(NEVER, NEVER)
@@ -219,7 +224,7 @@ export class Queues<D extends Answer> {
     const { times } = this.#waiters
     const by = this.#gate.clock.monotonic() + within
     const finish = this.#settings.onClose === 'finish'
-    // Those that the store is being asked for are told with its answer.
+    // Requests at the store end with its reply.
     this.#waiters.closesAt = finish ? by : by - within
     for (const request of [...times.items]) {
       if (request.reservations !== undefined) continue
@@ -231,7 +236,9 @@ export class Queues<D extends Answer> {
     return new Promise((resolve) => this.#waiters.whenEmpty(resolve))
   }
 
-  /** Nobody waits for its key: it goes at once if it may, and nobody waits for the same counter. */
+  /**
+   * Decides a request whose key has no waiting requests. It is allowed immediately if it fits and no request waits for the same counter.
+   */
   #takeOrJoin(request: Request<D>, now: number): void {
     const { key, wanted } = request
     const seen = this.#gate.peek(key, wanted)
@@ -251,10 +258,10 @@ export class Queues<D extends Answer> {
     else if (this.#admission.keeps(request, decision, now)) this.#join(request, now, this.#counters.closed(decision, now))
   }
 
-  /** @param counter what it waits for where nobody waits for its key; without one the store is asked */
+  /** @param counter the counter to wait for if the key has no waiting requests. Without one, the store decides */
   #join(request: Request<D>, now: number, counter?: Counter<D>): void {
     const { key, wanted } = request
-    // One that waits again goes to its place, before those behind it.
+    // A request that waits again returns to its position, before the ones behind it.
     const obstacle = request.entered ? undefined : this.obstacle(key, wanted)
     if (obstacle !== undefined) {
       this.#waiters.fail(request, obstacle.why, obstacle.soonest)
@@ -276,9 +283,9 @@ export class Queues<D extends Answer> {
   }
 
   /**
-   * It had a place, which is of no use now.
+   * Puts a request back into its line because it can't use its reservation.
    *
-   * @param rejection what has rejected it when that had come
+   * @param rejection the decision that rejected it at the reserved time
    */
   #waitAgain(request: Request<D>, now: number, rejection: D | undefined): void {
     const seen = this.#gate.peek(request.key, request.wanted)
@@ -288,13 +295,13 @@ export class Queues<D extends Answer> {
       const counter = this.#counters.closed(rejection, now)
       this.#join(request, now, counter)
       const line = request.line as Line<D>
-      // The others of its line wait for the same.
+      // The other requests of the line wait for the same counter.
       if (line.counter !== counter) {
         this.#counters.takeOut(line)
         this.#counters.put(line, counter)
       }
       if (seen.parts.find(({ policy }) => policy?.name === rejection.policy?.name)?.allowed !== true) return
-      // Nothing that is known says why, as of a key that the store can't read: that may last.
+      // The reason is unknown and may last, for example if the store can't read the key.
       line.pausedUntil = now + Math.max(opensIn(rejection), request.lengthenPause())
       this.#counters.open.set(counter, line.pausedUntil)
     } else if (seen.allowed) this.#join(request, now)
@@ -325,13 +332,13 @@ export class Queues<D extends Answer> {
 
   #wake(counter: Counter<D> | undefined): void {
     if (counter === undefined || counter.place < 0) return
-    // It is not the end of an interval for which others have waited too.
+    // Turns begin only at the end of an interval, for which other processes have waited too.
     counter.pace = undefined
     this.#counters.open.set(counter, this.#gate.clock.monotonic())
     this.#arm()
   }
 
-  /** When something is to be done. */
+  /** The time of the next step. */
   get #next(): number {
     const { times, due } = this.#waiters
     return Math.min(this.#counters.open.first?.at ?? NEVER, times.first?.at ?? NEVER, due.first?.at ?? NEVER)
@@ -343,16 +350,16 @@ export class Queues<D extends Answer> {
   }
 
   /**
-   * Decides about requests that have come, and about those whose time has come. Units count at the decision, so only a few are decided about at
-   * once, and start before the next ones: if many started late, more would start within an interval than the limit allows.
+   * Decides new requests, and requests whose time has come. Units count at the decision. So each step decides only a few requests, which
+   * start before the next step. If many started late, more would start within an interval than the limit allows.
    *
-   * @param left requests whose time has come that are looked at in this turn of the event loop
-   * @param few requests that are decided about at once
+   * @param left requests whose time has come that may still be checked in this turn of the event loop
+   * @param few requests to decide in one step
    */
   #step(left: number, few: number): void {
     const { clock, waits } = this.#gate
     const now = clock.monotonic()
-    // Where the store decides, an answer is of several requests anyway.
+    // If the store decides, one reply contains several requests anyway.
     const most = waits ? TURN : few
     const looked = left > 0 ? this.#serve(now, Math.min(left, most)) : 0
     this.#arrive(most, now + QUICK)
@@ -361,7 +368,7 @@ export class Queues<D extends Answer> {
     else this.#arm()
   }
 
-  /** @returns how many requests were looked at, of those whose time has come */
+  /** @returns the number of checked requests whose time had come */
   #serve(now: number, most: number): number {
     let left = most
     const { times, due } = this.#waiters

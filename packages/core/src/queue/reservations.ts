@@ -2,7 +2,7 @@ import { isLike } from './options.ts'
 import { goesBefore, type Ordered, Priorities } from './priorities.ts'
 import type { Timed } from './schedule.ts'
 
-/** A request as far as it can have a reservation. */
+/** The part of a request that reservations need. */
 export interface Reserving<D, R> extends Ordered<R> {
   readonly key: string
   /** Whether it has ended. */
@@ -11,27 +11,27 @@ export interface Reserving<D, R> extends Ordered<R> {
   own: Reservation<D, R> | undefined
 }
 
-/** Units that are counted, and may be used from `at` on. */
+/** Units that are already counted, and may be used from `at` on. */
 export interface Reservation<D, R> {
   /** On the monotonic clock, milliseconds. */
   at: number
   readonly decision: D
-  /** The request that it was made for. Any other one that asks for the same may use it. */
+  /** The request that it was made for. Any interchangeable request may use it. */
   readonly request: R
-  /** Whether only that request may use it: its caller knows the time. */
+  /** Whether only that request may use it, because its caller already received the time. */
   readonly own: boolean
-  /** Milliseconds that `at` lies behind the delay of the decision: then it keeps no pace. */
+  /** Milliseconds from the end of the decision's delay to `at`. Above 0 the reservation has no pace. */
   readonly beyond: number
 }
 
-/** The question to other policies about a request whose reservation is due. */
+/** A request whose reservation is due, while the other policies decide. */
 export interface Deciding<R> {
   request: R
 }
 
 /**
- * The reservations of one counter that are not due yet, soonest first, and the requests that they are for, as many. A reservation belongs to no
- * request: when it is due, the first request that asks for the same uses it. If a request leaves, the last reservation is cancelled.
+ * The reservations of one counter that are not due yet, soonest first, and as many requests that wait for them. A reservation belongs to no
+ * request. When it is due, the first interchangeable request uses it. If a request leaves, the last reservation is cancelled.
  *
  *     reservations   10 ms   30 ms   50 ms
  *     requests       urgent  first   second
@@ -42,7 +42,7 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
   /** When the first one is due. */
   at = 0
   place = -1
-  /** Until then the reservations go that were late once, each at its distance to the one before it. */
+  /** End of the late reservations, which are used one by one at their pace. */
   lateUntil = 0
   /** Requests whose reservation is due, while the other policies decide. */
   readonly deciding: Set<Deciding<R>> = new Set()
@@ -71,7 +71,7 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
     return this.first?.request.number ?? 0
   }
 
-  /** When the request came that has waited longest. */
+  /** When the longest-waiting request came. */
   get since(): number {
     const others = [this.first?.request, ...[...this.deciding].map(({ request }) => request)]
     return Math.min(this.#requests.since, ...others.map((request) => request?.came ?? Number.POSITIVE_INFINITY))
@@ -85,7 +85,7 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
     this.#insert(reservation)
   }
 
-  /** When a request that has just come is expected to go. */
+  /** When a new request is expected to be allowed. */
   expected(request: R): number {
     const before = this.#requests.count(request.wanted.priority)
     if (before === this.#requests.count()) return this.#lastFor(request)?.at ?? Number.NEGATIVE_INFINITY
@@ -93,25 +93,25 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
     return this.#list.find(({ own }) => !own && --left === 0)?.at ?? Number.NEGATIVE_INFINITY
   }
 
-  /** Whether a request that asks for the same goes before this one. */
+  /** Whether an interchangeable request goes before this one. */
   hasBefore(request: R): boolean {
     return this.#list.length > 0 && this.#first(request, request) !== undefined
   }
 
-  /** Takes a reservation out that is due, or was made for nothing. */
+  /** Removes a reservation that is due or unneeded. */
   remove(reservation: Reservation<D, R>): void {
     const at = this.#list.indexOf(reservation)
     if (at >= 0) this.#list.splice(at, 1)
   }
 
-  /** The request that uses a reservation which is due. It leaves. */
+  /** Removes and returns the request that uses a due reservation. */
   next({ request, own }: Reservation<D, R>): R | undefined {
     const next = own ? request : this.#first(request)
     if (next !== undefined) this.#leave(next)
     return next
   }
 
-  /** A request leaves. Returns the reservation that is not needed any more, which is taken out: its own, or the last one of its kind. */
+  /** Removes a request. Returns the reservation that is no longer needed, which is removed too: its own, or the last one of its kind. */
   leave(request: R): Reservation<D, R> | undefined {
     const needless = request.own ?? this.#lastFor(request)
     this.#leave(request)
@@ -120,9 +120,9 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
   }
 
   /**
-   * A request whose reservation is due gives way to the first one here that goes before it, and gets its place.
+   * Swaps a request whose reservation is due with the first request here that goes before it.
    *
-   * @param than one that waits elsewhere and goes before the request, too
+   * @param than a request in a line that also goes before it
    */
   exchange(request: R, than: R | undefined): R | undefined {
     const first = this.#first(request, than ?? request)
@@ -132,7 +132,7 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
     return first
   }
 
-  /** The other policies allow a request. If one about which they still decide goes before it, each gets the other's answer. */
+  /** Handles that the other policies allow a request. If an undecided request goes before it, the two swap their decisions. */
   answered(of: Deciding<R>): void {
     this.deciding.delete(of)
     let first = of
@@ -145,7 +145,7 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
     of.request = request
   }
 
-  /** The requests whose reservation is due after a moment, the last one first. */
+  /** The requests whose reservation is due after a moment, last one first. */
   after(moment: number): R[] {
     const requests = this.#requests.all
     const late = this.#list.filter(({ at }) => !(at <= moment)).reverse()
@@ -159,12 +159,12 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
     })
   }
 
-  /** The reservations after a moment come earlier by so many milliseconds, though not before `now`. */
+  /** Moves the reservations after a moment forward by `by` milliseconds, but not before `now`. */
   moveUp(after: number, by: number, now: number): void {
     for (const one of this.#list) if (one.at > after) one.at = Math.max(now, one.at - by)
   }
 
-  /** If the event loop is late, the reservations after one that is late keep their distance to it: else all of them would be used at once. */
+  /** Keeps late reservations at their pace. Otherwise all of them would be used at once if the event loop is late. */
   keepApart(from: number, paceOf: (decision: D) => number): void {
     let free = from
     for (const one of this.#list) {
@@ -181,7 +181,7 @@ export class Reservations<D, R extends Reserving<D, R>> implements Timed {
     return this.#list.findLast((one) => !one.own && isLikeRequest(one.request, request))
   }
 
-  /** The first request that asks for the same as this one. */
+  /** The first request that is interchangeable with this one. */
   #first(like: R, before?: R): R | undefined {
     return this.#requests.find(Number.POSITIVE_INFINITY, (one) => isLikeRequest(one, like), before)
   }

@@ -2,7 +2,7 @@
 export interface Timed {
   /** Milliseconds of the monotonic clock. */
   at: number
-  /** Where it stands in its schedule; -1 when in none. */
+  /** Its index in the heap, or -1 outside a schedule. */
   place: number
   /** The order of items at the same time: the smallest comes first. */
   readonly number: number
@@ -12,21 +12,21 @@ function isSooner(a: Timed, b: Timed): boolean {
   return a.at < b.at || (a.at === b.at && a.number < b.number)
 }
 
-/** Things by their time, soonest first: a binary heap that knows where each thing stands, so that any of them can leave. */
+/** Items by their time, soonest first. A binary heap that stores each item's index in the item, so that any item can be removed. */
 export class Schedule<T extends Timed> {
   readonly #items: T[] = []
 
-  /** The one whose time comes first. */
+  /** The item with the soonest time. */
   get first(): T | undefined {
     return this.#items[0]
   }
 
-  /** All of them, in no order. */
+  /** All items, in no order. */
   get items(): readonly T[] {
     return this.#items
   }
 
-  /** Puts a thing in, or moves it to another time. */
+  /** Adds an item, or moves it to another time. */
   set(item: T, at: number): void {
     item.at = at
     if (item.place < 0) item.place = this.#items.push(item) - 1

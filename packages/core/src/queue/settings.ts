@@ -3,11 +3,11 @@ import { invalidOption } from '../report/errors.ts'
 import { checkNames } from '../report/names.ts'
 import { LONGEST_TIMER } from '../time/alarm.ts'
 
-/** How many requests may wait with `acquire`, and for how long. */
+/** Limits how many requests may wait with `acquire`, and for how long. */
 export interface QueueOptions {
   /**
-   * Limits how many requests wait in all. A whole number of at least 1. In middleware one client, by its address, may use as many places
-   * as are still free, so a single client uses half at most.
+   * Limits how many requests wait in total. A whole number of at least 1. In middleware, one client (by its address) may use as many
+   * positions as are still free, so a single client uses half at most.
    *
    * @default 10_000
    */
@@ -35,7 +35,7 @@ export interface QueueOptions {
   readonly onClose?: 'finish' | 'reject'
 }
 
-/** `QueueOptions`, checked; times in milliseconds. */
+/** Checked `QueueOptions`. Times in milliseconds. */
 export interface QueueSettings {
   readonly maxWaiting: number
   readonly maxWaitingPerKey: number

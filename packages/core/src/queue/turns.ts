@@ -1,33 +1,39 @@
-/** How fast requests have their turns: so many times as fast as they came; and milliseconds after which nobody waits for a turn. */
+/**
+ * The pace of turns: `speed` is how many times as fast as requests came they get their turns. After `most` milliseconds no request waits
+ * for a turn.
+ */
 export interface Pace {
   readonly speed: number
   readonly most: number
 }
 
 /**
- * When the requests of a counter have their turns in an overload, where other nodes have some that wait for the same. All nodes go through the
- * time in which requests came at one speed, several times as fast as it passed. So at the moment in which there is no room left each has got
- * as much as came to it, and nobody needs to know how many wait elsewhere. If nodes took as fast as they can it would be chance who gets much, or
- * whoever is nearest.
+ * Times of the requests of a counter in an overload, if requests of other processes wait for the same capacity. Each process replays the
+ * time in which its requests came, at the same speed. The speed is several times as fast as that time passed. So when the capacity is used
+ * up, each process got a share that matches its requests, and no process needs to count the requests of the others. If processes took
+ * capacity as fast as they can, chance or the distance to the store would decide.
  *
- *     came     ...|------------- those that wait -------------|
- *               front >>> speed                              now
+ *     came     ...|----------- waiting requests ------------|
+ *               front >>> speed                            now
  */
 export class Turns {
   readonly #random: () => number
-  /** Those that came before then have had their turns; NaN while nobody has. */
+  /** Requests that came before this time have had their turns. NaN while no request has. */
   #front = Number.NaN
-  /** Since when there is room; NaN while there is none. */
+  /** The start of the capacity. NaN while there is none. */
   #from = Number.NaN
   #speed = 1
-  /** After so many milliseconds nobody waits for a turn: the front has come to those that come now, or there is more room than was to be expected. */
+  /**
+   * Milliseconds after which no request waits for a turn. The front has reached the requests that come now, or there is more capacity than
+   * expected.
+   */
   #most = 0
-  /** Milliseconds between two turns, and when the next one is. */
+  /** Milliseconds between two turns, and the time of the next one. It counts from `#from`. */
   #apart = 0
   #next = 0
-  /** When the last one was that got something. */
+  /** When the last granted request was sent. It counts from `#from`. */
   #granted = 0
-  /** For how long there was room the last time; NaN while nobody knows. */
+  /** How long capacity lasted the last time, in milliseconds. NaN while unknown. */
   #lasted = Number.NaN
 
   constructor(random: () => number) {
@@ -35,25 +41,25 @@ export class Turns {
   }
 
   /**
-   * There is room, for nobody knows how many.
+   * Begins turns because there is capacity. The number of requests for which it lasts is unknown.
    *
-   * @param requests that wait, at least one
+   * @param requests waiting requests, at least one
    * @param since when the first of them came
-   * @param speed above 1: so many times as fast as requests came they have their turns
-   * @param most milliseconds after which nobody is to wait for a turn
+   * @param speed above 1: how many times as fast as requests came they get their turns
+   * @param most milliseconds after which no request waits for a turn
    */
   begin(requests: number, since: number, speed: number, most: number, now: number): void {
     if (!(this.#front <= now)) this.#front = since
     this.#from = now
     this.#speed = speed
     this.#apart = (now - this.#front) / (speed * requests)
-    // By chance, so that a node with less than one turn gets its part too.
+    // Random, so that a process with less than one turn gets its share too.
     this.#next = this.#apart * this.#random()
     this.#most = Math.min(most, (now - this.#front) / (speed - 1))
     this.#granted = 0
   }
 
-  /** Whether it goes on: there has been room since it began, as far as is known. */
+  /** Whether turns are running: there has been capacity since they began, as far as this process knows. */
   get running(): boolean {
     return !Number.isNaN(this.#from)
   }
@@ -72,10 +78,15 @@ export class Turns {
     if (!Number.isNaN(this.#from)) this.#granted = Math.max(this.#granted, asked - this.#from)
   }
 
-  /** There was no room left for whom asked at that time. */
+  /**
+   * Ends the turns because a request was rejected.
+   *
+   * @param asked when the rejected request was sent to the store
+   */
   end(asked: number): void {
     if (Number.isNaN(this.#from)) return
-    // Only whoever asks hears of it: there was room at least until the last one that got something, and as long as before as a rule.
+    // The end of the capacity shows only in a rejection. The capacity lasted at least until the last granted request, and usually as long
+    // as the time before.
     const most = Math.max(this.#granted, asked - this.#from)
     const usual = Number.isNaN(this.#lasted) ? (this.#granted + most) / 2 : this.#lasted
     this.#lasted = Math.min(most, Math.max(this.#granted, usual))

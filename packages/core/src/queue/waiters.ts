@@ -9,29 +9,29 @@ import { Schedule } from './schedule.ts'
 import type { QueueSettings } from './settings.ts'
 import { type WaitingKey, Waits } from './waits.ts'
 
-/** The lines of those that have no place yet. */
+/** The lines of the requests without a reservation. */
 interface Lines<D extends Answer> {
-  /** A request is about to end, or has a place. */
+  /** Removes a request that is about to end, or that has a reservation. */
   leave(request: Request<D>): void
   /**
-   * A request waits in a line again.
+   * Puts a request back into its line.
    *
-   * @param rejection what has rejected it when its place had come
+   * @param rejection the decision that rejected it at the reserved time
    */
   waitAgain(request: Request<D>, now: number, rejection: D | undefined): void
-  /** One in a line that waits for the same as a request, and goes before it. */
+  /** An interchangeable request in a line that goes before this one. */
   before(request: Request<D>): Request<D> | undefined
-  /** The first request in the line of another one, if it asks for the same. */
+  /** The first request in the line of another one, if they are interchangeable. */
   first(request: Request<D>): Request<D> | undefined
-  /** Whether nobody of a request's line is to be asked about now. */
+  /** Whether no request of the line may be tried now. */
   paused(request: Request<D>, now: number): boolean
-  /** Times have changed for a reason from outside. */
+  /** Called if times changed because of an event such as a reply. */
   changed(): void
 }
 
-/** All requests that wait, and how each of them ends: once, and whatever it held is free then. */
+/** All waiting requests. Each of them ends once, and then releases its resources. */
 export class Waiters<D extends Answer> {
-  /** Requests by when their time is over. */
+  /** Requests by their timeout. */
   readonly times: Schedule<Request<D>> = new Schedule()
   /** Counters with reservations, by when the first of these is due. */
   readonly due: Schedule<Reservations<D, Request<D>>> = new Schedule()
@@ -40,9 +40,9 @@ export class Waiters<D extends Answer> {
   readonly #gate: Gate<D>
   readonly #settings: QueueSettings
   readonly #lines: Lines<D>
-  /** Whether the throttler is closing: who does not go in time is told so. */
+  /** Whether the throttler is closing. Then a request that can't be allowed in time fails with `closed`. */
   closing = false
-  /** Until when requests may go that wait while it closes. */
+  /** The end of the time in which waiting requests may finish. */
   closesAt: number = Number.POSITIVE_INFINITY
   readonly #occupancy: Occupancy
   #went: { readonly policy: string; readonly key: string; readonly time: number }[] = []
@@ -56,44 +56,44 @@ export class Waiters<D extends Answer> {
     this.#occupancy = new Occupancy(settings.maxWaiting)
   }
 
-  /** How many there are. */
+  /** Number of waiting requests. */
   get size(): number {
     return this.#occupancy.size
   }
 
-  /** Whether there is no room for one more request of a client. */
+  /** Whether a client may add no further request. */
   isFull(client: string | undefined): boolean {
     return this.#occupancy.isFull(client)
   }
 
-  /** Whether a counter has as many reservations as requests may wait for one key. */
+  /** Whether a counter has reached `maxWaitingPerKey` reservations. */
   crowded(counter: string): boolean {
     return (this.#reservations.get(counter)?.size ?? 0) >= this.#settings.maxWaitingPerKey
   }
 
-  /** When the last reservation of a counter is due; -Infinity where it has none. */
+  /** When the last reservation of a counter is due. -Infinity if it has none. */
   lastOf(counter: string): number {
     return this.#reservations.get(counter)?.last?.at ?? Number.NEGATIVE_INFINITY
   }
 
-  /** The keys whose requests have reservations, at most so many. */
+  /** The keys of requests with reservations, for at most `most` counters. */
   reserved(now: number, most: number): WaitingKey[] {
     return [...this.#reservations].slice(0, most).map(([id, { since, size }]) => ({ ...named(id), requests: size, longest: now - since }))
   }
 
-  /** Calls a function as soon as nobody waits. */
+  /** Calls a function as soon as no request waits. */
   whenEmpty(then: () => void): void {
     if (this.size === 0) then()
     else this.#empty = then
   }
 
-  /** A request waits until its time is over. */
+  /** Adds a request, which waits until its timeout. */
   enter(request: Request<D>): void {
     this.times.set(request, request.at)
     if (request.entered) return
     request.entered = true
     const { signal, client } = request.wanted
-    // Timers of a throttler don't keep the process alive; somebody who waits does.
+    // A throttler's timers don't keep Node.js running, but waiting requests do.
     if (this.size === 0) this.#release = this.#gate.clock.hold?.()
     this.#occupancy.add(client)
     if (signal === undefined) return
@@ -104,7 +104,7 @@ export class Waiters<D extends Answer> {
     listen(signal, request.onAbort)
   }
 
-  /** A request has been let in; where a pace is kept it waits for that long. `by` is as of `Queues.hold`. */
+  /** Ends an allowed request, or reserves for it if it has a delay. `by` is the same as for `Queues.hold`. */
   allow(request: Request<D>, decision: D, now: number, by?: { readonly counter: string; readonly delayMs: number }): void {
     const { delayMs: delay } = by ?? decision
     const isPart = this.#gate.isPart(decision)
@@ -146,7 +146,7 @@ export class Waiters<D extends Answer> {
     this.#schedule(reservations)
   }
 
-  /** After a change of the reservations of a counter. */
+  /** Updates the schedule after a change of a counter's reservations. */
   #schedule(reservations: Reservations<D, Request<D>>): void {
     const { id, first, size } = reservations
     if (first !== undefined) this.due.set(reservations, first.at)
@@ -154,7 +154,7 @@ export class Waiters<D extends Answer> {
     if (size === 0) this.#reservations.delete(id)
   }
 
-  /** A request goes no more: what was counted for it, or for the last one that asks for the same, is refunded. */
+  /** Refunds the units that were reserved for a request, or for the last interchangeable one. */
   #giveUp(request: Request<D>): void {
     const { reservations, deciding } = request
     if (deciding !== undefined) this.#refund(deciding)
@@ -166,9 +166,9 @@ export class Waiters<D extends Answer> {
     const { at, beyond, decision, request } = reservation
     const now = this.#gate.clock.monotonic()
     const shared = beyond === 0 && this.#gate.sharesPlaces(decision)
-    // A place that has come passes unused: what came back of it others would take again behind all that is still to come.
+    // A due reservation stays unused. If its units were returned, another process would use them behind all later reservations.
     if (shared && at <= now) return
-    // Other processes have the times behind it, so the next request here uses it.
+    // Other processes have the reservations behind it, so the next request here uses it.
     const next = shared && !this.closing ? this.#lines.first(request) : undefined
     if (next !== undefined && at <= next.at) {
       this.#lines.leave(next)
@@ -181,7 +181,7 @@ export class Waiters<D extends Answer> {
     this.#schedule(reservations)
   }
 
-  /** A request has no reservation any more. Returns the one that is not needed. */
+  /** Removes a request from its reservations. Returns the reservation that is no longer needed. */
   #leave(request: Request<D>): Reservation<D, Request<D>> | undefined {
     const { reservations } = request
     if (reservations === undefined) return undefined
@@ -192,7 +192,7 @@ export class Waiters<D extends Answer> {
     return needless
   }
 
-  /** The first reservation of a counter is due: the request that goes next uses it. */
+  /** Ends the first reservation of a counter, which is due. The next request uses it. */
   release(reservations: Reservations<D, Request<D>>): void {
     const reservation = reservations.first as Reservation<D, Request<D>>
     const { at, beyond, decision } = reservation
@@ -216,7 +216,7 @@ export class Waiters<D extends Answer> {
     else this.#use(request, this.#gate.went(decision), reservations, now)
   }
 
-  /** The policies decide that do so when a reservation is due. */
+  /** Decides by the other policies when a reservation is due. */
   #decideRest(request: Request<D>, decision: D, reservations: Reservations<D, Request<D>>, now: number): void {
     if (!this.closing && this.#lines.paused(request, now)) {
       this.#refund(decision)
@@ -227,7 +227,7 @@ export class Waiters<D extends Answer> {
     if (rest === undefined) this.#use(request, this.#gate.went(decision), reservations, now)
     else if (!(rest instanceof Promise)) this.#withRest(request, decision, rest, reservations)
     else {
-      // It goes when that is answered.
+      // The request ends with their decision.
       this.times.remove(request)
       request.deciding = decision
       const one = { request }
@@ -272,25 +272,25 @@ export class Waiters<D extends Answer> {
     const whole = this.#gate.join(this.#gate.went(decision), rest)
     if (rest.delayMs === 0) this.#use(request, this.#gate.went(whole), reservations, now)
     else {
-      // A policy keeps a pace that did not when it got its place: it is held by that.
+      // A policy delays the request that did not when the reservation was made. The request waits for that delay.
       request.at = Math.min(request.at, this.closesAt)
       this.allow(request, whole, now)
     }
   }
 
-  /** A reservation is due and not used. */
+  /** Refunds a due reservation that stays unused. */
   #refund(decision: D): void {
     if (!this.#gate.sharesPlaces(decision)) this.#gate.giveBack(decision, 0)
   }
 
-  /** A request may go. Another one that waits and goes before it goes in its stead. */
+  /** Ends a request as allowed. If another waiting request goes before it, that one is allowed in its place. */
   #use(request: Request<D>, decision: D, reservations: Reservations<D, Request<D>>, now: number): void {
     const { id } = reservations
     const canWait = !this.closing && request.wanted.decided !== true && now < request.at
     const waits = canWait ? this.#lines.before(request) : undefined
     const first = canWait ? reservations.exchange(request, waits) : undefined
     if (first !== undefined) {
-      // It waits for the reservation that the other one would have used.
+      // It waits for the reservation of the other request.
       first.reservations = undefined
       request.reservations = reservations
       this.enter(request)
@@ -301,7 +301,7 @@ export class Waiters<D extends Answer> {
     }
   }
 
-  /** It waits in its line again. */
+  /** Puts a request back into its line. */
   #waitAgain(request: Request<D>, now: number, rejection?: D): void {
     request.by = undefined
     request.asked = false
@@ -310,12 +310,12 @@ export class Waiters<D extends Answer> {
     this.#lines.waitAgain(request, now, rejection)
   }
 
-  /** The requests that have a reservation which is due later, the last ones of each counter first. */
+  /** The requests whose reservation is due after `by`, last ones of each counter first. */
   after(by: number): Request<D>[] {
     return [...this.#reservations.values()].flatMap((reservations) => reservations.after(by))
   }
 
-  /** @param retryAfterMs milliseconds, where known */
+  /** @param retryAfterMs milliseconds, if known */
   fail(request: Request<D>, why: AcquireFailure, retryAfterMs: number | undefined = request.rejected?.retryAfterMs): void {
     const reason = this.closing && why === 'timeout' ? 'closed' : why
     this.waits.failures[reason]++
@@ -333,7 +333,7 @@ export class Waiters<D extends Answer> {
     }
   }
 
-  /** Reports those that went, once all have gone that may: a listener must not take their room. */
+  /** Reports the allowed requests after all others that fit have been allowed. Otherwise a listener's request could use their capacity. */
   report(): void {
     if (this.#went.length === 0) return
     const went = this.#went
@@ -341,17 +341,17 @@ export class Waiters<D extends Answer> {
     for (const { policy, key, time } of went) this.#gate.waited(policy, key, time)
   }
 
-  /** It could not be decided about. */
+  /** Ends a request with an error because it can't be decided. */
   break(request: Request<D>, error: unknown): void {
     this.#giveUp(request)
     this.#end(request)
     request.reject(error)
   }
 
-  /** @param id the counter whose reservation it used, or '' */
+  /** @param id the counter of the reservation that it used, or '' */
   #goes(request: Request<D>, now: number, decision: D, id: string): void {
     const { entered, rejected } = request
-    // It leaves its line at the end.
+    // Read before `#end`, which removes the request from its line.
     const by = id || request.by || (request.line?.counter?.id ?? (rejected === undefined ? '' : counterId(rejected)))
     this.#end(request)
     const { policy, key } = named(by)

@@ -6,26 +6,26 @@ export interface WaitingKey {
   readonly policy: string
   readonly key: string
   readonly requests: number
-  /** Milliseconds for which the one has waited that came first. */
+  /** Milliseconds that the first request has waited. */
   readonly longest: number
 }
 
 /** The requests that wait at one moment. */
 export interface WhoWaits {
-  /** How many wait for each policy; those are left out that nobody waits for. */
+  /** Number of waiting requests for each policy. Policies without one are left out. */
   readonly policies: ReadonlyMap<string, number>
-  /** For whom, those first that have waited longest; of very many keys some. */
+  /** The keys with waiting requests, longest wait first. If there are very many keys, only some of them. */
   readonly keys: readonly WaitingKey[]
-  /** Requests that did not go, since the throttler's start. */
+  /** Failed requests since the throttler's start. */
   readonly failures: Readonly<Record<AcquireFailure, number>>
 }
 
-/** Sums about requests that wait, kept up as they come and go. */
+/** Counts of waiting and failed requests, updated with each change. */
 export class Waits {
   readonly policies: Map<string, number> = new Map()
   readonly failures: Record<AcquireFailure, number> = { timeout: 0, aborted: 0, 'queue-full': 0, 'never-fits': 0, closed: 0 }
 
-  /** So many more wait for a policy. A request that no policy has rejected yet waits for none. */
+  /** Adds to the requests that wait for a policy. A request that no policy has rejected yet waits for none. */
   add(policy: string, requests: number): void {
     if (policy === '' || requests === 0) return
     const now = (this.policies.get(policy) ?? 0) + requests
@@ -34,7 +34,7 @@ export class Waits {
   }
 }
 
-/** The keys whose requests wait in lines, of at most so many counters. */
+/** The keys whose requests wait in lines, of at most `most` counters. */
 export function inLines<D extends Answer>(counters: Iterable<Counter<D>>, now: number, most: number): WaitingKey[] {
   const keys: WaitingKey[] = []
   let left = most
