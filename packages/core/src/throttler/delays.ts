@@ -17,7 +17,7 @@ import { type AcquireHost, gateOf } from './open-queues.ts'
 
 /** A request that may be delayed, as its adapter sees it: nothing here reads requests or responses. */
 export interface Delayed {
-  /** The client, by its address; undefined if it is not known. */
+  /** The client, by its address. Undefined if unknown. */
   readonly client: string | undefined
   /** How long functions may take. */
   readonly patience: Patience
@@ -83,7 +83,7 @@ class Departure implements Leaving {
   }
 }
 
-/** Requests of a throttler that are delayed instead of rejected (`delay`); loaded if a policy has that option. */
+/** Delays requests of a throttler instead of rejecting them (`delay`). This file is loaded if a policy has that option. */
 export class Delays {
   readonly #host: AcquireHost
   readonly #queues: Queues<Decision>
@@ -98,7 +98,7 @@ export class Delays {
     this.#maxWait = maxWait
   }
 
-  /** As the throttler's `checkAsync`. */
+  /** Implements the throttler's `checkAsync`. */
   async check(key: string, { cost, limit }: Asks): Promise<Decision> {
     const { rules } = this.#host
     const own = countedKey(key)
@@ -113,7 +113,7 @@ export class Delays {
   /**
    * Decides a request, and delays it if its policies do. Returns a promise only if the request has to wait.
    *
-   * @throws (rejects) AcquireError with the reason `'aborted'` if the client has left: nothing is counted then
+   * @throws (rejects) AcquireError with the reason `'aborted'` if the client has left. Then nothing is counted
    */
   decide(asked: AskedNow, request?: Delayed): Decision | Promise<Decision> {
     const { path } = this.#host
@@ -125,7 +125,7 @@ export class Delays {
     return this.#mayHold(copy, plan, request?.client) ? this.#hold(copy, seen, plan, request) : this.#decide(asked)
   }
 
-  /** Whether one more request may wait. A flood of requests that may not must cost little. */
+  /** Whether one more request may wait. In a flood, requests that may not wait must cost little. */
   #mayHold(asked: Asked, { slowed, waiting }: Plan, client: string | undefined): boolean {
     if (slowed.some((part) => this.#queues.crowded(counterId(part), client))) return false
     const [first] = waiting
@@ -147,7 +147,7 @@ export class Delays {
     return typeof policy.delay === 'number' && policy.delay > 0 && this.#queues.has(counterId({ policy, key: keys[place] as string }))
   }
 
-  /** @returns undefined if the request may go immediately, and if it must be rejected */
+  /** @returns undefined if the request is allowed immediately, and if it must be rejected */
   #planOf(seen: Decision): Plan | undefined {
     const slowed: PolicyDecision[] = []
     const waiting: PolicyDecision[] = []
@@ -208,7 +208,7 @@ export class Delays {
     return this.#reject(asked, seen)
   }
 
-  /** Decides by the policies that have not rejected a request; undefined without any. */
+  /** Decides by the policies that have not rejected a request. Undefined without any. */
   #decideRest(asked: Asked, rejecting: readonly PolicyDecision[]): Decision | Promise<Decision> | undefined {
     const rejecters = new Set(rejecting.map(({ policy }) => policy?.id))
     const rest = asked.only((id) => !rejecters.has(id)).at(this.#host.limiters)
@@ -217,7 +217,7 @@ export class Delays {
 
   /**
    * @param counted the parts that were counted on arrival
-   * @returns undefined for a request that does not go; nothing is counted then
+   * @returns undefined if the request is not allowed; then nothing is counted
    */
   async #wait(
     asked: Asked,
@@ -257,7 +257,7 @@ export class Delays {
     throw failed.reason
   }
 
-  /** As `#wait`, for a request that is only delayed. */
+  /** Does the same as `#wait`, for a request without waiting policies. */
   async #held(holding: Promise<Decision>): Promise<readonly PolicyDecision[] | undefined> {
     try {
       return (await holding).parts as readonly PolicyDecision[]
@@ -356,20 +356,20 @@ export class Delays {
     if (parts.length > 0) this.#host.giveBack(this.#together(parts))
   }
 
-  /** In the order of the policies. */
+  /** Combines parts in the order of the policies. */
   #together(parts: readonly PolicyDecision[]): Decision {
     const place = ({ policy }: PolicyDecision) => this.#host.limiters.findIndex((limiter) => limiter.policy.id === policy?.id)
     return combined(parts.toSorted((a, b) => place(a) - place(b)))
   }
 }
 
-/** The rejection by the policies that a request waits for; undefined if it only waits behind others. */
+/** The rejection by the policies that a request waits for. Undefined if it only waits behind others. */
 function rejectionOf(waiting: readonly PolicyDecision[]): Decision | undefined {
   const rejected = waiting.filter(({ allowed }) => !allowed)
   return rejected.length === 0 ? undefined : combined(rejected)
 }
 
-/** How long a policy delays a request at most: an algorithm that delays requests computes it from the key's own limit. */
+/** The longest delay by a policy. An algorithm that delays requests computes it from the key's own limit. */
 function longestWait({ policy, limit }: PolicyDecision): number {
   const { delay, algorithm, interval } = policy as Policy
   return algorithm.holds?.(limit, interval) ?? (delay as number)

@@ -24,7 +24,7 @@ import { paced, pacerOf, togetherAtLevels } from './together-at-levels.ts'
 const PAUSE = 3
 /**
  * In an overload, the requests of an interval take turns within this part of an interval, and this many milliseconds at most. If the store
- * is far away, they do within this many round trips, and the second part at most.
+ * is far away, they take turns within this many round trips, up to the second part of an interval.
  */
 const TURNS_PART = 1 / 5
 const TURNS_MOST = 1_000
@@ -46,11 +46,11 @@ export interface AcquireHost extends DecidingHost {
   warn(error: WeirError, subject: string): void
   /** Rolls a limiter to the running interval. */
   roll(limiter: Limiter, now: number): void
-  /** Returns the units and slots of a request that does not go. */
+  /** Returns the units and slots of a request that was not allowed in the end. */
   giveBack(decision: Pick<Decision, 'parts'>, units?: number): void
 }
 
-/** The waiting requests of a throttler; loaded with the first of them. */
+/** Makes the queues of a throttler. This file is loaded with the first waiting request. */
 export function openQueues(host: AcquireHost, settings: QueueSettings): Queues<Decision> {
   const queues = new Queues<Decision>(gateOf(host), settings)
   for (const event of ['unblocked', 'slotExpired'] as const)
@@ -61,7 +61,7 @@ export function openQueues(host: AcquireHost, settings: QueueSettings): Queues<D
 /** The queue's view of the throttler. */
 export function gateOf(host: AcquireHost): Gate<Decision> {
   const { path } = host
-  /** Decisions of one policy that reserves ahead; other policies have not decided yet. */
+  /** Decisions that contain only the policy that reserves ahead. The other policies have not decided yet. */
   const partial = new WeakSet<Decision>()
   return {
     clock: host.clock,
@@ -233,7 +233,7 @@ function slowest(decision: Decision): Decision {
   return decision.parts.find(({ delayMs: delay }) => delay === decision.delayMs) ?? decision
 }
 
-/** A decision whose units are returned as of another reservation. */
+/** A decision whose units are returned to another reservation. */
 function withPlace(part: PolicyDecision, ordinal: Ordinal): Decision {
   return new PolicyDecision({ ...part.outcome, ordinal }, part.key, part.remaining, part.resetAfterMs, part.amount)
 }
@@ -249,10 +249,10 @@ function went({ limiters }: AcquireHost, part: PolicyDecision, now: number): Pol
 }
 
 /**
- * Milliseconds for which a request should wait until the store has its reservation, or else the units of its key that this process has
- * used: otherwise the waiting requests of all processes would take freed units at the same moment. The threshold is that of an early sync,
- * half of this process's part of the remaining units. In an overload, a request that costs more than that part goes by chance, or each
- * process would allow one too many at the end.
+ * Milliseconds for which a request should wait until the store has its reservation, or the units of its key that this process has used.
+ * Without the wait, the waiting requests of all processes would use freed units at the same moment. The threshold is the one for an early
+ * sync: half of this process's part of the remaining units. In an overload, a request that costs more than that part is allowed by chance.
+ * Otherwise each process would allow one too many at the end.
  */
 function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: number, overload: boolean): number {
   const { meter, policy } = limiter

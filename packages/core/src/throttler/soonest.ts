@@ -22,7 +22,7 @@ export function soonest(limiter: Limiter, key: string, units: number, limit: num
   return (whole.allowed ? 0 : whole.retryAfterMs) + (rounds - 1) * round
 }
 
-/** As `soonest`, for requests whose units the store counts ahead; undefined for others. */
+/** Does the same as `soonest`, for requests whose units the store counts ahead. Undefined for others. */
 export function soonestAhead(limiter: Limiter, key: string, units: number, given: number | undefined, now: number): number | undefined {
   const { policy, table, meter } = limiter
   const slot = policy.dryRun ? -1 : table.find(key)

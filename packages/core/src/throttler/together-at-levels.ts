@@ -15,8 +15,9 @@ interface Level {
 }
 
 /**
- * Sends requests together that several policies count, if the store decides for at least one: one question for each key, with the units of
- * all of them. Undefined if each is sent alone: with `dryRun`, and for a policy that takes units ahead or delays requests.
+ * Sends requests together that several policies count, if the store decides for at least one. There is one call for each key, with the
+ * units of all requests. Undefined if each request is sent alone: with `dryRun`, and for a policy that takes units ahead or delays
+ * requests.
  *
  * @param wanted the first of them, whose key is `key`
  * @param decide decides a request that costs as much as `many` of them
@@ -48,7 +49,7 @@ export function togetherAtLevels(
     const whole = await decide(length)
     if (!whole.allowed) return []
     const parts = whole.parts as readonly PolicyDecision[]
-    // As if they had been decided one after another.
+    // The decisions look as if requests were decided one after another.
     return Array.from({ length }, (_, at) => {
       const own = parts.map((part) => {
         const cost = part.cost / length
@@ -122,7 +123,7 @@ export function paced(
   }
 }
 
-/** Whether all fitting requests of a policy that is decided here go immediately. */
+/** Whether this process decides for the policy, and allows all fitting requests immediately. */
 function countsAtOnce({ policy, meter }: Limiter): boolean {
   return (!countsAtStore(policy) || isSyncedEarly(policy)) && policy.algorithm.most === undefined && meter.reserving === undefined
 }

@@ -26,7 +26,7 @@ const AHEAD_FOR = 40
 export const LEAD = 5
 
 /**
- * Sends the waiting requests for a key of a policy together; undefined if the store can't decide several.
+ * Sends the waiting requests for a key of a policy together. Undefined if the store can't decide several.
  *
  * @param usual the cost of a request without one of its own
  * @param wanted the first of them
@@ -52,7 +52,7 @@ export function together(
   const each = drainTime(1, limit, policy.interval)
   const take = async (costs: readonly number[], within: number): Promise<readonly Decision[]> => {
     let behind = costs.reduce((sum, one) => sum + one, 0)
-    // Then the first one can go in time, and usually those behind it, which came later.
+    // With this maximum the first request can make its timeout, and usually the later ones behind it too.
     const mostAhead = passingOf(policy.algorithm, limit) + Math.max(0, within - roundTrip) / each + behind - cost
     const given = limiter.givenTo(key)
     const limitAgain = (): void => {
@@ -66,19 +66,19 @@ export function together(
     if (taken === undefined) return []
     const after = Math.ceil(taken.resetAfterMs)
     const then = clock.monotonic()
-    // As if they had been decided one after another, by a pace that shows when each of them goes.
+    // The decisions look as if requests were decided one after another, by a pace that shows when each is allowed.
     behind = costs.slice(0, taken.count).reduce((sum, one) => sum + one, 0)
     return costs.slice(0, taken.count).map((one) => {
       behind -= one
       const leftThen = taken.left + behind
       const delay = isAhead ? delayOf(policy, limit, most - leftThen) : 0
-      // Its units are in the bucket until it goes, so they can be returned for so long, as if they were taken then.
+      // Its units stay in the bucket until its time, so they can be refunded until then as if they were counted at that time.
       const goes = delay > 0 ? { ...outcome, ordinal: taken.ordinal ?? (Math.floor(then + delay) as Ordinal) } : outcome
       const decision = new PolicyDecision(goes, key, Math.max(0, Math.min(most, leftThen)), after, one)
       return isAhead ? Object.defineProperty(decision, 'delayMs', { value: delay }) : decision
     })
   }
-  // A process may not know how many others wait for units that come free together. So each requests less than its part, again and again.
+  // A process may not know how many requests elsewhere wait for the same units. So each requests less than its part, again and again.
   const part = left / (2 * nodes - 1)
   const lead = LEAD + 2 * roundTrip + (isAhead ? each : 0)
   const ahead: Ahead = {
@@ -94,7 +94,7 @@ export function together(
   return { part: Math.floor(part / cost), fit: Math.floor(left / cost), cost, lead, ahead: isAhead ? ahead : undefined, costBeside, take }
 }
 
-/** Milliseconds after which a request goes that has filled the bucket to this level. */
+/** Milliseconds until a request is allowed that has filled the bucket to this level. */
 export function delayOf({ algorithm, interval }: Policy, limit: number, level: number): number {
   return drainTime(level - passingOf(algorithm, limit), limit, interval)
 }

@@ -38,7 +38,7 @@ export class WaitingRoom {
   readonly #waiting = new Set<(why: AcquireFailure | undefined) => void>()
   readonly #occupancy: Occupancy
   readonly #coming = new Coming()
-  /** As `#queues.value`, from the moment on at which requests are in them. */
+  /** The same as `#queues.value`, but set before the first request enters. */
   #opened: Queues<Decision> | undefined
   #closing = false
 
@@ -68,12 +68,12 @@ export class WaitingRoom {
     return this.#queues.value
   }
 
-  /** As the throttler's. */
+  /** Implements the throttler's `waiting`. */
   get waiting(): number {
     return (this.#opened?.size ?? 0) + this.#coming.waiting(this.#host) + this.#occupancy.size
   }
 
-  /** As the throttler's `acquire`. */
+  /** Implements the throttler's `acquire`. */
   acquire(key: string, options: AcquireOptions | undefined, returns = false): Promise<Decision> {
     const queues = this.#queues.value
     // No async function, because a waiting request must need little memory.
@@ -94,7 +94,7 @@ export class WaitingRoom {
     })
   }
 
-  /** Without queues a request goes immediately if it may. Otherwise it waits until the code of the queues is loaded. */
+  /** Allows a fitting request without queues. Any other request waits until the code of the queues is loaded. */
   async #acquireAlone(key: string, options: AcquireOptions = {}, returns: boolean): Promise<Decision> {
     const { clock, path, requests } = this.#host
     const { cost, limit, signal } = options
@@ -126,7 +126,7 @@ export class WaitingRoom {
     throw this.#failure(why, decision.key, signal)
   }
 
-  /** As the throttler's `waitFor`: the decision was counted as an allowed one. */
+  /** Implements the throttler's `waitFor`. The decision was already counted as allowed. */
   async holdCounted(decision: Decision, signal: AbortSignal | undefined, client?: string): Promise<Decision> {
     checkDecision(decision)
     if (!(decision.delayMs > 0)) return decision
@@ -140,14 +140,14 @@ export class WaitingRoom {
     }
   }
 
-  /** As the throttler's `checkAsync`, if policies delay requests. */
+  /** Implements the throttler's `checkAsync` if policies delay requests. */
   async check(key: string, options: number | CheckOptions | undefined): Promise<Decision> {
     const asked = hasOptions(options) ? options : { cost: options }
     const delays = this.#delays.value ?? (await this.#delays.load())
     return await (delays === undefined ? this.#host.path.take(key, options) : delays.check(key, asked))
   }
 
-  /** As the throttler's `decideAsync`, if policies delay requests. */
+  /** Implements the throttler's `decideAsync` if policies delay requests. */
   decide(asked: AskedNow, request: Delayed | undefined): Decision | Promise<Decision> {
     const loaded = this.#delays.value
     if (loaded !== undefined) return loaded.decide(asked, request)
@@ -157,7 +157,7 @@ export class WaitingRoom {
       .then((delays) => delays?.decide(asked, request) ?? this.#host.path.decideAsync(keys, costs, places, places.length, limits))
   }
 
-  /** So that most requests are decided immediately from the beginning. */
+  /** Loads the code early, so that most requests are decided immediately from the beginning. */
   loadDelays(): void {
     void this.#delays.load()
   }
@@ -174,7 +174,7 @@ export class WaitingRoom {
    * Waits without queues, and so without an order of arrival.
    *
    * @param loading whether the wait ends as soon as there are queues
-   * @returns why the request can't wait any longer; undefined when its time has passed
+   * @returns the reason for which the request can't wait any longer; undefined at its timeout
    */
   #wait(milliseconds: number, signal: Leaving | undefined, loading: boolean, client?: string): Promise<AcquireFailure | undefined> {
     if (signal?.aborted === true) return Promise.resolve('aborted')
