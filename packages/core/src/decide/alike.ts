@@ -5,7 +5,7 @@ import type { PolicyOptions } from './policy.ts'
 import { isPathMatch } from './request-options.ts'
 import { ownRule } from './request-rule.ts'
 
-/** Whether two options are the same: data by what it says, functions and what only they know by identity. */
+/** Whether two options are equal: plain data by its content, and functions and other values by identity. */
 export function alike(one: unknown, two: unknown): boolean {
   if (one === two) return true
   if (isPlanMatch(one) && isPlanMatch(two)) {
@@ -21,7 +21,7 @@ export function alike(one: unknown, two: unknown): boolean {
 }
 
 /**
- * Whether two rules are the same, however their options are spelled; not where one of them can't be used.
+ * Whether two rules are equal, even if their options are spelled differently. False if one of them is invalid.
  *
  * @param shared whether there is a store
  */
@@ -36,11 +36,12 @@ export function sameRule(one: PolicyOptions<never>, two: PolicyOptions<never>, s
 function meaningOf(rule: PolicyOptions<never>, shared: boolean): object {
   const { algorithm, calendar, ...policy } = parsePolicy(rule, shared)
   const { key, match, limit, fallbackLimit, cost = 1 } = ownRule(rule)
-  // The id names the calendar, and the default algorithm is one value or the other; others keep their options to themselves.
+  // The id contains the calendar. Fixed windows exist as two values, with and without a step, which mean the same. Other algorithms contain
+  // their options only in functions.
   return { ...policy, key, match, limit, fallbackLimit, cost, algorithm: algorithm.id === FIXED_WINDOW.id ? undefined : algorithm }
 }
 
-/** Whether a value is data and nothing else: a list, or an object of no class. */
+/** Whether a value is plain data: a list, or an object without a class. */
 export function isData(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)

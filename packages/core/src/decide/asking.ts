@@ -4,27 +4,27 @@ import type { Limiter } from './limiter.ts'
 
 export type Keys = readonly (string | undefined)[]
 
-/** For each policy the limit of its key in this decision; undefined for the policy's own. */
+/** The limit of each policy's key in this decision. Undefined for the policy's own limit. */
 export type Limits = readonly (number | undefined)[]
 
 /** The parts of the throttler that decisions with a wait need. */
 export interface AskingHost {
   readonly clock: Clock
-  /** One for each policy, in their order. */
+  /** One limiter for each policy, in the order of the policies. */
   readonly limiters: readonly Limiter[]
-  /** Brings a limiter to the running interval; throws once the throttler is closed. */
+  /** Brings a limiter to the running interval. Throws after the throttler was closed. */
   roll(limiter: Limiter, now: number): void
   costOf(cost: number | undefined, index: number): number
-  /** Notes the limits that keys have in a request that is to wait; the function that is returned gives them again. */
+  /** Notes the limits of the keys of a request before it waits. The returned function restores them. */
   noteLimits(keys: Keys): () => void
-  /** Gives a key the limit again that a request came with, as `Limiter.givenTo` told it. */
+  /** Restores the limit that came with a request, as `Limiter.givenTo` returned it. */
   giveAgain(limiter: Limiter, key: string, limit: number | undefined): void
-  /** Decides by what is known here. A key that is undefined belongs to a policy that does not apply. */
+  /** Decides by the counts of this process. An undefined key belongs to a policy that does not apply. */
   decide(keys: Keys, costs: readonly number[], count: boolean, places?: readonly number[], applied?: number): Decision
 }
 
-/** Decisions of policies of which some may have to wait for the store. */
+/** Decides by policies of which some may need the store. */
 export interface Asking {
-  /** As `RequestPath.decideAsync`. A promise only when the request must wait. */
+  /** Does the same as `RequestPath.decideAsync`. Returns a promise only if the request must wait. */
   decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision>
 }

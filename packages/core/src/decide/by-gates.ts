@@ -6,20 +6,20 @@ import { type Levels, LevelsDecision } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { ALL_KEY } from './policy.ts'
 
-/** Decisions of several policies by their gates alone: most requests to keys that are known. */
+/** Decides by the gates of several policies alone. That is enough for most requests to existing keys. */
 export class ByGates {
   readonly #limiters: readonly Limiter[]
   readonly #shared: readonly boolean[]
   readonly #costs: readonly number[]
-  /** The place of a request's key in each limiter, and what was known of it before. */
+  /** The slot of a request's key in each limiter, and its mark before the request was counted. */
   readonly #found: number[]
   readonly #before: Float64Array
-  /** The cells and keys of the last request with each number of policies, to which its decisions refer. */
+  /** The cells and keys of the last request, by the number of policies. Decisions refer to them. */
   readonly #levels: (Levels | undefined)[]
 
   /**
-   * @param shared of each policy whether all requests share one key
-   * @param costs what a request costs that nobody says the cost of, checked
+   * @param shared for each policy, whether all requests share one key
+   * @param costs for each policy, the checked cost of a request without its own
    */
   constructor(limiters: readonly Limiter[], shared: readonly boolean[], costs: readonly number[]) {
     this.#limiters = limiters
@@ -31,8 +31,8 @@ export class ByGates {
   }
 
   /**
-   * Decides in one go if each policy's gate can decide: each counts the request until one rejects it. Undefined when a gate can't
-   * decide: then nothing has happened. Nothing is called here that could ask for another decision meanwhile.
+   * Decides at once if each policy's gate can decide. Each policy counts the request until one rejects it. Undefined if a gate can't
+   * decide. Then nothing has changed. Nothing called here may start another decision meanwhile.
    */
   decide(
     keys: string | Keys,
@@ -80,7 +80,7 @@ export class ByGates {
     return new LevelsDecision(levels, typeof keys === 'string' ? keys : keysAt(keys, places, applied), numbers, rejected)
   }
 
-  /** Puts right what `decide` has counted at the first `counted` policies. */
+  /** Reverts the units that `decide` has counted at the first `counted` policies. */
   #untake(costs: readonly number[], places: readonly number[], counted: number): undefined {
     for (let at = counted - 1; at >= 0; at--) {
       const i = places[at] as number
@@ -91,8 +91,8 @@ export class ByGates {
   }
 
   /**
-   * Makes the numbers those of a rejection: nothing was taken, and what rejected it counts that, by the source that stands where its
-   * amount will. What came after the first of them has not counted anything.
+   * Turns the numbers into a rejection without units. Each rejecting policy counts it by the source, which is stored in the place of its
+   * amount. Policies behind the first rejecting one have counted nothing.
    */
   #reject(costs: readonly number[], places: readonly number[], rejected: number, counted: number, now: number, numbers: number[]): void {
     this.#untake(costs, places, counted)

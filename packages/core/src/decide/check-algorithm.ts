@@ -3,7 +3,7 @@ import { FIXED_WINDOW } from '../algorithms/fixed-window/epoch.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { alternatives } from '../report/show.ts'
 
-/** The algorithm that is asked for; fixed windows where none is. */
+/** The requested algorithm, or fixed windows by default. */
 export function checkAlgorithm(option: string, given: unknown): AnyAlgorithm {
   if (given === undefined) return FIXED_WINDOW
   const { name, id, local, shape } = (typeof given === 'object' && given !== null ? given : {}) as Partial<AnyAlgorithm>
@@ -20,7 +20,7 @@ export function checkAlgorithm(option: string, given: unknown): AnyAlgorithm {
   return given as AnyAlgorithm
 }
 
-/** Numbers per key: more than any count needs, and few enough for a table of many keys. */
+/** The most numbers per key. No algorithm needs more, and a table of many keys still fits in memory. */
 const MOST_FIELDS = 1000
 
 const COORDINATIONS: readonly Coordination[] = ['background', 'periodic', 'local', 'leased', 'central']
@@ -34,7 +34,7 @@ const MEANINGS: Readonly<Record<Coordination, string>> = {
 }
 
 /**
- * The coordination that is asked for, or the usual one.
+ * The requested coordination, or the default.
  *
  * @param shared whether there is a store
  */
@@ -59,12 +59,15 @@ export function checkCoordination(option: string, given: unknown, algorithm: Any
   return given as Coordination
 }
 
-/** The id of what a store does for each request by this algorithm. The default one's comes with what asks the store. */
+/**
+ * The id of the step that a store runs for each request by this algorithm. The step of the default algorithm belongs to the code that calls
+ * the store.
+ */
 export function stepOf(algorithm: AnyAlgorithm): string | undefined {
   return algorithm === FIXED_WINDOW ? algorithm.id : algorithm.step?.id
 }
 
-/** A policy whose requests the store decides about has a local meter beside: for what is known of it here. */
+/** With `central`, a policy also has a local meter for the counts of this process. */
 function can(algorithm: AnyAlgorithm, coordination: Coordination): boolean {
   if (coordination !== 'local' && coordination !== 'central') return algorithm.shape?.coordinations.includes(coordination) === true
   return algorithm.local !== undefined && (coordination === 'local' || stepOf(algorithm) !== undefined)

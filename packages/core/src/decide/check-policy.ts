@@ -13,13 +13,13 @@ import type { EscalatingCooldown } from './escalating.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
 import { checkRequestRule } from './request-rule.ts'
 
-/** Raised whenever the meaning or place of what a policy keeps in a store changes. */
+/** Increased whenever the format of a policy's data in a store changes. */
 const LAYOUT = 1
 const SHORTEST_SPAN = 5
-/** Milliseconds; see `defaultSpans`. */
+/** Milliseconds. See `defaultSpans`. */
 const LONGEST_USUAL_SPAN = 300_000
 const MOST_SPANS = 1000
-/** How long a request waits for the store, and may be told to, in milliseconds. */
+/** The default and the longest time that a request waits for the store, in milliseconds. */
 const USUAL_STORE_TIMEOUT = 50
 const LONGEST_STORE_TIMEOUT = 60_000
 
@@ -84,12 +84,12 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   const { subWindows: buckets = 1 } = algorithm
   if (slots === undefined) checkParts(options.interval, interval, buckets, 'subWindow', at)
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
-  // A dry run holds nothing: it rejects what there is no room for.
+  // A dry run delays no request. It counts requests without capacity as rejected.
   const counting = (coordination === 'background' && !options.dryRun && algorithm.together) || algorithm
   if (counting.holds !== undefined && options.cooldown !== undefined && options.cooldown !== 0) {
     throw excessOption(`${at}cooldown`, `${algorithm.name} delays requests, and a cooldown would block the key instead`)
   }
-  // Where each request is decided by itself spans mean nothing.
+  // Spans have no effect if each request is decided separately.
   if (slots === undefined && coordination !== 'local' && coordination !== 'central')
     checkParts(options.interval, interval, spans, 'span', at)
   const waits = waitsForStore({ coordination })
@@ -118,7 +118,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   })
 }
 
-/** The id of a policy in a store. Counts under another id are of no use to it. */
+/** The id of a policy in a store. Counts under another id don't fit it. */
 export function policyId(algorithm: string, coordination: string, interval: number | string, name: string): string {
   return `v${LAYOUT}:${algorithm}:${coordination}:${interval}:${name}`
 }
@@ -145,12 +145,14 @@ function parseDelay(
   return delay
 }
 
-/** For how long an algorithm holds requests by itself; at least 1 where it does, as other keys may have other limits. */
+/**
+ * The longest delay by the algorithm itself, in milliseconds. At least 1 if it delays requests, because other keys may have other limits.
+ */
 function longestHold({ holds }: AnyAlgorithm, limit: number, interval: number): number {
   return holds === undefined ? 0 : Math.max(1, holds(limit, interval))
 }
 
-/** @param what a part of the interval: as many as `parts` must not be too short */
+/** @param what the kind of part. `parts` of them, each at least 5 ms long, must fit into the interval */
 function checkParts(given: unknown, interval: number, parts: number, what: 'subWindow' | 'span', at: string): void {
   if (interval / parts >= SHORTEST_SPAN) return
   const shown = typeof given === 'number' ? `${given} ms` : show(given)
@@ -176,7 +178,7 @@ function checkWithout(options: object, without: readonly string[], algorithm: st
   }
 }
 
-/** The limit of keys for which no function gives one. */
+/** The limit of keys without one from a function. */
 function parseLimit({ limit, fallbackLimit }: PolicyOptions<never>, at: string): number {
   const fixed = typeof limit !== 'function'
   if (fixed && fallbackLimit !== undefined) {
@@ -194,7 +196,7 @@ function parseLimit({ limit, fallbackLimit }: PolicyOptions<never>, at: string):
   return units
 }
 
-/** Six, or as many as make a span no longer than five minutes: what a node that is killed loses at most. */
+/** Six, or enough to make a span no longer than five minutes. A process that is killed loses the counts of one span at most. */
 function defaultSpans(interval: number): number {
   return Math.min(MOST_SPANS, Math.max(6, Math.ceil(interval / LONGEST_USUAL_SPAN)))
 }

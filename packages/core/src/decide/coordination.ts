@@ -1,6 +1,6 @@
 import type { Coordination } from '../algorithms/algorithm.ts'
 
-/** A policy, or its options, as far as the place of its counts matters. */
+/** The part of a policy or its options that decides where requests are counted. */
 interface Coordinated {
   readonly coordination?: Coordination | undefined
 }
@@ -19,7 +19,7 @@ export function isDecidedByStore({ coordination }: Coordinated): boolean {
   return coordination === 'central'
 }
 
-/** Whether a process takes quota ahead, and a request that finds none waits for the store. */
+/** Whether a process takes quota ahead, and a request without quota here waits for the store. */
 export function takesQuotaAhead({ coordination }: Coordinated): boolean {
   return coordination === 'leased'
 }
@@ -29,12 +29,12 @@ export function waitsForStore(policy: Coordinated): boolean {
   return isDecidedByStore(policy) || takesQuotaAhead(policy)
 }
 
-/** Whether counts are synced as soon as they matter to other processes, and no request waits for that. */
+/** Whether counts are synced as soon as they matter to other processes, without delaying requests. */
 export function isSyncedEarly({ coordination }: Coordinated): boolean {
   return coordination === 'background'
 }
 
-/** Whether counts are synced at the ends of spans only. */
+/** Whether counts are synced only at the ends of spans. */
 export function isSyncedBySpans({ coordination }: Coordinated): boolean {
   return coordination === 'periodic'
 }

@@ -7,18 +7,17 @@ import { PolicyDecision } from './decision.ts'
 import type { Limiter } from './limiter.ts'
 import { RunningCell } from './outcome.ts'
 
-/** Milliseconds by which a sum and a difference of times may be wrong: a block of an hour must not become a second more. */
+/** Rounding error of time calculations, in milliseconds. Without it a block of an hour could become a second longer. */
 const ROUNDING = 1e-6
 
 /**
- * A request to one policy alone, decided about and counted as such: the hot path. `rollAt` must not have passed, and no key may have a limit of its own. V8 compiles
- * it and all that it calls into its caller as long as they have less than 920 bytes of bytecode together; so whatever is rarer than these two
- * outcomes is made elsewhere.
+ * Decides and counts a request of a single policy: the hot path. `rollAt` must not have passed, and no key may have its own limit. V8
+ * inlines this function and its callees if they have less than 920 bytes of bytecode together. So rarer outcomes are in other functions.
  */
 export function decideOne(limiter: Limiter, key: string, cost: number, now: number, requests: Requests): PolicyDecision {
   const { meter } = limiter
   const slot = limiter.table.find(key)
-  // -1 is `UNDECIDED`; numbers stand for imported constants, as in `GatedMeter`.
+  // -1 is `UNDECIDED`. Literals replace imported constants, as in `GatedMeter`.
   const left = slot < 0 ? -1 : meter.take(slot, cost, now)
   if (left >= 0) {
     requests.allowed++
@@ -27,7 +26,7 @@ export function decideOne(limiter: Limiter, key: string, cost: number, now: numb
   return left === -1 ? decideUndecided(limiter, slot, key, cost, now, requests) : rejectUsedUp(limiter, key, now, requests)
 }
 
-/** Rejects a request to a key whose units this node has seen used up: most of those of a flood. */
+/** Rejects a request if this process has seen the key's units used up, as for most requests of a flood. */
 function rejectUsedUp(limiter: Limiter, key: string, now: number, requests: Requests): PolicyDecision {
   requests.reasons.limit++
   limiter.stats.countByLimit(0)
@@ -35,7 +34,7 @@ function rejectUsedUp(limiter: Limiter, key: string, now: number, requests: Requ
   return new PolicyDecision(limiter.cell.full, key, 0, end, end)
 }
 
-/** As `decideOne`, for a key that is new, or whose gate did not let the request pass. */
+/** Does the same as `decideOne`, for a new key or one whose gate did not allow the request. */
 function decideUndecided(limiter: Limiter, slot: number, key: string, cost: number, now: number, requests: Requests): PolicyDecision {
   const { meter } = limiter
   const source = slot < 0 ? -1 : meter.fullBy(slot, cost, now)
@@ -46,14 +45,14 @@ function decideUndecided(limiter: Limiter, slot: number, key: string, cost: numb
   return new PolicyDecision(limiter.cell.full, key, meter.remaining(slot, now), end, end)
 }
 
-/** As `decideOne`, for a key that is new, or whose gate says nothing. */
+/** Does the same as `decideOne`, for a new key or one whose gate can't decide. */
 function decideNew(limiter: Limiter, key: string, cost: number, now: number, requests: Requests): PolicyDecision {
   const decision = decideSlowly(limiter, key, cost, now)
   requests.count(decision.outcome.allowed, decision.outcome.reason)
   return decision
 }
 
-/** As `decideOne`, where single keys have limits of their own. */
+/** Does the same as `decideOne` if single keys have their own limits. */
 export function decideKeyed(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
   const { meter } = limiter
   const slot = limiter.table.find(key)
@@ -62,7 +61,7 @@ export function decideKeyed(limiter: Limiter, key: string, cost: number, now: nu
 }
 
 function decideSlowly(limiter: Limiter, given: string, cost: number, now: number): PolicyDecision {
-  // The table holds no longer keys, so a longer key comes here at each request.
+  // The table contains only bounded keys, so a longer key comes here at each request.
   const key = boundedOnce(given)
   const slot = limiter.locate(key, now)
   if (slot < 0) return overflowed(limiter, key, cost, now, true)
@@ -81,7 +80,7 @@ function passed(limiter: Limiter, slot: number, key: string, cost: number, now: 
   )
 }
 
-/** Rejects a request to a key that is full by what `source` says, for a millisecond at least: `rollAt` is still to come. */
+/** Rejects a request to a key that is full by `source`. The rejection lasts at least a millisecond because `rollAt` is in the future. */
 function closed(limiter: Limiter, slot: number, key: string, source: SourceIndex, now: number): PolicyDecision {
   const { meter } = limiter
   limiter.stats.countByLimit(source)
@@ -90,7 +89,7 @@ function closed(limiter: Limiter, slot: number, key: string, source: SourceIndex
   return new PolicyDecision(full, key, meter.remaining(slot, now), end, end)
 }
 
-/** One policy's part of a decision whose outcome is known. The policy itself allows the request, or its key has no slot. */
+/** One policy's part of a decision with a known outcome. The policy itself allows the request, or its key has no slot. */
 export function partOf(
   limiter: Limiter,
   slot: number,
@@ -115,7 +114,7 @@ export function rejectedPart(limiter: Limiter, slot: number, key: string, cost: 
   return rejection(limiter, slot, key, cost, limiter.meter.explain(slot, cost, now), now)
 }
 
-/** Rejects a request that the policy has no room for, and counts the rejection. */
+/** Rejects a request for which the policy has no capacity, and counts the rejection. */
 export function reject(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision {
   limiter.rejectedKeys?.add(key)
   const source = limiter.meter.fullBy(slot, cost, now)
@@ -125,7 +124,10 @@ export function reject(limiter: Limiter, slot: number, key: string, cost: number
   return rejection(limiter, slot, key, cost, why, now)
 }
 
-/** The part of a policy whose units the store has granted; they are counted already, in the interval `ordinal`. The key may be forgotten by now. */
+/**
+ * The part of a policy whose units the store has granted. They are already counted, in the interval `ordinal`. The key may no longer be in
+ * the table.
+ */
 export function reservedPart(limiter: Limiter, slot: number, key: string, cost: number, ordinal: Ordinal, now: number): PolicyDecision {
   const end = Math.ceil(slot < 0 ? limiter.meter.rollAt - now : limiter.meter.resetAfterMs(slot, now))
   const left = slot < 0 ? 0 : limiter.meter.remaining(slot, now)
@@ -140,7 +142,7 @@ function overflowed(limiter: Limiter, key: string, cost: number, now: number, co
   return decision
 }
 
-/** The outcome of a request whose key has no room in the table. */
+/** The outcome of a request whose key does not fit into the table. */
 export function outcomeOfOverflow(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
   const { policy, cell } = limiter
   const end = Math.ceil(limiter.meter.rollAt - now)
@@ -153,7 +155,7 @@ export function outcomeOfOverflow(limiter: Limiter, key: string, cost: number, n
 
 export function rejection(limiter: Limiter, slot: number, key: string, cost: number, why: Rejection, now: number): PolicyDecision {
   const outcome = limiter.outcome(slot, why.reason, limiter.neverFits(slot, cost))
-  // Nobody knows when a request in flight ends.
+  // The end of a request in flight can't be predicted.
   const least = limiter.policy.algorithm.slots === undefined ? 1 : 0
   // A blocked key has no units left for the client, however many were counted.
   const blocked = why.reason === 'blocked' || why.reason === 'cooldown'

@@ -4,77 +4,79 @@ import type { Outcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
 
 /**
- * The decision of one policy about a request, or of several: then it is the decision of the policy that rejected (for longest), or else of
- * the one with the smallest part of its limit left, and `parts` contains all of them.
- *
- * Fields are computed when they are read, so read the ones you need: `const { allowed, retryAfterMs } = decision`. A spread copies none of
- * them, which TypeScript reports; `{ ...decision.toJSON() }` copies all but `parts`.
+ * The decision of one policy about a request, or of several policies. With several, its fields are the ones of the policy that rejected for
+ * longest. If all allowed, they are the ones of the policy with the smallest part of its limit left. `parts` contains the decision of each
+ * policy. Fields are computed when they are read, so read the ones you need: `const { allowed, retryAfterMs } = decision`. A spread copies
+ * none of them, which TypeScript reports. `{ ...decision.toJSON() }` copies all but `parts`.
  */
 export declare abstract class Decision<Name extends string = string> {
-  /** Whether the request may go on. */
+  /** Whether the request is allowed. */
   get allowed(): boolean
   get reason(): DecisionReason
-  /** The policy that this decision is of; undefined when none applies to the request. */
+  /** The policy that made this decision. Undefined if no policy applies to the request. */
   get policy(): Policy<Name> | undefined
-  /** The key by which that policy counted the request. A key of more than 256 characters is its beginning and a hash. */
+  /** The key that the policy counted the request by. If it has more than 256 characters, it is its beginning and a hash. */
   get key(): string
-  /** Units per interval, or in flight; `Infinity` when no policy applies. */
+  /** Units per interval, or in flight with `concurrency()`. `Infinity` if no policy applies. */
   get limit(): number
-  /** Units left to the key as far as this node knows, after this request; 0 for a blocked key. Of a bucket up to its burst. */
+  /**
+   * Remaining units of the key after this request, as far as this process knows. 0 for a blocked key. For buckets it counts up to the
+   * burst.
+   */
   get remaining(): number
   /**
-   * Milliseconds until all units are back if no other request comes: `limit` (of a bucket its burst) fits then. A block ends before it. 0
-   * if that is not known: when requests in flight end (`concurrency()`).
+   * Milliseconds until all units are back if no other request comes. Then `limit` units fit, or the burst of a bucket. A block ends before
+   * it. 0 if the time is unknown, because requests in flight must end first (`concurrency()`).
    */
   get resetAfterMs(): number
   /**
-   * Milliseconds after which a rejected request would be let in if no other came before it; 0 when allowed, and where that is not
-   * known (`concurrency()`). `Infinity` for a request that costs more than the limit: it never fits.
+   * Milliseconds after which a rejected request would be allowed if no other request came before it. 0 if it is allowed, or if the time is
+   * unknown (`concurrency()`). `Infinity` for a request that costs more than the limit, because it never fits.
    */
   get retryAfterMs(): number
   /**
-   * Milliseconds that an allowed request is to wait before it goes on, where the algorithm keeps a pace (`leakyBucket()`); the
-   * longest of several policies. 0 for all others.
+   * Milliseconds that an allowed request must wait before it continues, if the algorithm keeps a pace (`leakyBucket()`). The longest delay
+   * of several policies. 0 for all others.
    */
   get delayMs(): number
-  /** Units that the request took; 0 when it was rejected. */
+  /** Units that the request used. 0 if it was rejected. */
   get cost(): number
-  /** True when `dryRun` let a request pass that would have been rejected. */
+  /** True if `dryRun` allowed a request that would have been rejected. */
   get dryRun(): boolean
   /** One decision for each policy that applies, in the order of the policies. */
   get parts(): readonly Decision<Name>[]
-  /** A plain object of all fields but `parts`, to spread, keep or send. */
+  /** A plain object with all fields but `parts`, which you can spread, store or send. */
   toJSON(): DecisionFields<Name>
 }
 
-/** The fields of a decision that a log shows. */
+/** The fields of a decision in logs. */
 export type DecisionFields<Name extends string = string> = Omit<Decision, 'policy' | 'parts' | 'toJSON'> & {
   readonly policy: Policy<Name> | undefined
 }
 
-/** A policy, the limit of the key that it counted by (without one the policy's own), and the interval. */
+/** A policy, the limit that applied to the key (by default the policy's own), and the interval. */
 export interface Limited {
   readonly policy: Policy | undefined
   readonly limit?: number
   readonly ordinal?: Ordinal
 }
 
-/** The numbers of a decision of several policies, which are read without making its parts. */
+/** The numbers of a decision of several policies. Reading them makes no parts. */
 export interface Listed {
-  /** Itself; undefined for a decision that has its parts anyway. */
+  /** The decision itself. Undefined for a decision that already has parts. */
   readonly listed: Listed
-  /** The policy of each part: the same list as long as possible. */
+  /** The policy of each part. The same list for as many decisions as possible. */
   readonly policies: readonly Limited[]
-  /** Units left to a part. */
+  /** Remaining units of a part. */
   remainingAt(part: number): number
   /** Milliseconds until all units of a part are back. */
   resetAfterAt(part: number): number
 }
 
 /**
- * The decision of one policy. One constant shape, made on each request and retained by nobody here. Its fields are few, as to
- * make it is a good part of what a decision costs: what follows from others is computed when it is asked for. They are declared
- * only, since a class field that is also defined is written twice.
+ * The decision of one policy. It has one constant shape, because one is made for each request, and Weir keeps none of them. It has few
+ * fields, because making it is a large part of the cost of a decision. Values that follow from others are computed when they are read.
+ * Fields are only declared, because a class field that is also defined is written twice.
  */
 export class PolicyDecision implements Decision {
   declare readonly outcome: Outcome
@@ -104,12 +106,12 @@ export class PolicyDecision implements Decision {
     return this.outcome.policy
   }
 
-  /** The interval or bucket that the cost was taken from. */
+  /** The ordinal of the interval or bucket that counted the cost. */
   get ordinal(): Ordinal {
     return this.outcome.ordinal
   }
 
-  /** Tells it from decisions of before or after a reset of its key. */
+  /** Distinguishes decisions from before and after a reset of the key. */
   get serial(): number {
     return this.outcome.serial
   }
@@ -143,7 +145,7 @@ export class PolicyDecision implements Decision {
   declare readonly toJSON: () => DecisionFields
 }
 
-/** Gives a class of decisions `toJSON`, which is also what logs show: it must not depend on which fields are computed. */
+/** Adds `toJSON` to a class of decisions. Logs show the same fields, so they must not depend on which fields are computed. */
 export function logAsJSON({ prototype }: { readonly prototype: Decision }): void {
   for (const name of ['toJSON', Symbol.for('nodejs.util.inspect.custom')]) Object.defineProperty(prototype, name, { value: toJSON })
 }
@@ -155,12 +157,12 @@ function toJSON(this: Decision): DecisionFields {
 
 logAsJSON(PolicyDecision)
 
-/** A decision that differs from another one in some fields. */
+/** A copy of a decision with some other fields. */
 export function changed<Name extends string>(decision: Decision<Name>, changes: Partial<DecisionFields>): Decision<Name> {
   return Object.assign(Object.create({ parts: decision.parts, toJSON }), decision.toJSON(), changes)
 }
 
-/** For a request to which no policy applies. */
+/** The decision for a request to which no policy applies. */
 export const NO_POLICY: PolicyDecision = new PolicyDecision(
   { policy: undefined, ordinal: 0 as Ordinal, serial: 0, reason: 'none', allowed: true, never: false, limit: Number.POSITIVE_INFINITY },
   '',

@@ -51,7 +51,7 @@ export function escalating(options: EscalatingOptions): EscalatingCooldown {
   return Object.freeze({ first, growth: Object.freeze(new RememberedGrowth(factor, max, memory)) })
 }
 
-/** The method is no property of its own, so that a message to another process holds the numbers only. */
+/** The method is not an own property, because a message to another process must contain only the numbers. */
 class RememberedGrowth implements Growth {
   readonly factor: number
   readonly max: number

@@ -5,26 +5,26 @@ import type { Keys, Limits } from './asking.ts'
 import type { Limiter } from './limiter.ts'
 import { ALL_KEY } from './policy.ts'
 
-/** Limits of single keys that came with requests: each holds for the decision of its request. */
+/** Limits of single keys that came with requests. Each applies to the decision of its request. */
 export class GivenLimits {
   readonly #warn: (error: WeirError, subject: string) => void
   #limiters: readonly Limiter[] = []
   #shared: readonly boolean[] = []
-  /** Whether a key may have one. */
+  /** Whether a key may have such a limit. */
   any = false
 
   constructor(warn: (error: WeirError, subject: string) => void) {
     this.#warn = warn
   }
 
-  /** @param shared of each policy whether all requests share one key */
+  /** @param shared for each policy, whether all requests share one key */
   adopt(limiters: readonly Limiter[], shared: readonly boolean[]): void {
     this.#limiters = limiters
     this.#shared = shared
     this.any = limiters.some(({ given }) => given)
   }
 
-  /** The limit that a request gave; undefined where it gave none, or one that can't be used. */
+  /** The limit of a request. Undefined without one, or if it is invalid. */
   checked(limit: number | undefined): number | undefined {
     if (limit === undefined || isLimit(limit)) return limit
     const what = `check(key, { limit: ${show(limit)} }): "limit" must be 0, Infinity or at least 1`
@@ -32,7 +32,10 @@ export class GivenLimits {
     return undefined
   }
 
-  /** Gives a key its limit in all policies. Without one that of each policy holds again. Whether anything may have changed. */
+  /**
+   * Sets the limit of a key in all policies. Without a limit, the policies' own limits apply again. Returns whether a limit may have
+   * changed.
+   */
   giveAll(key: string, given: number | undefined): boolean {
     if (given === undefined && !this.any) return false
     this.any = true
@@ -43,7 +46,7 @@ export class GivenLimits {
     return true
   }
 
-  /** Gives a key of one policy the limit again that a request came with: another one may have come while it waited. */
+  /** Restores the limit of a request for one policy's key, because another request may have changed it meanwhile. */
   giveAgain(limiter: Limiter, key: string, limit: number | undefined): boolean {
     if (limit === undefined && !this.any) return false
     this.any = true
@@ -51,7 +54,7 @@ export class GivenLimits {
     return true
   }
 
-  /** Notes the limits that keys have in a request that is to wait; the function that is returned gives them again. */
+  /** Notes the limits of the keys of a request before it waits. The returned function restores them. */
   note(keys: Keys): () => boolean {
     const limiters = this.#limiters
     const given = limiters.map((limiter, place) => limiter.givenTo(boundedOnce(keys[place] ?? '')))
@@ -70,7 +73,7 @@ export class GivenLimits {
     if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, limit)
   }
 
-  /** Gives keys their limits; where a policy has none of the request, its own holds again. Whether anything may have changed. */
+  /** Sets the limits of keys. If a policy has none from the request, its own applies again. Returns whether a limit may have changed. */
   giveEach(keys: Keys, limits: Limits | undefined): boolean {
     if (limits === undefined && !this.any) return false
     this.any = true

@@ -3,7 +3,7 @@ import { type Decision, type DecisionFields, type Listed, logAsJSON, PolicyDecis
 import type { RunningCell } from './outcome.ts'
 import type { Policy } from './policy.ts'
 
-/** The decision of several policies on one request: that of the decisive one, and all of them. */
+/** The decision of several policies about one request: the values of the decisive one, and all parts. */
 class CombinedDecision implements Decision {
   declare readonly decisive: PolicyDecision
   declare readonly parts: readonly PolicyDecision[]
@@ -63,21 +63,21 @@ class CombinedDecision implements Decision {
 /** The policies that applied to a request, each with its running interval. One object for all requests until one of them changes. */
 export interface Levels {
   readonly cells: readonly RunningCell[]
-  /** The key of policies by which all requests share one counter; undefined at others. */
+  /** The shared key of a policy that counts all requests together. Undefined for other policies. */
   readonly keys: readonly (string | undefined)[]
 }
 
-/** Policies of a `LevelsDecision` at most: it has a bit for each. */
+/** The most policies of a `LevelsDecision`, because it has a bit for each. */
 export const MOST_LEVELS = 30
 
 /**
- * The decision of several policies that each let a request pass or are full, as most are. It holds the numbers of that moment
- * side by side, and makes parts of them only when somebody asks:
+ * The decision of several policies that each allow the request or are full, as most are. It stores the numbers of that moment side by side.
+ * It makes parts only when they are read.
  *
  *     levels    shared: the policies with their intervals
  *     keys      one key for all policies, or a key for each
  *     numbers   remaining, resetAfterMs, amount of the first policy (see `PolicyDecision`) | of the second | …
- *     rejected   a bit for each policy that is full
+ *     rejected  a bit for each policy that is full
  */
 export class LevelsDecision implements Decision, Listed {
   declare readonly levels: Levels
@@ -86,7 +86,7 @@ export class LevelsDecision implements Decision, Listed {
   declare readonly rejected: number
   declare whole: CombinedDecision | undefined
 
-  // Don't extend a base class: under some loaders of TypeScript a derived constructor is compiled again and again.
+  // Don't extend a base class: under some TypeScript loaders V8 compiles a derived constructor again and again.
   constructor(levels: Levels, keys: string | readonly string[], numbers: readonly number[], rejected: number) {
     this.levels = levels
     this.keys = keys
@@ -99,7 +99,7 @@ export class LevelsDecision implements Decision, Listed {
     return this.rejected === 0
   }
 
-  /** A gate lets a request pass, or is full. */
+  /** A gate either allows a request or is full. */
   get reason(): DecisionReason {
     return this.rejected === 0 ? 'ok' : 'limit'
   }
@@ -179,11 +179,11 @@ export class LevelsDecision implements Decision, Listed {
 logAsJSON(CombinedDecision)
 logAsJSON(LevelsDecision)
 
-/** Which of several decisions speaks for the request. */
+/** The decisive part: the rejection with the longest time, or else the part with the least remaining quota. */
 function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {
   let best = parts[0] as PolicyDecision
   let allowed = best.allowed
-  // The smallest counts: the part of the limit that is left, or the time until the request would be let in, negative.
+  // The smallest weight wins: the remaining part of the limit, or the negative time until the request would be allowed.
   let least = weight(best, allowed)
   for (let i = 1; i < parts.length; i++) {
     const part = parts[i] as PolicyDecision
@@ -201,7 +201,7 @@ function weight(part: PolicyDecision, allowed: boolean): number {
   return allowed ? part.remaining / part.limit : -part.retryAfterMs
 }
 
-/** The decision that the parts of the policies make. */
+/** Combines the parts of the policies into one decision. */
 export function combined(parts: readonly PolicyDecision[]): Decision {
   return parts.length === 1 ? (parts[0] as PolicyDecision) : new CombinedDecision(parts)
 }

@@ -25,57 +25,57 @@ export interface LimiterEvents {
 /** Counts rejections by key. */
 export interface RejectedKeys {
   add(key: string): void
-  /** The most frequent first. */
+  /** The most rejected keys, most frequent first. */
   top(many: number): readonly { readonly key: string; readonly rejected: number }[]
 }
 
 /** The result of `overflow: 'allow' | 'reject'` instead of a slot. */
 export const NO_SLOT = -1
 
-/** The label of the counter that keys share when the table is full. Keys of users never start with NUL (see `idOfKey`). */
+/** The label of the counter that keys share if the table is full. User keys in the store never start with a single NUL (see `idOfKey`). */
 const SHARED_LABEL = '\u0000overflow'
 
-/** Intervals for which a reset is remembered: as long as its policy's counts live in a store, and longer than decisions are refunded. */
+/** Intervals for which a reset is remembered. A store keeps the policy's counts for as long, and decisions can't be refunded after it. */
 const RESET_LIFE = 5
 
-/** A bounded key, and what `idOfKey` may put before it. */
+/** The longest id: a bounded key, and the prefix of `idOfKey`. */
 const LONGEST_ID = LONGEST_KEY + 2
 
-/** One policy at this node: its keys, which of them are blocked, and the meter that counts them. */
+/** One policy in this process: its keys, their blocks, and the meter that counts them. */
 export class Limiter implements SharedSite, BlocksOwner {
   policy: Policy
   readonly table: KeyTable
   readonly blocks: KeyBlocks
   readonly stats: Stats = new Stats()
-  /** Keys whose counts began anew. */
+  /** The resets of keys. */
   readonly resets: Resets = new Resets()
   readonly overflow: Overflow
   readonly maxKeys: number
-  /** One that is loaded later takes over with it. */
+  /** The meter. One that is loaded later replaces it. */
   meter: Meter
-  /** `policy` and the running interval or bucket, for decisions to refer to. */
+  /** `policy` and the running interval or bucket. Decisions refer to it. */
   cell: RunningCell
   /** Whether some key has another limit than the policy's. */
   limited = false
-  /** Notes whose requests rules to come would reject; undefined for all others. */
+  /** Counts rejections by candidate rules for each key. Undefined for other rules. */
   rejectedKeys: RejectedKeys | undefined = undefined
   readonly #limits = new Map<number, number>()
-  /** Limits of single keys that hold whatever a request says, and the slots whose limit of their own is one of them. */
+  /** Limits of single keys that take precedence over limits of requests, and the slots with such a limit. */
   #overrides: ReadonlyMap<string, number> | undefined
   readonly #overridden = new Set<number>()
-  /** Gives each key its override. Until it has ended they are looked up by the keys. */
+  /** Sets the override of each key. Until it has finished, overrides are looked up by key. */
   #overriding: Slices | undefined
   #visiting = false
   readonly #events: LimiterEvents
   #sharedSlot = NO_SLOT
   #lastSlot = 0
   #overflowing = false
-  /** Equal parts that limits are divided by, of which this node has one; undefined where it has all. */
+  /** The number of equal parts that limits are divided by. This process has one part. Undefined if it has the whole limit. */
   #parts: (() => number) | undefined
-  /** Processes that share limits as long as the store has not answered. */
+  /** Processes that share limits until the store has answered. */
   #expected = 1
 
-  /** @param meter makes the meter, for this limiter's keys */
+  /** @param meter makes the meter for this limiter's keys */
   constructor(policy: Policy, meter: (site: SharedSite) => Meter, events: LimiterEvents, maxKeys: number, overflow: Overflow) {
     this.policy = policy
     this.cell = new RunningCell(policy, 0 as Ordinal)
@@ -88,43 +88,43 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 
   /**
-   * The slot of a key, made if need be; `NO_SLOT` when the table is full and `overflow` says so.
+   * The slot of a key, which is added if needed. `NO_SLOT` if the table is full and `overflow` requires that.
    *
-   * @param now with it, a full table also gets room from keys that have become idle within the interval
+   * @param now with it, a full table also drops keys that became idle within the interval
    */
   locate(key: string, now?: number): number {
     const slot = this.table.find(key)
     return slot >= 0 ? slot : this.#locateNew(key, now)
   }
 
-  /** As `locate`, for a key that is nearly always the same: found without a look-up. */
+  /** Does the same as `locate`, for a key that is nearly always the same. Then it needs no look-up. */
   locateAgain(key: string): number {
     if (this.table.keys[this.#lastSlot] !== key) this.#lastSlot = this.locate(key)
     return this.#lastSlot
   }
 
-  /** As `locateAgain`, but -1 for a key that is new. */
+  /** Does the same as `locateAgain`, but returns -1 for a new key. */
   findAgain(key: string): number {
     return this.table.keys[this.#lastSlot] === key ? this.#lastSlot : this.table.find(key)
   }
 
-  /** The slot of a key of the store, made if need be; `NO_SLOT` when there is no room, unless a block by hand is to hold. */
+  /** The slot of a store key, which is added if needed. `NO_SLOT` if the table is full, unless a manual block must apply. */
   locateId(id: string, byHand = false, now?: number): number {
     const found = this.findId(id)
-    // No node sends longer ones.
+    // No process sends longer ids.
     if (found >= 0 || id === SHARED_LABEL || id.length > LONGEST_ID) return found
-    // News of other nodes must not push this node's own keys out, nor fall to the shared counter.
+    // Keys of other processes must not replace this process's own keys, and must not use the shared counter.
     return this.#add(keyOfId(id), byHand, now)
   }
 
-  /** The slot of a key of the store, or `NO_SLOT`. */
+  /** The slot of a store key, or `NO_SLOT`. */
   findId(id: string): number {
     return id === SHARED_LABEL ? this.#sharedSlot : this.table.find(keyOfId(id))
   }
 
   /**
-   * The key's own slot, also if the table is full, because a manual block must apply. `NO_SLOT` if manual blocks have added `maxKeys`
-   * keys already.
+   * The key's own slot, even if the table is full, because a manual block must apply. `NO_SLOT` if manual blocks have already added
+   * `maxKeys` keys.
    */
   locateBlocked(key: string, now: number): number {
     const found = this.table.find(key)
@@ -140,17 +140,17 @@ export class Limiter implements SharedSite, BlocksOwner {
     return adds ? this.#entered(this.table.addAnyway(key)) : NO_SLOT
   }
 
-  /** Whether there is room for a new key. A full table forgets idle keys first. */
+  /** Whether a new key fits into the table. A full table drops idle keys first. */
   hasRoom(now?: number): boolean {
     return !this.table.full || this.meter.makeRoom(now)
   }
 
-  /** The key of a slot as users know it. */
+  /** The user's key of a slot. */
   keyOf(slot: number): string {
     return this.table.keys[slot] ?? ''
   }
 
-  /** The key of a slot as the store gets it: no user's key can be taken for the shared counter. */
+  /** The store key of a slot. No user's key can be mistaken for the shared counter. */
   idOf(slot: number): string {
     return slot === this.#sharedSlot ? SHARED_LABEL : idOfKey(this.keyOf(slot))
   }
@@ -159,18 +159,18 @@ export class Limiter implements SharedSite, BlocksOwner {
     return this.limited ? this.#ownLimitOf(slot) : this.policy.limit
   }
 
-  /** The limit that a request to a key has which comes with this one, or with none. */
+  /** The limit for a request to a key, with or without a limit of its own. */
   limitFor(key: string, given: number | undefined): number {
     return this.#overrides?.get(key) ?? given ?? this.policy.limit
   }
 
-  /** The limit that a key was given by a request; undefined where it has none, or one that goes before it. */
+  /** The limit that a request has set for a key. Undefined without one, or if an override takes precedence. */
   givenTo(key: string): number | undefined {
     if (!this.limited || this.#overrides?.has(key) === true) return undefined
     return this.#givenAt(this.table.find(key))
   }
 
-  /** As `limitOf`, whose code is less than V8 compiles into each caller, whatever else is. */
+  /** The rare part of `limitOf`. It is separate so that V8 always inlines `limitOf`. */
   #ownLimitOf(slot: number): number {
     return this.#partOf(this.wholeLimitOf(slot))
   }
@@ -187,13 +187,13 @@ export class Limiter implements SharedSite, BlocksOwner {
     return (this.#parts?.() ?? 1) * this.#expected
   }
 
-  /** The limit of a key, even while limits are divided. */
+  /** The limit of a key before it is divided. */
   wholeLimitOf(slot: number): number {
     if (this.#visiting) return this.#overrides?.get(this.keyOf(slot)) ?? this.#givenAt(slot) ?? this.policy.limit
     return this.#limits.get(slot) ?? this.policy.limit
   }
 
-  /** The limit of its own that a key was given by a request. */
+  /** The limit that a request has set for a key. */
   #givenAt(slot: number): number | undefined {
     return this.#overridden.has(slot) ? undefined : this.#limits.get(slot)
   }
@@ -202,7 +202,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     const { algorithm } = this.policy
     if (algorithm.most === undefined) return limit
     const parts = this.#partsNow()
-    // The size of a bucket is divided as its limit is.
+    // The size of a bucket is divided in the same way as its limit.
     return parts > 1 ? partOf(algorithm.most(limit * parts), parts) : algorithm.most(limit)
   }
 
@@ -230,22 +230,22 @@ export class Limiter implements SharedSite, BlocksOwner {
     return true
   }
 
-  /** Whether some key, known or not, has a limit that goes before those of requests. */
+  /** Whether some key has a limit that takes precedence over limits of requests, even if it is not in the table. */
   get overridden(): boolean {
     return this.#overrides !== undefined
   }
 
-  /** Whether some key has a limit that a request came with. */
+  /** Whether some key has a limit from a request. */
   get given(): boolean {
     return this.#limits.size > this.#overridden.size
   }
 
   /**
-   * Replaces the limits of single keys. They hold from the next decision on, and the keys are visited slice by slice: tens of thousands
-   * at once would hold the event loop.
+   * Replaces the limits of single keys. They apply from the next decision. The keys are visited in slices, because tens of thousands at
+   * once would block the event loop.
    *
    * @param defer calls a function soon, in another turn of the event loop
-   * @param done is called when all keys were visited
+   * @param done called when all keys were visited
    */
   override(limits: ReadonlyMap<string, number> | undefined, defer: (run: () => void) => void, done: () => void): void {
     if (limits === this.#overrides) return
@@ -277,7 +277,7 @@ export class Limiter implements SharedSite, BlocksOwner {
       this.#parts !== undefined || this.#expected > 1 || this.#limits.size > 0 || (this.#visiting && this.#overrides !== undefined)
   }
 
-  /** Gives a key a limit of its own; `undefined` for that of the policy. Nodes share counts, and each compares them with its own. */
+  /** Sets the limit of a key. `undefined` means the policy's limit. Processes share counts, and each compares them with its own limit. */
   limitTo(slot: number, given: number | undefined): void {
     const override = this.#overrides?.get(this.keyOf(slot))
     // An override may equal the limit of a policy that an update changes.
@@ -291,14 +291,14 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.meter.recheck(slot)
   }
 
-  /** How a request to a key came out. */
+  /** The outcome of a request to a key. */
   outcome(slot: number, reason: DecisionReason, never = false): Outcome {
     const outcome = this.cell.outcome(reason, never)
     const limit = this.limited ? this.wholeLimitOf(slot) : outcome.limit
     return limit === outcome.limit ? outcome : { ...outcome, limit }
   }
 
-  /** Forgets a key. */
+  /** Drops a key. */
   forget(slot: number): void {
     this.#limits.delete(slot)
     this.#overridden.delete(slot)
@@ -308,7 +308,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     if (slot === this.#sharedSlot) this.#sharedSlot = NO_SLOT
   }
 
-  /** Takes a changed rule over whose counts are the same: another limit or cooldown, say. Counts and blocks stay. */
+  /** Adopts a changed rule with the same counts, for example with another limit or cooldown. Counts and blocks stay. */
   adopt(policy: Policy, now: number): void {
     this.policy = policy
     this.cell = new RunningCell(policy, this.cell.ordinal)
@@ -320,15 +320,15 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 
   /**
-   * Begins a key's counts anew, wherever its last reset was made; ends its block, unless that was set by hand. One that is
-   * known already changes nothing.
+   * Resets a key's counts, in whichever process the reset was made. Ends its block, unless that is manual. A reset that is already known
+   * changes nothing.
    *
-   * @param epoch as `BlockChange.epoch`
+   * @param epoch the same as `BlockChange.epoch`
    */
   reset(id: string, epoch: number, now: number, cause: 'manual' | 'remote'): void {
     if (epoch <= this.resets.epochOf(id)) return
     const { policy, meter, blocks } = this
-    // Decisions from now on have another serial number.
+    // Decisions from now on have a different serial number.
     this.cell = new RunningCell(policy, this.cell.ordinal)
     this.resets.add(id, { epoch, serial: this.cell.serial, until: now + RESET_LIFE * Math.max(policy.interval, policy.maxDuration) }, now)
     if (now >= meter.rollAt) meter.roll(now)
@@ -352,7 +352,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.#events.freed(this, this.keyOf(slot))
   }
 
-  /** The slot of the counter that keys without room share; `NO_SLOT` while there is none. */
+  /** The slot of the shared counter for keys that don't fit into the table. `NO_SLOT` while there is none. */
   get sharedSlot(): number {
     return this.#sharedSlot
   }
@@ -361,12 +361,12 @@ export class Limiter implements SharedSite, BlocksOwner {
     return slot === this.#sharedSlot
   }
 
-  /** Whether new keys find no room. */
+  /** Whether new keys don't fit into the table. */
   get overflowing(): boolean {
     return this.#overflowing && this.table.full
   }
 
-  /** Counts a rejection, with where the knowledge came from that it rests on. After `reject`. */
+  /** Counts a rejection and the source of the counts that caused it. Called after `reject`. */
   countRejection(slot: number, cost: number, reason: RejectionReason): void {
     const shared = slot === this.#sharedSlot ? OVERFLOWED : undefined
     const source = reason === 'limit' ? this.meter.sourceOf(slot, cost) : this.blocks.sourceOf(slot)
@@ -413,13 +413,13 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 }
 
-/** As `divideLimits`. One request passes in any case where there is a limit, as without it. */
+/** Divides a limit. The result allows at least one request unless the limit is 0, just as the undivided limit does. */
 function partOf(limit: number, parts: number): number {
   if (!(limit > 0) || parts === Number.POSITIVE_INFINITY) return 0
   return Math.max(1, limit / parts)
 }
 
-/** A key as the store gets it: no user's key can be taken for the shared counter. */
+/** The store key of a user's key. No user's key can be mistaken for the shared counter. */
 export function idOfKey(key: string): string {
   return key.startsWith('\u0000') ? `\u0000${key}` : key
 }

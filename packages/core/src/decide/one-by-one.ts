@@ -15,32 +15,32 @@ interface OneByOneHost {
   roll(limiter: Limiter, now: number): void
 }
 
-/** Decisions of any policies, whatever is to be decided: looks at all of them first, then counts at all of them, or at none. */
+/** Decides by any policies. It first checks all of them, and then counts at all or at none. */
 export class OneByOne {
   readonly #host: OneByOneHost
   readonly #costOf: (cost: number | undefined, place: number) => number
   #limiters: readonly Limiter[] = []
   #shared: readonly boolean[] = []
 
-  /** @param costOf what a request costs whose cost is no good */
+  /** @param costOf the cost of a request whose own cost is invalid */
   constructor(host: OneByOneHost, costOf: (cost: number | undefined, place: number) => number) {
     this.#host = host
     this.#costOf = costOf
   }
 
-  /** @param shared of each policy whether all requests share one key */
+  /** @param shared for each policy, whether all requests share one key */
   adopt(limiters: readonly Limiter[], shared: readonly boolean[]): void {
     this.#limiters = limiters
     this.#shared = shared
   }
 
   /**
-   * @param keys a key for each policy, or one for all of them; undefined where a policy does not apply
-   * @param places the policies to decide by, of which the first `applied` hold
+   * @param keys a key for each policy, or one for all of them; undefined if a policy does not apply
+   * @param places the indexes of the policies that decide; the first `applied` of them are used
    */
   decide(keys: string | Keys, costs: readonly number[], count: boolean, places: readonly number[], applied: number, now: number): Decision {
     const limiters = this.#limiters
-    // Made for each request, since a listener may ask for a decision while this one is being made.
+    // A new array for each request, because a listener may start another decision meanwhile.
     const slots: number[] = []
     const rejects: boolean[] = []
     let applying = 0
@@ -80,7 +80,7 @@ export class OneByOne {
         rejects[at] && slot >= 0
           ? rejectedPart(limiter, slot, key, cost, now, count)
           : partOf(limiter, slot, key, cost, now, next ? allowedNext : allowed, count)
-      // Nobody who asks about the request sees what is only judged.
+      // The caller does not see candidate rules.
       if (!next) parts.push(part)
     }
     return parts.length === 0 ? NO_POLICY : combined(parts)

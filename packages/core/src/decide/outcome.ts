@@ -2,19 +2,19 @@ import type { DecisionReason } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import type { Policy } from './policy.ts'
 
-/** The common part of one policy's decisions with the same outcome in one interval, so that each of them refers to it. */
+/** The common part of a policy's decisions with the same outcome in one interval. Each of them refers to it. */
 export interface Outcome {
   readonly policy: Policy | undefined
-  /** The interval or bucket. */
+  /** The ordinal of the interval or bucket. */
   readonly ordinal: Ordinal
-  /** Grows with time: of decisions of before a key's reset it is smaller. */
+  /** Grows with time. Decisions from before a key's reset have a smaller one. */
   readonly serial: number
   readonly reason: DecisionReason
-  /** Whether the request may go on. */
+  /** Whether the request is allowed. */
   readonly allowed: boolean
   /** Whether the request costs more than the limit, so that it never fits. */
   readonly never: boolean
-  /** Units per interval: the policy's, or what the key was given by itself. */
+  /** Units per interval: the policy's limit, or the key's own. */
   readonly limit: number
 }
 
@@ -26,7 +26,7 @@ export class RunningCell {
   readonly passed: Outcome
   /** The limit is reached. */
   readonly full: Outcome
-  /** The last of the rarer outcomes. */
+  /** The last rare outcome. */
   #rare: Outcome
 
   constructor(policy: Policy, ordinal: Ordinal) {
@@ -52,5 +52,5 @@ export class RunningCell {
   }
 }
 
-/** Cells so far. */
+/** Number of cells made so far. */
 let made = 0

@@ -3,10 +3,9 @@ import { PolicyDecision } from './decision.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 
 /**
- * How one policy would decide on a request now. Changes nothing: a key that is not counted is looked at in a slot that no key
- * leads to.
+ * Decides by one policy without changing anything. A key that is not in the table is checked in a temporary slot.
  *
- * @param cost units; 0 asks only whether the key is blocked
+ * @param cost units; 0 checks only whether the key is blocked
  * @param limit the key's own limit; undefined for the policy's
  */
 export function peekOne(limiter: Limiter, key: string, cost: number, limit: number | undefined, now: number): PolicyDecision {

@@ -49,7 +49,7 @@ export interface PlanLimit {
   readonly interval?: IntervalOption
 }
 
-/** The names of policies with plans: those of the policies that stand for one plan each, beside those without. */
+/** The names of the policies after each plan became a policy, including policies without plans. */
 export type PlannedName<Name extends string, Plan extends string> = [Plan] extends [never] ? Name : Name | `${Name}:${Plan}`
 
 /** All plans of one policy. */
@@ -57,18 +57,18 @@ export interface PlanGroup {
   readonly policy: string
   readonly of: (request: never) => unknown
   readonly plans: readonly string[]
-  /** The plan with the smallest limit; where their intervals differ, the one that allows least in the long run. */
+  /** The plan with the smallest limit. If their intervals differ, the plan that allows least over time. */
   readonly smallest: string
 }
 
-/** The `match` of the policy that stands for one plan: what the whole policy matches, and the plan. */
+/** The `match` of the policy of one plan: the `match` of the whole policy, and the plan. */
 export interface PlanMatch<Req> {
   readonly group: PlanGroup
   readonly plan: string
   readonly match: MatchOption<Req> | undefined
 }
 
-/** Whether a `match` is that of one plan. */
+/** Whether a `match` belongs to one plan. */
 export function isPlanMatch<Req>(match: unknown): match is PlanMatch<Req> {
   return typeof match === 'object' && match !== null && 'group' in match && 'plan' in match
 }
@@ -119,13 +119,13 @@ function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptio
     const { limit, interval = rest.interval } = own(one)
     return limit / (interval === undefined ? 1 : parseInterval(interval, `${at}interval`, 1).interval)
   }
-  // Among plans with the same pace the first by name is the smallest, in whatever order they are declared, so that all processes choose the
-  // same.
+  // Among plans with the same pace the first by name is the smallest, so that all processes choose the same one. The order of declaration
+  // does not matter.
   const smallest = plans.toSorted().reduce((least, one) => (pace(one) < pace(least) ? one : least))
   const group: PlanGroup = { policy: name, of: plan, plans, smallest }
   return plans.map((one) => {
     const planMatch: PlanMatch<Req> = { group, plan: one, match: matched }
-    // Only `Rules` reads it, which knows this form.
+    // Only `Rules` reads it, and it supports this form.
     const match = planMatch as unknown as MatchOption<Req>
     return { ...rest, ...own(one), name: `${name}:${one}`, match } as PolicyOptions<Req>
   })

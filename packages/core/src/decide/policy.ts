@@ -182,8 +182,8 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    */
   readonly dryRun?: boolean
   /**
-   * Judges this policy as one of the rules that are to replace the others, and never rejects. Requests that the present policies reject
-   * count for it too; requests that another candidate would reject don't.
+   * Judges this policy as one of the rules that will replace the others, and never rejects. It also counts requests that the active
+   * policies reject, but not requests that another candidate would reject.
    *
    * @default false
    * @see `@weir/core/docs/guides/rules.md`
@@ -192,15 +192,15 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
 }
 
 /**
- * How long a request waits that is above the limit.
+ * Returns how long a request above the limit waits.
  *
- * @param over units above the limit, those of this request included, as far as this node knows: 1 for the first request of cost 1
- * @param request undefined where your own code calls `checkAsync`
- * @returns a duration, 0 for none. Without an answer, or with one that is no duration, the request is rejected
+ * @param over units above the limit, including this request's, as far as this process knows: 1 for the first request of cost 1
+ * @param request undefined if your own code calls `checkAsync`
+ * @returns a duration, or 0 for no delay. If the function fails or returns no duration, the request is rejected
  */
 export type SlowDown<Req> = (over: number, request: Req) => Awaitable<Duration>
 
-/** A rule for requests in flight (`concurrency()`): there is no interval, and nothing that is made of one. */
+/** A rule for requests in flight (`concurrency()`). It has no interval, and no option that depends on one. */
 export interface SlotPolicyOptions<Req = unknown, Name extends string = string>
   extends Omit<PolicyOptions<Req, Name>, 'interval' | 'spans' | 'cooldown' | 'algorithm' | 'coordination' | 'delay'> {
   /**
@@ -253,15 +253,18 @@ export interface Policy<Name extends string = string> extends MeterPolicy {
   readonly algorithm: AnyAlgorithm
   readonly coordination: Coordination
   readonly cooldownGrowth: Growth | undefined
-  /** Whether it is judged together with others of its kind, whatever the rules decide that hold; then `dryRun` is true as well. */
+  /** Whether it is a candidate rule, which is judged separately from the active rules. Then `dryRun` is true as well. */
   readonly candidate: boolean
-  /** How long a request waits for the store at most, in milliseconds; 0 where it is not asked. */
+  /** The longest time that a request waits for the store, in milliseconds. 0 if it never does. */
   readonly storeTimeout: number
-  /** How long a request is held at most instead of being rejected, in milliseconds, or what says for how long; 0 where none is held. */
+  /**
+   * The longest delay of a request that would be rejected, in milliseconds, or the function that returns the delay. 0 if no request is
+   * delayed.
+   */
   readonly delay: number | ((over: number, request: never) => unknown)
 }
 
-/** Whether a meter whose counts travel goes on with the algorithm's local one, which knows this node's part. */
+/** Whether the policy's meter continues with the algorithm's local meter, which gets this process's part of the limit. */
 export function goesOnLocally({ algorithm, coordination }: Policy): boolean {
   return coordination === 'central' || (coordination !== 'local' && algorithm.slots !== undefined)
 }

@@ -18,7 +18,7 @@ export interface AddressKey<Req> {
   readonly address: (request: Req) => Awaitable<string | undefined | null>
 }
 
-/** One source of a key. A function gets the framework's own request, and may answer later. */
+/** One source of a key. A function receives the framework's own request, and may return a promise. */
 export type KeySource<Req> =
   | 'route'
   | 'ip'
@@ -27,19 +27,19 @@ export type KeySource<Req> =
   | AddressKey<Req>
   | ((request: Req) => Awaitable<string | number | bigint | undefined | null>)
 
-/** The key by which requests are counted: one source, or several that are combined without ambiguity. */
+/** The key that requests are counted by: one source, or several that are combined without ambiguity. */
 export type KeyOption<Req> = KeySource<Req> | readonly KeySource<Req>[]
 
 /** Finds the policies whose path patterns match a request. */
 export interface PathPolicies {
   add(patterns: readonly string[], policy: number): void
   /**
-   * Adds to `found` the policies with a pattern that matches.
+   * Adds the policies with a matching pattern to `found`.
    *
    * @param target as the client sent it, without its query
-   * @param plain whether nothing of it can be read in two ways
-   * @param own what the framework's router takes the target for, as far as that is known
-   * @param samples paths that stand for the route that the framework has matched
+   * @param plain whether it has only one reading
+   * @param own the target as the framework's router reads it, if that is known
+   * @param samples paths that represent the route that the framework has matched
    */
   find(method: string, target: string, plain: boolean, own: Iterable<string>, samples: Iterable<string>, found: Set<number>): void
 }
@@ -49,14 +49,14 @@ export interface PathMatch {
   readonly patterns: readonly string[]
   /** The same for all spellings of the same patterns, in every process. */
   readonly id: string
-  /** Makes what finds them, and those of other policies. */
+  /** Makes the finder for these patterns and for patterns of other policies. */
   readonly index: () => PathPolicies
 }
 
-/** `paths('POST /api/x', '/api/*rest')`, or a function of the request, which may answer later. */
+/** `paths('POST /api/x', '/api/*rest')`, or a function of the request, which may return a promise. */
 export type MatchOption<Req> = PathMatch | ((request: Req) => Awaitable<boolean>)
 
-/** By its members, since the ESM and the CommonJS build each make their own. */
+/** Checks its members, because the ESM and the CommonJS build each have their own class. */
 export function isPathMatch(match: unknown): match is PathMatch {
   if (typeof match !== 'object' || match === null) return false
   const { patterns, id, index } = match as Partial<PathMatch>

@@ -19,11 +19,11 @@ import { ALL_KEY, type PolicyOptions } from './policy.ts'
 export interface RequestPathHost {
   readonly clock: Clock
   readonly closed: boolean
-  /** Where requests are counted as such. */
+  /** Counts requests. */
   readonly requests: Requests
-  /** Makes decisions that may wait for the store; absent without one. */
+  /** Makes decisions that may wait for the store. Absent without one. */
   readonly asking?: ((host: AskingHost) => Asking) | undefined
-  /** Brings a limiter to the running interval; starts the throttler before its first decision, throws once it is closed. */
+  /** Brings a limiter to the running interval. Starts the throttler before its first decision, and throws after it was closed. */
   roll(limiter: Limiter, now: number): void
   warn(error: WeirError, subject?: string): void
 }
@@ -56,8 +56,8 @@ export interface Asks {
 }
 
 /**
- * Whether a call was told options of its request, or else a cost or nothing. It makes nothing as long as these are right, since whole
- * applications call so for each request.
+ * Whether a call has options for its request. Otherwise it has a cost, or nothing. It allocates nothing if the options are valid, because
+ * whole applications call it for each request.
  *
  * @throws WeirError `WEIR_UNKNOWN_OPTION`
  */
@@ -72,31 +72,31 @@ export function hasOptions(asked: number | CheckOptions | undefined): asked is C
 
 const OF_ACQUIRE = ['timeout', 'signal', 'priority']
 
-/** Decides on requests by their keys and costs: asks the limiters of all policies that apply, and counts. */
+/** Decides requests by their keys and costs, with the limiters of all policies that apply. Counts them. */
 export class RequestPath<Name extends string> {
   protected readonly host: RequestPathHost
   protected readonly clock: Clock
   protected readonly requests: Requests
   readonly #asking: Asking | undefined
   #limiters: readonly Limiter[] = []
-  // Not `#`: of a private name more bytecode is made, and the calls of the request path have to fit into one budget of it.
+  // Not `#`, because a private name needs more bytecode, and the calls of the request path share one bytecode budget.
   /** The only policy's limiter, unless all requests share one key or some key has a limit of its own. */
   protected single: Limiter | undefined
   /** The only policy's cost. */
   protected fixedCost = 1
   /** Whether some key has a limit of its own, or may. */
   #limited = false
-  /** The only policy's limiter, where single keys have limits that no request gave. */
+  /** The only policy's limiter if single keys have limits that don't come from requests. */
   #keyed: Limiter | undefined
-  /** Whether some policy may make a request wait: for units of the store, or for its decision. */
+  /** Whether some policy may make a request wait for the store: for units, or for its decision. */
   waits = false
-  /** Whether some policy holds requests instead of rejecting them. */
+  /** Whether some policy delays requests instead of rejecting them. */
   delays = false
-  /** Whether some policies are of rules to come. */
+  /** Whether some policies are candidates. */
   #judges = false
-  /** The places of all policies. */
+  /** The indexes of all policies. */
   #places: readonly number[] = []
-  /** For each policy whether all requests share one limiter, and what a request costs that nobody says the cost of. */
+  /** For each policy, whether all requests share one limiter, and the cost of a request without its own. */
   #shared: readonly boolean[] = []
   #costs: readonly number[] = []
   #gates = new ByGates([], [], [])
@@ -130,11 +130,11 @@ export class RequestPath<Name extends string> {
     })
   }
 
-  /** Takes other rules over, with their limiters in the same order. */
+  /** Adopts other rules, with their limiters in the same order. */
   adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
     this.#limiters = limiters
     const waits = limiters.find(({ policy }) => mayWait(policy) || delays(policy))
-    // Methods of this object's own, so that those of all others need not ask whether they may decide at once.
+    // Sets own methods on this object, so that other throttlers need no check whether they may decide at once.
     if (waits !== undefined) this.check = this.decide = () => mustWait(waits)
     else for (const method of ['check', 'decide']) Reflect.deleteProperty(this, method)
     this.#places = limiters.map((_, place) => place)
@@ -150,23 +150,23 @@ export class RequestPath<Name extends string> {
     this.findLimited()
   }
 
-  /** As the throttler's. */
+  /** Implements the throttler's `check`. */
   check(key: string, asked?: number | CheckOptions): Decision<Name> {
     const limiter = this.single
-    // 256 is `LONGEST_KEY`; numbers stand for imported constants, as in `GatedMeter`.
+    // 256 is `LONGEST_KEY`. Literals replace imported constants, as in `GatedMeter`.
     if (limiter === undefined || asked !== undefined || typeof key !== 'string' || key.length > 256) return this.#checkEach(key, asked)
     const now = this.clock.monotonic()
     if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
     return decideOne(limiter, key, this.fixedCost, now, this.requests) as Decision<Name>
   }
 
-  /** Counts a request as such, that was decided about. */
+  /** Counts a decided request. */
   tally(decision: Decision): void {
     const { allowed, reason } = decision
     if (reason !== 'none') this.requests.count(allowed, reason)
   }
 
-  /** As the throttler's. */
+  /** Implements the throttler's `peek`. */
   peek(given: string, asked?: number | CheckOptions): Decision<Name> {
     checkKey(given)
     const key = boundedOnce(given)
@@ -177,14 +177,14 @@ export class RequestPath<Name extends string> {
     return this.#peekAt(this.#places, keyOf, units, () => own)
   }
 
-  /** As the throttler's. */
+  /** Implements the throttler's `peekEach`. */
   peekEach(keys: Keys, costs: readonly number[], applying: readonly number[], limits: Limits | undefined): Decision<Name> {
     const keyOf = (place: number) => boundedOnce(keys[place] as string)
     const limitOf = (place: number) => this.#limits.checked(limits?.[place])
     return this.#peekAt(applying, keyOf, (place) => this.#costOf(costs[place], place), limitOf)
   }
 
-  /** As the throttler's. */
+  /** Implements the throttler's `decide`. */
   decide(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision<Name> {
     if (this.#limited || limits !== undefined) this.limitEach(keys, limits)
     if (applied === 1 && applying !== undefined && !this.#judges) {
@@ -200,9 +200,9 @@ export class RequestPath<Name extends string> {
     return this.#tallied(this.#decideAll(keys, costs, true, applying, applied))
   }
 
-  /** As the throttler's. */
+  /** Implements the throttler's `checkAsync`. */
   checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
-    // No async function: it would take a promise more, and some turns of the queue of those.
+    // Not an async function, which would need another promise and more turns of the microtask queue.
     try {
       const decision = this.take(given, asked)
       if (decision instanceof Promise) return decision.then((decided) => this.#tallied(decided))
@@ -212,7 +212,7 @@ export class RequestPath<Name extends string> {
     }
   }
 
-  /** As `checkAsync`, but a promise only when the request has to wait for the store; not counted as a request. */
+  /** Does the same as `checkAsync`, but returns a promise only if the request has to wait for the store, and does not count the request. */
   take(given: string, asked?: number | CheckOptions): Decision<Name> | Promise<Decision<Name>> {
     checkKey(given)
     const key = bounded(given)
@@ -223,13 +223,13 @@ export class RequestPath<Name extends string> {
     )
   }
 
-  /** The decision that `decide` would make from local knowledge. Counts nothing, not even a rejection. */
+  /** The decision that `decide` would make by the counts of this process. It counts nothing, not even a rejection. */
   look(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision<Name> {
     if (this.#limited || limits !== undefined) this.limitEach(keys, limits)
     return this.#decideAll(keys, costs, false, applying, applied)
   }
 
-  /** As the throttler's, but not counted as a request: it may be a part of one that is held. */
+  /** Implements the throttler's `decideAsync` without counting the request, because it may be a part of a delayed request. */
   decideAsync(
     keys: Keys,
     costs: readonly number[],
@@ -274,31 +274,31 @@ export class RequestPath<Name extends string> {
     return this.#tallied(this.#decideAll(key, costs, true))
   }
 
-  /** Gives a key the limit that is asked for; returns the cost. */
+  /** Sets the requested limit of a key, and returns the cost. */
   #limitTo(key: string, asked: number | CheckOptions | undefined): number | undefined {
     const { cost, limit } = hasOptions(asked) ? asked : { cost: asked, limit: undefined }
     this.limitKey(key, limit)
     return cost
   }
 
-  /** Gives a key the limit of a request, or without one that of each policy. */
+  /** Sets the limit of a key from a request. Without one, each policy's own limit applies. */
   limitKey(key: string, limit: number | undefined): void {
     if (this.host.closed) throw closedError()
     if (this.#limits.giveAll(key, limit)) this.findLimited()
   }
 
-  /** As `limitKey`, of a request with a key for each policy. */
+  /** Does the same as `limitKey`, for a request with a key for each policy. */
   limitEach(keys: Keys, limits: Limits | undefined): void {
     if (this.host.closed) throw closedError()
     if (this.#limits.giveEach(keys, limits)) this.findLimited()
   }
 
-  /** As `findLimited`, where a limit may have become that of its policy again without a request. */
+  /** Does the same as `findLimited` after limits of keys may have ended without a request. */
   refresh(): void {
     if (this.#limited) this.findLimited()
   }
 
-  /** Notes whether some key has a limit of its own. */
+  /** Finds out whether some key has its own limit. */
   findLimited(): void {
     this.#limited = this.#limiters.some(({ limited, overridden }) => limited || overridden)
     const only = this.#limiters.length > 1 || this.#shared[0] === true ? undefined : this.#limiters[0]
@@ -306,14 +306,14 @@ export class RequestPath<Name extends string> {
     this.#keyed = this.#limited && !this.#limits.any ? only : undefined
   }
 
-  /** A cost for each policy: the given one, or its own. */
+  /** The cost for each policy: the passed one, or the policy's own. */
   #costsOf(cost: number | undefined): readonly number[] {
     return cost === undefined ? this.#costs : this.#costs.map(() => cost)
   }
 
   /**
    * @param keys a key for each policy, or one for all of them
-   * @param places those of the policies that apply, of which the first `applied` hold
+   * @param places indexes of the policies that apply; the first `applied` of them are used
    */
   #decideAll(
     keys: string | Keys,
@@ -367,7 +367,7 @@ function mustWait({ policy }: Limiter): never {
   throw new WeirError('WEIR_ASYNC_POLICY', `Policy ${show(name)} ${why}. Use await throttler.checkAsync(key).`)
 }
 
-/** Whether requests may be held. */
+/** Whether requests may be delayed. */
 function delays({ delay, dryRun }: Limiter['policy']): boolean {
   return delay !== 0 && !dryRun
 }

@@ -79,10 +79,10 @@ const KEY_CHOICES = `
 A list combines several, such as key: ['ip', 'route'].`
 
 /**
- * Checks that each policy has a `key`: without one, a default would let one client use up the limit of all others. Only for requests:
- * `check` of your own code is called with the key itself.
+ * Checks that each policy has a `key`. A default key would let one client use up the limit of all others. Only for adapters, because your
+ * own code passes the key to `check`.
  *
- * @param rules as they are written, so that what is no list of policies is found elsewhere
+ * @param rules the options as written; a value that is no list of policies is reported elsewhere
  * @throws WeirError `WEIR_MISSING_OPTION`, with the choices
  */
 export function requireKeys(rules: readonly Pick<PolicyOptions<never>, 'name' | 'key'>[]): void {
@@ -99,16 +99,16 @@ export function isAddressKey<Req>(source: KeySource<Req>): source is AddressKey<
   return typeof source === 'object' && source !== null && typeof source.address === 'function'
 }
 
-/** The match of a rule, without the plan for which it stands. */
+/** The match of a rule without its plan. */
 export function matchOf<Req>({ match }: Pick<PolicyOptions<Req>, 'match'>): MatchOption<Req> | undefined {
   return isPlanMatch<Req>(match) ? match.match : match
 }
 
 /**
- * Checks what a rule says of requests, `key` and `match`, whether or not an adapter reads it: rules may get an adapter, or be replaced
- * below one, which could not go on with rules that it can't compile.
+ * Checks `key` and `match` of a rule even if no adapter reads them. The rules may get an adapter later, or be replaced under an adapter,
+ * which could not continue with invalid rules.
  *
- * @param at goes before the name of an option
+ * @param at prefix of the option's name in messages
  * @throws WeirError `WEIR_INVALID_OPTION`
  */
 export function checkRequestRule(rule: Pick<PolicyOptions<never>, 'key' | 'match'>, at: string): void {
@@ -118,7 +118,10 @@ export function checkRequestRule(rule: Pick<PolicyOptions<never>, 'key' | 'match
   if (!isPathMatch(match)) throw invalidOption(`${at}match`, match, MATCHES, importOf('paths'))
 }
 
-/** A checked rule in the one form that all spellings of its `key` come to. What the application changes later in its own does not count. */
+/**
+ * A checked rule in a normal form, which is the same for all spellings of its `key`. Later changes of the application's object have no
+ * effect.
+ */
 export function ownRule<Req, Name extends string>(rule: PolicyOptions<Req, Name>): PolicyOptions<Req, Name> {
   if (rule.key === undefined) return Object.freeze({ ...rule })
   const sources = keySources(rule.key, 'key')

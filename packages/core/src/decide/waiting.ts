@@ -8,7 +8,7 @@ import type { Decision, PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 
-/** A policy whose units the store was asked for: whether it granted them, undefined when it did not say so in time; and their interval. */
+/** A policy's call to the store: whether units were granted (undefined after a timeout), and in which interval. */
 interface Asked {
   readonly limiter: Limiter
   readonly key: string
@@ -17,11 +17,11 @@ interface Asked {
   readonly ordinal: Ordinal
 }
 
-/** Decisions of policies that take quota ahead: a request that finds none waits for units that the store grants. */
+/** Decides by policies that take quota ahead. A request without quota here waits for a grant of the store. */
 export class WaitingDecisions {
   readonly #host: AskingHost
   readonly #pending = new Set<Pending>()
-  /** One timer for all of them. */
+  /** One timer for all waiting requests. */
   readonly #alarm: Alarm
 
   constructor(host: AskingHost) {
@@ -29,7 +29,7 @@ export class WaitingDecisions {
     this.#alarm = new Alarm(host.clock, () => this.#expire())
   }
 
-  /** The places of the policies that are to ask the store, where none rejects the request by what is known. */
+  /** The indexes of the policies that need the store. Empty if a policy rejects the request by the counts of this process. */
   whoMustAsk(keys: Keys, costs: readonly number[], places: readonly number[], applied: number = places.length): number[] {
     const host = this.#host
     const { limiters } = host
@@ -52,10 +52,11 @@ export class WaitingDecisions {
   }
 
   /**
-   * Asks the store for the units of the policies at the places `asking`, then decides on the others. If other requests have used up
-   * meanwhile what the process had of those, it asks for that too: each policy is asked once, within its storeTimeout from the request on.
+   * Requests units from the store for the policies at the indexes `asking`, then decides by the others. If other requests have used up the
+   * process's quota of those meanwhile, it requests that too. Each policy sends one call, and all end within its storeTimeout after the
+   * request.
    *
-   * @param others decides where some of the others ask the store too
+   * @param others decides if some of the other policies need the store too
    */
   async decide(keys: Keys, costs: readonly number[], asking: readonly number[], others?: Asking): Promise<Decision> {
     const host = this.#host
@@ -76,7 +77,7 @@ export class WaitingDecisions {
       asked.push(...(await Promise.all(asking.map(ask))))
       limitAgain()
       rejected = asked.some(({ granted }) => granted === false)
-      // Decide on the others now: what was true before the wait need not be true any more. `update` may have moved them.
+      // The other policies decide only now, because their counts may have changed during the wait. `update` may have moved them.
       const rest = host.limiters.map((limiter) => {
         const place = before.indexOf(limiter)
         return place < 0 || asked.some((ask) => ask.limiter === limiter && ask.granted === true) ? undefined : place
@@ -94,7 +95,7 @@ export class WaitingDecisions {
     const allowed = !rejected && decision.allowed
     const parts = [...decision.parts] as PolicyDecision[]
     for (const { limiter, key, cost, granted, ordinal } of asked) {
-      // A key that finds no room of its own shares that of others.
+      // A key that does not fit into the table uses the shared counter.
       const slot = limiter.locate(key, now)
       const counted = slot < 0 ? key : (limiter.table.keys[slot] as string)
       if (granted === true && !allowed) limiter.meter.refund(counted, ordinal, cost, now)
@@ -110,7 +111,7 @@ export class WaitingDecisions {
     return combined(parts.sort((a, b) => place(a) - place(b)))
   }
 
-  /** @param since when the request came: it waits for all of its policies together no longer than for one */
+  /** @param since when the request came: for all of its policies together it waits no longer than for one */
   #ask(limiter: Limiter, key: string, cost: number, since: number): Promise<Pick<Asked, 'granted' | 'ordinal'>> {
     const { clock } = this.#host
     return new Promise((resolve) => {
@@ -143,7 +144,7 @@ class Pending implements Reservation {
   abandoned = false
   readonly slot: number
   readonly cost: number
-  /** When it waits no longer, on the monotonic clock. */
+  /** End of its wait, on the monotonic clock. */
   readonly endsAt: number
   readonly #limiter: Limiter
   readonly #key: string
@@ -166,7 +167,7 @@ class Pending implements Reservation {
     this.#answered = answered
   }
 
-  /** An update may change it meanwhile. */
+  /** Computed when it is read, because an update may change it. */
   get limit(): number {
     return this.#limiter.limitFor(this.#key, this.#given)
   }
@@ -175,7 +176,7 @@ class Pending implements Reservation {
     this.#answered(granted, ordinal)
   }
 
-  /** The store has not answered in time. */
+  /** Ends the wait because the store did not answer in time. */
   expire(): void {
     this.abandoned = true
     this.answer(undefined)
