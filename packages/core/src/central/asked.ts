@@ -6,7 +6,7 @@ import type { Awaited, Line } from './timeouts.ts'
 /** A request to the store. */
 export class Asked implements Awaited, Flying {
   readonly questions: readonly Question[]
-  /** Milliseconds; infinity for a report, whose answer no request waits for. */
+  /** Milliseconds. Infinity for a report, because no request waits for its reply. */
   readonly storeTimeout: number
   readonly done: (verdicts: readonly Verdict[] | undefined) => void
   /** The request as it was sent; undefined until then. */
@@ -20,12 +20,12 @@ export class Asked implements Awaited, Flying {
   allowed: boolean | undefined = undefined
   /** The store's answer after the storeTimeout. `null`: the answer is lost. */
   late: boolean | null | undefined = undefined
-  /** Nothing is left to do for it. */
+  /** Whether it is finished. */
   over = false
   again = false
   /** The store answered, but could not read the key's state. */
   unreadable = false
-  /** The number of the unanswered request whose units it returns; else 0. */
+  /** The number of the unanswered request whose units it returns, or 0. */
   of = 0
   /** The requests that are sent in its place because its answer is lost. */
   retries: readonly Asked[] | undefined = undefined

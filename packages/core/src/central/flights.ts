@@ -1,7 +1,7 @@
 import type { Question } from '../store/contract.ts'
 import { alike, equal, joins } from './joined.ts'
 
-/** Requests of one key in flight at most. Others wait until one of them is answered, and are sent together. */
+/** The most requests of one key in flight. Others wait until one of them is answered, and are sent together. */
 const LANES = 30
 const ALL: number = 2 ** LANES - 1
 const NONE: readonly never[] = Object.freeze([])
@@ -30,8 +30,8 @@ interface Flight<T> {
   /** Requests whose units the store must count first. */
   owed: number
   /**
-   * Requests that wait for a lane, in this order: those whose units the store must count before any other, those that callers wait for, and
-   * other reports.
+   * Requests that wait for a lane, in this order: requests whose units the store must count before any other, requests with a waiting
+   * caller, and other reports.
    */
   owing: Set<T> | undefined
   waiting: Set<T> | undefined
@@ -54,7 +54,7 @@ export class Flights<T extends Flying> {
     this.#send = send
   }
 
-  /** Finds a lane for a request. False if it must wait for one; then it is sent later. */
+  /** Finds a lane for a request. Returns false if the request must wait for one. Then it is sent later. */
   begin(item: T): boolean {
     const { questions } = item
     let used = 0
@@ -103,7 +103,7 @@ export class Flights<T extends Flying> {
     return same
   }
 
-  /** Requests that were sent together, but not all fit, wait again: until the requests sent after them are answered. */
+  /** Makes requests wait again that were sent together but did not all fit. They wait until the requests sent after them are answered. */
   again(items: readonly T[], lane: number): void {
     const [question] = items[0]?.questions ?? []
     if (question === undefined) return
@@ -112,7 +112,7 @@ export class Flights<T extends Flying> {
     if (flight.newest !== lane) flight.fence = flight.newest
   }
 
-  /** The effect of a request on the store is known, or will stay unknown. */
+  /** Frees the lane of a request whose effect on the store is known, or will stay unknown. */
   end(item: T): void {
     const { questions, lane, owed } = item
     if (lane < 0 && !owed) return

@@ -22,8 +22,8 @@ interface GroupedMeter extends GatedMeter {
 }
 
 /**
- * Sends one question to the store for several requests that wait for one key, with the units of all of them, so they are counted all or
- * none. For buckets, units are counted ahead, as if they always fitted: the store's answer shows when each request does.
+ * Sends one question to the store for several requests that wait for one key. It has the units of all of them, so the store counts all or
+ * none. For buckets the store counts units ahead even if they don't fit yet. Its reply shows when each request does.
  */
 export class Groups implements Grouping {
   readonly #meter: GroupedMeter
@@ -70,13 +70,13 @@ export class Groups implements Grouping {
         const then = link.clock.monotonic()
         meter.land(question)
         if (then >= meter.rollAt) meter.roll(then)
-        // The key may have been removed, and its slot be another key's.
+        // The key may have been removed, and its slot may belong to another key.
         const here = site.findId(id)
         const verdict = verdicts?.[0]
         if (verdict === undefined) {
           if (asked.unreadable) meter.unreadable(question, then)
           if (here >= 0) limitAgain()
-          // One by one: each of them counts once for every live process.
+          // Without the store, requests are counted one by one, and each counts once for every live process.
           let fit = 0
           let units = 0
           for (const cost of costs) {

@@ -50,7 +50,7 @@ export function verdictsOf(members: readonly Asks[], verdicts: readonly Verdict[
       const { units, limit, policy } = questions[i] as Question
       const later = ((after[i] as number) -= units)
       const { remaining, delayMs: delay } = verdict
-      // Only buckets delay, and the first of their parameters is the interval.
+      // Only buckets delay requests, and their first parameter is the interval.
       const [interval = 0] = policy.parameters
       return { ...verdict, remaining: remaining + later, delayMs: delay > 0 ? Math.max(0, delay - drainTime(later, limit, interval)) : 0 }
     }),

@@ -23,7 +23,7 @@ export interface CentralStore {
   readonly alone: boolean
   /** Reports something to the store, and repeats it until it has arrived. It counts once. */
   tell(question: Question): void
-  /** Looks up a key in the store; undefined without an answer within `storeTimeout` milliseconds. */
+  /** Looks up a key in the store. Undefined without a reply within `storeTimeout` milliseconds. */
   look(question: Question, storeTimeout: number): Promise<Verdict | undefined>
 }
 
@@ -42,9 +42,9 @@ interface Closed {
 
 /** The store takes units at most this many milliseconds after the request was sent, if it usually answers in time. */
 const LATE = 50
-/** So many milliseconds before an interval's end, the store may already be in the next one, because clocks show whole milliseconds. */
+/** This many milliseconds before an interval's end, the store may already be in the next one, because clocks show whole milliseconds. */
 const EDGE = 5
-/** Keys whose units without the store are remembered; the oldest is dropped. */
+/** The most keys whose units without the store are remembered. The oldest is dropped. */
 const MOST_UNTOLD = 100_000
 /** Milliseconds by which a difference of times may be wrong. */
 const ROUNDED = 2e-6
@@ -65,13 +65,13 @@ export class CentralMeter extends GatedMeter {
   readonly #algorithm: CentralAlgorithm
   readonly #store: CentralStore
   #inner: Meter
-  /** The length of the epoch's cells that decisions carry; undefined if they carry milliseconds. */
+  /** The length of the epoch's cells that decisions contain. Undefined if they contain milliseconds. */
   readonly #width: number | undefined
   #toldUntil = Number.NEGATIVE_INFINITY
   /** When units were last allowed without the store, by the store's time. */
   #aloneAt = Number.NEGATIVE_INFINITY
   readonly #closed = new Map<number, Closed>()
-  /** By slot, when the store answered last about its key. */
+  /** The time of the store's last reply about the key, by slot. */
   readonly #heardAt: (number | undefined)[] = []
   /** Keys whose state the store can't read. */
   readonly #unreadable = new Unreadable()
@@ -242,7 +242,7 @@ export class CentralMeter extends GatedMeter {
     return !this.closedTo(slot, cost, now) && this.#inner.allows(slot, cost, now, false)
   }
 
-  /** As `allows`, by the policy's `failMode`. */
+  /** Does the same as `allows`, by the policy's `failMode`. */
   allowsAlone(slot: number, cost: number, now: number): boolean {
     const { failMode } = this.policy
     if (this.blockOf(slot, now) !== undefined || failMode === 'closed') return false
@@ -370,7 +370,7 @@ export class CentralMeter extends GatedMeter {
   }
 
   /**
-   * The store answers again: reports the units that were allowed without it, as far as they still count.
+   * Reports the units that were allowed while the store was down, as far as they still count.
    *
    * @param most keys at a time
    * @returns how many keys were reported
@@ -390,7 +390,10 @@ export class CentralMeter extends GatedMeter {
     return told
   }
 
-  /** Units of this process that have not expired. A key without capacity may have more: then as many as fit, and those charged beyond. */
+  /**
+   * Units of this process that have not expired. If a key without capacity has more, it is the units that fit, plus the charged units above
+   * the limit.
+   */
   #stillUsed(slot: number, now: number): number {
     const most = this.site.most(this.site.limitOf(slot))
     const over = this.#over(slot, now)

@@ -1,17 +1,17 @@
 import type { Verdict } from '../store/contract.ts'
 
-/** Milliseconds for which the store's answer about reservations is valid: other processes may have returned some since. */
+/** Milliseconds for which the store's reply about reservations is valid, because other processes may cancel some later. */
 export const TRUST = 1_000
 
 /** The host of a key's reservations, which reaches the store. Times in milliseconds. */
 export interface PlacesHost {
   readonly roundTrip: number
   now(): number
-  /** The level of the key's bucket now; undefined if the store does not answer. */
+  /** The level of the key's bucket now. Undefined if the store does not reply. */
   look(): Promise<Pick<Verdict, 'resetAfterMs'> | undefined>
   /** Returns the last units of the bucket, which would have been in it until then. */
   giveBack(units: number, until: number, now: number): void
-  /** All units that could be returned are. */
+  /** Called when all units that could be returned are returned. */
   done(): void
 }
 
@@ -28,7 +28,7 @@ export class KeyPlaces {
   /** Until when the last of the units stay in the bucket, and how long after their use that is. */
   #end = 0
   #after = 0
-  /** When the store answered so. */
+  /** When the store last counted units. */
   #toldAt = Number.NEGATIVE_INFINITY
   #free: Free[] = []
   #looking = false
@@ -47,7 +47,7 @@ export class KeyPlaces {
     this.#trusted = Math.max(own, now + TRUST)
   }
 
-  /** The store has counted units, the last of which stay until `end` and are used at `place`. */
+  /** Notes that the store has counted units. The last of them stay until `end` and are used at `place`. */
   counted(end: number, place: number, now: number): void {
     this.#end = end
     this.#toldAt = now

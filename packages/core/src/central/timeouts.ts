@@ -8,12 +8,12 @@ const SLICE = 1000
 
 /** An item with a timeout, and its neighbours with the same timeout. */
 export interface Awaited {
-  /** When it has waited long enough, on the monotonic clock. */
+  /** End of its wait, on the monotonic clock. */
   endsAt: number
   /** The neighbours that expire before and after it. */
   earlier: this | undefined
   later: this | undefined
-  /** The line that contains it; undefined once it waits no longer. */
+  /** The line that contains it. Undefined when it no longer waits. */
   line: Line<this> | undefined
 }
 
@@ -91,7 +91,7 @@ export class Timeouts<T extends Awaited> {
     if (next < this.#timerAt) this.#wake(next, this.#clock.monotonic())
   }
 
-  /** Expires the items that are due; returns how many more may expire. */
+  /** Expires the items that are due. Returns how many more may expire. */
   #end(line: Line<T>, now: number, most: number): number {
     let left = most
     // Timers count whole milliseconds.

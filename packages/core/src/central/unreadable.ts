@@ -1,7 +1,7 @@
 /** Pause of a key after its first unreadable answer, and the longest pause, in milliseconds. */
 const FIRST = 200
 const LONGEST = 60_000
-/** Keys that are remembered; the oldest is dropped. */
+/** The most keys to remember. The oldest is dropped. */
 const MOST = 10_000
 
 /** Keys whose state the store can't read. They are tried again after a pause that doubles, because the state may stay. */
