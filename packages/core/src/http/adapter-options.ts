@@ -221,18 +221,18 @@ const LIST = 'addresses("10.0.0.0/8", "2001:db8::1"), or a function of the reque
 /** An adapter's options apart from those of its throttler. */
 export interface SplitOptions<Req, Args extends readonly unknown[], Name extends string> {
   readonly own: AdapterOptions<Req, Args, Name>
-  /** The throttler that was given; otherwise `make` says what to make it from. */
+  /** The throttler in the options. If there is none, it is made from `make`. */
   readonly throttler: Throttler<Name, Req> | undefined
-  /** The policies as they are written. */
+  /** The policies as written in the options. */
   readonly given: readonly object[]
-  /** Policies with plans are replaced by one for each plan. */
+  /** The throttler's options, with each policy with plans replaced by one policy for each plan. */
   readonly make: SharedThrottlerOptions<Req, Name> & { readonly policies: readonly PolicyOptions<Req, Name>[] }
 }
 
 /**
- * Tells what belongs to an adapter from what belongs to its throttler. The throttler's part is checked by `createThrottler`.
+ * Separates the adapter's options from its throttler's. `createThrottler` checks the throttler's part.
  *
- * @param more names of options that an adapter has besides
+ * @param more names of further options of the adapter
  * @throws WeirError `WEIR_UNKNOWN_OPTION`, `WEIR_MISSING_OPTION` or `WEIR_INVALID_OPTION` for the adapter's own
  */
 export function splitOptions<Req, Args extends readonly unknown[], Name extends string>(
@@ -280,11 +280,11 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
     throw unknown(foreign[0], 'It is an option of a policy: move it into one of "policies".')
   const given = ('policies' in shared ? shared['policies'] : [policy]) as readonly PolicyOptions<Req, Name>[]
   const policies = expandPlans(given)
-  // The rest of the options is checked when the throttler is made, not by the compiler.
+  // The remaining options are checked when the throttler is made, not by the compiler.
   return { own, throttler: undefined, given, make: { ...shared, policies } as unknown as SplitOptions<Req, Args, Name>['make'] }
 }
 
-/** The ESM and the CommonJS build each have a class of their own. */
+/** Checks a member, because the ESM and the CommonJS build each have their own class. */
 export function isThrottler<Name extends string, Req>(value: unknown): value is Throttler<Name, Req> {
   return typeof value === 'object' && value !== null && ADAPTER in value
 }
@@ -320,7 +320,7 @@ function checkOwn(own: Record<string, unknown>): void {
       'Option "requestWasSuccessful" has no effect alone. Add "skipFailedRequests: true" or "skipSuccessfulRequests: true".',
     )
   }
-  // As the guard reads them: what it can't use must be found before it has made a throttler.
+  // Checked as the guard reads them, because an error must occur before the guard makes a throttler.
   callbackTimeout(own)
   if (own['headers'] !== undefined) checkHeaders(own['headers'])
   addressKeys(own['ipv6Subnet'] as number | undefined)
@@ -335,7 +335,7 @@ function checkOwn(own: Record<string, unknown>): void {
 }
 
 /**
- * How long a function may take, in milliseconds.
+ * The longest time for a function, in milliseconds.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`
  */

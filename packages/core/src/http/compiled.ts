@@ -9,17 +9,17 @@ import { Rules } from './request/rules.ts'
 
 /** A guard's preparation of its throttler's policies. It is made again after an `update`. */
 export interface Compiled<Req> {
-  /** The throttler's, of which it was made. */
+  /** The version of the throttler's policies that it was made from. */
   readonly version: number
   readonly rules: Rules<Req>
   readonly headers: HeaderWriter
-  /** Whether some policy lets requests in that are to keep a pace, so that they are held. */
+  /** Whether some policy delays allowed requests to keep a pace. */
   readonly holds: boolean
-  /** Whether requests of some policy hold slots until they end. */
+  /** Whether requests of some policy use slots until they end. */
   readonly slots: boolean
 }
 
-/** @param which tells by its name whether the guard decides by a policy */
+/** @param which returns whether the guard uses a policy with this name */
 export function compile<Req, Args extends readonly unknown[], Name extends string>(
   side: AdapterSide<Name, Req>,
   options: AdapterOptions<Req, Args, Name>,

@@ -3,19 +3,19 @@ import type { Decision } from '../decide/decision.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { Delayed } from '../throttler/delays.ts'
 
-/** The rules that throttlers have in common; each of it is told from others by identity. */
+/** The rules that several throttlers share. Compared by identity. */
 interface SharedNames {
   shares(id: string): boolean
 }
 
-/** A policy and key by which a request was counted. */
+/** A policy and key that counted a request. */
 interface Count {
   readonly names: SharedNames
   readonly id: string
   readonly key: string
 }
 
-/** The policies by which a request was counted already, for throttlers that share a rule. */
+/** The policies that have already counted a request, for throttlers that share a rule. */
 const counts = new WeakMap<object, Count[]>()
 
 /** The part of a throttler that decides. */
@@ -32,10 +32,10 @@ export interface CountedThrottler<Name extends string> {
 }
 
 /**
- * Decides by the policies by which a request is still to be counted: not by those that it was counted by already, by another
- * throttler with the same rule, store and key.
+ * Decides by the policies that have not counted a request yet. Another throttler with the same rule, store and key may have counted it
+ * before.
  *
- * @returns undefined when it was counted by all of them
+ * @returns undefined if all policies have counted it
  */
 export function decideUncounted<Name extends string>(
   names: SharedNames,
@@ -56,7 +56,7 @@ export function decideUncounted<Name extends string>(
   return decision instanceof Promise ? decision.then((decided) => noted(request, names, decided)) : noted(request, names, decision)
 }
 
-/** Notes what a request was counted by, if it was allowed. */
+/** Notes the policies and keys that counted a request, if it was allowed. */
 function noted<Name extends string>(request: object, names: SharedNames, decision: Decision<Name>): Decision<Name> {
   if (!decision.allowed) return decision
   for (const { policy, key } of decision.parts) {

@@ -7,17 +7,17 @@ import type { AccessList } from './request/address-list.ts'
 import { ProxyWatch } from './request/proxy-watch.ts'
 import type { RequestReader } from './request/reader.ts'
 
-/** One of the options that are asked before a throttler is. */
+/** An option that is checked before the throttler decides. */
 interface Gate<Req> {
   readonly option: string
   readonly question: (request: Req) => unknown
-  /** The answer that settles the request; whatever else is answered, the next gate is asked. */
+  /** The result that settles the request. With any other result, the next gate is checked. */
   readonly settles: boolean
   /** The effect on the request: it passes uncounted, or it is denied. */
   readonly passes: boolean
 }
 
-/** The options that let requests past uncounted or deny them: `enabled`, `skipPreflight`, `skip`, `allow`, `deny`. */
+/** The options that skip or deny requests: `enabled`, `skipPreflight`, `skip`, `allow`, `deny`. */
 export class Gates<Req> {
   readonly #gates: readonly Gate<Req>[]
   readonly #patience: Patience
@@ -38,7 +38,7 @@ export class Gates<Req> {
   ) {
     this.#patience = patience
     this.#report = report
-    // By a proxy's address, a list of private networks would let every client pass.
+    // With a proxy's address, a list of private networks would skip every client.
     const watch = new ProxyWatch(reader, warn)
     const keyOf = addressKeys()
     const on = (list: AccessList<Req>) => {
@@ -68,14 +68,14 @@ export class Gates<Req> {
     this.#gates = gates.filter((gate) => gate !== false)
   }
 
-  /** Whether none of the options is given. */
+  /** Whether none of the options is set. */
   get none(): boolean {
     return this.#gates.length === 0
   }
 
   /**
-   * Asks the gates, from one on. True: the request passes uncounted; false: it is denied; undefined: it is decided about. A
-   * promise only when one of them answers later.
+   * Checks the gates, beginning with `from`. Returns true to skip the request, false to deny it, and undefined to let the throttler decide.
+   * Returns a promise only if a gate does.
    */
   ask(request: Req, from = 0): boolean | undefined | Promise<boolean | undefined> {
     for (let at = from; at < this.#gates.length; at++) {
@@ -93,11 +93,11 @@ export class Gates<Req> {
     return this.#opens(gate, value) ? gate.passes : this.ask(request, at + 1)
   }
 
-  /** Whether an answer is exactly the one that settles a request. */
+  /** Whether a result is exactly the one that settles a request. */
   #opens({ option, settles }: Gate<Req>, answer: unknown): boolean {
     if (typeof answer === 'boolean') return answer === settles
     if (answer instanceof NoAnswer) this.#report(option, `Option "${option}"`, answer)
-    // Values that count as false elsewhere mean "no" here too.
+    // Values that JavaScript treats as false mean "no" here too.
     else if (answer) this.#report(option, `Option "${option}" must answer true or false; it answered`, show(answer))
     return false
   }

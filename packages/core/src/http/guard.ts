@@ -28,24 +28,24 @@ import { Settlement } from './settlement.ts'
 /** The decision for a request on the deny list. */
 const DENIED = Object.freeze(changed(NO_POLICY, { allowed: false, reason: 'denied', limit: 0, remaining: 0 }) as Decision<never>)
 
-/** Loaded when a request is to be held for the first time: most applications hold none. */
+/** Loaded with the first delayed request, because most applications have none. */
 let holdRequest: typeof import('./hold-request.ts').holdRequest | undefined
 
 /**
- * All that an adapter does except calling its framework. For each request an adapter
+ * Does everything for an adapter except calling its framework. For each request an adapter
  *
- * 1. asks `check`; `undefined` means: let the request pass untouched,
- * 2. when the decision allows the request, sets the fields of `writeHeaders`, calls `watch`, and goes on,
- * 3. or else answers with what `reject` returns, unless `handle` does.
+ * 1. calls `check`. If it returns `undefined`, the request continues untouched.
+ * 2. If the decision allows the request, it sets the fields of `writeHeaders`, calls `watch`, and continues.
+ * 3. Otherwise it sends the result of `reject`, unless `handle` answers.
  *
- * `check`, `reject` and `handle` return a promise only when a request has to wait: for a function of the options, for the
- * store (coordination `'leased'` and `'central'`), or to keep a pace (`leakyBucket()`), or until there is room (`delay`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
- * event of the throttler, once per cause, and the request passes.
+ * `check`, `reject` and `handle` return a promise only if a request has to wait. It may wait for a function of the options, for the store
+ * (coordination `'leased'` and `'central'`), to keep a pace (`leakyBucket()`), or for capacity (`delay`). No method throws, and no promise
+ * rejects. Any error is reported as a `warning` event of the throttler, once per cause, and the request continues.
  *
- * @typeParam Args what the framework calls a middleware with
+ * @typeParam Args the arguments that the framework calls a middleware with
  */
 export class Guard<Req, Args extends readonly unknown[], Name extends string = string> {
-  /** The throttler that decides: the one that was given, or one made from the options. */
+  /** The throttler that decides. It comes from the options, or was made from them. */
   readonly throttler: Throttler<Name, Req>
   readonly side: AdapterSide<Name, Req>
   /** Whether this guard made its throttler, and so the adapter has to close it. */
@@ -56,9 +56,9 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   readonly #reader: RequestReader<Req>
   readonly #which: (policy: string) => boolean
   #compiled: Compiled<Req>
-  /** Absent where no request is let past or denied by the options alone. */
+  /** Undefined if no option skips or denies requests. */
   readonly #gates: Gates<Req> | undefined
-  /** Absent where no request is refunded by its response. */
+  /** Undefined if no request is refunded because of its response. */
   readonly #settlement: Settlement<Args, Name> | undefined
   readonly #patience: Patience
   readonly #clientOf: (request: unknown) => string | undefined
@@ -70,9 +70,9 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 
   /**
    * @param input a throttler, or options
-   * @param reader how the framework's request is read
-   * @param which tells by its name whether this guard decides by a policy of the throttler; default: all
-   * @throws WeirError for options that can't be used, naming the option
+   * @param reader reads the framework's requests
+   * @param which returns whether this guard uses a policy of the throttler with this name; default: all
+   * @throws WeirError for invalid options, with the option's name
    */
   constructor(input: ThrottleInput<Req, Args, Name>, reader: RequestReader<Req>, which: (policy: string) => boolean = () => true) {
     const split = splitOptions(input, reader?.options)
@@ -82,7 +82,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
       const allowed = `nodeReader, imported from "@weir/core/adapter", or an object with the functions ${needed.join(', ')}`
       throw invalidOption('reader', reader, allowed)
     }
-    // Before a throttler is made, which would have its policies' names at the store.
+    // Checked before a throttler is made, because that would register its policies' names at the store.
     requireKeys(split.given)
     const throttler = split.throttler ?? createThrottler(split.make)
     this.throttler = throttler
@@ -108,15 +108,15 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   /**
-   * Decides about a request. A promise, which is never rejected, only when the request has to wait.
+   * Decides a request. Returns a promise only if the request has to wait. The promise never rejects.
    *
-   * @param earlier what was decided about the request before, by this or another guard. A throttler counts a request once,
-   * in however many places it stands; places with limits of their own count it once each.
-   * @param response what the request will be answered with, so that one whose client goes away while it is held gives its place back,
-   * and slots (`concurrency()`) are released with its end; see also `handlerStarts`. Without it the caller releases them:
+   * @param earlier the decision that this or another guard has already made about the request. A throttler counts a request once, even if
+   * it is used in several places. Places with their own limits count it once each.
+   * @param response the response to the request. If its client disconnects during a delay, the request's reservation is cancelled. Slots
+   * (`concurrency()`) are released when it ends; see also `handlerStarts`. Without it the caller releases them:
    * `guard.throttler.release(decision)`
-   * @returns undefined when the request passes uncounted; null when its client has left while it waited, or before it got a slot: nobody
-   * is left to answer, and no handler should start
+   * @returns undefined if the request is skipped; null if its client disconnected during the wait, or before it got a slot. Then don't
+   * start the handler and send no response
    */
   check(request: Req, earlier?: Decision | null): Decision<Name> | undefined | Promise<Decision<Name> | undefined>
   check(
@@ -141,7 +141,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
    * cooldown starts, no function is called for a rejection, and the request never waits for the store or for a slot. `remaining` is the
    * quota without this request. The promise never rejects.
    *
-   * @returns undefined if `check` would let the request pass uncounted
+   * @returns undefined if `check` would skip the request
    */
   async peek(request: Req): Promise<Decision<Name> | undefined> {
     try {
@@ -154,7 +154,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     }
   }
 
-  /** Sets the fields that tell a client about its limits. */
+  /** Sets the response headers with the client's limits. */
   writeHeaders<Res>(decision: Decision<Name>, response: Res, set: SetHeader<Res>): void {
     try {
       this.#compiled.headers.write(decision, response, set)
@@ -170,12 +170,12 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   /**
-   * Lets the `handler` of the options answer, and waits until its promise resolves.
+   * Calls the `handler` of the options, and waits until its promise resolves.
    *
-   * @param response what it answers with; a handler that fails after it has begun its answer leaves it broken, so the
-   * response is destroyed
-   * @param keep gets what it returned, or what its promise resolved to, for frameworks whose handlers return the response
-   * @returns `'failed'` also when there is no handler
+   * @param response the handler's response. If the handler fails after it has begun to answer, the response is destroyed because it is
+   * incomplete
+   * @param keep receives the handler's result, or the value of its promise, for frameworks whose handlers return the response
+   * @returns `'failed'` if there is no handler, too
    */
   handle(
     rejection: Rejection<Name>,
@@ -186,15 +186,15 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     return this.#handling.handle(rejection, args, response, keep)
   }
 
-  /** Answers by `answer` where a handler, whose promise has resolved, has not done so after a further `callbackTimeout`. */
+  /** Calls `answer` if a handler, whose promise has resolved, has not answered within a further `callbackTimeout`. */
   expect(answered: () => boolean, answer: () => void): void {
     this.#handling.expect(answered, answer)
   }
 
   /**
-   * Waits for the end of the response where the options say that some requests are refunded.
+   * Waits for the end of the response if an option refunds some requests.
    *
-   * @param args what the framework called the middleware with
+   * @param args the arguments that the framework called the middleware with
    */
   watch(decision: Decision<Name>, response: ServerResponse | Http2ServerResponse, args: Args): void {
     try {
@@ -204,7 +204,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     }
   }
 
-  /** As `watch`, where there is no connection to wait for, e.g. in tests of an application: the request was answered with this status. */
+  /** Does the same as `watch` if there is no connection to wait for, for example in tests. `status` is the status of the response. */
   settle(decision: Decision<Name>, status: number, args: Args): void {
     if (this.#compiled.slots) this.throttler.release(decision)
     this.#settlement?.settle(decision, status, true, args)
@@ -223,7 +223,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     }
   }
 
-  /** Looks after a request from its decision to its end. */
+  /** Accompanies a request from its decision to its end. */
   #attend(
     request: Req,
     decision: Decision<Name> | undefined,
@@ -234,7 +234,9 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     return holds ? this.#hold(request, decision, response) : decision
   }
 
-  /** Keeps the slots of a request until it has ended; false if its client has left already, and no handler should start. */
+  /**
+   * Keeps the slots of a request until it has ended. Returns false if its client has already disconnected. Then no handler should start.
+   */
   #keepSlots({ parts }: Decision<Name>, response: Answering): boolean {
     let open = true
     for (const part of parts) {
@@ -247,14 +249,14 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     return open
   }
 
-  /** Holds a request that is to keep a pace. */
+  /** Delays a request to keep a pace. */
   #hold(
     request: Req,
     decision: Decision<Name> | undefined,
     response: Answering | undefined,
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
     if (decision === undefined || !decision.allowed || decision.delayMs === 0) return decision
-    // Without its code the pace is kept even if the client has gone.
+    // If the code can't be loaded, the pace is kept even if the client has disconnected.
     const client = this.#clientOf(request)
     const held =
       holdRequest?.(this.throttler, decision, response, client) ??
@@ -271,7 +273,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     )
   }
 
-  /** As `#decide`, but counts nothing. */
+  /** Decides as `#decide` does, but counts nothing. */
   async #look(request: Req): Promise<Decision<Name> | undefined> {
     if (this.#compiled.version !== this.side.version) this.#compiled = this.#compile()
     const { rules, version } = this.#compiled
@@ -283,7 +285,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     return read && this.side.peekEach(read.keys, read.costs, read.applying, read.limits)
   }
 
-  /** Decides about a request that no gate has settled. */
+  /** Decides a request that no gate has settled. */
   #decide(request: Req, earlier: Decision | null | undefined, response: Answering | undefined): Decided<Name> {
     if (earlier !== undefined && earlier !== null && this.#counted(earlier)) return undefined
     if (this.#compiled.version !== this.side.version) this.#compiled = this.#compile()
@@ -322,7 +324,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     )
   }
 
-  /** As `#decide`, once it is known what the request is counted by. */
+  /** Decides as `#decide` does, after the keys and costs of the request have been read. */
   async #decideLater(
     request: Req,
     reading: Promise<Reading | undefined>,
@@ -331,7 +333,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const { version } = this.#compiled
     try {
       const read = await reading
-      // The request was read by the old rules, whose places may differ.
+      // The request was read with the old rules, whose indexes may differ.
       if (version !== this.side.version) return await this.#decide(request, undefined, response)
       if (read === undefined) return undefined
       return await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length, read.limits, response)
@@ -340,7 +342,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     }
   }
 
-  /** As `#decide`, once the gates have answered. */
+  /** Decides as `#decide` does, after the gates have finished. */
   async #decideAfter(
     gates: Promise<boolean | undefined>,
     request: Req,
@@ -365,13 +367,13 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     return compile(this.side, this.#options, this.#reader, this.#patience, this.#which)
   }
 
-  /** Whether a decision was made by the same throttler, and by policies that this guard decides by. */
+  /** Whether a decision was made by the same throttler, and by policies that this guard uses. */
   #counted(decision: Decision): boolean {
     const { policies } = this.side
     const { policy } = decision
     if (policy === undefined) return false
     if ((policies as readonly unknown[]).includes(policy)) return this.#which(policy.name)
-    // An update may have come since: what it keeps the counts of has the same id. Another throttler's may have it too.
+    // After an update, a policy with the same counts has the same id. Another throttler's policy may have the same id too.
     return decision.parts.some(
       ({ policy }) =>
         policy !== undefined &&
@@ -396,10 +398,10 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 }
 
-/** A decision, undefined for a request that passes uncounted; null when its client went away while it was held. */
+/** A decision. Undefined for a skipped request, and null if the client disconnected during a delay. */
 type Decided<Name extends string> = Decision<Name> | undefined | Promise<Decision<Name> | undefined | null>
 
-/** Tells clients apart that wait, by their address as it is counted by. */
+/** Identifies waiting clients by the address that they are counted by. */
 function clientReader<Req>(reader: RequestReader<Req>, subnet: number | undefined): (request: unknown) => string | undefined {
   const keyOf = addressKeys(subnet)
   return (request) => {

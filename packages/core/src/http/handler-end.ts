@@ -12,7 +12,7 @@ class Flight {
   }
 }
 
-// By response, not by decision: throttlers in several places decide about one request, and whatever reports the end of its handler
+// By response, not by decision, because throttlers in several places decide one request. So the caller that reports the end of the handler
 // needs no list of them.
 const flights = new WeakMap<Answering, Flight>()
 

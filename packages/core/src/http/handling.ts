@@ -6,12 +6,14 @@ import type { Rejection } from './answer/rejection.ts'
 import type { Report } from './reports.ts'
 
 /**
- * The result of the `handler` of the options for a rejected request: `'answered'`, now or later; `'failed'`, if nothing was sent, so that
- * the adapter answers; or `'left'`, if the handler began an answer, so that the adapter leaves the response alone.
+ * The result of the `handler` of the options for a rejected request:
+ * - `'answered'`: it has answered, or will later.
+ * - `'failed'`: nothing was sent, so the adapter answers.
+ * - `'left'`: the handler began an answer, so the adapter leaves the response alone.
  */
 export type Handled = 'answered' | 'failed' | 'left'
 
-/** Has the `handler` of the options answer rejected requests. */
+/** Answers rejected requests with the `handler` of the options. */
 export class Handling<Args extends readonly unknown[], Name extends string> {
   readonly #handler: AdapterOptions<never, Args, Name>['handler']
   readonly #patience: Patience
@@ -23,7 +25,7 @@ export class Handling<Args extends readonly unknown[], Name extends string> {
     this.#report = report
   }
 
-  /** As the guard's. */
+  /** Implements the guard's `handle`. */
   handle(
     rejection: Rejection<Name>,
     args: Args,
@@ -40,7 +42,7 @@ export class Handling<Args extends readonly unknown[], Name extends string> {
     return isThenable(answer) ? settle(answer, this.#patience).then(({ value }) => settled(value)) : settled(answer)
   }
 
-  /** As the guard's. */
+  /** Implements the guard's `expect`. */
   expect(answered: () => boolean, answer: () => void): void {
     if (answered()) return
     const { clock, timeout } = this.#patience
@@ -51,15 +53,15 @@ export class Handling<Args extends readonly unknown[], Name extends string> {
     }, timeout)
   }
 
-  /** A handler has failed, or is late. */
+  /** Handles a handler that has failed or is late. */
   #unhandled(failure: NoAnswer, response: ServerResponse | Http2ServerResponse): Handled {
     const late = failure.error === undefined
-    // One that has begun is not late: its client may be slow.
+    // A handler that has begun to answer is not late, because its client may be slow.
     if (!late || !response.headersSent) this.#report('handler', 'Option "handler"', failure)
-    // It may go on, and write to what has ended by then.
+    // It may continue, and write to a response that has ended by then.
     response.on('error', () => {})
     if (!response.headersSent) return 'failed'
-    // A handler that threw will not go on, so the client has to see that its answer is broken.
+    // A handler that threw will not continue, so the client must see that its response is incomplete.
     if (!late && !response.writableEnded) response.destroy()
     return 'left'
   }

@@ -4,10 +4,10 @@ import { type Answering, whenEnded } from '../report/when-ended.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 
 /**
- * Holds a request for the delay of its decision.
+ * Delays a request as its decision requires.
  *
- * @returns the decision as it is then; a rejection when as many are held as may; null when the client has gone away, and what the
- * request took was given back
+ * @returns the decision after the delay; a rejection if the queue is full; null if the client has disconnected, and then the request's
+ * units are refunded
  */
 export async function holdRequest<Name extends string, Req>(
   throttler: Throttler<Name, Req>,

@@ -30,23 +30,23 @@ interface PlannedLimits<Req> {
   readonly plan: (request: Req) => string
 }
 
-/** The limits of one place, completed by those of the whole. */
+/** The limits of one place, completed with the options of the whole. */
 export interface PlaceLimit<Req, Args extends readonly unknown[]> {
   readonly split: SplitOptions<Req, Args, string>
   guard: Guard<Req, Args> | undefined
 }
 
-/** How messages call a place and the whole, e.g. `Route` and `the plugin`. */
+/** The words for a place and the whole in messages, e.g. `Route` and `the plugin`. */
 export interface PlaceWords {
   readonly place: string
   readonly whole: string
-  /** How a place has no limit, as a sentence. */
+  /** A sentence that explains how to make a place without limits. */
   readonly none: string
 }
 
 /**
- * For adapters whose frameworks have a place for limits of one route: such limits are further policies of the one throttler, each
- * for its place only, and share its store, its events and its dashboard.
+ * Limits of single routes, for adapters whose frameworks support options of a route. Such limits are further policies of the one throttler,
+ * each for its place only. They share its store, its events and its dashboard.
  */
 export class PlaceLimits<Req, Args extends readonly unknown[]> {
   /** Guards the places without limits of their own. */
@@ -58,7 +58,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
   readonly #policies = new Map<string, PolicyOptions<Req>>()
   #version = 0
 
-  /** @throws WeirError as `createGuard` */
+  /** @throws WeirError for the same reasons as `createGuard` */
   constructor(input: ThrottleInput<Req, Args>, reader: RequestReader<Req>, words: PlaceWords) {
     this.#whole = splitOptions<Req, Args, string>(input, reader.options)
     this.#reader = reader
@@ -71,11 +71,10 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
   }
 
   /**
-   * Takes note of the limits of a place. The same options at a place of the same name are the same limits, and so are policies of
-   * one name that say the same.
+   * Adds the limits of a place. The same options at a place of the same name are added once, and so are equal policies of the same name.
    *
-   * @param name of its policy where the options give none; all nodes must come to the same
-   * @throws WeirError as `createThrottler`
+   * @param name the name of its policy if the options have none; it must be the same in all processes
+   * @throws WeirError for the same reasons as `createThrottler`
    */
   add(options: PlaceOptions<Req, Args>, name: string): PlaceLimit<Req, Args> {
     const known = this.#limits.get(options)?.get(name)
@@ -85,7 +84,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     if (split.throttler === undefined) {
       const policies = split.make.policies.filter((policy) => !this.#knows(policy))
       if (policies.length > 0) {
-        // Checked with all others, and nothing of it is kept where it is rejected: the other places go on.
+        // Checked together with all others. If it is rejected, nothing changes for the other places.
         this.throttler.update([...this.general.side.rules, ...this.#missing(), ...policies])
         this.#version = this.general.side.version
       }
@@ -96,7 +95,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     return limit
   }
 
-  /** Connects, and makes the guards of the places that are known. */
+  /** Connects, and makes the guards of the places that have been added. */
   start(): void {
     for (const limits of this.#limits.values()) for (const limit of limits.values()) this.guard(limit)
     this.throttler.start()
@@ -116,7 +115,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     return limit.guard
   }
 
-  /** To be called for each request: an `update` by the application may have left out the policies of places. */
+  /** Adds policies of places again that an `update` of the application has removed. Call it for each request. */
   follow(): void {
     if (this.#version !== this.general.side.version) this.#adopt()
   }
@@ -132,19 +131,19 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     this.#version = this.general.side.version
   }
 
-  /** Policies of places that an update has left out. */
+  /** The policies of places that an update has removed. */
   #missing(): readonly PolicyOptions<Req>[] {
     const present = new Set(this.throttler.policies.map(({ name }) => name))
     return [...this.#policies.values()].filter(({ name }) => !present.has(name as string))
   }
 
-  /** Whether a policy is one of another place, however it is spelled. */
+  /** Whether a policy equals one of another place, even if it is spelled differently. */
   #knows(policy: PolicyOptions<Req>): boolean {
     const known = this.#policies.get(policy.name as string)
     return known !== undefined && sameRule(policy, known, this.#whole.make.store !== undefined)
   }
 
-  /** A place's options with those of the whole where it gives none. */
+  /** A place's options, completed with the ones of the whole. */
   #complete(options: PlaceOptions<Req, Args>, name: string): SplitOptions<Req, Args, string> {
     const { own, make, given, throttler } = this.#whole
     const place = options as Partial<PlaceRule<Req>>
@@ -176,29 +175,29 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
         `${one} ${name} has its own limits, but ${whole} uses a ready-made throttler. Add a "throttler" to the ${one.toLowerCase()}, or use "policies" and a "store" for ${whole}.`,
       )
     }
-    // Here, so that messages name options as they stand at the place.
+    // Checked here, so that messages name options as they are written at the place.
     for (const [at, policy] of listed.entries()) parsePolicy(policy, make.store !== undefined, listed.length > 1 ? `policies[${at}].` : '')
     const policies = listed.map((policy, at) => ({ ...policy, name: policy.name ?? `${name}#${at}` }))
     return { ...split, own: { ...inheritedAnswer(own, split.own), ...split.own }, make: { ...make, policies } }
   }
 }
 
-/** A policy as it is written, and as a place may have it. */
+/** A policy as it may be written, and as it may be written at a place. */
 type Rule<Req> = Partial<Omit<PolicyOptions<Req>, 'algorithm'> & PlannedLimits<Req>> & Pick<AnyPolicyOptions<Req>, 'algorithm'>
 type PlaceRule<Req> = Rule<Req> & { readonly policies: readonly unknown[]; readonly throttler: unknown }
 
-/** A place's own list of policies, with the key of the whole's policy where they give none. */
+/** A place's own list of policies. Policies without a key get the key of the whole's policy. */
 function withKey<Req>(options: object, { policies }: Partial<PlaceRule<Req>>, key: KeyOption<Req> | undefined): object {
   if (policies === undefined || key === undefined) return options
   const without = (policy: unknown) => typeof policy === 'object' && policy !== null && (policy as Rule<Req>).key === undefined
   return { ...options, policies: policies.map((policy) => (without(policy) ? { ...(policy as Rule<Req>), key } : policy)) }
 }
 
-/** Options that tune a limit. If one doesn't fit with the place's own options, the place has the default. */
+/** Options that tune a limit. If one doesn't fit with the place's own options, the default applies. */
 const TUNING = ['spans', 'cooldown', 'failMode', 'storeTimeout', 'delay'] as const
 
 /**
- * The options of a place that come from the policy of the whole.
+ * The options that a place inherits from the policy of the whole.
  *
  * @param shared whether there is a store
  */
@@ -207,7 +206,7 @@ function inherited<Req>(base: Rule<Req> | undefined, place: Rule<Req>, shared: b
   const rule: Record<string, unknown> = { ...base }
   const leave = (...options: readonly string[]): void => options.forEach((option) => void delete rule[option])
   leave('name', 'match', ...TUNING)
-  // A limit and limits by plan stand for each other.
+  // `limit` and `plans` replace each other.
   if (place.limit !== undefined) leave('plans', 'plan')
   if (place.plans !== undefined) leave('limit')
   if (typeof (place.limit ?? rule['limit']) !== 'function') leave('fallbackLimit')
@@ -232,7 +231,10 @@ function isRule(rule: object, shared: boolean): boolean {
   }
 }
 
-/** The options of a place that come from the whole. The answer to a rejection is one choice, which a place makes by any of its options. */
+/**
+ * The options that a place inherits from the whole. The answer to a rejection is one choice. If the place sets any option of it, it
+ * inherits none of them.
+ */
 function inheritedAnswer<Req, Args extends readonly unknown[]>(
   whole: AdapterOptions<Req, Args>,
   place: AdapterOptions<Req, Args>,

@@ -13,5 +13,5 @@
 // biome-ignore lint/suspicious/noEmptyInterface: programs add to it
 export interface WeirTypes {}
 
-/** The names of policies as `WeirTypes` has them; `string` where it says nothing. */
+/** The names of policies as `WeirTypes` declares them, or `string` by default. */
 export type PolicyName = WeirTypes extends { readonly policy: infer Name extends string } ? Name : string

@@ -6,7 +6,7 @@ import { NoAnswer } from '../report/user-function.ts'
 /**
  * Reports a cause of trouble, the first time only.
  *
- * @param why an error, a text, or how a function failed to answer
+ * @param why an error, a text, or the reason for which a function failed
  */
 export type Report = (cause: string, what: string, why: unknown) => void
 
@@ -21,7 +21,7 @@ export function reporter(throttler: { warn(error: WeirError, subject: string): v
       const message = none ? `${what} ${why.problem}` : `${what}: ${reasonOf(why)}`
       throttler.warn(new WeirError(code, message, { cause: none ? why.error : why }), cause)
     } catch {
-      // Nobody is left to tell; the request matters more.
+      // A warning that fails can't be reported, and the request matters more.
     }
   }
 }

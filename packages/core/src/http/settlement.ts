@@ -13,7 +13,7 @@ type SettlementOptions<Args extends readonly unknown[], Name extends string> = P
   'requestWasSuccessful' | 'skipFailedRequests' | 'skipSuccessfulRequests'
 >
 
-/** Refunds requests by how they were answered: `skipFailedRequests`, `skipSuccessfulRequests`, `requestWasSuccessful`. */
+/** Refunds requests depending on their response: `skipFailedRequests`, `skipSuccessfulRequests`, `requestWasSuccessful`. */
 export class Settlement<Args extends readonly unknown[], Name extends string> {
   readonly #options: SettlementOptions<Args, Name>
   readonly #throttler: { refund(decision: Decision): void }
@@ -27,7 +27,7 @@ export class Settlement<Args extends readonly unknown[], Name extends string> {
     this.#report = report
   }
 
-  /** Waits for the end of the response. `args`: what the framework called the middleware with. */
+  /** Waits for the end of the response. `args` are the arguments that the framework called the middleware with. */
   watch(decision: Decision<Name>, response: ServerResponse | Http2ServerResponse, args: Args): void {
     whenOver(response, (error) => {
       // HTTP/2 has no error for a stream that the client has reset before its answer was complete.
@@ -48,7 +48,7 @@ export class Settlement<Args extends readonly unknown[], Name extends string> {
     else this.#refund(decision, answer)
   }
 
-  /** @param success true or false; whatever else it is, nothing is refunded */
+  /** @param success true or false; with any other value, nothing is refunded */
   #refund(decision: Decision<Name>, success: unknown): void {
     try {
       const { skipFailedRequests, skipSuccessfulRequests } = this.#options
@@ -66,13 +66,13 @@ export class Settlement<Args extends readonly unknown[], Name extends string> {
   }
 }
 
-/** As `finished` of Node.js, which takes only streams: a response made for tests may be no more than an emitter of their events. */
+/** Does the same as `finished` of Node.js, which accepts only streams. A response in a test may be only an emitter of their events. */
 function whenOver(response: ServerResponse | Http2ServerResponse, then: (error?: Error | null) => void): void {
   try {
     finished(response, then)
     return
   } catch {
-    // No stream.
+    // Not a stream.
   }
   let over = false
   const once = (error?: Error): void => {
