@@ -1,4 +1,23 @@
 import { WeirError } from '../../report/errors.ts'
+import {
+  ABSENT,
+  attempt,
+  eachOf,
+  flag,
+  ifUsable,
+  isNumber,
+  isObject,
+  items,
+  MOST,
+  mark,
+  number,
+  object,
+  optional,
+  type Reader,
+  raw,
+  text,
+  whole,
+} from '../../report/readers.ts'
 import type {
   Announcement,
   BlockState,
@@ -13,7 +32,7 @@ import type {
   SyncResult,
   TotalAnnouncement,
 } from '../../store/contract.ts'
-import { LATEST } from '../../store/contract.ts'
+import { LATEST, shapeOf } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { readLease, readNotice } from './lease-reply.ts'
 import { LONGEST_RULES } from './told-rule.ts'
@@ -43,8 +62,6 @@ import { LONGEST_RULES } from './told-rule.ts'
  * list or an announcement as one that was lost.
  */
 
-/** Units, and milliseconds of a block, at most. */
-const MOST: number = Number.MAX_SAFE_INTEGER
 const MOST_NODES = 1_000_000
 /** A generation, a cursor (a Redis Cluster's has a number for each bucket), an id. */
 const LONGEST_TEXT = 65_536
@@ -77,162 +94,121 @@ export function checkReply(reply: unknown, request: SyncRequest, nonsense: Nonse
 function readReply(reply: unknown, request: SyncRequest, nonsense: Nonsense): SyncReply | undefined {
   if (!isObject(reply)) return undefined
   const { time, results: givenResults, blocks: givenBlocks } = reply
-  const { entries } = request
-  if (!isTime(time) || !isListOf(entries.length, givenResults) || !isListOf(request.blocks.length, givenBlocks)) return undefined
-  const results: (SyncResult | undefined)[] = []
-  for (let i = 0; i < entries.length; i++) {
-    const entry = entries[i] as SyncEntry
-    const result = attempt(() => {
-      const value = givenResults[i]
-      return value === undefined ? MISSING : readResult(value, entry)
-    })
-    if (result === undefined) nonsense('a result', entry.policy.id, entry.key)
-    results.push(result === MISSING ? undefined : result)
-  }
-  const blocks: (number | undefined)[] = []
-  for (let i = 0; i < request.blocks.length; i++) {
-    const left = attempt(() => givenBlocks[i] ?? MISSING)
-    if (left !== MISSING && !isAmount(left)) nonsense('the answer to a block', request.blocks[i]?.policy.id, request.blocks[i]?.key)
-    blocks.push(isAmount(left) ? left : undefined)
-  }
+  const { entries, blocks: changes } = request
+  if (!isNumber(time, 0, LATEST) || !isListOf(entries.length, givenResults) || !isListOf(changes.length, givenBlocks)) return undefined
+  const entry = (at: number) => entries[at] as SyncEntry
+  const results = eachOf(
+    givenResults,
+    entries.length,
+    (value, at) => (value === undefined ? ABSENT : readResult(value, entry(at))),
+    (at) => nonsense('a result', entry(at).policy.id, entry(at).key),
+  )
+  const blocks = eachOf(
+    givenBlocks,
+    changes.length,
+    (left) => (left === undefined || left === null ? ABSENT : amount(left)),
+    (at) => nonsense('the answer to a block', changes[at]?.policy.id, changes[at]?.key),
+  )
   if (request.heartbeat === undefined) return { time, results, blocks }
   const heartbeat = attempt(() => readHeartbeat(reply['heartbeat'], request, time, nonsense))
   if (heartbeat === undefined) nonsense('the answer to a heartbeat')
   return heartbeat === undefined ? { time, results, blocks } : { time, results, blocks, heartbeat }
 }
 
-/** The store left a part out, as it may. */
-const MISSING: unique symbol = Symbol('missing')
-
+/** Runs for each key of a sync. */
 function readResult(value: unknown, { policy, cells: sent, lease: ask }: SyncEntry): SyncResult | undefined {
   if (!isObject(value)) return undefined
-  const { blocked } = value
+  const { cells: given, blocked, manual, epoch: reset } = value
   const lease = ask && readLease(value['lease'])
-  if (ask !== undefined && lease === undefined) return undefined
-  if (!isAmount(blocked)) return undefined
-  const cells = policy.cells === 1 ? readSentCells(value['cells'], sent) : readTotals(value['cells'], policy)
-  return cells && readRest({ cells, blocked, ...(lease && { lease }) }, value)
+  const cells = readCells(given, policy, shapeOf(policy) === 'fixed' ? sent : undefined)
+  const epoch = reset === undefined ? undefined : readEpoch(reset)
+  if (cells === undefined || !isNumber(blocked, 0, MOST) || epoch !== reset || (ask && lease === undefined)) return undefined
+  const result: { -readonly [N in keyof SyncResult]: SyncResult[N] } = { cells, blocked }
+  if (manual === true) result.manual = manual
+  if (epoch !== undefined) result.epoch = epoch
+  if (lease !== undefined) result.lease = lease
+  return result
 }
 
-/** Adds what most results, blocks and totals do without; undefined where it can't be used. */
-function readRest<T extends object>(part: T, value: Loose): (T & { readonly manual?: true; readonly epoch?: number }) | undefined {
-  const { manual, epoch } = value
-  if (epoch !== undefined && !(Number.isSafeInteger(epoch) && isTime(epoch))) return undefined
-  if (manual !== true && epoch === undefined) return part
-  return { ...part, ...(manual === true && { manual }), ...(epoch !== undefined && { epoch: epoch as number }) }
-}
-
-function readSentCells(cells: unknown, sent: readonly Cell[]): Cell[] | undefined {
-  if (!isListOf(sent.length, cells)) return undefined
-  const read: Cell[] = []
-  for (let i = 0; i < sent.length; i++) {
-    const cell = readCell(cells[i])
-    if (cell === undefined || cell.ordinal !== sent[i]?.ordinal) return undefined
-    read.push(cell)
-  }
-  return read
-}
-
-/** A window's cells, or a bucket's level. */
-function readTotals(cells: unknown, policy: StorePolicy): Cell[] | undefined {
-  const read = readWindow(cells, policy)
-  if (policy.drain === undefined || read === undefined) return read
-  const [cell, ...others] = read
-  return cell?.level === undefined || others.length > 0 ? undefined : read
-}
-
-function readWindow(cells: unknown, policy: StorePolicy): Cell[] | undefined {
-  if (!isList(cells)) return undefined
-  const { length } = cells
-  if (length > 4 * policy.cells) return undefined
-  const read: Cell[] = []
+/** @param sent - the cells that the reply must have, in this order */
+function readCells(value: unknown, policy: StorePolicy, sent?: readonly Cell[]): Cell[] | undefined {
+  if (!Array.isArray(value)) return undefined
+  const { length } = value
+  const isBucket = shapeOf(policy) === 'bucket'
+  if (sent ? length !== sent.length : isBucket ? length !== 1 : length > 4 * policy.cells) return undefined
+  const cells: Cell[] = []
   let last = Number.NEGATIVE_INFINITY
   for (let i = 0; i < length; i++) {
-    const cell = readCell(cells[i])
-    if (cell === undefined || cell.ordinal <= last) return undefined
+    const cell = readCell(value[i])
+    if (cell === undefined || (isBucket && cell.level === undefined)) return undefined
+    if (sent ? cell.ordinal !== sent[i]?.ordinal : cell.ordinal <= last) return undefined
     last = cell.ordinal
-    read.push(cell)
+    cells.push(cell)
   }
-  return read
+  return cells
 }
 
+/** Runs for each cell of a sync. */
 function readCell(value: unknown): Cell | undefined {
   if (!isObject(value)) return undefined
   const { ordinal, taken, given, level, rejected } = value
-  if (!Number.isSafeInteger(ordinal) || !isAmount(taken) || !isAmount(given)) return undefined
-  if (!(level === undefined || isAmount(level)) || !(rejected === undefined || isAmount(rejected))) return undefined
-  const cell = { ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken) }
-  return { ...cell, ...(level !== undefined && { level }), ...(rejected !== undefined && { rejected }) }
+  if (!Number.isSafeInteger(ordinal) || !isNumber(taken, 0, MOST) || !isNumber(given, 0, MOST)) return undefined
+  const cell: { -readonly [N in keyof Cell]: Cell[N] } = { ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken) }
+  if (level !== undefined) {
+    if (!isNumber(level, 0, MOST)) return undefined
+    cell.level = level
+  }
+  if (rejected !== undefined) {
+    if (!isNumber(rejected, 0, MOST)) return undefined
+    cell.rejected = rejected
+  }
+  return cell
+}
+
+const amount = number(0, MOST)
+const node = text(LONGEST_TEXT)
+const key = text(LONGEST_KEY)
+const readEpoch = whole<number>(0, LATEST)
+/** Most blocks and totals do without these. */
+const rare = { manual: mark, epoch: optional(readEpoch) }
+
+const readBlock: Reader<BlockState> = object({ policyId: text(LONGEST_TEXT), key, remaining: amount, ...rare })
+const readTotal = object({ key, cells: raw, ...rare })
+const readStatus: Reader<StatusReport> = object({ node, status: text(LONGEST_TEXT), age: amount })
+const readRules: Reader<RulesReport> = object({ node, rules: text(LONGEST_RULES) })
+
+/** The readers of the announcements that need no policy. */
+const READERS = new Map<unknown, Reader<object>>([
+  ['lease', readNotice],
+  ['ask', object({ key })],
+  ['block', readBlock],
+])
+
+function totalOf(value: unknown, policy: StorePolicy): TotalAnnouncement | undefined {
+  const total = readTotal(value)
+  const cells = total && (isListOf(0, total.cells) ? [] : readCells(total.cells, policy))
+  return cells && { ...total, type: 'total', policyId: policy.id, cells }
 }
 
 function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number, nonsense: Nonsense): HeartbeatReply | undefined {
-  if (!isObject(value)) return undefined
-  const { nodes, generation, cursor, blocks, hot, leases, ahead, watched, statuses, rules } = value
-  if (!Number.isSafeInteger(nodes) || (nodes as number) < 1 || (nodes as number) > MOST_NODES) return undefined
-  if (!isText(generation, LONGEST_TEXT) || !isText(cursor, LONGEST_TEXT) || !isList(blocks) || !isList(hot)) return undefined
-  if (ahead !== undefined && !(typeof ahead === 'number' && isTime(time + ahead))) return undefined
-  const policies = new Map(heartbeat?.policies.map((policy) => [policy.id, policy]))
-  return {
-    nodes: nodes as number,
-    generation,
-    cursor,
-    blocks: readItems(blocks, MOST_ITEMS, readBlock, () => nonsense('a block')),
-    hot: readItems(
-      hot,
-      MOST_ITEMS,
-      (item) => {
-        if (!isObject(item)) return undefined
-        const policy = policies.get(item['policyId'] as string)
-        return policy && readTotal(item, policy)
-      },
-      () => nonsense('a hot key'),
-    ),
-    ...(isList(leases) && { leases: readItems(leases, MOST_ITEMS, readNotice, () => nonsense('news of a lease')) }),
-    ...(ahead !== undefined && { ahead: ahead as number }),
-    watched: watched === true,
-    ...(isList(statuses) && { statuses: readItems(statuses, MOST_STATUSES, readStatus, () => nonsense('the status of a node')) }),
-    ...(isList(rules) && { rules: readItems(rules, MOST_RULES, readRules, () => nonsense('the rules of a node')) }),
+  const policies = new Map<unknown, StorePolicy>(heartbeat?.policies.map((policy) => [policy.id, policy]))
+  const listOf = <T>(most: number, read: Reader<T>, what: string) => items(most, read, () => nonsense(what))
+  const readHot = (item: unknown) => {
+    const policy = isObject(item) ? policies.get(item['policyId']) : undefined
+    return policy && totalOf(item, policy)
   }
-}
-
-/** The items of a list that can be used; `bad` is called once if there are others. */
-function readItems<Item>(list: readonly unknown[], most: number, read: (item: unknown) => Item | undefined, bad: () => void): Item[] {
-  const items: Item[] = []
-  const { length } = list
-  let wrong = length > most
-  for (let i = 0; i < length && i < most; i++) {
-    const item = attempt(() => read(list[i]))
-    if (item === undefined) wrong = true
-    else items.push(item)
-  }
-  if (wrong) bad()
-  return items
-}
-
-function readBlock(value: unknown): BlockState | undefined {
-  if (!isObject(value)) return undefined
-  const { policyId, key, remaining } = value
-  if (!isText(policyId, LONGEST_TEXT) || !isText(key, LONGEST_KEY) || !isAmount(remaining)) return undefined
-  return readRest({ policyId, key, remaining }, value)
-}
-
-function readTotal(value: Loose, policy: StorePolicy): TotalAnnouncement | undefined {
-  const { key, cells: given } = value
-  if (!isText(key, LONGEST_KEY)) return undefined
-  const cells = isListOf(0, given) ? [] : readTotals(given, policy)
-  return cells && readRest({ type: 'total', policyId: policy.id, key, cells }, value)
-}
-
-function readStatus(value: unknown): StatusReport | undefined {
-  if (!isObject(value)) return undefined
-  const { node, status, age } = value
-  return isText(node, LONGEST_TEXT) && isText(status, LONGEST_TEXT) && isAmount(age) ? { node, status, age } : undefined
-}
-
-function readRules(value: unknown): RulesReport | undefined {
-  if (!isObject(value)) return undefined
-  const { node, rules } = value
-  return isText(node, LONGEST_TEXT) && isText(rules, LONGEST_RULES) ? { node, rules } : undefined
+  return object({
+    nodes: whole(1, MOST_NODES),
+    generation: text(LONGEST_TEXT),
+    cursor: text(LONGEST_TEXT),
+    blocks: listOf(MOST_ITEMS, readBlock, 'a block'),
+    hot: listOf(MOST_ITEMS, readHot, 'a hot key'),
+    leases: ifUsable(listOf(MOST_ITEMS, readNotice, 'news of a lease')),
+    ahead: optional<number>((ahead) => (typeof ahead === 'number' && isNumber(time + ahead, 0, LATEST) ? ahead : undefined)),
+    watched: flag,
+    statuses: ifUsable(listOf(MOST_STATUSES, readStatus, 'the status of a node')),
+    rules: ifUsable(listOf(MOST_RULES, readRules, 'the rules of a node')),
+  })(value)
 }
 
 /**
@@ -245,56 +221,21 @@ export function checkAnnouncement(
   policyOf: (id: string) => StorePolicy | undefined,
   nonsense: Nonsense,
 ): Announcement | undefined {
-  let id: unknown
-  const announcement = attempt((): Announcement | typeof MISSING | undefined => {
+  let id: string | undefined
+  const announcement = attempt((): Announcement | typeof ABSENT | undefined => {
     if (!isObject(value)) return undefined
-    const { type, policyId, key } = value
+    const { type, policyId } = value
     if (typeof policyId !== 'string') return undefined
     id = policyId
-    const known = policyOf(policyId)
-    if (known === undefined) return MISSING
-    if (type === 'total') return readTotal(value, known)
-    if (type === 'lease') return readNotice(value)
-    if (type === 'ask') return isText(key, LONGEST_KEY) ? { type, policyId, key } : undefined
-    if (type !== 'block') return undefined
-    const block = readBlock(value)
-    return block && { type, ...block }
+    const policy = policyOf(policyId)
+    if (policy === undefined) return ABSENT
+    const read = type === 'total' ? totalOf(value, policy) : READERS.get(type)?.(value)
+    return read && ({ ...read, type, policyId } as Announcement)
   })
-  if (announcement === undefined) nonsense('an announcement', typeof id === 'string' ? id : undefined)
-  return announcement === MISSING ? undefined : announcement
-}
-
-type Loose = { readonly [property: string]: unknown }
-
-function isObject(value: unknown): value is Loose {
-  return typeof value === 'object' && value !== null
-}
-
-function isList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value)
+  if (announcement === undefined) nonsense('an announcement', id)
+  return announcement === ABSENT ? undefined : announcement
 }
 
 function isListOf(length: number, value: unknown): value is readonly unknown[] {
   return Array.isArray(value) && value.length === length
-}
-
-function isAmount(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= MOST
-}
-
-function isTime(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= LATEST
-}
-
-function isText(value: unknown, longest: number): value is string {
-  return typeof value === 'string' && value.length <= longest
-}
-
-/** A hostile object that throws when it is read is treated as a wrong value. */
-function attempt<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
 }
