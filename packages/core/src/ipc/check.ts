@@ -1,5 +1,26 @@
+import {
+  ABSENT,
+  attempt,
+  each,
+  ifUsable,
+  isNumber,
+  isObject,
+  list,
+  MOST,
+  mark,
+  number,
+  object,
+  oneOf,
+  optional,
+  orNull,
+  type Reader,
+  raw,
+  row,
+  text,
+  whole,
+} from '../report/readers.ts'
 import type { BlockChange, Cell, HeartbeatRequest, StorePolicy, SyncEntry, SyncReply, SyncRequest } from '../store/contract.ts'
-import { LATEST } from '../store/contract.ts'
+import { LATEST, shapeOf } from '../store/contract.ts'
 import type { LeaseAsk } from '../store/leases/ask.ts'
 import { LONGEST_KEY } from '../sync/link/store-reply.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
@@ -28,7 +49,6 @@ const MOST_POLICIES = 1_000
 const MOST_ENTRIES = 20_000
 /** A sliding window has up to 7,936. */
 const MOST_CELLS = 8_192
-const MOST: number = Number.MAX_SAFE_INTEGER
 const LONGEST_ID = 512
 const LONGEST_STATUS = 8_192
 const LONGEST_CURSOR = 64
@@ -41,13 +61,7 @@ const MOST_LIVES = 16
 
 /** Our message, its frame checked; undefined for anything else that comes along a channel. */
 export function readMessage(value: unknown): IpcMessage | undefined {
-  try {
-    if (!isObject(value) || !Object.hasOwn(value, MARK) || value[MARK] !== VERSION) return undefined
-    return readFrame(value['message'])
-  } catch {
-    // Somebody's object that can't even be looked at.
-    return undefined
-  }
+  return attempt(() => (isObject(value) && Object.hasOwn(value, MARK) && value[MARK] === VERSION ? readFrame(value['message']) : undefined))
 }
 
 function readFrame(message: unknown): IpcMessage | undefined {
@@ -85,187 +99,148 @@ export interface CheckedRequest {
 
 /** @returns undefined when nothing of the request can be used */
 export function readRequest(packed: unknown, now: number): CheckedRequest | undefined {
-  try {
-    return new RequestReader(now).read(packed)
-  } catch {
-    return undefined
+  let wrong: string | undefined
+  const bad = (what: string) => (): void => {
+    wrong ??= what
+  }
+  const frame = readParts(packed)
+  const policies = each(MOST_POLICIES, readPolicy, bad('a policy'))(frame?.policies)
+  if (frame === undefined || policies === undefined) return undefined
+  const { time, heartbeat } = frame
+  const entries = each(MOST_ENTRIES, (value) => entryOf(value, policies), bad('an entry'))(frame.entries)
+  const blocks = each(MOST_ENTRIES, (value) => blockOf(value, policies), bad('a block'))(frame.blocks)
+  if (entries === undefined || blocks === undefined) return undefined
+  const isNear = isNumber(time, -MOST, MOST) && Math.abs(time - now) <= DAY
+  if (time !== null && !isNear) bad('the time')()
+  const beat = heartbeat === null ? undefined : heartbeatOf(heartbeat, policies)
+  if (heartbeat !== null && beat === undefined) bad('a heartbeat')()
+  return {
+    request: {
+      ...(isNear && { time }),
+      entries: entries.filter((entry) => entry !== undefined),
+      blocks: blocks.filter((block) => block !== undefined),
+      ...(beat !== undefined && { heartbeat: beat }),
+    },
+    complete: (reply) => ({ ...reply, results: spread(entries, reply.results), blocks: spread(blocks, reply.blocks) }),
+    wrong,
   }
 }
 
-class RequestReader {
-  readonly #now: number
-  #policies: (StorePolicy | undefined)[] = []
-  #wrong: string | undefined
+type Policies = readonly (StorePolicy | undefined)[]
 
-  constructor(now: number) {
-    this.#now = now
-  }
+const readPlace = number(0, MOST_POLICIES)
+const key = text(LONGEST_KEY)
+/** Units of a limit; null for no bound. */
+const readUnits = orNull(number(0, Number.MAX_VALUE), Number.POSITIVE_INFINITY)
+/** A time by a process's clock; 0 for none. Processes with `'periodic'` use their own. */
+const readEpoch: Reader<number | typeof ABSENT> = (value) => (value === undefined || value === 0 ? ABSENT : whole(0, LATEST)(value))
 
-  read(packed: unknown): CheckedRequest | undefined {
-    if (!isObject(packed)) return undefined
-    const { time, policies, entries, blocks, heartbeat } = packed
-    if (!isList(policies, MOST_POLICIES) || !isList(entries, MOST_ENTRIES) || !isList(blocks, MOST_ENTRIES)) return undefined
-    this.#policies = policies.map((policy) => this.#part('a policy', () => readPolicy(policy)))
-    const readEntries = entries.map((entry) => this.#part('an entry', () => this.#entry(entry)))
-    const readBlocks = blocks.map((block) => this.#part('a block', () => this.#block(block)))
-    const isNear = isNumber(time, -MOST, MOST) && Math.abs(time - this.#now) <= DAY
-    if (time !== null && !isNear) this.#wrong ??= 'the time'
-    const beat = heartbeat === null ? undefined : this.#part('a heartbeat', () => this.#heartbeat(heartbeat))
-    return {
-      request: {
-        ...(isNear && { time }),
-        entries: readEntries.filter((entry) => entry !== undefined),
-        blocks: readBlocks.filter((block) => block !== undefined),
-        ...(beat !== undefined && { heartbeat: beat }),
-      },
-      complete: (reply) => ({
-        ...reply,
-        results: spread(readEntries, reply.results),
-        blocks: spread(readBlocks, reply.blocks),
-      }),
-      wrong: this.#wrong,
-    }
-  }
+const readParts = object({ time: raw, policies: raw, entries: raw, blocks: raw, heartbeat: raw })
 
-  #part<T>(what: string, read: () => T | undefined): T | undefined {
-    let part: T | undefined
-    try {
-      part = read()
-    } catch {
-      // The same as a wrong value.
-    }
-    if (part === undefined) this.#wrong ??= what
-    return part
-  }
-
-  #policyAt(place: unknown): StorePolicy | undefined {
-    return isNumber(place, 0, MOST_POLICIES) ? this.#policies[place] : undefined
-  }
-
-  #entry(value: unknown): SyncEntry | undefined {
-    if (!isList(value, 6)) return undefined
-    const [place, key, flat, epoch = 0, ask, numbers] = value
-    const policy = this.#policyAt(place)
-    if (policy === undefined || !isKey(key) || !isEpoch(epoch)) return undefined
-    const cells = readCells(flat, policy.drain === undefined ? 3 : 5)
-    const lease = numbers === undefined ? undefined : readLeaseAsk(numbers)
-    if (numbers !== undefined && (lease === undefined || policy.cells !== 1)) return undefined
-    if (lease !== undefined) return { policy, key, cells: [], lease, ...(ask === true && { ask }) }
-    return cells && { policy, key, cells, ...(epoch > 0 && { epoch }), ...(ask === true && { ask }) }
-  }
-
-  #block(value: unknown): BlockChange | undefined {
-    if (!isList(value, 7)) return undefined
-    const [place, key, kind, remaining, grown, epoch = 0, manual] = value
-    const policy = this.#policyAt(place)
-    if (policy === undefined || !isKey(key) || !isNumber(remaining, 0, YEAR) || !isEpoch(epoch)) return undefined
-    if (kind !== 'exceeded' && kind !== 'set' && kind !== 'restore' && kind !== 'lift' && kind !== 'reset') return undefined
-    const change: BlockChange = { policy, key, kind, remaining, ...(epoch > 0 && { epoch }), ...(manual === true && { manual }) }
-    if (grown === null) return change
-    const growth = readGrowth(grown)
-    return growth && { ...change, growth }
-  }
-
-  #heartbeat(value: unknown): HeartbeatRequest | undefined {
-    if (!isObject(value)) return undefined
-    const { ttl, cursor, policies, status, rules, leases, watch } = value
-    if (!isNumber(ttl, 1, DAY) || !isList(policies, MOST_POLICIES)) return undefined
-    if (!(cursor === null || (typeof cursor === 'string' && cursor.length <= LONGEST_CURSOR))) return undefined
-    return {
-      ttl,
-      cursor: cursor ?? undefined,
-      policies: policies.map((place) => this.#policyAt(place)).filter((policy) => policy !== undefined),
-      ...(typeof status === 'string' && status.length <= LONGEST_STATUS && { status }),
-      ...(leases === true && { leases }),
-      ...(typeof rules === 'string' && rules.length <= LONGEST_STATUS && { rules }),
-      ...(watch === true && { watch }),
-    }
-  }
-}
+const readPolicyFields = row({
+  id: text(LONGEST_ID),
+  width: number(1, MOST),
+  cells: whole(1, MOST_CELLS),
+  limit: readUnits,
+  hot: readUnits,
+  ttl: number(0, Number.MAX_VALUE),
+  drain: optional(readUnits),
+  maxDebt: optional(orNull(number(0, Number.MAX_VALUE), ABSENT)),
+})
 
 function readPolicy(value: unknown): StorePolicy | undefined {
-  if (!isList(value, 8)) return undefined
-  const [id, width, cells, limit, hot, ttl, drain, maxDebt = null] = value
-  if (typeof id !== 'string' || id.length > LONGEST_ID || !isNumber(width, 1, MOST) || !isNumber(cells, 1, MOST_CELLS)) return undefined
-  if (!Number.isInteger(cells) || !isNumber(ttl, 0, MOST_LIVES * cells * width)) return undefined
-  if (!(limit === null || isNumber(limit, 0, Number.MAX_VALUE)) || !(hot === null || isNumber(hot, 0, Number.MAX_VALUE))) return undefined
-  const policy: StorePolicy = {
-    id,
-    width,
-    cells,
-    limit: limit ?? Number.POSITIVE_INFINITY,
-    hot: hot ?? Number.POSITIVE_INFINITY,
-    ttl,
-  }
-  if (drain === undefined) return policy
-  if (!(drain === null || isNumber(drain, 0, Number.MAX_VALUE)) || !(maxDebt === null || isNumber(maxDebt, 0, Number.MAX_VALUE)))
-    return undefined
-  return { ...policy, drain: drain ?? Number.POSITIVE_INFINITY, ...(maxDebt !== null && { maxDebt }) }
+  const policy = readPolicyFields(value)
+  return policy && policy.ttl <= MOST_LIVES * policy.cells * policy.width ? policy : undefined
 }
 
+const readEntry = row({ policy: readPlace, key, cells: raw, epoch: readEpoch, ask: mark, lease: optional(readLeaseAsk) })
+
+function entryOf(value: unknown, policies: Policies): SyncEntry | undefined {
+  const entry = readEntry(value)
+  const policy = entry && policies[entry.policy]
+  if (entry === undefined || policy === undefined) return undefined
+  const shape = shapeOf(policy)
+  if (entry.lease === undefined) {
+    const cells = readCells(entry.cells, shape === 'bucket' ? 5 : 3)
+    return cells && { ...entry, policy, cells }
+  }
+  // A lease has an epoch of its own.
+  const { epoch: _, ...lease } = entry
+  return shape === 'fixed' ? { ...lease, policy, cells: [] } : undefined
+}
+
+const readBlock = row({
+  policy: readPlace,
+  key,
+  kind: oneOf<BlockChange['kind']>('exceeded', 'set', 'restore', 'lift', 'reset'),
+  remaining: number(0, YEAR),
+  growth: orNull(readGrowth, ABSENT),
+  epoch: readEpoch,
+  manual: mark,
+})
+
+function blockOf(value: unknown, policies: Policies): BlockChange | undefined {
+  const block = readBlock(value)
+  const policy = block && policies[block.policy]
+  return block && policy && { ...block, policy }
+}
+
+const readHeartbeat = object({
+  ttl: number(1, DAY),
+  cursor: orNull(text(LONGEST_CURSOR), ABSENT),
+  policies: list(MOST_POLICIES, raw),
+  status: ifUsable(text(LONGEST_STATUS)),
+  leases: mark,
+  rules: ifUsable(text(LONGEST_STATUS)),
+  watch: mark,
+})
+
+function heartbeatOf(value: unknown, policies: Policies): HeartbeatRequest | undefined {
+  const heartbeat = readHeartbeat(value)
+  if (heartbeat === undefined) return undefined
+  const known = heartbeat.policies.map((place) => policies[readPlace(place) ?? -1]).filter((policy) => policy !== undefined)
+  return { cursor: undefined, ...heartbeat, policies: known }
+}
+
+const readNumber = number(-MOST, MOST)
+
 /** @param size - numbers of a cell */
-function readCells(flat: unknown, size: 3 | 5): Cell[] | undefined {
-  if (!isList(flat, size * MOST_CELLS) || flat.length % size !== 0) return undefined
+function readCells(value: unknown, size: 3 | 5): Cell[] | undefined {
+  const flat = list(size * MOST_CELLS, readNumber)(value)
+  if (flat === undefined || flat.length % size !== 0) return undefined
   const cells: Cell[] = []
   for (let i = 0; i < flat.length; i += size) {
-    const [ordinal, taken, given] = [flat[i], flat[i + 1], flat[i + 2]]
-    const [rejected, level] = size === 5 ? [flat[i + 3], flat[i + 4]] : [0, 0]
-    if (
-      !Number.isSafeInteger(ordinal) ||
-      !isNumber(taken, 0, MOST) ||
-      !isNumber(given, 0, MOST) ||
-      !isNumber(rejected, 0, MOST) ||
-      !isNumber(level, 0, MOST)
-    )
-      return undefined
-    cells.push({
-      ordinal: ordinal as Ordinal,
-      taken,
-      given: Math.min(given, taken),
-      ...(rejected > 0 && { rejected }),
-      ...(level > 0 && { level }),
-    })
+    const [ordinal, taken, given] = flat.slice(i, i + 3) as [Ordinal, number, number]
+    const [rejected, level] = size === 5 ? (flat.slice(i + 3, i + 5) as [number, number]) : [0, 0]
+    if (!Number.isSafeInteger(ordinal) || Math.min(taken, given, rejected, level) < 0) return undefined
+    const cell: { -readonly [N in keyof Cell]: Cell[N] } = { ordinal, taken, given: Math.min(given, taken) }
+    if (rejected > 0) cell.rejected = rejected
+    if (level > 0) cell.level = level
+    cells.push(cell)
   }
   return cells
 }
 
-function readLeaseAsk(numbers: unknown): LeaseAsk | undefined {
-  if (!isList(numbers, LEASE_NUMBERS.length) || numbers.length !== LEASE_NUMBERS.length) return undefined
-  if (!numbers.every((number) => isNumber(number, 0, MOST)) || !Number.isSafeInteger(numbers[0])) return undefined
-  const ask = Object.fromEntries(LEASE_NUMBERS.map((name, i) => [name, numbers[i]])) as unknown as LeaseAsk
-  return ask.early <= EARLIEST && ask.lifetime <= DAY && ask.nodes >= 1 ? ask : undefined
+const units = number(0, MOST)
+const readLeaseFields = row({
+  ...(Object.fromEntries(LEASE_NUMBERS.map((name) => [name, units])) as { readonly [N in keyof LeaseAsk]: Reader<number> }),
+  ordinal: whole<Ordinal>(0, MOST),
+})
+
+function readLeaseAsk(value: unknown): LeaseAsk | undefined {
+  const ask = readLeaseFields(value)
+  return ask && ask.early <= EARLIEST && ask.lifetime <= DAY && ask.nodes >= 1 ? ask : undefined
 }
 
+const readGrowthFields = object({ factor: number(1, 100), max: number(0, Number.MAX_VALUE), memory: number(0, Number.MAX_VALUE) })
+
 function readGrowth(value: unknown): CooldownGrowth | undefined {
-  if (!isObject(value)) return undefined
-  const { factor, max, memory } = value
-  if (!isNumber(factor, 1, 100) || !isNumber(max, 0, Number.MAX_VALUE) || !isNumber(memory, 0, Number.MAX_VALUE)) return undefined
-  return { factor, max: Math.min(max, YEAR), memory: Math.min(memory, YEAR) }
+  const growth = readGrowthFields(value)
+  return growth && { factor: growth.factor, max: Math.min(growth.max, YEAR), memory: Math.min(growth.memory, YEAR) }
 }
 
 /** As long as `parts` again; where one was taken out, undefined. */
 function spread<T>(parts: readonly unknown[], answers: readonly (T | undefined)[]): (T | undefined)[] {
   let next = 0
   return parts.map((part) => (part === undefined ? undefined : answers[next++]))
-}
-
-function isObject(value: unknown): value is { readonly [name: string]: unknown } {
-  return typeof value === 'object' && value !== null
-}
-
-function isList(value: unknown, longest: number): value is readonly unknown[] {
-  return Array.isArray(value) && value.length <= longest
-}
-
-function isNumber(value: unknown, least: number, most: number): value is number {
-  return typeof value === 'number' && value >= least && value <= most
-}
-
-/** A moment by a clock of a node; 0 for none. Nodes of `'periodic'` go by their own. */
-function isEpoch(value: unknown): value is number {
-  return Number.isSafeInteger(value) && isNumber(value, 0, LATEST)
-}
-
-function isKey(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= LONGEST_KEY
 }

@@ -2,8 +2,8 @@ import { type BuiltInStep, STEPS } from '../algorithms/all.ts'
 import type { Account } from '../hub/account.ts'
 import { HubDecisions } from '../hub/decider.ts'
 import type { Hub } from '../hub/hub.ts'
+import { attempt, list, MOST, mark, number, object, oneOf, optional, orNull, raw, row, text, whole } from '../report/readers.ts'
 import type { Decide, DecidedPolicy, Question, Verdict } from '../store/contract.ts'
-import type { PackedDecide } from './envelope.ts'
 
 /*
  * Checks children's requests for decisions before other code reads them:
@@ -19,7 +19,6 @@ import type { PackedDecide } from './envelope.ts'
 
 const MOST_QUESTIONS = 30
 const MOST_LANES = 64
-const MOST: number = Number.MAX_SAFE_INTEGER
 const LONGEST_ID = 512
 const LONGEST_KEY = 1_024
 const DAY = 86_400_000
@@ -40,13 +39,11 @@ export function decideFor(
   account: Account,
   now: number,
 ): readonly (readonly unknown[])[] | undefined {
-  try {
-    const request = read(packed as PackedDecide, now)
+  return attempt(() => {
+    const request = read(packed, now)
     const verdicts = request && hub.decisions((clock) => new HubDecisions(clock)).decide(node, request, account)
     return verdicts?.map(packVerdict)
-  } catch {
-    return undefined
-  }
+  })
 }
 
 function packVerdict({ allowed, remaining, resetAfterMs, retryAfterMs, delayMs: delay }: Verdict): readonly unknown[] {
@@ -57,31 +54,37 @@ function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null
 }
 
-function read({ sequence, lane, again, of, time, stepped, policies: given, questions }: PackedDecide, now: number): Decide | undefined {
-  if (!isWhole(sequence) || !(typeof time === 'number' && Math.abs(time - now) <= DAY)) return undefined
-  if (!isList(given) || !isList(questions) || (of !== undefined && !isWhole(of))) return undefined
-  if (lane !== undefined && !(isWhole(lane) && lane < MOST_LANES)) return undefined
-  const known = given.map(readPolicy)
-  const all = questions.map((question) => readQuestion(question, known))
-  if (!all.every((question) => question !== undefined) || (all.length > 1 && all.some(({ kind }) => kind !== 'take'))) return undefined
-  return {
-    sequence,
-    time,
-    questions: all,
-    ...(lane !== undefined && { lane }),
-    ...(again === true && { again }),
-    ...(stepped === true && { stepped }),
-    ...(of !== undefined && { of }),
-  }
+const units = number(0, MOST)
+const order = whole<number>(0, MOST)
+
+const readParts = object({
+  sequence: order,
+  lane: optional(whole<number>(0, MOST_LANES - 1)),
+  again: mark,
+  of: optional(order),
+  time: number(-MOST, MOST),
+  stepped: mark,
+  policies: list(MOST_QUESTIONS, readPolicy),
+  questions: raw,
+})
+
+function read(packed: unknown, now: number): Decide | undefined {
+  const parts = readParts(packed)
+  if (parts === undefined || parts.policies.length === 0 || Math.abs(parts.time - now) > DAY) return undefined
+  const { policies: known, ...rest } = parts
+  const questions = list(MOST_QUESTIONS, (question) => questionOf(question, known))(parts.questions)
+  if (questions === undefined || questions.length === 0 || (questions.length > 1 && questions.some(({ kind }) => kind !== 'take')))
+    return undefined
+  return { ...rest, questions }
 }
 
-function readPolicy([id, step, parameters]: readonly unknown[]): DecidedPolicy | undefined {
-  if (typeof id !== 'string' || id.length > LONGEST_ID || !Array.isArray(parameters) || parameters.length > 5) return undefined
-  const [interval, ...more] = parameters as readonly unknown[]
-  if (!isNumber(interval, 1, MOST) || !more.every((one) => isNumber(one, -1, MOST))) return undefined
+const readPolicyFields = row({ id: text(LONGEST_ID), step: text(LONGEST_ID), parameters: list(5, number(-1, MOST)) }, Infinity)
+
+function readPolicy(value: unknown): DecidedPolicy | undefined {
+  const { id, step, parameters: numbers = [] } = readPolicyFields(value) ?? {}
+  if (numbers[0] === undefined || numbers[0] < 1) return undefined
   const builtIn = stepOf(step)
   if (builtIn === undefined) return undefined
-  const numbers = parameters as number[]
   const { stateBy } = builtIn
   const name = `${id} ${step} ${(stateBy?.(numbers) ?? numbers).join(' ')}`
   // Where the state depends on some of the parameters only, the others differ from request to request.
@@ -89,7 +92,7 @@ function readPolicy([id, step, parameters]: readonly unknown[]): DecidedPolicy |
   if (known !== undefined) return known
   const model = builtIn.by(numbers)
   if (model === undefined) return undefined
-  const policy = Object.freeze({ id: name, step: model, parameters: [...numbers] })
+  const policy = Object.freeze({ id: name, step: model, parameters: numbers })
   if (stateBy !== undefined) return policy
   if (policies.size >= MOST_POLICIES) policies.clear()
   policies.set(name, policy)
@@ -100,24 +103,23 @@ function stepOf(id: unknown): BuiltInStep | undefined {
   return typeof id === 'string' && Object.hasOwn(STEPS, id) ? STEPS[id as keyof typeof STEPS] : undefined
 }
 
-function readQuestion(value: readonly unknown[], known: readonly (DecidedPolicy | undefined)[]): Question | undefined {
-  const [place, key, kind, units, limit, at] = value
-  const policy = isWhole(place) ? known[place] : undefined
-  if (policy === undefined || typeof key !== 'string' || key.length > LONGEST_KEY || !isNumber(units, 0, MOST)) return undefined
-  if (kind !== 'take' && kind !== 'add' && kind !== 'give-back' && kind !== 'reset') return undefined
-  if (!(limit === null || isNumber(limit, 0, MOST)) || !isNumber(at, 0, MOST)) return undefined
-  if (limit !== null && limit > (stepOf(policy.step.id)?.mostLimit ?? MOST)) return undefined
-  return { policy, key, kind, units, limit: limit ?? Number.POSITIVE_INFINITY, at }
-}
+const readQuestion = row(
+  {
+    policy: order,
+    key: text(LONGEST_KEY),
+    kind: oneOf<Question['kind']>('take', 'add', 'give-back', 'reset'),
+    units,
+    limit: orNull(units, Number.POSITIVE_INFINITY),
+    at: units,
+  },
+  Infinity,
+)
 
-function isList(value: unknown): value is readonly (readonly unknown[])[] {
-  return Array.isArray(value) && value.length >= 1 && value.length <= MOST_QUESTIONS && value.every((one) => Array.isArray(one))
-}
-
-function isWhole(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0
-}
-
-function isNumber(value: unknown, least: number, most: number): value is number {
-  return typeof value === 'number' && value >= least && value <= most
+function questionOf(value: unknown, known: readonly DecidedPolicy[]): Question | undefined {
+  const question = readQuestion(value)
+  const policy = question && known[question.policy]
+  if (question === undefined || policy === undefined) return undefined
+  const { limit } = question
+  const isTooMuch = limit !== Number.POSITIVE_INFINITY && limit > (stepOf(policy.step.id)?.mostLimit ?? MOST)
+  return isTooMuch ? undefined : { ...question, policy }
 }
