@@ -1,3 +1,4 @@
+import { attempt, isNumber, MOST } from '../report/readers.ts'
 import type { Question, Verdict } from '../store/contract.ts'
 
 /**
@@ -7,29 +8,20 @@ import type { Question, Verdict } from '../store/contract.ts'
  *     remaining   units, 0 to Infinity
  *     resetAfterMs  milliseconds, 0 to MOST
  *     retryAfterMs  milliseconds, 0 to Infinity; for a rejection more than 0
- *     delay       milliseconds, 0 to MOST
+ *     delayMs     milliseconds, 0 to MOST
  *
  * @returns undefined if one of them is invalid
  */
 export function checkVerdicts(given: unknown, questions: readonly Question[]): readonly Verdict[] | undefined {
-  try {
+  return attempt(() => {
     if (!Array.isArray(given) || given.length !== questions.length) return undefined
     const verdicts: Verdict[] = []
     for (let i = 0; i < questions.length; i++) {
-      const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs: delay } = given[i] as Partial<Verdict>
-      if (typeof allowed !== 'boolean' || !isFrom0(remaining) || !isFrom0(resetAfterMs) || !isFrom0(retryAfterMs) || !isFrom0(delay)) return
-      if (resetAfterMs > MOST || delay > MOST || (!allowed && retryAfterMs === 0)) return undefined
-      verdicts.push({ allowed, remaining, resetAfterMs, retryAfterMs, delayMs: delay })
+      const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs } = given[i] as Partial<Verdict>
+      if (typeof allowed !== 'boolean' || !isNumber(remaining, 0, Infinity) || !isNumber(retryAfterMs, 0, Infinity)) return undefined
+      if (!isNumber(resetAfterMs, 0, MOST) || !isNumber(delayMs, 0, MOST) || (!allowed && retryAfterMs === 0)) return undefined
+      verdicts.push({ allowed, remaining, resetAfterMs, retryAfterMs, delayMs })
     }
     return verdicts
-  } catch {
-    // An object whose getters throw.
-    return undefined
-  }
-}
-
-const MOST: number = Number.MAX_SAFE_INTEGER
-
-function isFrom0(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0
+  })
 }

@@ -1,3 +1,4 @@
+import { list, number, object, oneOf, optional, type Reader, text, whole } from '../report/readers.ts'
 import { REQUEST_REJECTIONS, SLOT, SLOTS } from '../report/requests.ts'
 import type { Coordinated } from '../throttler/coordinator.ts'
 import { type NodeStatus, POLICY_NUMBERS, POLICY_TEXTS, statusOfAll } from './node-status.ts'
@@ -14,10 +15,10 @@ export function tellStatus(throttlers: readonly Coordinated[], startedAt: number
 
 /** A status as it travels. */
 export function formatStatus(status: NodeStatus): string {
-  const short = ({ key }: { readonly key: string }) => key.length <= LONGEST_KEY
-  const top = status.top.filter(short)
-  const waiting = status.waiting.filter(short)
-  const wouldReject = status.wouldReject.filter(short)
+  const fits = ({ key }: { readonly key: string }) => key.length <= LONGEST_KEY
+  const top = status.top.filter(fits)
+  const waiting = status.waiting.filter(fits)
+  const wouldReject = status.wouldReject.filter(fits)
   const policies = [...status.policies]
   for (;;) {
     const text = JSON.stringify({ ...status, policies, top, waiting, wouldReject })
@@ -36,82 +37,51 @@ export function parseStatus(text: string): NodeStatus | undefined {
   } catch {
     return undefined
   }
-  if (!isRecord(value)) return undefined
-  const { policies, top, requests, waiting, wouldReject, rules } = value
-  const good =
-    ['node', 'label', 'state'].every((name) => typeof value[name] === 'string') &&
-    ['uptimeMs', 'storeDownMs', 'roundTripMs', 'failures', 'clockOffsetMs'].every((name) => Number.isFinite(value[name])) &&
-    isRequests(requests) &&
-    Array.isArray(policies) &&
-    policies.every(isPolicyStatus) &&
-    Array.isArray(top) &&
-    top.every(isUsage) &&
-    Array.isArray(waiting) &&
-    waiting.every(isWaitingKey) &&
-    Array.isArray(wouldReject) &&
-    wouldReject.every(isKeyRejections) &&
-    (rules === undefined || isRules(rules))
-  return good ? (value as unknown as NodeStatus) : undefined
+  readStatus ??= statusReader()
+  return readStatus(value)
 }
 
-function isPolicyStatus(value: unknown): boolean {
-  if (!isRecord(value)) return false
-  return POLICY_TEXTS.every((name) => typeof value[name] === 'string') && POLICY_NUMBERS.every((name) => Number.isFinite(value[name]))
+/** Made when it is first used, so that bundles of programs that read no status don't contain it. */
+let readStatus: Reader<NodeStatus> | undefined
+
+function statusReader(): Reader<NodeStatus> {
+  const any = text(Infinity)
+  const finite = number(-Number.MAX_VALUE, Number.MAX_VALUE)
+  const count = number(0, Number.MAX_VALUE)
+  const counts = list(SLOTS, count)
+  /** Problems are at most so long when they are told. */
+  const short = text(300)
+  const version = optional(whole(1, Number.MAX_SAFE_INTEGER))
+
+  return object({
+    ...all(['node', 'label', 'state'] as const, any),
+    ...all(['uptimeMs', 'storeDownMs', 'roundTripMs', 'failures', 'clockOffsetMs'] as const, finite),
+    requests: object({
+      allowed: count,
+      rejected: count,
+      reasons: object(all(REQUEST_REJECTIONS, count)),
+      history: object({ slot: oneOf(SLOT), ended: count, allowed: counts, rejected: counts }),
+    }),
+    policies: listOf(object({ ...all(POLICY_TEXTS, any), ...all(POLICY_NUMBERS, finite) })),
+    top: listOf(object({ policy: any, key: any, used: finite, own: finite })),
+    waiting: listOf(object({ policy: any, key: any, requests: finite, longest: finite })),
+    wouldReject: listOf(object({ policy: any, key: any, rejected: count })),
+    rules: optional(
+      object({
+        version,
+        digest: optional(short),
+        from: optional(short),
+        rejected: optional(object({ version, problem: short })),
+        away: optional(short),
+      }),
+    ),
+  }) as Reader<NodeStatus>
 }
 
-function isRequests(value: unknown): boolean {
-  if (!isRecord(value)) return false
-  const { allowed, rejected, reasons, history } = value
-  if (![allowed, rejected].every(isCount) || !isRecord(reasons) || !isRecord(history)) return false
-  return (
-    REQUEST_REJECTIONS.every((reason) => isCount(reasons[reason])) &&
-    history['slot'] === SLOT &&
-    isCount(history['ended']) &&
-    [history['allowed'], history['rejected']].every((list) => Array.isArray(list) && list.length <= SLOTS && list.every(isCount))
-  )
+function listOf<T>(read: Reader<T>): Reader<readonly T[]> {
+  return list(Infinity, read)
 }
 
-function isCount(value: unknown): boolean {
-  return Number.isFinite(value) && (value as number) >= 0
-}
-
-function isWaitingKey(value: unknown): boolean {
-  return (
-    isRecord(value) &&
-    typeof value['policy'] === 'string' &&
-    typeof value['key'] === 'string' &&
-    Number.isFinite(value['requests']) &&
-    Number.isFinite(value['longest'])
-  )
-}
-
-function isKeyRejections(value: unknown): boolean {
-  return isRecord(value) && typeof value['policy'] === 'string' && typeof value['key'] === 'string' && isCount(value['rejected'])
-}
-
-/** Problems are at most so long when they are told. */
-const LONGEST_TEXT = 300
-
-function isRules(value: unknown): boolean {
-  if (!isRecord(value)) return false
-  const { version, digest, from, rejected, away } = value
-  const isVersion = (one: unknown) => one === undefined || (Number.isSafeInteger(one) && (one as number) >= 1)
-  const isText = (one: unknown) => one === undefined || (typeof one === 'string' && one.length <= LONGEST_TEXT)
-  if (rejected !== undefined && !(isRecord(rejected) && isVersion(rejected['version']) && typeof rejected['problem'] === 'string'))
-    return false
-  return isVersion(version) && [digest, from, away, (rejected as { problem?: string } | undefined)?.problem].every(isText)
-}
-
-function isUsage(value: unknown): boolean {
-  return (
-    isRecord(value) &&
-    typeof value['policy'] === 'string' &&
-    typeof value['key'] === 'string' &&
-    Number.isFinite(value['used']) &&
-    Number.isFinite(value['own'])
-  )
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
+function all<N extends string, T>(names: readonly N[], read: Reader<T>): { readonly [name in N]: Reader<T> } {
+  return Object.fromEntries(names.map((name) => [name, read])) as { [name in N]: Reader<T> }
 }
