@@ -1,4 +1,4 @@
-/** The steps by which a server can decide about requests; a file of its own, so that what does it is loaded once it is needed. */
+/** The steps that a server can run to decide requests. In its own file, so that their code is loaded only if it is needed. */
 const STEPS = [
   'fixed-window',
   'calendar',

@@ -3,15 +3,15 @@ import type { Question } from '@weir/core/sync'
 import type { Script } from '../scripts/script.ts'
 import { asked, markAsked, type Place, type ServerAlgorithm } from './algorithms/server-algorithm.ts'
 
-/*
- * A call has in ARGV first the field of its node and lane, and the request's sequence number. Then:
+/**
+ * ARGV of a call begins with the field of its process and lane, and the request's sequence number. Then:
  *
  *     one take      the limit, what `args` adds, and the units unless they are one
  *     several       '', or 'a' for a request that was made before; for each the units, the limit, what `args` adds
  *     a change      the same as of one of several; before it the sequence number of a request without which nothing is given back
  */
 
-/** Scripts in the cache. Requests choose the combinations. */
+/** The most scripts in the cache, because requests choose the combinations. */
 const MOST = 256
 const made = new Map<string, Script>()
 
@@ -30,12 +30,12 @@ function place(firstKey: number, firstArg: number): Place {
   return { key: (index = 0) => `KEYS[${firstKey + index}]`, arg: (index) => `ARGV[${firstArg + index}]` }
 }
 
-/** Whether the key has seen this request of the node and lane, or a later one: then it changes nothing more. */
+/** Whether the key has seen this request of the process and lane, or a later one. Then the request changes nothing more. */
 function seen(key: string, sequence: string): string {
   return `math.max(tonumber(redis.call('HGET', ${key}, ARGV[1]) or 0), ${asked(key)}) >= tonumber(${sequence})`
 }
 
-/** A take or a look of one key: as a rule one call with one reply. */
+/** A take or a look of one key, usually one call with one reply. */
 export function takeScript(id: string, { look, keep, takes }: ServerAlgorithm): Script {
   const at = place(1, 4)
   return kept(
@@ -53,13 +53,13 @@ return reply`,
 interface Part {
   readonly id: string
   readonly algorithm: ServerAlgorithm
-  /** How many keys it has. */
+  /** Its number of keys. */
   readonly keys: number
 }
 
 /**
- * Takes of several keys, all or none; also of one, when it is asked again. Replies whether they were counted before, and what `look`
- * does.
+ * Takes of several keys, all or none, and repeated takes of one key. Replies whether they were counted before, and with the result of
+ * `look`.
  */
 export function takesScript(parts: readonly Part[]): Script {
   return kept(`takes ${parts.map(({ id }) => id).join(' ')}`, () => {

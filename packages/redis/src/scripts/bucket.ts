@@ -2,17 +2,17 @@ import { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS } from '@weir/core/sync'
 import { MOST_UNITS } from '../keys/keys.ts'
 import { FAR } from './prelude.ts'
 
-/** Bytes of one field: enough for the cells that a node sends in two spans, with all four numbers. */
+/** Bytes of one field: enough for the cells that a process sends in two spans, with all four numbers. */
 const LONGEST_FIELD = 8_192
-/** Groups in a field: what is longer than 64 bytes would make the hash several times as large. */
+/** Groups in a field. A field of more than 64 bytes would make the hash several times as large. */
 const GROUPS_PER_FIELD = 8
 const GROUP_FIELDS = Math.ceil(BUCKET_GROUPS / GROUPS_PER_FIELD)
 
 /**
- * The part of the exchange's script that keeps the levels of buckets: as `BUCKET_PARTS` of the contract says.
+ * The part of the script that counts levels of buckets, as `BUCKET_PARTS` of the contract describes.
  *
- * A busy key has some ten groups, and as many cells of each node. So they are kept in flat lists, four numbers each, and of the
- * groups only those fields are written in which something has changed: it takes half of the time that a table for each took.
+ * A key near its limit has about ten groups, and as many cells of each process. So they are stored in flat lists, with four numbers each.
+ * Only those fields of the groups are written that have changed. This takes half the time of a table for each group.
  */
 export const BUCKET: string = [
   // Fields of a bucket's hash: ':b' contains the base of `state`, ':0' to ':3' the groups, and each process's field its counts per cell.
@@ -22,20 +22,20 @@ export const BUCKET: string = [
 local typeOf, floor, ceil, max, min, pack, unpackList = type, math.floor, math.ceil, math.max, math.min, cmsgpack.pack, cmsgpack.unpack
 
 local mine = request.node`,
-  // A node of ours has 16 hexadecimal digits for a name. Half as long it makes a quarter of a busy key's memory.
+  // Weir's node ids have 16 hexadecimal digits. Packing them to half the length saves a quarter of the memory of a busy key.
   `if #mine == 16 and not string.find(mine, '[^0-9a-f]') then
   mine = '=' .. string.gsub(mine, '..', function(digits) return string.char(tonumber(digits, 16)) end)
 end
 `,
-  // Numbers one after the other, without the head of a list: of a busy key that is a tenth. Raises an error for what is none.
+  // Numbers one after the other, without the head of a list, which saves a tenth for a busy key. Raises an error for other values.
   `local function unpacked(text)
   if not text or text == '' then return {} end
   if #text > ${LONGEST_FIELD} then error() end
   return { unpackList(text) }
 end
 `,
-  // Adds cells to a list of ordinal, taken, given, rejected, …, ascending: packed as 0, ordinal, taken, …, or with a 1 before and what was
-  // refunded of each, or a 2 and what was rejected too. Raises an error for anything else.
+  // Adds cells to a list of ordinal, taken, given, rejected, …, ascending. They are packed as 0, ordinal, taken, …. With a leading 1 each
+  // also has the refunded units, and with a leading 2 the rejected ones too. Raises an error for other values.
   `local function readCells(list, text, from)
   local flat = unpacked(text)
   local kind, size, at = flat[1], #flat, #list
@@ -112,7 +112,7 @@ local function readState(known, width)
   return state
 end
 `,
-  // Times to a millisecond, and both they and cells as differences: they are short. The last four numbers are left out where all are 0.
+  // Times are in whole milliseconds, and times and cells are differences, which are short. The last four numbers are left out if all are 0.
   `local function packState(state, width)
   local origin = state.origin
   local start = origin * width
@@ -122,7 +122,7 @@ end
   return pack(origin, base, written, held, announced, hot, state.level, state.taken, state.given, state.rejected, state.floor > 0 and state.floorAt - origin or 0, state.floor)
 end
 `,
-  // The level at a later cell, from the time at which it drained and the units that are known to have come in between.
+  // The level at a later cell, from the time of the last level and the units that came in between.
   `local function levelBefore(state, at, level, ordinal, drain)
   level = max(0, level - (ordinal - at) * drain)
   if state.floor > 0 and state.floorAt >= at and state.floorAt < ordinal then return max(level, state.floor - (ordinal - state.floorAt) * drain) end
@@ -152,8 +152,8 @@ end
   return kept
 end
 `,
-  // Adds what is old to the level, unless the nodes may still bring what is older: after a silence only what was old before it. All groups
-  // are written anew then: the base has moved.
+  // Adds old groups to the level, unless processes may still send older counts. After a silence, it adds only groups that were old before
+  // it. Then it writes all groups again, because the base has moved.
   `local function foldDue(state, running, span, drain)
   local written = state.written
   state.written = max(written, running)
@@ -171,7 +171,7 @@ end
   if over > 0 then state.groups, state.changed = without(groups, over), 1 end
 end
 `,
-  // The place of the group of a cell, which is made if there is none.
+  // The index of a cell's group, which is made if there is none.
   `local function groupAt(state, ordinal, span, drain)
   local groups = state.groups
   local place = #groups - 3
@@ -189,7 +189,7 @@ end
   return place
 end
 `,
-  // The same among the cells of a node.
+  // The same for the cells of a process.
   `local function cellAt(cells, ordinal)
   local place = #cells - 3
   while place > 0 and cells[place] > ordinal do place = place - 4 end
@@ -200,7 +200,7 @@ end
   return place
 end
 `,
-  // Takes a node's counts over; returns the units newly taken.
+  // Adds a process's counts, and returns the new units taken.
   `local function write(state, own, entries, place, final, running, span, drain)
   local units = 0
   for i = place, final, 5 do
@@ -225,7 +225,7 @@ end
     end
   end
   local groups = state.groups`,
-  // Too many: the two oldest become one.
+  // If there are too many groups, the two oldest become one.
   `  while #groups > ${4 * BUCKET_GROUPS} do
     local first, taken, given = groups[1], groups[2] + groups[6], groups[3] + groups[7]
     groups = without(groups, 4)
@@ -235,7 +235,7 @@ end
   return units
 end
 `,
-  // Takes up what a node knows to be in the bucket though it was lost here.
+  // Restores a level that a process knows from the store, but that was lost here.
   `local function raise(state, entries, place, final, running, drain)
   for i = place, final, 5 do
     local ordinal, level = entries[i], entries[i + 4]
@@ -245,7 +245,7 @@ end
   end
 end
 `,
-  // Forgets a debt beyond what the policy remembers: of the newest units, as if they had been refunded.
+  // Drops the debt above the policy's maximum. It removes the newest units, as if they had been refunded.
   `local function forgive(state, excess)
   local groups = state.groups
   state.changed = 1
@@ -274,13 +274,13 @@ end
     state, own = nil, {}
   end
 `,
-  // The new total may be more than a process had counted, so that by it it could not see that its own part is missing.
+  // The new total may be larger than a process's counts. Then the process could not see from it that its own part is missing.
   `  if #lost > losses then announceLoss(policy, labelOf(label, policy, hash)) end
   local span = drain > 0 and min(cells, ceil(limit / drain)) or cells
   state = state or { base = 0, level = 0, written = running, held = running + span, taken = 0, given = 0, rejected = 0, floorAt = running, floor = 0, announced = now - 10, hot = 0, origin = running, groups = {}, fields = 0 }
   local news, level = false, nil
   if sends then`,
-  // The first number of the groups from which on they differ from what is stored.
+  // The index of the first number in the groups that differs from the stored one.
   `    state.changed = math.huge
     foldDue(state, running, span, drain)
     local over = 0
@@ -294,7 +294,7 @@ end
       forgive(state, level - limit - maxDebt)
       level = levelAt(state, running, drain)
     end`,
-  // It has run down since the running cell began: whether a unit still fits is a matter of now.
+  // The bucket has drained since the running cell began. A unit must fit by the level of this moment.
   `    local since = drain * (now / width - running)
     local full = level - since > limit - 1
     if units > 0 then

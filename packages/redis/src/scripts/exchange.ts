@@ -3,29 +3,33 @@ import { FIXED } from './fixed-window.ts'
 import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
 
 /**
- * Counts and blocks of one bucket.
+ * Counts and blocks of one shard.
  *
- * KEYS: sequence, log, ends, keep, hot, hand, resets; then for each block that may grow, how often the key was blocked, and
- * for each reset that and all that is kept of the key; then, for each
- * group of plain entries and for each other entry of a fixed window, all counters and after them all cells; of a sliding
- * window or a bucket, its hash; before them, of an entry that tells of a reset, the same as for a reset.
+ * KEYS: sequence, log, ends, keep, hot, hand, resets. Then:
+ * - for each block that may grow, the count of the key's blocks;
+ * - for each reset, that count and all keys with data of the key;
+ * - for each group of plain entries, and for each other entry of a fixed window, all counters and after them all cells;
+ * - for each entry of a sliding window or a bucket, its hash. If an entry brings a reset, the keys of a reset come before its own.
  *
- * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), prefix (of the bucket's keys), channel (or
- * false), policies [id, width, cells, limit, hot, ttl, and of a bucket: drain, maxDebt or false], blocks [policy, label, kind, remaining, the key's last reset or 0, 1 when
- * set by hand or 0, and of one that may grow: factor, max, memory; of a reset: how many keys are of it], plain entries as one flat list of groups: policy, ordinal, how many, and for each the units taken as
- * a text; other entries as one flat list: policy, label (0 when the Redis key holds it), number of cells, and
- * for each ordinal, taken, given and, of a bucket, rejected, level; rare: false, or of the entries that need it, by their place in that list: the key's last
- * reset or 0, how many keys are of that, 1 to ask the other nodes or 0.
+ * ARGV[1], JSON: node, sequence, sequenceTtl, now (the processes' time, or nothing), prefix (of the shard's keys), channel (or false), and
+ * - policies: [id, width, cells, limit, hot, ttl, and for a bucket: drain, maxDebt or false];
+ * - blocks: [policy, label, kind, remaining, the key's last reset or 0, 1 if manual or 0, and for one that may grow: factor, max, memory;
+ * for a reset: its number of keys];
+ * - plain: plain entries as one flat list of groups: policy, ordinal, number of entries, and for each the units taken as a text;
+ * - entries: other entries as one flat list: policy, label (0 if the Redis key contains it), number of cells, and for each ordinal, taken,
+ * given and, for a bucket, rejected, level;
+ * - rare: false, or for the entries that need it, by their index in that list: the key's last reset or 0, its number of keys, 1 to request
+ * the other processes' counts or 0.
  *
  * Reply: seconds, microseconds, sequence before, then for each block its remaining time, and for each entry, plain ones first,
- * `blocked|cells`, and where needed `|1 when blocked by hand|a reset that the node has not heard of`; cells being `ordinal,taken,given,…` or `ordinal;taken,taken,…`, or just the units taken when there
- * is nothing else to say: the script's time goes mostly into making texts. At the end, when something could not be read, a list
- * of names.
+ * `blocked|cells`, and if needed `|1 if the block is manual|a reset that the process has not received`. Cells are `ordinal,taken,given,…`
+ * or `ordinal;taken,taken,…`, or only the units taken if there are no other values. The texts are short because making them takes most of
+ * the script's time. A list of names follows if values can't be read.
  */
 export const EXCHANGE: string = exchangeWith('')
 
 /**
- * The same with what else it counts.
+ * The script with the code for other entries.
  *
  * @param sliding Lua that sets `sliding`, for entries of sliding windows, or of buckets
  */
@@ -56,36 +60,37 @@ local function announce(news, policy, label, content)
   list[#list + 1] = content
 end
 `,
-    // Looked at once a call: as a rule nothing is blocked, and nothing was reset lately.
+    // Checked once per call, because usually no key is blocked or was reset lately.
     `local changes = #request.blocks > 0 or request.rare
 local blocks = (changes or redis.pcall('ZCARD', KEEP) ~= 0) and blockList()
 local resets = blocks and (changes or redis.pcall('ZCARD', RESETS) ~= 0)
 `,
-    // The moment of the reset that the totals of an entry are of after, for those who hear of them.
+    // The time of the reset after which an entry's totals were counted. Announcements contain it.
     `local epochNow
 
 local function announceTotal(policy, label, content)
   announce(totalNews, policy, label, epochNow and content .. '|' .. number(epochNow) or content)
 end
 `,
-    // The counts of a key are lost. Each process that has some sends them again, also the one that met the loss: it may only have read.
+    // The counts of a key are lost. Each process with counts of the key sends them again, even the process of this call, which may only
+    // have read.
     `local function announceLoss(policy, label)
   announce(lossNews, policy, label, epochNow and '|' .. number(epochNow) or '')
 end
 `,
-    // The last cell that a reset concerns; see 'lastCellOf' of core.
+    // The last cell that a reset applies to. See 'lastCellOf' of core.
     `local function lastCell(policy, epoch)
   return math.floor(epoch / policy[2]) + 1
 end
 `,
-    // A key's last reset, as long as nodes may hold counts of before it; 0 for none.
+    // A key's last reset, as long as processes may have counts from before it. Otherwise 0.
     `local function epochOf(policy, member)
   local epoch = blocks.epoch(member)
   if epoch > 0 and (lastCell(policy, epoch) + 1) * policy[2] + policy[6] <= now then return 0 end
   return epoch
 end
 `,
-    // The last reset of a key that the sender of a cell has not heard of, or nothing.
+    // The last reset of a key that the sender of a cell has not received, or nothing.
     `local function newerReset(policy, member, ordinal, known)
   local epoch = epochOf(policy, member)
   return epoch > known and (not ordinal or ordinal <= lastCell(policy, epoch)) and epoch or nil
@@ -121,7 +126,7 @@ if changes then
     return wanted
   end
 `,
-    // The counts of a key begin anew: what is kept of it goes, and its block, unless that was set by hand. 'count' keys are of it.
+    // Resets a key: deletes its data, and its block unless that is manual. 'count' is its number of keys.
     `  function resetKey(policy, label, epoch, count)
     local first = at + 1
     at = at + count
@@ -158,15 +163,15 @@ if changes then
     return put(policy, label, member, wanted, wanted, kind == 'set' or kind == 'restore' and byHand)
   end
 `,
-    // All these sets are what they should be from here on.
+    // From here on, all these sets have the right type.
     `  blocks.version()
   blocks.forget()
   for _, part in ipairs({ ENDS, HAND, RESETS }) do sound('ZCARD', part) end
   for _, change in ipairs(request.blocks) do reply[#reply + 1] = number(changeBlock(change)) end
 end
 `,
-    // Keys that became hot in this call: score and member in turn. No more are kept than a node is handed at its start, and
-    // what is over goes by and by: to forget a million at once would hold the server.
+    // Keys that came near their limit in this call: score and member in turn. The script keeps no more than a starting process receives. It
+    // removes expired ones in small steps, because removing a million at once would block the server.
     `local hotMembers, hotUntil, roomForHot = {}, 0, nil
 
 local function markHot(policy, label, suffix, untilThen)
@@ -174,7 +179,7 @@ local function markHot(policy, label, suffix, untilThen)
     local over = sound('ZRANGEBYSCORE', HOT, '-inf', number(now), 'LIMIT', 0, 100)
     if #over > 0 then call('ZREM', HOT, unpack(over)) end
     local size = sound('ZCARD', HOT)`,
-    // Many more than there ever are here: somebody else put them there.
+    // Many more than this script ever adds, so another program wrote them.
     `    if size > 2 * ${MOST_HOT} then
       lose(HOT, HOT)
       size = 0
@@ -205,7 +210,7 @@ while place <= final do
   if blocks then member = policy[1] .. '\\n' .. labelOf(label, policy, KEYS[at + 1], policy[3] == 1 and count > 0 and textOfOrdinal(entries[place + 3]) or nil) end
   if resets then newer = newerReset(policy, member, count > 0 and entries[place + 3], epoch) end
   epochNow = newer or epoch > 0 and epoch or nil`,
-    // Counted before a reset: nothing of it is written.
+    // Counted before a reset, so the script writes nothing of it.
     `  if newer then
     for i = place + 3, place + 2 + size * count, size do
       for part = 1, size - 1 do entries[i + part] = 0 end
@@ -224,7 +229,7 @@ if request.channel and (next(blockNews) or next(totalNews) or next(askNews) or n
   local node = request.node
   for _, of in ipairs({ { 't', '', lossNews }, { 'b', node, blockNews }, { 't', node, totalNews }, { 'a', node, askNews } }) do
     for policy, list in pairs(of[3]) do`,
-    // An announcement that is not permitted, or finds no listener, must not undo counts.
+    // An announcement that is not permitted, or has no listener, must not undo counts.
     `      redis.pcall('PUBLISH', request.channel, of[1] .. '\\n' .. of[2] .. '\\n' .. policy[1] .. '\\n' .. table.concat(list, '\\n'))
     end
   end

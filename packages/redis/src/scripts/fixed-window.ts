@@ -1,14 +1,14 @@
 import { MOST_UNITS } from '../keys/keys.ts'
 import { FAR } from './prelude.ts'
 
-/** Bytes: some thousand nodes' parts. */
+/** Bytes, enough for the parts of some thousand processes. */
 const LONGEST_CELL = 262_144
 
-/** The part of the exchange's script that keeps the counts of fixed windows. */
+/** The part of the script that counts fixed windows. */
 export const FIXED: string = [
   `local search, sub, format = string.find, string.sub, string.format
 `,
-  // As number, and in the short form in which most counts are.
+  // Converts as 'number' does, with the short form for most counts.
   `local function textOfCount(value)
   if value % 1 == 0 and value < 1e15 then return format('%d', value) end
   return format('%.17g', value)
@@ -25,13 +25,13 @@ local function textOfOrdinal(ordinal)
   return text
 end
 `,
-  // A count as a number, or nothing when it is none.
+  // A count as a number, or nothing if it is invalid.
   `local function countOf(text)
   local value = tonumber(text)
   return value and value >= 0 and value <= ${MOST_UNITS} and value or nil
 end
 `,
-  // Counts are kept as 'taken', or 'taken:given'. Nothing when they can't be read.
+  // Counts are stored as 'taken', or 'taken:given'. Nothing if they can't be read.
   `local function parse(text)
   local colon = search(text, ':', 1, true)
   if not colon then return countOf(text), 0 end
@@ -44,13 +44,13 @@ local function textOfCounts(taken, given)
   return textOfCount(taken) .. ':' .. textOfCount(given)
 end
 `,
-  // A cell is one text: 'counts node:counts node:counts …', the first ones of all nodes together, and ' :hot' at the end
-  // when the key has been announced as hot. Nodes' names have neither spaces nor colons.
+  // A cell is one text: 'counts node:counts node:counts …'. The first counts are the sum of all processes. The text ends with ' :hot' after
+  // the key was announced as near its limit. Node ids contain neither spaces nor colons.
   `local mine = ' ' .. request.node .. ':'
 local HOT_MARK = ' :hot'
 `,
-  // All nodes' counts and own ones, and where in the text they are: up to the first space, and from first to before behind.
-  // Nothing when the cell can't be read.
+  // The counts of all processes, this process's counts, and their position in the text: up to the first space, and from first to before
+  // behind. Nothing if the cell can't be read.
   `local function read(cell)
   if not cell then return 0, 0, 0, 0 end
   local space = #cell <= ${LONGEST_CELL} and search(cell, ' ', 1, true)
@@ -62,12 +62,13 @@ local HOT_MARK = ' :hot'
   local first = place + #mine
   local behind = search(cell, ' ', first, true) or #cell + 1
   local taken, given = parse(sub(cell, first, behind - 1))`,
-  // The sum holds each part, but for the rounding of fractions.
+  // The sum is at least as large as each part, except for rounding errors.
   `  if not taken or taken > allTaken * (1 + 1e-9) + 1e-9 then return end
   return allTaken, allGiven, taken, given, space, first, behind
 end
 `,
-  // For how long a cell lives, from its end on, or from now on when it is not the running one (late counts, a wrong clock).
+  // The time until a cell expires. It counts from the cell's end, or from now if the cell is not the running one (late counts, a wrong
+  // clock).
   `local function expiryOf(policy, ordinal)
   local width = policy[2]
   local ends = (ordinal + 1) * width
@@ -75,8 +76,8 @@ end
   return format('%d', math.min(${FAR}, math.ceil(policy[6] + (running and ends - now or width)))), running
 end
 `,
-  // Tells the others if a key's total has passed a mark, or has grown by much at once (see `hub/cell.ts` of core). True when the
-  // key is hot now, and was not yet.
+  // Announces a key's total if it has passed a mark, or has grown by much at once (see `hub/cell.ts` of core). Returns true if the key came
+  // near its limit and was not announced as such yet.
   `local function passed(policy, label, counter, cell, ordinal, before, after, taken, given)
   local ends, ordinalText = (ordinal + 1) * policy[2], textOfOrdinal(ordinal)
   local grown = after - before
@@ -90,15 +91,15 @@ end
   return hot
 end
 `,
-  // Writes one cell over what is known of it. Returns the totals. In local variables alone, and with few conversions, as
-  // this is what Redis spends its time on. The cell is what counts; the counter is for people.
+  // Writes the counts of one process into a cell, and returns the totals. Uses only local variables and few conversions, because Redis
+  // spends most of the script's time here. The cell is what counts. The counter is for people who look at the store.
   `local function write(policy, label, counter, key, cell, ordinal, expiry, running, taken, given, takenText)
   if not cell and takenText then
     local text = takenText .. mine .. takenText
     if taken >= policy[5] or taken >= policy[4] then
       if passed(policy, label, counter, nil, ordinal, 0, taken, taken, 0) then text = text .. HOT_MARK end
     end`,
-  // If something is there after all, MGET left it out for its type: an empty text can't be read either.
+  // If the key exists, MGET left it out because of its type. An empty text can't be read either.
   `    if not call('SET', key, text, 'PX', expiry, 'NX') then
       return write(policy, label, counter, key, '', ordinal, expiry, running, taken, given, takenText)
     end
@@ -109,7 +110,7 @@ end
   if not allTaken then
     lose(key, key)
     allTaken, allGiven = write(policy, label, counter, key, false, ordinal, expiry, running, taken, given, takenText)`,
-  // The new total may be more than a process had counted, so that by the total it could not see that its own part is missing.
+  // The new total may be larger than a process's counts. Then the process could not see from it that its own part is missing.
   `    announceLoss(policy, labelOf(label, policy, counter, textOfOrdinal(ordinal)))
     return allTaken, allGiven
   end
@@ -130,7 +131,7 @@ end
   if after >= policy[5] or after >= policy[4] then
     if passed(policy, label, counter, cell, ordinal, before, after, allTaken, allGiven) then text = text .. HOT_MARK end
   end`,
-  // Overwriting in place keeps the expiry, which is cheaper than to set it again. A string that grew would reserve twice its size.
+  // Overwriting in place keeps the expiry, which is cheaper than setting it again. A string that grew would reserve twice its size.
   `  if space and running and #text == #cell then
     call('SETRANGE', key, 0, text)
   elseif space then
@@ -138,7 +139,7 @@ end
   elseif not call('SET', key, text, 'PX', expiry, 'NX') then
     return write(policy, label, counter, key, '', ordinal, expiry, running, taken, given, takenText)
   end`,
-  // Adding shows when something is amiss.
+  // Adding shows if the counter is wrong.
   `  local shown = false
   if space and running and before % 1 == 0 and after % 1 == 0 and after < 1e15 then
     shown = redis.pcall('INCRBY', counter, format('%d', after - before))
@@ -150,7 +151,7 @@ end
   return allTaken, allGiven
 end
 `,
-  // Plain entries: a node has taken units in one cell and refunded none, as of most keys. No key comes twice in a group.
+  // Plain entries: a process has used units in one cell and refunded none, as for most keys. A group contains each key once.
   `local function plain(entries)
   local place, final = 1, #entries
   while place < final do
@@ -162,7 +163,7 @@ end
     for i = 1, count do
       local text, counter = entries[place + i], KEYS[at + i]
       local member = blocks and policy[1] .. '\\n' .. labelOf(0, policy, counter, ordinalText)`,
-  // Counted before a reset that the node has not heard of: nothing of it is written.
+  // Counted before a reset that the process has not received, so the script writes nothing of it.
   `      local newer = resets and newerReset(policy, member, ordinal, 0)
       epochNow = newer or nil
       local taken, given

@@ -1,34 +1,34 @@
 import { MOST_HOT } from '../keys/keys.ts'
 import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
 
-/** More nodes than any cluster has: there are so many statuses only where somebody else put them. */
+/** More processes than any cluster has. If there are more statuses, another program wrote them. */
 const MOST_STATUSES = 4096
 /** Bytes. A status has at most 8,192 UTF-16 units. */
 const LONGEST_STATUS = 32_768
 /** Bytes of all statuses in one reply. */
 const LONGEST_STATUSES = 8 * 1024 * 1024
-/** Texts about rules that are kept and handed out, bytes of one, and how long it is kept, in milliseconds. */
+/** The most texts about rules that are stored and returned, the most bytes of one, and how long it is stored, in milliseconds. */
 const MOST_RULES = 64
 const LONGEST_RULES = 32_768
 const RULES_KEPT = 60_000
-/** Bytes of the names of hot keys in one reply: a node that starts does well without the last ones. */
+/** Bytes of the names of keys near their limit in one reply. A process that starts can do without the last ones. */
 const LONGEST_HOT = 2 * 1024 * 1024
-/** Bytes of a policy's and a key's name: 64 K UTF-16 units, each of which may be escaped, and more. */
+/** Bytes of a policy's and a key's name: 64 K UTF-16 units, each of which may be escaped, and a reserve. */
 const LONGEST_MEMBER = 524_288
-/** Bytes of the names of changed blocks in one reply. The rest comes with the next one. */
+/** Bytes of the names of changed blocks in one reply. The other names come with the next reply. */
 const LONGEST_BLOCKS = 4 * 1024 * 1024
 
 /**
- * A node's sign of life in one bucket.
+ * The heartbeat of a process in one shard.
  *
  * KEYS: sequence, log, ends, keep, hot, hand, resets, nodes, status, ahead, rules, news of leases.
  *
- * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), ttl, registry (whether this bucket holds it), cursor, page, hot (whether
- * the hot keys are wanted), leases (whether news of leases are).
+ * ARGV[1], JSON: node, sequence, sequenceTtl, now (the processes' time, or nothing), ttl, registry (whether this shard contains it),
+ * cursor, page, hot (whether the reply must contain the keys near their limit), leases (whether it must contain news of leases).
  *
- * Reply: seconds, microseconds, sequence before, live nodes, version of the block list, version up to which blocks are
- * handed out, hot members, blocks: member, remaining, …; whether somebody watches, statuses, by how much the nodes' time is
- * ahead of the server's; what others tell of their rules: node, text, …; news of leases; the names of what could not be read.
+ * Reply: seconds, microseconds, sequence before, live processes, version of the block list, version up to which the reply contains blocks,
+ * hot members, blocks: member, remaining, …; whether a process watches, statuses, by how much the processes' time is ahead of the server's;
+ * rules of other processes: node, text, …; news of leases; the names of values that can't be read.
  */
 export const HEARTBEAT: string = [
   `${PRELUDE}
@@ -51,7 +51,7 @@ if request.registry then
   end
   local NODES = KEYS[8]
   sound('ZREMRANGEBYSCORE', NODES, '-inf', number(now))`,
-  // Left by a clock that was ahead of this server's.
+  // Entries from a clock that was ahead of this server's.
   `  call('ZREMRANGEBYSCORE', NODES, number(now + math.max(10 * request.ttl, 120000)), '+inf')
   call('ZADD', NODES, number(now + request.ttl), request.node)
   expireAtLeast(NODES, request.ttl)
@@ -61,7 +61,7 @@ if request.registry then
   `  local STATUS = KEYS[9]
   local text = sound('HMGET', STATUS, ':until')[1]
   local watchedUntil = text and (tonumber(text) or math.huge) or 0`,
-  // Watchers say ten seconds; those of a node whose time is ahead may seem more.
+  // Watchers set ten seconds. If a process's clock is ahead, it may look longer.
   `  if text and not (watchedUntil > -${FAR} and watchedUntil <= now + HOUR) then
     lose(STATUS .. ' :until')
     redis.pcall('HDEL', STATUS, ':until')
@@ -78,7 +78,7 @@ if request.registry then
   end
   watched = watchedUntil > now and 1 or 0
   if request.watch then`,
-  // Not permitted: then this node sees itself alone, and nothing else is amiss.
+  // If the command is not permitted, this process sees only itself, and has no other disadvantage.
   `    local size = redis.pcall('HLEN', STATUS)
     if type(size) == 'number' and size > ${MOST_STATUSES} then
       lose(STATUS, STATUS)
@@ -143,7 +143,7 @@ local list = blockList()
 list.forget()
 local version = list.version()
 if version > request.cursor then`,
-  // All three sets are what they should be from here on.
+  // From here on, all three sets have the right type.
   `  sound('ZCARD', ENDS)
   version = list.version()
 end
@@ -170,7 +170,7 @@ if version > request.cursor then
         blocks[#blocks + 1] = member
         blocks[#blocks + 1] = list.text(member, left, list.byHand(member), list.epoch(member))
       else`,
-  // A lifted block that nothing says how long to keep.
+  // A lifted block without a time until which it must be kept.
   `        list.remove(member)
       end
     end
@@ -181,7 +181,7 @@ if version > request.cursor then
   `    if found[final - 1] == '' then cursor = cursor - 1 end
   end
 end`,
-  // Versions must outlast the cursors that nodes hold, also when nothing is blocked any more.
+  // The version must live longer than the cursors of processes, even if no key is blocked any more.
   `local left = call('PTTL', LOG)
 if left >= 0 and left < HOUR then call('PEXPIRE', LOG, HOUR) end
 

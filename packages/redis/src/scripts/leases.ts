@@ -1,28 +1,28 @@
 import { HELD } from '@weir/core/sync'
 import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
 
-/** Units, and times, that a script of this layout never passes. */
+/** Units and times that a script of this layout never exceeds. */
 const MOST = 2 ** 63
 /** Bytes of one of its values. */
 const LONGEST = 400
-/** Keys whose news are kept for those who beat: more than so many are told of by announcements alone. */
+/** Keys whose news are stored for heartbeats. Further news are only announced. */
 const MOST_NEWS = 1_000
 
 /**
- * Quota that nodes take ahead: `grantLease` of core, step by step. Of each key and interval a hash, the last column of what has no
- * interval only:
+ * Quota that processes take ahead: `grantLease` of core, step by step. There is a hash for each key and interval. Only a hash without an
+ * interval has the last column:
  *
  *     ''                  out used tail quietUntil epoch              earliest
  *     node incarnation    granted returned taken given cleared seq    until
  *
  * KEYS: sequence, log, ends, keep, hot, hand, resets, news; then the hash of each ask.
  *
- * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), channel (or false), policies [id, width], asks as one
- * flat list: policy, label, ordinal, incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo,
- * limit, nodes, early, lifetime.
+ * ARGV[1], JSON: node, sequence, sequenceTtl, now (the processes' time, or nothing), channel (or false), policies [id, width], asks as one
+ * flat list: policy, label, ordinal, incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit, nodes,
+ * early, lifetime.
  *
- * Reply: seconds, microseconds, sequence before, then for each ask `granted|free|used|tail|quiet|epoch|now|blocked|by hand`. At the
- * end, when something could not be read, a list of names.
+ * Reply: seconds, microseconds, sequence before, then for each ask `granted|free|used|tail|quiet|epoch|now|blocked|manual`. A list of names
+ * follows if values can't be read.
  */
 export const LEASES: string = [
   `${PRELUDE}
@@ -64,7 +64,7 @@ local function change(head, row, counts)
   head[2] = head[2] + usedOf(row)
 end
 `,
-  // All other rows, when the key is reset.
+  // Clears all other rows after a reset of the key.
   `local function clear(key, head, mine, field)
   local all = call('HGETALL', key)
   for i = 1, #all, 2 do
@@ -102,7 +102,7 @@ local function ask(key, policy, label, a)
   local found = sound('HMGET', key, '', field)
   local head = found[1] and parse(found[1], held and 6 or 5)
   local row = found[2] and parse(found[2], held and 7 or 6)`,
-  // A part alone would say something wrong: all of it is lost.
+  // A part of it alone would be wrong, so all of it is lost.
   `  if found[1] and not head or found[2] and not row or found[2] and not head then
     lose(key, key)
     head, row = nil, nil
@@ -159,7 +159,7 @@ local function ask(key, policy, label, a)
     news[policy] = list
     list[#list + 1] = label
     list[#list + 1] = table.concat({ number(ordinal), number(free), tail and 1 or 0, lost and 1 or 0 }, ',')`,
-  // For those who do not hear of it: heartbeats hand out what is not over.
+  // For processes that miss the announcement. Heartbeats return the news until they expire.
   `    if lost or tail then
       sound('ZREMRANGEBYSCORE', NEWS, '-inf', number(now))
       if call('ZCARD', NEWS) < ${MOST_NEWS} then
@@ -190,7 +190,7 @@ reply[3] = ${SEQUENCE_BEFORE}
 if #lost > 0 then reply[#reply + 1] = lost end
 if request.channel then
   for policy, list in pairs(news) do`,
-  // An announcement that is not permitted, or finds no listener, must not undo what was granted.
+  // An announcement that is not permitted, or has no listener, must not undo a grant.
   `    redis.pcall('PUBLISH', request.channel, 'l\\n' .. request.node .. '\\n' .. policy[1] .. '\\n' .. table.concat(list, '\\n'))
   end
 end

@@ -1,16 +1,15 @@
-/** Milliseconds: no node asks for anything that is so far away. */
+/** Milliseconds. No process uses a time that is so far away. */
 export const FAR = 1e13
 
 /**
  * The beginning of both scripts: the request, the time, the handling of values that can't be read, and the process's sequence number in
  * this shard.
  *
- * Anybody who can write to the server may have put anything anywhere, and a script that ends at an error has half of its
- * work done. So nothing that is read may raise one: a value that no script of this layout wrote is deleted, counts as lost,
- * and its name is part of the reply.
+ * Any client with write access to the server may have written any value, and a script that ends with an error has done half of its work. So
+ * no value may raise an error. A value that no script of this layout wrote is deleted and counts as lost. Its name is part of the reply.
  *
- * To make a function costs a script as much as a few commands of Redis, the more so the more functions there are. So those
- * that are seldom needed are made where they are.
+ * Making a function costs a script as much as a few Redis commands, and more if there are many functions. So rarely needed functions are
+ * made where they are used.
  */
 export const PRELUDE: string = [
   `
@@ -18,20 +17,21 @@ local request = cjson.decode(ARGV[1])
 local call = redis.call
 local clock = call('TIME')
 local shown = clock[1] * 1000 + clock[2] / 1000`,
-  // After a step of this server's clock the nodes go by another time for a while.
+  // After this server's clock has jumped, the processes use another time for a while.
   `local now = request.now or shown
 local LOG, ENDS, KEEP, HOT, HAND, RESETS = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 `,
-  // The names of what could not be read. A reply must not become long by them.
+  // The names of values that can't be read. Limited, so that a reply stays short.
   `local lost = {}`,
-  // Blocks are gone: nodes that know them send them again, as after any loss of data.
+  // Whether blocks are lost. Then the processes send the blocks that they have again, as after any loss of data.
   `local blocksLost = false
 `,
-  // Something can't be read. Its key, if it is to go, is deleted by a command that is needed anyway, so that no further permission is.
+  // Notes a value that can't be read. If its key must be deleted, a command that is needed anyway does it, so that no further permission is
+  // needed.
   `local function lose(name, key)
   if #lost < 50 then lost[#lost + 1] = string.sub(name, 1, 300) end
   if key == LOG or key == ENDS or key == KEEP or key == HAND or key == RESETS then`,
-  // These are one list, of which a part alone would tell of blocks that were lifted.
+  // These keys are one list. A part of it alone could show blocks that were already lifted.
   `    for _, part in ipairs({ LOG, ENDS, KEEP, HAND, RESETS }) do call('PEXPIRE', part, 0) end
     blocksLost = true
   elseif key then
@@ -39,7 +39,7 @@ local LOG, ENDS, KEEP, HOT, HAND, RESETS = KEYS[2], KEYS[3], KEYS[4], KEYS[5], K
   end
 end
 `,
-  // A command on a key that may be of another type. Then it is lost, and the command finds nothing.
+  // Runs a command on a key that may have another type. In that case the key is lost, and the command finds nothing.
   `local function sound(command, key, ...)
   local reply = redis.pcall(command, key, ...)
   if type(reply) ~= 'table' or not reply.err then return reply end
@@ -47,17 +47,17 @@ end
   return call(command, key, ...)
 end
 `,
-  // Kept, so that a node notices when a write of it that was acknowledged is missing. The first write of the script, so
-  // that a server that is full, or a replica, rejects the whole of it and not a part.
+  // The sequence number, by which a process notices that an acknowledged write is missing. It is the first write of the script, so that a
+  // full server or a replica rejects the whole script and not a part.
   `local before = redis.pcall('GET', KEYS[1])
 if type(before) == 'table' and not string.find(before.err, 'WRONGTYPE', 1, true) then before = call('GET', KEYS[1]) end
 local known = type(before) == 'string' and #before <= 15 and string.find(before, '^%d+$') and tonumber(before) or nil`,
-  // A number far beyond those that the node has reached would hide losses.
+  // A number far above the process's own would hide losses.
   `if known and known > request.sequence + 1e6 then known = nil end
 if before and not known then lose(KEYS[1]) end
 call('SET', KEYS[1], string.format('%.0f', math.max(known or 0, request.sequence)), 'PX', request.sequenceTtl)
 `,
-  // In texts, Lua's own conversion keeps 14 digits only. Arguments of commands Redis converts exactly by itself.
+  // Lua's own conversion keeps only 14 digits in texts. Redis converts arguments of commands exactly.
   `local function number(value)
   if value % 1 == 0 and value < 1e14 and value > -1e14 then return value end
   return string.format('%.17g', value)
@@ -79,7 +79,7 @@ end
     return sound('ZSCORE', HAND, member) and true or false
   end
 `,
-  // The last reset of a key; 0 for none.
+  // The last reset of a key, or 0.
   `  function list.epoch(member)
     local text = sound('ZSCORE', RESETS, member)
     if not text then return 0 end
@@ -96,13 +96,13 @@ end
     return number(left) .. '|' .. (byHand and left > 0 and '1' or '') .. '|' .. (epoch > 0 and number(epoch) or '')
   end
 `,
-  // Those whose changes need not be handed out any more.
+  // Removes blocks whose changes no longer need to be sent.
   `  function list.forget()
     local over = sound('ZRANGEBYSCORE', KEEP, '-inf', number(now), 'LIMIT', 0, 100)
     for _, member in ipairs(over) do list.remove(member) end
   end
 `,
-  // For how long a block lasts from now on. One whose end can't be one is lost.
+  // The remaining time of a block. A block with an impossible end is lost.
   `  function list.left(member)
     local ends = sound('ZSCORE', ENDS, member)
     if not ends then return 0 end

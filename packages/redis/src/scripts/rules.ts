@@ -1,21 +1,21 @@
 /** Bytes of a document. */
 const LONGEST = 16_000_000
-/** Documents that are kept, and bytes of all of them. */
+/** The most documents in the history, and the most bytes of all of them. */
 const MOST_KEPT = 100
 const MOST_BYTES = 32_000_000
 
-/** Rules as they stand. KEYS: document. Reply: the text, or nothing. */
+/** Reads the current rules. KEYS: document. Reply: the text, or nothing. */
 export const READ_RULES: string = `
 if redis.call('STRLEN', KEYS[1]) > ${LONGEST} then return redis.error_reply('ERR the document is too long') end
 return redis.call('GET', KEYS[1])
 `
 
 /**
- * Puts other rules in the place of those that their writer has seen.
+ * Replaces the rules if they are still the ones that their writer has read.
  *
  * KEYS: document, history. The history is a hash: number of a change → document, and the last number at '' .
  *
- * ARGV[1], JSON: before (SHA-1 of the text that is expected, or nothing), text, channel. Reply: 1, or 0 when another text is there.
+ * ARGV[1], JSON: before (SHA-1 of the expected text, or nothing), text, channel. Reply: 1, or 0 if there is another text.
  */
 export const REPLACE_RULES: string = `
 local request = cjson.decode(ARGV[1])
@@ -38,7 +38,7 @@ redis.call('PUBLISH', request.channel, '')
 return 1
 `
 
-/** The history of the rules. KEYS: history. ARGV[1]: how many at most. Reply: texts, the newest first. */
+/** Reads the history of the rules. KEYS: history. ARGV[1]: the most texts. Reply: texts, the newest first. */
 export const RULES_HISTORY: string = `
 local texts = {}
 local last = tonumber(redis.call('HGET', KEYS[1], '') or '') or 0

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A Lua script and the name under which a server that has seen it knows it. */
+/** A Lua script, and its SHA-1, by which a server calls a script that it has in its cache. */
 export interface Script {
   readonly source: string
   readonly sha: string
@@ -16,7 +16,7 @@ export interface ScriptRunner {
   eval(source: string, keyCount: number, ...args: string[]): Promise<unknown>
 }
 
-/** Runs a script by its name; a server that has forgotten it (restarted, flushed, another primary) gets the source. */
+/** Runs a script by its SHA-1. If the server does not have it (after a restart, a flush, or on another primary), it gets the source. */
 export async function run(client: ScriptRunner, { sha, source }: Script, keys: readonly string[], argument: string): Promise<unknown> {
   try {
     return await client.evalsha(sha, keys.length, ...keys, argument)
@@ -26,7 +26,7 @@ export async function run(client: ScriptRunner, { sha, source }: Script, keys: r
   }
 }
 
-/** Whether a server says that it does not know a script. */
+/** Whether a server replied that a script is not in its cache. */
 export function isForgotten(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT')
 }

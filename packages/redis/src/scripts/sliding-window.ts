@@ -1,9 +1,9 @@
 import { MOST_UNITS } from '../keys/keys.ts'
 
-/** Bytes. A window has some 1,000 cells as a rule, and 7,936 at most; three times as many, for as long as they live, need less. */
+/** Bytes. A window usually has about 1,000 cells, and 7,936 at most. Three times as many, for their whole lifetime, need less. */
 const LONGEST_LIST = 393_216
 
-/** The part of the exchange's script that keeps the counts of sliding windows. */
+/** The part of the script that counts sliding windows. */
 export const SLIDING: string = [
   // Cells of a window are packed as one flat list, ordinal, taken, given, …, in ascending order.
   `local function find(list, ordinal)
@@ -18,8 +18,7 @@ local function insert(list, place, ordinal)
   table.insert(list, place, ordinal)
 end
 `,
-  // The texts of numbers: the keys of one call have most of theirs in common, and making them is what the script spends its
-  // time on.
+  // The texts of numbers. The keys of one call have most numbers in common, and making texts takes most of the script's time.
   `local texts = {}
 
 local function textNumber(value)
@@ -31,12 +30,12 @@ local function textNumber(value)
   return text
 end
 `,
-  // A part of a list as text. Cells that follow each other, nothing refunded, are the first one's ordinal and all units
-  // taken: 'ordinal;taken,taken,…'.
+  // A part of a list as text. Cells that follow each other without refunds are written as the first one's ordinal and all units taken:
+  // 'ordinal;taken,taken,…'.
   `local function textOf(list, first, final)
   if first > final then return '' end
   local parts, size, ordinal = {}, 0, list[first]`,
-  // Ascending whole numbers, of which none is left out.
+  // Ascending whole numbers without a gap.
   `  local following = list[final - 2] - ordinal == (final - first - 2) / 3
   if following then
     for i = first, final, 3 do
@@ -68,12 +67,12 @@ local function alive(list, width, ttl)
   return kept
 end
 `,
-  // Totals are announced also when they pass this part of the limit; see `hub/sliding-cells.ts` of core.
+  // Totals are announced even if they only pass this part of the limit. See `hub/sliding-cells.ts` of core.
   `local nearlyFull = 0.98
 `,
-  // The cells in a field of a window's hash, where the window ends, and its units. The window ends with the newest cell that is seen, so
-  // that late counts of an older one meet the running window. Of anything else than cells in ascending order it raises an error; it looks
-  // no further than cells are used: from the newest one down to the window's first, or to 'oldest', or when some are over to the end.
+  // The cells in a field of a window's hash, the end of the window, and its units. The window ends with the newest visible cell, so that
+  // late counts of an older one meet the running window. Raises an error for anything but cells in ascending order. It checks only cells
+  // that are used: from the newest one down to the window's first, or to 'oldest', or down to the end if some have expired.
   `local function readCells(text, newest, oldest, last, span, expired)
   if not text then return {}, newest, 0 end
   if #text > ${LONGEST_LIST} then error() end
@@ -89,7 +88,7 @@ end
   end
   if place >= 1 and list[place] > newest then windowEnd = list[place] end
   local before = windowEnd - span`,
-  // Sums tell as much of numbers that are not negative as each of them does.
+  // If no number is negative, checking the sum is as good as checking each number.
   `  local ordinals, allTaken, allGiven = 0, 0, 0
   while place >= 1 do
     local ordinal, taken, given = list[place], list[place + 1], list[place + 2]
@@ -122,19 +121,19 @@ function sliding(policy, label, count, entries, place)
     newest, oldest = math.max(newest, entries[i]), math.min(oldest, entries[i])
     if entries[i + 1] > 0 or entries[i + 2] > 0 then sends = true end
   end`,
-  // Cells beyond the node's newest and the server's own time come from a wrong clock and are shown to nobody.
+  // Cells beyond the process's newest and the server's own time come from a wrong clock, and no process receives them.
   `  local last = math.max(newest, math.floor(now / width))
   local expired = (now - ttl) / width - 1
   local fine, list, windowEnd, total = pcall(readCells, known[1], newest, math.min(oldest, newest - span + 1), last, span, expired)
   local own = {}
   if fine and sends then fine, own = pcall(readCells, known[2], newest, oldest, last, 1, expired) end
   if not fine then`,
-  // Sums and parts belong together.
+  // The sums and the parts are only right together, so both are lost.
   `    lose(hash, hash)
     list, own, known, windowEnd, total = {}, {}, {}, newest, 0
   end
 `,
-  // The new totals may be more than a process had counted, so that by them it could not see that its own part is missing.
+  // The new totals may be larger than a process's counts. Then the process could not see from them that its own part is missing.
   `  if #lost > losses then announceLoss(policy, labelOf(label, policy, hash)) end
 
   local net, units, grown, changed = total, 0, {}, false
@@ -162,7 +161,7 @@ function sliding(policy, label, count, entries, place)
       if not found then insert(own, spot, more[1]) ownOpened = true end
       own[spot + 1], own[spot + 2] = own[spot + 1] + more[2], own[spot + 2] + more[3]
     end`,
-  // Together, so that a node's counts are never forgotten while the sum still holds them.
+  // Both at once, so that a process's counts are never dropped while the sum still contains them.
   `    if opened or ownOpened then list, own = alive(list, width, ttl), alive(own, width, ttl) end
 
     if units > 0 and net >= nearlyFull * limit then
@@ -175,7 +174,7 @@ function sliding(policy, label, count, entries, place)
     end
     if net >= hot and units >= 2 and units >= limit / 20 then news = true end
     call('HSET', hash, ':c', cmsgpack.pack(list), request.node, cmsgpack.pack(own))`,
-  // Announced once a window, and handed to new nodes for as long as it may still be hot without a further mark.
+  // Announced once per window. Starting processes receive it for as long as the key may be near its limit without a further mark.
   `    local announcedUntil = tonumber(known[4]) or 0
     if units > 0 and net >= hot and (total < hot or opened) and not (announcedUntil > now + width * span and announcedUntil <= now + 3 * width * span) then
       local untilThen = now + 2 * width * span

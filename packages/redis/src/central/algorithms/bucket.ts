@@ -1,16 +1,16 @@
 import type { Question } from '@weir/core/sync'
 import { added, clock, num, numberOf, type Place, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
 
-/** As the steps of buckets have it: quotients are rounded, and a request that comes when it was told to must fit. */
+/** The same tolerance as in the steps of buckets, because quotients are rounded. A request that comes at its `retryAfterMs` must fit. */
 const ROUNDING = 1e-10
 
-/** Units that a bucket holds: `-1` stands for the limit. */
+/** The size of a bucket in units. `-1` stands for the limit. */
 export function capacityOf({ policy: { parameters } }: Question, limit: number): number {
   const [, size = -1] = parameters
   return size === -1 || limit === 0 || limit === Number.POSITIVE_INFINITY ? limit : size
 }
 
-/** A number as Lua reads it. */
+/** A number in Lua's notation. */
 export function numeral(value: number): string {
   return value === Number.POSITIVE_INFINITY ? 'inf' : String(value)
 }
@@ -39,7 +39,7 @@ if before then
 end`
 }
 
-/** Names how full the bucket is after so many units. A request without a limit fills it no further than to the brim. */
+/** Sets a variable to the level of the bucket after these units. A request without a limit fills it up to the size at most. */
 function fill({ arg }: Place): string {
   return `local after = limit == math.huge and math.max(level, math.min(level + units, tonumber(${arg(1)}))) or level + units`
 }
@@ -49,11 +49,11 @@ function packed(level: string, own: string): string {
   return `(${own} and struct.pack('<dddd', ${level}, now, lives, ${own}) or struct.pack('<ddd', ${level}, now, lives))`
 }
 
-/** Sets `own` after the request. `level` is the level of the bucket before it. */
+/** Sets `own` after the request. `level` is the bucket's level before it. */
 export const NOTE = `if limit == usual or limit == 0 or limit == math.huge then own = nil
 else own = (own or level == 0) and limit or -limit end`
 
-/** Writes `after`; the key lives until it has run out, and is given more than that, so that it need not be told each time. */
+/** Writes `after`. The key lives longer than until it is empty, so that the expiry need not be set each time. */
 function write({ key }: Place, undo = ''): string {
   return `local slow = math.min(usual, pace)
 local needs = slow > 0 and slow < math.huge and after * interval / slow or interval
@@ -65,8 +65,8 @@ if added > 0 then ${added(key(), undo)} end`
 }
 
 /**
- * Buckets that requests fill, and that lose the limit in each interval. `s` holds three numbers: units in the bucket, when they were, and
- * until when the key lives; and a fourth one where core's `BUCKET_STEP` notes that requests bring another limit.
+ * Buckets that requests fill, and that lose the limit in each interval. `s` contains three numbers: the units in the bucket, their time,
+ * and the key's expiry. If core's `BUCKET_STEP` notes that requests bring another limit, there is a fourth one.
  */
 export const BUCKET: ServerAlgorithm = {
   takes: 4,
@@ -87,7 +87,7 @@ ${fill(place)}
 after = math.min(after, 9007199254740991)
 ${NOTE}
 ${write(place)}`,
-  // Units of that time have drained if a whole bucket would have drained since.
+  // Units of that time have drained if a full bucket would have drained since.
   back: (place) => `${state(place)}
 local whole = pace > 0 and tonumber(${place.arg(1)}) * interval / pace or 0
 if not (now - ${place.arg(4)} >= whole) then
@@ -97,7 +97,7 @@ end`,
   args(question, request, list) {
     const { limit, policy } = question
     const [interval, , , usual = limit] = policy.parameters
-    // A request without a limit fills it no further.
+    // A request without a limit fills it up to this size at most.
     const capacity = limit === Number.POSITIVE_INFINITY ? Math.max(usual, capacityOf(question, usual)) : capacityOf(question, limit)
     list.push(String(interval), numeral(capacity), timeIn(request), numeral(usual))
     if (question.kind === 'give-back') list.push(String(question.at))

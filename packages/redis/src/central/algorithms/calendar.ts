@@ -1,7 +1,7 @@
 import { FIXED_WINDOW, LINGER } from './fixed-window.ts'
 import { numberOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
-/** Intervals of a calendar, which the node knows: as windows of the epoch, with a key for each. */
+/** Intervals of a calendar, which the process computes. Like windows of the epoch, each has its own key. */
 export const CALENDAR: ServerAlgorithm = {
   ...FIXED_WINDOW,
   keys({ policy: { parameters } }, name, list) {

@@ -1,10 +1,10 @@
 import { ADD_AND_BACK, keep, ordinalOf, used } from './epoch-counts.ts'
 import { num, numberOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
-/** By when a node says that a window ends it is over; its key waits for clocks that differ, in milliseconds. */
+/** Milliseconds that a window's key lives after the end that a process sends, because clocks differ. */
 export const LINGER = 10_000
 
-/** Windows of the epoch: a key for each, which holds `u`, the units taken. */
+/** Windows of the epoch. Each has a key, and `u` contains the units taken. */
 export const FIXED_WINDOW: ServerAlgorithm = {
   takes: 1,
   look: (place) => `${used(place)}

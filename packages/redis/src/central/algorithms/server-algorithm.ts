@@ -1,66 +1,66 @@
 import type { Decide, Question, Verdict } from '@weir/core/sync'
 
-/** How a piece of a script names the keys and arguments of its question, as text of Lua. */
+/** The names of the keys and arguments of a question in a piece of a script, as Lua text. */
 export interface Place {
-  /** @param index of what `suffixes` gives */
+  /** @param index in the list of `suffixes` */
   key(index?: number): string
-  /** @param index of what `args` adds */
+  /** @param index in the list of `args` */
   arg(index: number): string
 }
 
 /**
- * One algorithm as a server keeps it, in pieces of Lua. They use the numbers `units` and `limit`, and what pieces before them have named:
+ * One algorithm for a server, in pieces of Lua. They use the numbers `units` and `limit`, and variables of the pieces before them:
  *
- *     look     names what it finds; sets `ok` if the units fit, and `reply`
+ *     look     sets variables for the state, `ok` if the units fit, and `reply`
  *     keep     counts, after `look` has set `ok`
  *     add      counts whether or not it fits
- *     back     gives back
+ *     back     refunds
  *
- * They are pieces and no functions, since to make functions takes a server longer than to run them. A key is a hash: the algorithm's fields,
- * and for each lane of a node the last of its requests that changed it (`ARGV[1]` and `ARGV[2]`; see `added`). Replies tell the state; what follows
- * from it for the client, the node computes by the step that is the model of the script.
+ * They are pieces and no functions, because a server needs longer to make functions than to run them. A key is a hash. It contains the
+ * algorithm's fields, and for each lane of a process the last request that changed it (`ARGV[1]` and `ARGV[2]`; see `added`). Replies
+ * contain the state. The process derives the values for the client from it, with the step that is the model of the script.
  */
 export interface ServerAlgorithm {
-  /** How many arguments `args` adds for takes. */
+  /** The number of arguments that `args` adds for takes. */
   readonly takes: number
   look(place: Place): string
   keep(place: Place): string
   add(place: Place): string
   back(place: Place): string
-  /** Adds the keys in Redis that a key takes, by its name. Default: the name. */
+  /** Adds the Redis keys of a key's name. Default: the name itself. */
   keys?(question: Question, name: string, list: string[]): void
-  /** Adds what the pieces need to know beside units and limit. */
+  /** Adds the values that the pieces need besides units and limit. */
   args(question: Question, request: Decide, list: string[]): void
-  /** @throws when a reply is none */
+  /** @throws if a reply is invalid */
   read(reply: unknown, question: Question, time: number): Verdict
 }
 
-/** Fields of lanes that a key has at most: then those go that have not changed it in the last call. */
+/** The most fields of lanes in a key. Above it, the script deletes fields of lanes that have not changed the key in the last call. */
 const MOST_LANES = 256
 
-/*
- * The first copy of a request may arrive after it was asked again. To look for that would cost each request a fifth of its time. So one that was
- * asked again takes its lane's field away, and leaves its number in one beside it: whoever adds the lane's field anew looks there.
+/**
+ * The first copy of a request may arrive after its repetition. Checking for that would cost each request a fifth of its time. So the
+ * repetition removes its lane's field, and stores its number in another field. A request that adds the lane's field again checks there.
  */
 
 function askedField(): string {
   return `ARGV[1] .. '!'`
 }
 
-/** The number of the last request of the lane that was asked again. */
+/** The number of the lane's last repeated request. */
 export function asked(key: string): string {
   return `tonumber(redis.call('HGET', ${key}, ${askedField()}) or 0)`
 }
 
-/** For a request that has just counted; if it is asked again. */
+/** Notes a request that has just counted, if it is a repetition. */
 export function markAsked(key: string): string {
   return `if ARGV[3] == 'a' and redis.call('HDEL', ${key}, ARGV[1]) > 0 then redis.call('HSET', ${key}, ${askedField()}, ARGV[2]) end`
 }
 
 /**
- * For where the field of a lane was added to a hash: keeps it from growing without end.
+ * Runs if a lane's field was added to a hash. Keeps the hash from growing without end.
  *
- * @param undo takes back what a request has just counted, if it was asked again and counted before
+ * @param undo reverts the request that has just counted, if its repetition was counted before
  */
 export function added(key: string, undo: string): string {
   if (undo === '') return room(key)
@@ -77,7 +77,7 @@ function room(key: string): string {
 end`
 }
 
-/** Names `now`, the server's clock in milliseconds, or the time that an argument gives where nodes go by that. */
+/** Sets `now` to the server's clock in milliseconds, or to the time of an argument if processes use that. */
 export function clock(argument: string): string {
   return `local now = tonumber(${argument})
 if not now then
@@ -91,14 +91,14 @@ export function timeIn({ time, stepped }: Decide): string {
   return stepped === true ? String(time) : ''
 }
 
-/** A number as a reply: a text where it is not whole. */
+/** A number in a reply, as a text if it is not whole. */
 export function num(name: string): string {
   return `(${name} % 1 == 0 and ${name} or string.format('%.17g', ${name}))`
 }
 
 /**
- * Two numbers as one, where both are whole and not too large: a list takes the server a good part of a microsecond. The second is below
- * 2^32, the sum within what is exact.
+ * Packs two whole numbers into one if they are not too large, because a list costs the server a good part of a microsecond. The second is
+ * below 2^32, and the sum stays exact.
  */
 export function pair(x: string, y: string): string {
   const whole = `${x} % 1 == 0 and ${y} % 1 == 0 and ${x} < 1048576 and ${y} < 4294967296`
@@ -123,9 +123,9 @@ export function listOf(value: unknown): readonly unknown[] {
 }
 
 /**
- * The verdict of a step on a key in this state.
+ * The verdict of a step for a key in this state.
  *
- * @param allowed whether the request was, and is in the state already
+ * @param allowed whether the request was allowed, and is already in the state
  */
 export function verdictBy(
   { policy: { step, parameters }, units, limit }: Question,
@@ -135,6 +135,6 @@ export function verdictBy(
 ): Verdict {
   const verdict = step.take(state, now, allowed ? 0 : units, limit, parameters)
   if (allowed) return verdict.allowed ? verdict : { ...verdict, allowed, retryAfterMs: 0 }
-  // The server says that it does not fit, by a hair.
+  // The server's rounding decided that it does not fit.
   return verdict.allowed ? { ...verdict, allowed, remaining: verdict.remaining + units, retryAfterMs: 1 } : verdict
 }

@@ -1,12 +1,12 @@
 import { ADD_AND_BACK, keep, ordinalOf, used } from './epoch-counts.ts'
 import { num, pair, pairOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
-/** As the step has it: sums of fractions are rounded. Part of a limit up to 1e6. */
+/** The same tolerance as in the step, because sums of fractions are rounded. A part of a limit up to 1e6. */
 const ROUNDING = 1e-10
 
 /**
- * The weighted counter of two windows of the epoch: a key for each, which holds `u`, the units taken. `look` reads two of them, a refund
- * changes the one that its units were taken in.
+ * The weighted counter of two windows of the epoch. Each has a key, and `u` contains the units taken. `look` reads both windows. A refund
+ * changes the window that its units were taken in.
  */
 export const SLIDING_COUNTER: ServerAlgorithm = {
   takes: 2,

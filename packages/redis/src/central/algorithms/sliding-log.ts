@@ -1,14 +1,14 @@
 import type { Verdict } from '@weir/core/sync'
 import { added, listOf, num, numberOf, type Place, type ServerAlgorithm, timeIn } from './server-algorithm.ts'
 
-/** Times that a key keeps whatever its limit is: for costs of less than one unit. */
+/** The most times in a key for any limit, because requests may cost less than one unit. */
 const FEW_TIMES = 64
-/** As the log's step has it: sums of fractions are rounded. Part of the limit. */
+/** The same tolerance as in the log's step, because sums of fractions are rounded. A part of the limit. */
 const ROUNDING = 1e-10
-/** Times are whole microseconds here: sorted sets keep and compare whole numbers in a fraction of the time. */
+/** Times are whole microseconds, because sorted sets store and compare whole numbers in a fraction of the time. */
 const MICROSECONDS = 1000
 
-/** Names `now`, the sum of units, the last time, until when the key lives, and a time that none is older than; trims the log. */
+/** Sets `now`, the sum of units, the last time, the key's expiry, and a lower bound of all times. Trims the log. */
 function state({ key, arg }: Place): string {
   return `local interval, now = tonumber(${arg(0)}), tonumber(${arg(2)})
 if not now then
@@ -37,7 +37,7 @@ if before then
 end`
 }
 
-/** Writes the sum `after` and a time with `units`; the newest takes them in, with `merge`, where the log is long. */
+/** Writes the sum `after` and a time with `units`. With `merge`, if the log is long, the newest time gets the units. */
 function write({ key, arg }: Place, merge: string, undo = ''): string {
   return `local merged
 if ${merge} and redis.call('ZCARD', ${key(1)}) >= tonumber(${arg(1)}) then
@@ -60,8 +60,8 @@ if added > 0 then ${added(key(), undo)} end`
 }
 
 /**
- * The time of each request, until it leaves: a sorted set of `sequence:node:units` by time, and a hash with `s`, four numbers: the sum of
- * units, the last time, until when both live, and a time that none is older than. What has left is taken out first.
+ * The time of each request until it expires. A sorted set contains `sequence:node:units` by time. A hash contains `s`, four numbers: the
+ * sum of units, the last time, the expiry of both, and a lower bound of all times. Expired entries are removed first.
  */
 export const SLIDING_LOG: ServerAlgorithm = {
   takes: 3,

@@ -1,6 +1,9 @@
 import { added, listOf, num, numberOf, type Place, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
-/** As the step has them: sums of fractions are rounded (part of a limit up to 1e6), and so are the beginnings of buckets (milliseconds). */
+/**
+ * The same tolerances as in the step, because sums of fractions are rounded (part of a limit up to 1e6), and so are the beginnings of
+ * sub-windows (milliseconds).
+ */
 const ROUNDING = 1e-10
 const EARLY = 0.001
 
@@ -8,7 +11,10 @@ function bucketAt(time: number, width: number): number {
   return Math.floor((time + EARLY) / width)
 }
 
-/** Names the running bucket, its units and those of the oldest one, the sum, and the newest bucket with units; `gone` where it is a new one. */
+/**
+ * Sets the running sub-window, its units and the oldest one's, the sum, and the newest sub-window with units. `gone` is set if the running
+ * one is new.
+ */
 function state({ key, arg }: Place): string {
   return `local here, buckets = tonumber(${arg(0)}), tonumber(${arg(2)})
 local found = redis.call('HMGET', ${key()}, 'o', 'u', 'n', 'b' .. here, 'b' .. (here - buckets))
@@ -44,16 +50,16 @@ if gone then redis.call('PEXPIRE', ${key()}, ${arg(3)}) end
 if added > 0 then ${added(key(), undo)} end`
 }
 
-/** Counts the units in the running bucket. */
+/** Counts the units in the running sub-window. */
 function count(place: Place, undo?: string): string {
   return `newest, sum, running = ordinal, sum + units, running + units
 ${write(place, 'ordinal', 'running', undo)}`
 }
 
 /**
- * A hash of sub-windows: `b` and an ordinal for the units of each bucket, `o` the running one's ordinal, `u` the sum, and `n` the newest
- * bucket that is not empty. While the running bucket stays the same, a request reads these and the oldest bucket; with the next one the
- * buckets go that have left.
+ * A hash of sub-windows. `b` and an ordinal name the units of each, `o` is the running one's ordinal, `u` the sum, and `n` the newest that
+ * is not empty. While the running sub-window stays the same, a request reads these and the oldest sub-window. A request in a new one
+ * removes the expired sub-windows.
  */
 export const SLIDING_WINDOW: ServerAlgorithm = {
   takes: 4,
@@ -79,7 +85,7 @@ end`,
   args({ policy: { parameters }, at, kind }, { time }, list) {
     const [interval = 0, buckets = 1] = parameters
     const width = interval / buckets
-    // A refund names when its units were taken; it changes what is there now.
+    // A refund contains the time at which its units were taken. It changes the current counts.
     const now = kind === 'give-back' ? time : at
     const ordinal = bucketAt(now, width)
     const over = Math.min(1, Math.max(0, now / width - ordinal))
@@ -94,7 +100,7 @@ end`,
     if (numberOf(parts[0]) === 1) {
       const [, sum, newest, leaving, ordinal] = parts.map(numberOf) as [number, number, number, number, number]
       cells[0] = ordinal
-      // Where exactly the others lie tells nothing here: the sum counts, the oldest bucket, and the newest that is not empty.
+      // The exact position of the others does not matter. The sum counts, the oldest sub-window, and the newest that is not empty.
       cells[buckets + 1] = leaving
       cells[1 + Math.min(buckets - 1, Math.max(0, ordinal - newest))] = Math.max(0, sum - leaving)
       return verdictBy(question, true, cells, question.at)

@@ -23,7 +23,7 @@ end
 local level = owed`
 }
 
-/** Changes `owed` and `warmth` by so many units. */
+/** Changes `owed` and `warmth` by these units. */
 function fill({ arg }: Place, units: string): string {
   return `local change, cold, by = ${units}, tonumber(${arg(3)}), pace
 if limit > 0 and limit < math.huge and (owed == 0 or pace == 0 or pace == math.huge) then by = limit end
@@ -87,7 +87,7 @@ end`,
   args(question, request, list) {
     const { limit, policy } = question
     const [interval = 0, , duration = 0, coldFactor = 0, usual = limit] = policy.parameters
-    // A request without a limit fills it no further.
+    // A request without a limit fills it up to this size at most.
     const capacity = limit === Number.POSITIVE_INFINITY ? Math.max(usual, capacityOf(question, usual)) : capacityOf(question, limit)
     list.push(String(interval), numeral(capacity), String(duration), String(coldFactor), timeIn(request), numeral(usual))
     if (question.kind === 'give-back') list.push(String(question.at))
