@@ -1,5 +1,6 @@
-/** One change of a block. Its caller holds the row of `meta`, so that nobody else changes one. */
-export const BLOCK: string = `-- Changes a block, or resets a key; "version" is that of the list if anything changes. "news" is what others are to hear of it.
+/** One change of a block. Its caller has locked the row of `meta`, so that no other call changes a block. */
+export const BLOCK: string = `-- Changes a block, or resets a key. "next_version" becomes the version of the list if anything changes.
+-- "news" is the announcement for other processes.
 CREATE OR REPLACE FUNCTION @.block_1(
   t float8, id text, width float8, cells int, ttl float8, name text, whole text, kind text, wish float8, since float8, by_hand boolean,
   factor float8, most float8, memory float8, next_version bigint, OUT remaining float8, OUT news text
@@ -28,7 +29,7 @@ BEGIN
     END IF;
     IF factor IS NOT NULL AND kind = 'exceeded' THEN
       b.offences := CASE WHEN b.offences_until > t THEN b.offences ELSE 0 END;
-      -- Beyond that no growth can be told from the longest block.
+      -- More growth makes no difference, because the longest block limits it.
       wanted := least(greatest(wanted, most), wanted * factor ^ least(b.offences, ln(1e15) / ln(factor)));
       b.offences := b.offences + 1;
       b.offences_until := t + wanted + memory;
@@ -37,7 +38,7 @@ BEGIN
   END IF;
   remaining := wanted;
   b.ends := t + wanted;
-  -- Who missed a block's lift must still hear of it for as long as he would hold the block.
+  -- A process that missed the end of a block must still receive it for as long as it would apply the block.
   b.keep := greatest(b.ends, b.keep, b.epoch_until);
   b.version := next_version;
   b.expires := greatest(b.keep, b.offences_until);

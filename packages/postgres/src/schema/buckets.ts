@@ -1,7 +1,7 @@
 import { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS } from '@weir/core/sync'
 
 /** Levels of buckets, as in hub/bucket-counts.ts of core. */
-export const BUCKETS: string = `-- Units in a bucket when a cell began, those of the cell included.
+export const BUCKETS: string = `-- Units in a bucket at the beginning of a cell, including the units of the cell.
 CREATE OR REPLACE FUNCTION @.level_1(b @.buckets, at bigint, drain float8) RETURNS float8 LANGUAGE plpgsql AS $body$
 DECLARE
   o bigint := b.base_ordinal;
@@ -28,7 +28,7 @@ BEGIN
 END
 $body$;
 
--- Counts a node's cells of one bucket, each [ordinal, taken, given, rejected, level], and says what is in it.
+-- Counts a process's cells of one bucket, each [ordinal, taken, given, rejected, level], and returns the bucket's totals.
 CREATE OR REPLACE FUNCTION @.bucket_1(
   me text, t float8, id text, width float8, cells int, "limit" float8, mark float8, ttl float8, drain float8, debt float8, name text, whole text,
   sent jsonb, since float8, OUT cell json, OUT announces boolean
@@ -57,7 +57,7 @@ BEGIN
     b := ROW(id, name, whole, NULL, 0, NULL, NULL, '{}'::bigint[], '{}'::float8[], '{}'::float8[], '{}'::jsonb, 0, 0, 0, running, running + span, 0, false, since, t);
   END IF;
   IF NOT asks THEN
-    -- After a silence the nodes may bring what is older than usual: only what was old before it is added to the level.
+    -- After a silence, processes may send older counts than usual. So only groups that were old before it are added to the level.
     silent := running - b.written_in > span / 2.0;
     holds := running < b.held_until;
     IF silent OR NOT holds THEN
@@ -83,7 +83,7 @@ BEGIN
         ) n;
       END IF;
     END IF;
-    -- Set by a limit with a longer span, or by a clock that was ahead, it may lie too far in the future.
+    -- It may be too far in the future if it comes from a limit with a longer span, or from a clock that was ahead.
     b.held_until := CASE WHEN silent THEN running + span ELSE least(b.held_until, running + span) END;
     b.written_in := greatest(b.written_in, running);
     held := @.level_1(b, running, drain);
@@ -99,14 +99,14 @@ BEGIN
         (known->>0)::float8 + more_taken, (known->>1)::float8 + more_given, (known->>2)::float8 + more_rejected)));
       b.rejected := b.rejected + more_rejected;
       CONTINUE WHEN more_taken = 0 AND more_given = 0;
-      -- The group that the cell is of, made if need be.
+      -- The cell's group, which is made if there is none.
       o := least(one.o, running);
       place := cardinality(b.group_ordinals);
       WHILE place > 0 AND b.group_ordinals[place] > o LOOP place := place - 1; END LOOP;
       joins := false;
       IF place > 0 THEN
         apart := coalesce(b.floor_ordinal >= b.group_ordinals[place] AND b.floor_ordinal < o, false);
-        -- As the bucket has not run out since, it makes no difference when these units came.
+        -- The bucket has not been empty since, so the exact time of these units does not matter.
         joins := NOT apart AND (o - b.group_ordinals[place] < fine OR o - b.group_ordinals[place] < grouped
           AND @.level_1(b, b.group_ordinals[place], drain) >= (o - b.group_ordinals[place]) * drain);
       END IF;
@@ -122,14 +122,14 @@ BEGIN
       b.given := least(b.taken, b.given + more_given);
       units := units + more_taken;
     END LOOP;
-    -- The two oldest become one: of a key that is seldom used both ran out long ago, and one that is always full loses nothing.
+    -- The two oldest groups become one. For a rarely used key both have drained long ago, and a key that is always full loses nothing.
     WHILE cardinality(b.group_ordinals) > ${BUCKET_GROUPS} LOOP
       b.group_ordinals := b.group_ordinals[1] || b.group_ordinals[3:];
       b.group_taken := b.group_taken[1] + b.group_taken[2] || b.group_taken[3:];
       b.group_given := b.group_given[1] + b.group_given[2] || b.group_given[3:];
     END LOOP;
 
-    -- What a node knows to be in the bucket though it was lost here.
+    -- The level that a process received earlier, if it was lost here.
     FOR one IN SELECT (c->>0)::bigint AS o, (c->>4)::float8 AS level FROM jsonb_array_elements(sent) c LOOP
       CONTINUE WHEN one.level = 0 OR one.o <= b.base_ordinal OR one.o > running;
       IF one.level - (running - one.o) * drain > @.level_1(b, running, drain) THEN
@@ -138,7 +138,7 @@ BEGIN
       END IF;
     END LOOP;
 
-    -- The debt beyond what the policy remembers is forgotten: of the newest units, as if they had been refunded.
+    -- Drops the debt above the policy's maximum. It removes the newest units, as if they had been refunded.
     excess := @.level_1(b, running, drain) - "limit" - coalesce(debt, 'Infinity');
     IF excess > 0 THEN
       FOR i IN REVERSE cardinality(b.group_ordinals) .. 1 LOOP
@@ -152,7 +152,7 @@ BEGIN
 
     after := @.level_1(b, running, drain);
     IF units > 0 THEN
-      -- It has run down since the running cell began: whether a unit still fits is a matter of now.
+      -- The bucket has drained since the running cell began. A unit must fit by the level of this moment.
       run := drain * (t / width - running);
       announces := after - run >= mark AND units >= greatest(2, "limit" / 20)
         OR after - run > "limit" - 1 AND (held - run <= "limit" - 1 OR t - b.announced_at NOT BETWEEN 0 AND 10);
@@ -163,7 +163,7 @@ BEGIN
       END IF;
       IF announces AND after - run > "limit" - 1 THEN b.announced_at := t; END IF;
     END IF;
-    -- Rounded up, so that few writes change it.
+    -- Rounded up, so that only few writes change it.
     b.expires := ceil((t + ttl + CASE WHEN drain > 0 THEN after / drain * width ELSE 0 END) / (ttl / 4)) * (ttl / 4);
     UPDATE @.buckets SET base_ordinal = b.base_ordinal, base_level = b.base_level, floor_ordinal = b.floor_ordinal, floor_level = b.floor_level,
       group_ordinals = b.group_ordinals, group_taken = b.group_taken, group_given = b.group_given, nodes = b.nodes, taken = b.taken, given = b.given,

@@ -1,13 +1,14 @@
-/** Nodes of a key at most: then those go that did not change it last. */
+/** The most processes of a key. Above it, processes that did not change it last are removed. */
 const MOST_NODES = 256
 
 /**
  * The function that decides requests of policies with coordination 'central'. The algorithm's step runs in the process, on the numbers that
- * it knows. The function replaces them if they haven't changed. The reply contains the current numbers of each key, so that a process that
- * was late needs no further query.
+ * it last received. The function replaces them if they haven't changed. The reply contains the current numbers of each key, so that a
+ * process that was late needs no further query.
  */
-export const DECIDE: string = `-- "versions" are those that a node knows of the keys, "writes" what it makes of them: for each null, or the numbers, how long they say anything, and the
--- numbers of the node's last requests, by lane (nothing for a reset). Keys come sorted, and none twice. All are written or none, or each for itself.
+export const DECIDE: string = `-- "versions" are the versions that the process has received of the keys. "writes" has for each key null,
+-- or the new numbers, their lifetime, and the numbers of the process's last requests, by lane (nothing for a reset). Keys are sorted, and
+-- each comes once. With "together" all are written or none. Otherwise each is written separately.
 CREATE OR REPLACE FUNCTION @.decide_1(me text, policies text[], keys text[], versions bigint[], writes jsonb, together boolean) RETURNS json LANGUAGE plpgsql
 SET lock_timeout = '900ms' SET enable_seqscan = off SET jit = off AS $body$
 DECLARE
@@ -43,12 +44,12 @@ BEGIN
       s.sequences := '{}';
     END IF;
     IF one <> 'null' AND same[i] AND (all_same OR NOT together) THEN
-      -- Versions go on where the clock is, so that none comes again after its row is gone.
+      -- Versions follow the clock, so that none repeats after its row was removed.
       s.version := greatest(s.version + 1, floor(t * 1000));
       s.state := (one->>0)::float8[];
       s.sequences := CASE WHEN one->2 IS NULL THEN '{}' WHEN (SELECT count(*) FROM jsonb_object_keys(s.sequences)) >= ${MOST_NODES} THEN jsonb_build_object(me, one->2)
         ELSE s.sequences || jsonb_build_object(me, one->2) END;
-      -- Rounded up, so that few writes change it.
+      -- Rounded up, so that only few writes change it.
       UPDATE @.states SET version = s.version, state = s.state, sequences = s.sequences, expires = ceil((t + (one->>1)::float8) / 60000) * 60000
       WHERE policy = policies[i] AND key = keys[i];
     END IF;

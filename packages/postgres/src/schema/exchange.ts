@@ -1,23 +1,25 @@
 import { RESET_CELLS } from '@weir/core/sync'
 
-/** Milliseconds for which a node that is not heard of is remembered. Forgetting it only costs a repetition. */
+/** Milliseconds for which a silent process is remembered. Removing it only costs a repetition. */
 const NODE_KEPT = 600_000
 
 /**
- * One exchange, in one call. What it locks it locks in one order, so that exchanges of many nodes wait for each other and never in a
- * circle: `meta`, then windows, cells, buckets and leases, each by policy, key and ordinal. The rows come sorted like that, and none twice.
+ * One sync, in one call. It takes all locks in one order, so that syncs of many processes wait for each other and never in a circle:
+ * `meta`, then windows, cells, buckets and leases, each by policy, key and ordinal. The rows come in this order, and each comes once.
  *
- * request  node, sequence, now (the nodes' time or nothing), channel (or nothing), blocks, buckets (cells of each row of b_), leases, beat
- * p_       policies
- * x_       cells that are written: of fixed and of sliding windows. x_window: which of w_ it is of, or 0
- * y_       cells of fixed windows that are only asked for
- * w_       sliding windows; w_writes: whether any of its cells is written
- * b_       buckets
- * e_       keys without any cell: only their blocks are asked for
- * _epoch is the key's last reset that the node knows of (0 for none), _first the first cell that it sent of the key
+ *     request  node, sequence, now (the processes' time or nothing), channel (or nothing), blocks, buckets (cells of each row of b_),
+ *              leases, beat
+ *     p_       policies
+ *     x_       cells that are written: of fixed and of sliding windows. x_window: the index of its window in w_, or 0
+ *     y_       cells of fixed windows that are only read
+ *     w_       sliding windows. w_writes: whether any of its cells is written
+ *     b_       buckets
+ *     e_       keys without any cell, of which only blocks are read
+ *     _epoch   the key's last reset that the process has received, or 0
+ *     _first   the first cell that the process sent of the key
  *
- * Reply, JSON: time, before (the number of the node's exchange before), tables (changes when one was emptied), block changes; for each x, y, w, b and e what is left of the key's
- * block (absent: 0 for all), those blocked by hand, newer resets; totals.
+ * Reply, JSON: time, before (the number of the process's previous sync), tables (changes if one was emptied), block changes; for each x, y,
+ * w, b and e the remaining time of the key's block (absent: 0 for all), manual blocks, newer resets; totals.
  */
 export const EXCHANGE: string = `CREATE OR REPLACE FUNCTION @.exchange_1(
   request jsonb,
@@ -63,7 +65,7 @@ BEGIN
 
   stepped := beat IS NOT NULL AND now_given AND (abs(t - shown) > 1000 OR coalesce(m.ahead_until > shown, false));
   IF request ? 'blocks' OR stepped OR beat ? 'watch' THEN
-    -- A version that goes on where the clock is: cursors of before a loss are older than all that comes after it.
+    -- The version follows the clock, so that cursors from before a loss are older than all later versions.
     INSERT INTO @.meta AS one (id, version) VALUES (1, floor(shown)) ON CONFLICT (id) DO UPDATE SET id = 1 RETURNING * INTO m;
     first_version := m.version;
     FOR one IN SELECT * FROM jsonb_to_recordset(request->'blocks')
@@ -85,7 +87,7 @@ BEGIN
     UPDATE @.meta SET version = m.version, ahead = m.ahead, ahead_until = m.ahead_until, watched_until = m.watched_until WHERE id = 1;
   END IF;
 
-  -- Blocks and resets of the keys: as a rule there are none.
+  -- Blocks and resets of the keys. Usually there are none.
   IF EXISTS (SELECT 1 FROM @.blocks) THEN
     SELECT * INTO x_now, x_newer, x_known FROM @.known_1(t, p_id, p_width, x_policy, x_key, x_epoch, x_first);
     SELECT * INTO w_now, w_newer, w_known FROM @.known_1(t, p_id, p_width, w_policy, w_key, w_epoch, w_first);
@@ -114,7 +116,7 @@ BEGIN
       SELECT p_id[p], k, o, l, CASE WHEN newer THEN 0 ELSE taken END, CASE WHEN newer THEN 0 ELSE given END,
         CASE WHEN newer THEN '{}' ELSE jsonb_build_object(me, jsonb_build_array(taken, given)) END,
         CASE WHEN @.concerns_1(epoch, p_width[p], p_cells[p], o) THEN epoch ELSE 0 END,
-        -- From its end on, or from now on when it is not the running one (late counts, a wrong clock).
+        -- Counts from the cell's end, or from now if it is not the running one (late counts, a wrong clock).
         p_ttl[p] + CASE WHEN (o + 1) * p_width[p] > t AND (o + 1) * p_width[p] <= t + p_width[p] THEN (o + 1) * p_width[p] ELSE t + p_width[p] END
       FROM unnest(x_policy, x_key, x_label, x_ordinal, x_taken, x_given, coalesce(x_now, x_epoch), x_newer)
         WITH ORDINALITY x(p, k, l, o, taken, given, epoch, newer, i)
@@ -135,7 +137,7 @@ BEGIN
     ) SELECT array_agg(taken), array_agg(given), array_agg(had_taken), array_agg(had_given), array_agg(hot)
       INTO r_taken, r_given, h_taken, h_given, r_hot FROM written;
 
-    -- Fixed windows: who passed a mark, or has grown by much at once (see hub/fixed-cells.ts and hub/cell.ts of core).
+    -- Fixed windows: keys that passed a mark, or have grown by much at once (see hub/fixed-cells.ts and hub/cell.ts of core).
     FOR one IN
       SELECT x.*, x.taken - x.given AS net, x.had_t - x.had_g AS had, (x.o + 1) * p_width[x.p] > t AS runs, p_limit[x.p] AS most, p_hot[x.p] AS mark
       FROM unnest(x_policy, x_key, x_label, x_ordinal, x_window, r_taken, r_given, h_taken, h_given, r_hot, x_epoch)
@@ -165,8 +167,8 @@ BEGIN
   END IF;
 
   IF cardinality(w_policy) > 0 THEN
-    -- Cells beyond both the node's newest and the store's own time come from a wrong clock and are shown to nobody. The window ends
-    -- with the newest visible cell, so that a late flush of an older one meets it too.
+    -- Cells beyond both the process's newest and the store's own time come from a wrong clock, and no process receives them. The window ends
+    -- with the newest visible cell, so that late counts of an older one meet it too.
     SELECT array_agg(greatest(w.newest, top.o) ORDER BY w.i), array_agg(coalesce(s.net, 0) ORDER BY w.i), array_agg(coalesce(s.cells, '[]') ORDER BY w.i)
     INTO w_end, w_net, w_text
     FROM unnest(w_policy, w_key, w_newest, coalesce(w_now, w_epoch)) WITH ORDINALITY w(p, k, newest, epoch, i)
@@ -248,13 +250,14 @@ $body$;
 `
 
 /** Functions for the blocks and resets of keys, for announcements, and for the removal of old data. */
-export const HELPERS: string = `-- Whether a reset forgets what a cell holds: all of a sliding window; of fixed ones those up to the one after that of its moment which may still count.
+export const HELPERS: string = `-- Whether a reset applies to a cell: to all of a sliding window. For fixed windows, to the cells up to the one
+-- after its moment that may still count.
 CREATE OR REPLACE FUNCTION @.concerns_1(epoch float8, width float8, cells int, ordinal bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $body$
   SELECT cells > 1 OR ordinal <= floor(epoch / width) + 1 AND ordinal > floor(epoch / width) + 1 - ${RESET_CELLS}
 $body$;
 
--- Of keys in their order: the reset that counts are of after, whether the sender has not heard of it; "told": what is left of blocks, which of
--- them are by hand, and resets that the sender has not heard of.
+-- For keys in their order: the reset after which counts count, and whether the sender has not received it. "told": the remaining times of blocks,
+-- manual blocks, and resets that the sender has not received.
 CREATE OR REPLACE FUNCTION @.known_1(
   t float8, p_id text[], p_width float8[], policies int[], keys text[], known float8[], firsts bigint[],
   OUT epochs float8[], OUT newer boolean[], OUT told json
@@ -266,13 +269,13 @@ CREATE OR REPLACE FUNCTION @.known_1(
   FROM unnest(policies, keys, known, firsts) WITH ORDINALITY x(p, k, known, first, i)
   LEFT JOIN LATERAL (SELECT ends, manual, epoch, epoch_until FROM @.blocks WHERE policy = p_id[x.p] AND key = x.k LIMIT 1) b ON true
   CROSS JOIN LATERAL (SELECT CASE WHEN b.epoch_until > t THEN b.epoch ELSE 0 END AS epoch OFFSET 0) r
-  -- A reset concerns cells up to the one after that of its moment.
+  -- A reset applies to cells up to the one after its moment.
   CROSS JOIN LATERAL (
     SELECT greatest(r.epoch, x.known) AS epoch, r.epoch > x.known AND (x.first IS NULL OR x.first <= floor(r.epoch / p_width[x.p]) + 1) AS newer OFFSET 0
   ) now
 $body$;
 
--- Announces, in as few messages as their length allows. What fits into none is not announced.
+-- Announces in as few messages as their length allows. News that fit into no message are not announced.
 CREATE OR REPLACE FUNCTION @.tell_1(channel text, me text, news text[]) RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
   begun text := '[' || to_json(me)::text;
@@ -291,7 +294,7 @@ BEGIN
 END
 $body$;
 
--- Forgets what is over, some of each kind; never what somebody else is at.
+-- Removes expired rows, some of each kind, and never a row that another call has locked.
 CREATE OR REPLACE FUNCTION @.clean_1(t float8, most int) RETURNS void LANGUAGE sql AS $body$
   DELETE FROM @.cells WHERE ctid = ANY (ARRAY(SELECT ctid FROM @.cells WHERE expires <= t ORDER BY expires LIMIT most FOR UPDATE SKIP LOCKED));
   DELETE FROM @.windows WHERE ctid = ANY (ARRAY(SELECT ctid FROM @.windows WHERE expires <= t ORDER BY expires LIMIT most FOR UPDATE SKIP LOCKED));

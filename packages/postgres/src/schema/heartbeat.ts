@@ -1,14 +1,14 @@
-/** Texts about rules that are kept and handed out, and for how long, in milliseconds. */
+/** The most texts about rules that are stored and returned, and how long they are stored, in milliseconds. */
 const MOST_RULES = 64
 const RULES_KEPT = 60_000
-/** Statuses in one reply, and bytes of them: more nodes than any cluster has. */
+/** The most statuses in one reply: more processes than any cluster has. */
 const MOST_STATUSES = 4096
-/** Hot keys that a node hears of when it starts. */
+/** The most keys near their limit that a starting process receives. */
 const MOST_HOT = 10_000
-/** Changed blocks that one call hands out. */
+/** The most changed blocks in one reply. */
 export const PAGE = 5_000
 
-/** A node's sign of life. What of it writes to \`meta\` is done by the exchange, before anything else is locked. */
+/** The heartbeat of a process. The exchange writes its part of `meta`, before anything else is locked. */
 export const HEARTBEAT: string = `CREATE OR REPLACE FUNCTION @.beat_1(
   me text, shown float8, t float8, beat jsonb,
   p_id text[], p_width float8[], p_cells int[], p_limit float8[], p_hot float8[], p_ttl float8[], p_drain float8[], p_debt float8[]
@@ -32,7 +32,7 @@ BEGIN
     ORDER BY version LIMIT ${PAGE}
   ) b;
   IF beat ? 'starts' THEN
-    -- Those of before a reset are no news.
+    -- Keys near their limit, without counts from before a reset.
     SELECT json_agg(h.found) INTO hot FROM (
       (SELECT json_build_array(c.policy, coalesce(c.label, c.key), json_build_array(json_build_array(ordinal, taken, given)), coalesce(b.epoch, 0)) AS found
         FROM unnest(p_id, p_width, p_cells, p_drain) p(id, width, cells, drain) JOIN @.cells c ON c.policy = p.id AND c.ordinal >= floor(t / p.width)

@@ -1,8 +1,9 @@
-/** An interval's record is kept for so long after its end, in milliseconds: clocks may be corrected a little. */
+/** Milliseconds for which an interval's row stays after its end, because clocks may be corrected a little. */
 const KEPT = 1_000
 
-/** Quota that nodes take ahead: `grantLease` of core, step by step. */
-export const LEASES: string = `-- What a node holds or has used, of [granted, returned, taken, given, cleared, seq, until].
+/** Quota that processes take ahead: `grantLease` of core, step by step. */
+export const LEASES: string = `-- The quota that a process has ahead, and the quota that it has used,
+-- from [granted, returned, taken, given, cleared, seq, until].
 CREATE OR REPLACE FUNCTION @.out_1(r float8[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS $body$
   SELECT greatest(0, greatest(r[1] - r[2], r[3] - r[4]) - r[5])
 $body$;
@@ -15,8 +16,8 @@ CREATE OR REPLACE FUNCTION @.row_1(of jsonb) RETURNS float8[] LANGUAGE sql IMMUT
   SELECT array_agg(x::float8 ORDER BY i) FROM jsonb_array_elements_text(of) WITH ORDINALITY e(x, i)
 $body$;
 
--- Takes down what a node says of a key in one interval, and grants it units of what no other node holds. "ask" is [ordinal, incarnation, seq, granted,
--- returned, taken, given, cleared, epoch, least, waiting, upTo, limit, nodes, early, lifetime].
+-- Stores a process's report about a key in one interval, and grants it units that no other process has. "ask" is [ordinal, incarnation, seq,
+-- granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit, nodes, early, lifetime].
 CREATE OR REPLACE FUNCTION @.grant_1(
   me text, t float8, id text, width float8, name text, whole text, ask jsonb, OUT reply json, OUT news text
 ) LANGUAGE plpgsql AS $body$
@@ -32,7 +33,7 @@ DECLARE
   most float8 := a[13]; live float8 := a[14]; lifetime float8 := a[16];
   before float8; was_tail boolean; is_lost boolean; unmet boolean := false; room float8; ahead float8; reached float8; free float8;
 BEGIN
-  -- Of an interval that does not run nothing is known, nor will be.
+  -- An interval that is not running has no counts.
   IF NOT held AND (t < o * width - a[15] OR t >= (o + 1) * width) THEN
     reply := json_build_array(0, 0, 0, false, 0, 0, t);
     RETURN;
@@ -46,7 +47,7 @@ BEGIN
     l := ROW(id, name, o, whole, 0, 0, false, 0, 0, NULL, '{}'::jsonb, 0, false, t);
   END IF;
 
-  -- What nodes held that were not heard of for their lifetime is free.
+  -- Quota of processes that were silent for their lifetime is free.
   IF t >= l.earliest THEN
     l.earliest := NULL;
     FOR one IN SELECT key, @.row_1(value) AS r FROM jsonb_each(l.rows) LOOP
@@ -61,7 +62,7 @@ BEGIN
   END IF;
   before := most - l.held;
   was_tail := l.tail;
-  -- A reset: what nodes have told of their use counts no more. What they hold still does, until they tell that they heard of it.
+  -- After a reset, units that processes have reported as used no longer count. Their quota still counts until they report that they received it.
   IF a[9] > l.epoch THEN
     l.epoch := a[9];
     FOR one IN SELECT key, @.row_1(value) AS r FROM jsonb_each(l.rows) LOOP
@@ -86,7 +87,7 @@ BEGIN
 
   room := greatest(0, most - l.held);
   IF a[3] > mine[6] AND t >= l.quiet_until THEN
-    -- Nobody may take more than half of what is left ahead: how much others will need is not known.
+    -- No process may take more than half of the free quota ahead, because the need of the others is unknown.
     ahead := CASE WHEN l.tail OR room <= live THEN a[11] ELSE greatest(a[11], least(a[12], mine[1] + floor(room / 2))) END;
     reached := least(ahead, mine[2] + mine[5] + @.out_1(mine) + room);
     IF reached > mine[1] AND reached >= a[10] THEN
@@ -100,7 +101,7 @@ BEGIN
   mine[6] := greatest(mine[6], a[3]);
 
   free := greatest(0, most - l.held);
-  -- The tail is over once more units per node are free again than began it, or it would come and go.
+  -- The tail ends at more free units per process than it began with. Otherwise it would begin and end repeatedly.
   IF unmet OR free <= live THEN l.tail := true;
   ELSIF free > 2 * live THEN l.tail := false;
   END IF;

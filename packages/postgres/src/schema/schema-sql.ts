@@ -6,12 +6,12 @@ import { HEARTBEAT } from './heartbeat.ts'
 import { LEASES } from './leases.ts'
 import { TABLES, tables } from './tables.ts'
 
-/** A schema's name: short enough for the channel's name, and the same quoted or not. */
+/** A schema's name. It is short enough for the channel's name, and the same with and without quotes. */
 export const SCHEMA_NAME: RegExp = /^[a-z_][a-z0-9_]{0,49}$/
 
 /**
- * The statements that make everything. Those that are there already stay, and so does what is in tables. In the texts of functions and
- * tables `@.` stands for the schema.
+ * The statements that make the schema. Existing objects stay, and so does the data in tables. In the texts of functions and tables `@.`
+ * stands for the schema.
  */
 export function statements(schema: string, unlogged: boolean): string {
   const made = `-- One migration at a time.
@@ -24,7 +24,10 @@ ${[tables(unlogged), BLOCK, HELPERS, BUCKETS, LEASES, HEARTBEAT, EXCHANGE, DECID
   return made.replaceAll('@.', `${schema}.`)
 }
 
-/** As `statements`, unless all of it is there: of nodes that start together one makes it, and the others need not lock tables that are in use. */
+/**
+ * The statements for a schema that may exist. If processes start together, one of them makes it, and the others need no lock on tables that
+ * are in use.
+ */
 export function statementsIfMissing(schema: string, unlogged: boolean): string {
   return `DO $do$ BEGIN
   PERFORM pg_advisory_xact_lock(7310866118);

@@ -2,14 +2,14 @@
 export const TABLES: readonly string[] = ['nodes', 'meta', 'rules', 'blocks', 'cells', 'windows', 'buckets', 'leases', 'states']
 
 /**
- * The tables. Times are milliseconds since the Unix epoch by the time that the nodes go by; `key` identifies a row, and `label` is the whole
- * key where that is longer. Node names, policies and keys are printable ASCII.
+ * The tables. Times are milliseconds since the Unix epoch, by the time that the processes use. `key` identifies a row, and `label` is the
+ * whole key if that is longer. Process ids, policies and keys are printable ASCII.
  */
 export function tables(unlogged: boolean): string {
   const table = unlogged ? 'CREATE UNLOGGED TABLE IF NOT EXISTS' : 'CREATE TABLE IF NOT EXISTS'
   const key = `policy text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,`
-  return `-- Nodes, each with the number of its last exchange, by which it notices that data was lost.
+  return `-- Processes, each with the number of its last sync, by which it notices that data was lost.
 ${table} @.nodes (
   node text COLLATE "C" PRIMARY KEY,
   sequence bigint NOT NULL,
@@ -20,7 +20,7 @@ ${table} @.nodes (
   expires float8 NOT NULL
 ) WITH (fillfactor = 50);
 
--- One row: the version of the list of blocks, and what holds for all nodes. Whoever changes blocks locks it first.
+-- One row: the version of the list of blocks, and values for all processes. A call that changes blocks locks it first.
 ${table} @.meta (
   id int PRIMARY KEY,
   version bigint NOT NULL,
@@ -29,7 +29,7 @@ ${table} @.meta (
   watched_until float8 NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
--- What nodes tell of their rules, each text once.
+-- The rules of the processes, each text once.
 ${table} @.rules (
   hash text COLLATE "C" PRIMARY KEY,
   rules text NOT NULL,
@@ -55,7 +55,7 @@ ${table} @.blocks (
 CREATE INDEX IF NOT EXISTS blocks_version ON @.blocks (version);
 CREATE INDEX IF NOT EXISTS blocks_expires ON @.blocks (expires);
 
--- Units of one cell (an interval, or a part of a sliding window): the sums, what they were before the last write, and [taken, given] of each node.
+-- Units of one cell (an interval, or a part of a sliding window): the sums, the sums before the last write, and [taken, given] of each process.
 ${table} @.cells (
   ${key}
   ordinal bigint NOT NULL,
@@ -73,7 +73,7 @@ ${table} @.cells (
 CREATE INDEX IF NOT EXISTS cells_expires ON @.cells (expires);
 CREATE INDEX IF NOT EXISTS cells_hot ON @.cells (policy, ordinal) WHERE hot;
 
--- Sliding windows: what was announced of them.
+-- Sliding windows: the time of the last announcement, and until when the key is near its limit.
 ${table} @.windows (
   ${key}
   label text,
@@ -86,7 +86,7 @@ ${table} @.windows (
 CREATE INDEX IF NOT EXISTS windows_expires ON @.windows (expires);
 CREATE INDEX IF NOT EXISTS windows_hot ON @.windows (hot_until) WHERE hot_until > 0;
 
--- Buckets: the level at a cell, the units of later ones in groups, and [taken, given, rejected] of each node and cell.
+-- Buckets: the level at a cell, the units of later cells in groups, and [taken, given, rejected] of each process and cell.
 ${table} @.buckets (
   ${key}
   label text,
@@ -112,8 +112,8 @@ ${table} @.buckets (
 CREATE INDEX IF NOT EXISTS buckets_expires ON @.buckets (expires);
 CREATE INDEX IF NOT EXISTS buckets_hot ON @.buckets (policy) WHERE hot;
 
--- Quota that nodes have taken ahead of a key's limit in one interval: "held" by all, and of each node and incarnation [granted, returned, taken, given,
--- cleared, number of the last ask, until when].
+-- Quota that processes have taken ahead of a key's limit in one interval: "held" is the sum, and for each process and incarnation [granted,
+-- returned, taken, given, cleared, number of the last ask, until when].
 ${table} @.leases (
   ${key}
   ordinal bigint NOT NULL,
@@ -133,7 +133,7 @@ ${table} @.leases (
 CREATE INDEX IF NOT EXISTS leases_expires ON @.leases (expires);
 CREATE INDEX IF NOT EXISTS leases_news ON @.leases (news_until) WHERE news_until > 0;
 
--- What requests of policies with coordination 'central' are decided by: the numbers of the algorithm, and the last request of each node that changed them.
+-- States of keys of policies with coordination 'central': the numbers of the algorithm, and the last request of each process that changed them.
 ${table} @.states (
   ${key}
   version bigint NOT NULL,
