@@ -22,7 +22,7 @@ export const BUCKET: string = [
 local typeOf, floor, ceil, max, min, pack, unpackList = type, math.floor, math.ceil, math.max, math.min, cmsgpack.pack, cmsgpack.unpack
 
 local mine = request.node`,
-  // Weir's node ids have 16 hexadecimal digits. Packing them to half the length saves a quarter of the memory of a busy key.
+  // Weir's node ids have 16 hexadecimal digits. Even packed to half the length they are a quarter of the memory of a key near its limit.
   `if #mine == 16 and not string.find(mine, '[^0-9a-f]') then
   mine = '=' .. string.gsub(mine, '..', function(digits) return string.char(tonumber(digits, 16)) end)
 end

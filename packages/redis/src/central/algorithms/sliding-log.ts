@@ -1,7 +1,7 @@
 import type { Verdict } from '@weir/core/sync'
 import { added, listOf, num, numberOf, type Place, type ServerAlgorithm, timeIn } from './server-algorithm.ts'
 
-/** The most times in a key for any limit, because requests may cost less than one unit. */
+/** Number of times that a key may contain even if its limit is smaller, because requests may cost less than one unit. */
 const FEW_TIMES = 64
 /** The same tolerance as in the log's step, because sums of fractions are rounded. A part of the limit. */
 const ROUNDING = 1e-10
