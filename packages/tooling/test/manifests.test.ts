@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { build } from 'esbuild'
 import { describe, expect, it } from 'vitest'
+import pnpmfile from '../src/pnpmfile.cjs'
 import { SOURCE_CONDITION } from '../src/vitest.js'
 import { publicPackages } from '../src/workspace.js'
 
@@ -31,6 +32,38 @@ describe.each(publicPackages().map((one) => [one.manifest.name, one] as const))(
     const ranges = Object.entries(manifest.peerDependencies ?? {})
     const open = ranges.filter(([, range]) => !range.split('||').every((part) => /^\s*([\^~]\d|\d|.*<)/.test(part)))
     expect(open).toEqual([])
+  })
+})
+
+describe('a packed package', () => {
+  const workspace = {
+    name: '@weir/sample',
+    files: ['dist', 'schema.json'],
+    exports: {
+      '.': { '@weir/source': './src/index.ts', import: { types: './dist/esm/index.d.ts' }, require: { types: './dist/cjs/index.d.ts' } },
+      './part': { '@weir/source': './src/part.ts', require: { types: './dist/cjs/part.d.ts', default: './dist/cjs/part.js' } },
+      './page.css': './page/page.css',
+      './schema.json': './schema.json',
+      './package.json': './package.json',
+    },
+  }
+
+  it('exports its published files, and has types of subpaths for old resolution', () => {
+    expect(pnpmfile.hooks.beforePacking(workspace)).toEqual({
+      ...workspace,
+      exports: {
+        '.': { import: { types: './dist/esm/index.d.ts' }, require: { types: './dist/cjs/index.d.ts' } },
+        './part': { require: { types: './dist/cjs/part.d.ts', default: './dist/cjs/part.js' } },
+        './schema.json': './schema.json',
+        './package.json': './package.json',
+      },
+      typesVersions: { '*': { part: ['./dist/cjs/part.d.ts'] } },
+    })
+  })
+
+  it('without subpaths has no types of them', () => {
+    const exports = { '.': workspace.exports['.'] }
+    expect(pnpmfile.hooks.beforePacking({ ...workspace, exports })).not.toHaveProperty('typesVersions')
   })
 })
 
