@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type ManualClock, manualClock } from '../../../../testing/src/time/manual-clock.ts'
 import {
   type AcquireError,
   concurrency,
@@ -13,10 +12,13 @@ import {
 } from '../../../src/index.ts'
 import { snapshot } from '../../../src/inspect/index.ts'
 import { adapterOf } from '../../../src/throttler/adapter-side.ts'
+import { World, type WorldClock } from '../../support/world.ts'
 
-let clock: ManualClock
+let world: World
+let clock: WorldClock
 beforeEach(() => {
-  clock = manualClock()
+  world = new World()
+  clock = world.clock()
 })
 
 const SLOTS = { limit: 2, algorithm: concurrency(), coordination: 'local' } as const
@@ -35,7 +37,7 @@ describe('requests in flight', () => {
   test('are at most the limit; time frees nothing, a release does', async () => {
     const throttler = make()
     const [first] = allowed(throttler, 2)
-    await clock.advance(60_000)
+    await world.run(60_000)
     const rejected = throttler.check('a')
     expect(rejected).toMatchObject({ allowed: false, reason: 'limit', remaining: 0, resetAfterMs: 0, retryAfterMs: 0, cost: 0 })
     expect(throttler.check('b').allowed).toBe(true)
@@ -70,7 +72,7 @@ describe('requests in flight', () => {
     }
     const early = throttler.check('a')
     for (const one of own) throttler.release(one)
-    await clock.advance(10_000)
+    await world.run(10_000)
     // It has room of its own now.
     const [late] = allowed(throttler, 2)
     throttler.release(early)
@@ -165,10 +167,10 @@ describe('requests in flight', () => {
   test('keys without one are forgotten', async () => {
     const throttler = make()
     const decisions = Array.from({ length: 100 }, (_, i) => throttler.check(`key ${i}`))
-    await clock.advance(30_000)
+    await world.run(30_000)
     expect(adapterOf(throttler).inspected.limiters[0]?.table.size).toBe(100)
     for (const one of decisions.slice(1)) throttler.release(one)
-    await clock.advance(30_000)
+    await world.run(30_000)
     expect(adapterOf(throttler).inspected.limiters[0]?.table.size).toBe(1)
     expect(adapterOf(throttler).inspected.limiters[0]?.meter.inFlight).toBe(1)
   })
@@ -189,11 +191,11 @@ describe('the lease', () => {
     throttler.on('warning', ({ error }) => warnings.push(error))
     throttler.on('slotExpired', (event) => expired.push(event))
     const [first] = allowed(throttler, 1)
-    await clock.advance(6_000)
+    await world.run(6_000)
     const [second] = allowed(throttler, 1)
-    await clock.advance(3_900)
+    await world.run(3_900)
     expect(throttler.check('a').allowed).toBe(false)
-    await clock.advance(600)
+    await world.run(600)
     expect(expired).toEqual([{ policy: 'default', key: 'a', units: 1 }])
     const [third] = allowed(throttler, 1)
     expect(throttler.check('a').allowed).toBe(false)
@@ -203,7 +205,7 @@ describe('the lease', () => {
     throttler.release(third as Decision)
     expect(throttler.peek('a').remaining).toBe(2)
     allowed(throttler, 1, 'b')
-    await clock.advance(20_000)
+    await world.run(20_000)
     expect(warnings.map(({ code }) => code)).toEqual(['WEIR_WARN_SLOT_EXPIRED'])
     expect(expired).toHaveLength(2)
   })
@@ -239,7 +241,7 @@ describe('requests that wait', () => {
       order.push(name)
       return decision
     })
-    await clock.advance(1_000)
+    await world.run(1_000)
     expect([order, throttler.waiting]).toEqual([[], 2])
     throttler.release(first)
     const second = await (others[0] as Promise<Decision>)
@@ -286,7 +288,7 @@ describe('requests that wait', () => {
     ].map((one) => one.catch((error: AcquireError) => reasons.push(error.reason)))
     await waits[2]
     abort.abort()
-    await clock.advance(200)
+    await world.run(200)
     await Promise.all(waits)
     expect(reasons).toEqual(['never-fits', 'aborted', 'timeout'])
     throttler.release(first)
@@ -298,16 +300,16 @@ describe('requests that wait', () => {
     throttler.on('warning', () => {})
     await throttler.acquire('a')
     const second = throttler.acquire('a')
-    await clock.advance(2_000)
+    await world.run(2_000)
     expect((await second).allowed).toBe(true)
     const third = throttler.acquire('a')
     await Promise.resolve()
     throttler.update([{ ...SLOTS, algorithm: concurrency({ maxDuration: '1s' }) }])
-    await clock.advance(1)
+    await world.run(1)
     expect((await third).allowed).toBe(true)
     const fourth = throttler.acquire('a')
     throttler.reset('a')
-    await clock.advance(1)
+    await world.run(1)
     expect((await fourth).allowed).toBe(true)
   })
 
@@ -324,7 +326,7 @@ describe('requests that wait', () => {
     throttler.release(first)
     throttler.release(await second)
     const third = throttler.acquire('a')
-    await clock.advance(1_000)
+    await world.run(1_000)
     throttler.release(await third)
     expect(throttler.peek('a').parts[1]?.remaining).toBe(1)
   })
