@@ -1,10 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import pnpmfile from '../src/pnpmfile.cjs'
 import { SOURCE_CONDITION } from '../src/vitest.js'
-import { publicPackages } from '../src/workspace.js'
+import { publicPackages, workspacePackages } from '../src/workspace.js'
 
 /** Modules that an application of NestJS has already imported. */
 const FRAMEWORK = /^@nestjs\/|^rxjs$/
@@ -33,6 +33,24 @@ describe.each(publicPackages().map((one) => [one.manifest.name, one] as const))(
     const open = ranges.filter(([, range]) => !range.split('||').every((part) => /^\s*([\^~]\d|\d|.*<)/.test(part)))
     expect(open).toEqual([])
   })
+})
+
+test('a package imports other packages by their names', () => {
+  const packages = workspacePackages().filter(({ directory }) => basename(dirname(directory)) === 'packages')
+  const others = new RegExp(
+    `^(?:import|export|}).* from '(?:\\.\\./)+(?:${packages.map(({ directory }) => basename(directory)).join('|')})/`,
+    'm',
+  )
+  const isCode = (file: string) => /\.[jt]s$/.test(file) && !/(?:^|\/)(?:node_modules|dist)\//.test(file)
+  const deep = packages.flatMap(({ directory }) =>
+    ['src', 'test', 'bin'].flatMap((folder) => {
+      const root = join(directory, folder)
+      if (!existsSync(root)) return []
+      const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(isCode)
+      return files.map((file) => join(root, file)).filter((file) => others.test(readFileSync(file, 'utf8')))
+    }),
+  )
+  expect(deep).toEqual([])
 })
 
 describe('a packed package', () => {
