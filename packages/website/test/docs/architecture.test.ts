@@ -42,7 +42,7 @@ test('the drawing leaves out arrows that follow from others, and needs a purpose
 })
 
 test('every command that the page names exists', () => {
-  const bench = readFileSync(join(ROOT, 'packages/benchmarks/src/main.ts'), 'utf8')
+  const bench = readFileSync(join(ROOT, 'packages/bench/src/main.ts'), 'utf8')
   for (const [, command = '', subject] of page.matchAll(/pnpm (\w+)(?: (\w+))?/g)) {
     expect(Object.keys(scripts)).toContain(command)
     if (command === 'bench') expect(bench).toMatch(new RegExp(`^ {2}${subject}: async`, 'm'))

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { blocksOf, type Page, pages, ROOT } from './pages.ts'
 
 /** Packages of this repository that are not published. */
-const PRIVATE = /^packages\/(acceptance|benchmarks|demo|tooling|website)\//
+const PRIVATE = /^packages\/(acceptance|bench|demo|proofs|tooling|website)\//
 
 const catalog = readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8')
 const all = pages().filter(({ path }) => !PRIVATE.test(path))
