@@ -1,4 +1,3 @@
-import { BLOCKED } from '../../keys/key-table.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter, SWEEP_STEP } from '../local-meter.ts'
 
@@ -57,14 +56,6 @@ export class LocalSlots extends LocalMeter {
   protected override hasCapacity(slot: number, cost: number, limit: number): boolean {
     const held = this.fields[slot * 3] as number
     return held + cost <= limit + limit * ROUNDING && limit > 0
-  }
-
-  /** As `take`, for a request whose limit may differ from the key's limit now. */
-  takeWithin(slot: number, cost: number, limit: number): boolean {
-    if (((this.site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.hasCapacity(slot, cost, limit)) return false
-    this.count(slot, cost)
-    this.allowed += cost
-    return true
   }
 
   protected override count(slot: number, cost: number): void {
