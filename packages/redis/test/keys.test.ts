@@ -53,7 +53,7 @@ test('no key chooses its slot', () => {
   fc.assert(
     fc.property(anyText, (text) => {
       const name = nameOf(escapeKey(`{${text}}`))
-      const bucket = keys.shards[keys.bucketOf(name)]
+      const bucket = keys.shards[keys.shardOf(name)]
       return bucket !== undefined && /^weir:\{[\d.]+\}:c:/.test(counterKey(bucket, 'p', name, 1))
     }),
   )

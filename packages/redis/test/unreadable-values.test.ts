@@ -108,11 +108,11 @@ class Scene {
   }
 
   targets(): Record<string, Target> {
-    const bucketOf = (name: string) => this.keys.shards[this.keys.bucketOf(name)]
-    const bucket = bucketOf('corrupt')
-    const blocked = bucketOf('blocked')
+    const shardOf = (name: string) => this.keys.shards[this.keys.shardOf(name)]
+    const bucket = shardOf('corrupt')
+    const blocked = shardOf('blocked')
     const [registry] = this.keys.shards
-    const offender = bucketOf('offender')
+    const offender = shardOf('offender')
     const [node] = this.nodes
     if (bucket === undefined || blocked === undefined || registry === undefined || offender === undefined || node === undefined) {
       throw new Error('no bucket')

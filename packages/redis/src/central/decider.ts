@@ -7,14 +7,14 @@ import type { ServerAlgorithm } from './algorithms/server-algorithm.ts'
 import { ALGORITHMS } from './all.ts'
 import { changeScript, takeScript, takesScript } from './scripts.ts'
 
-/** The process is kept alive for so long after the last answer, in milliseconds: to hold and release it costs time. */
+/** Milliseconds for which the process is kept alive after the last answer, because each change of that costs time. */
 const HOLD = 100
 
-/** A policy as it is asked about. */
+/** A policy in requests for decisions. */
 interface Known {
   readonly id: string
   readonly algorithm: ServerAlgorithm
-  /** As it stands in keys. */
+  /** Its name in keys. */
   readonly name: string
   readonly take: Script
 }
@@ -23,14 +23,14 @@ const DONE: readonly Verdict[] = Object.freeze([
   Object.freeze({ allowed: true, remaining: 0, resetAfterMs: 0, retryAfterMs: 0, delayMs: 0 }),
 ])
 
-/** Asks Redis about requests: one command each. */
+/** Sends requests for decisions to Redis: one command each. */
 export class RedisDecider implements Decider {
   readonly #link: Link
   readonly #keys: Keys
   readonly #clock: Clock
   readonly #node: string
   readonly #known = new WeakMap<DecidedPolicy, Known>()
-  /** Changes whose scripts were sent with their text, by part of the store: each part may be on a server of its own. */
+  /** Changes whose scripts were sent with their text, by shard: each shard may be on a server of its own. */
   readonly #sent = new Set<string>()
   #inFlight = 0
   #held = false
@@ -105,10 +105,10 @@ export class RedisDecider implements Decider {
   }
 
   /**
-   * Runs a script, and holds the process meanwhile. With few promises, as each costs a good part of what all else does here.
+   * Runs a script, and keeps the process alive meanwhile. It creates few promises, because each costs much of the time of the rest here.
    *
-   * @param whole whether the text is sent whether or not the server knows it
-   * @returns undefined when the server answers, but can do nothing with what it holds
+   * @param whole whether the script's text is sent even if the server has it
+   * @returns undefined if the server answers, but can't use the key's content
    */
   #call<T>(script: Script, keys: number, args: readonly string[], read: (reply: unknown) => T, whole = false): Promise<T | undefined> {
     this.#hold()
@@ -184,7 +184,7 @@ function readable<T>(reply: unknown, read: (reply: unknown) => T): T | undefined
   }
 }
 
-/** Whether a script failed over what the key holds, and not since the server is in no state to run it. */
+/** Whether a script failed because of the key's content, and not because the server could not run it. */
 function isOfKey(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { message } = error

@@ -236,7 +236,7 @@ export function chunksOf(
 ): ReadonlyMap<number, readonly Chunk[]> {
   const chunks = new Map<number, Chunk[]>()
   const open = (name: string, policy?: StorePolicy): Chunk => {
-    const bucket = keys.bucketOf(name)
+    const bucket = keys.shardOf(name)
     let list = chunks.get(bucket)
     if (list === undefined) chunks.set(bucket, (list = []))
     let chunk = list.at(-1)

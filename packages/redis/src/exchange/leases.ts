@@ -60,7 +60,7 @@ export function leaseChunksOf(entries: readonly SyncEntry[], keys: Keys): Readon
     if (entry.lease === undefined) return
     const label = escapeKey(entry.key)
     const name = nameOf(label)
-    const bucket = keys.bucketOf(name)
+    const bucket = keys.shardOf(name)
     let list = chunks.get(bucket)
     if (list === undefined) chunks.set(bucket, (list = []))
     let chunk = list.at(-1)

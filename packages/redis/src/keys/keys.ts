@@ -8,7 +8,7 @@ const LONGEST_NAME = 200
 // all of them would become one and the same character. `%` introduces what is escaped.
 const ESCAPED = /[%\p{Cc}\p{Cs}\p{Z}]/gu
 const ESCAPED_IN_POLICY = /[%:\p{Cc}\p{Cs}\p{Z}]/gu
-/** Most keys: to see that nothing has to be replaced takes a fraction of replacing nothing. */
+/** Matches most keys: this test takes a fraction of the time of a replacement that finds nothing. */
 const PLAIN = /^[!-$&-~]*$/
 const ESCAPE = /%u([0-9a-f]{4})|%([0-9a-f]{2})/g
 
@@ -17,7 +17,7 @@ export function escapeKey(key: string): string {
   return PLAIN.test(key) ? key : key.replace(ESCAPED, escapeCharacter)
 }
 
-/** As `escapeKey`, without `:`, so that it can stand in the middle of a Redis key. */
+/** As `escapeKey`, without `:`, so that it can be in the middle of a Redis key. */
 export function escapePolicy(id: string): string {
   return id.replace(ESCAPED_IN_POLICY, escapeCharacter)
 }
@@ -47,45 +47,45 @@ export function nameOf(escaped: string): string {
 
 export const MOST_UNITS: number = 2 ** 63
 
-/** Hot keys that a bucket holds, and hands to a node that starts: to forget a million at once would hold the server. */
+/** The most keys near their limit that a shard lists for processes that start: removing a million at once would block the server. */
 export const MOST_HOT = 10_000
 
-/** Redis keys of one bucket that are not of a single caller's key. All in the bucket's slot. */
+/** Redis keys of one shard that do not belong to a single caller's key. All are in the shard's slot. */
 export interface ShardKeys {
   readonly prefix: string
-  /** Sorted set: block → version of its last change; the empty member holds the latest version. */
+  /** Sorted set: block → version of its last change; the empty member has the latest version. */
   readonly log: string
   /** Sorted set: block → when it ends. */
   readonly ends: string
-  /** Sorted set: block → until when its changes are handed out. */
+  /** Sorted set: block → until when heartbeats return its changes. */
   readonly keep: string
-  /** Sorted set: block that was set by hand. */
+  /** Sorted set: manual blocks. */
   readonly hand: string
   /** Sorted set: key → its last reset. */
   readonly resets: string
-  /** Sorted set: key that is hot → until when. About `MOST_HOT` of them. */
+  /** Sorted set: key near its limit → until when. About `MOST_HOT` of them. */
   readonly hot: string
-  /** Sorted set: news of a lease → until when they are handed out. */
+  /** Sorted set: announcement of a lease → until when heartbeats return it. */
   readonly leases: string
-  /** Sorted set: node → until when it counts as live. In the first bucket only. */
+  /** Sorted set: process → until when it counts as live. In the first shard only. */
   readonly nodes: string
-  /** Hash: node → what it tells of itself, while somebody watches. In the first bucket only. */
+  /** Hash: process → its status, while another process watches. In the first shard only. */
   readonly status: string
-  /** Hash: what nodes tell of their rules → until when, and the node that told it last. In the first bucket only. */
+  /** Hash: a report about rules → until when, and the process that sent it last. In the first shard only. */
   readonly rules: string
-  /** By how much the nodes' time is ahead of the server's, while its clock was stepped. In the first bucket only. */
+  /** The time by which the processes are ahead of the server after a step of its clock. In the first shard only. */
   readonly ahead: string
 }
 
 /**
- * The names of everything in Redis. A key's bucket is the hash tag, and stands before anything that a caller chose, so
- * callers can't choose a slot.
+ * The names of everything in Redis. The hash tag is a key's shard. It comes before all text that a caller chose, so callers can't choose a
+ * slot.
  */
 export class Keys {
   readonly shards: readonly ShardKeys[]
 
-  constructor(namespace: string, buckets: number) {
-    this.shards = evenTags(buckets).map((tag) => {
+  constructor(namespace: string, shards: number) {
+    this.shards = evenTags(shards).map((tag) => {
       const prefix = `${namespace}:{${tag}}:`
       return {
         prefix,
@@ -104,10 +104,10 @@ export class Keys {
     })
   }
 
-  /** The key by which requests of central policies are decided. Scripts add a suffix for each cell. */
+  /** The key of a central policy's state. Scripts add a suffix for each cell. */
   decided(policy: string, key: string): string {
     const name = nameOf(escapeKey(key))
-    return `${this.shards[this.bucketOf(name)]?.prefix}d:${policy}:${name}`
+    return `${this.shards[this.shardOf(name)]?.prefix}d:${policy}:${name}`
   }
 
   /** As `escapePolicy`. */
@@ -115,13 +115,13 @@ export class Keys {
     return escapePolicy(policy)
   }
 
-  /** The bucket of a caller's key. */
+  /** The shard of a caller's key. */
   placeOf(key: string): number {
-    return this.bucketOf(nameOf(escapeKey(key)))
+    return this.shardOf(nameOf(escapeKey(key)))
   }
 
   /** FNV-1a over the code units of the name: quick, and the same in every process. */
-  bucketOf(name: string): number {
+  shardOf(name: string): number {
     if (this.shards.length === 1) return 0
     let hash = 0x811c9dc5
     for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
@@ -129,9 +129,9 @@ export class Keys {
   }
 }
 
-/** The last exchange of a node with a bucket. */
-export function sequenceKey(bucket: ShardKeys, nodeId: string): string {
-  return `${bucket.prefix}s:${nodeId}`
+/** The number of a process's last sync with a shard. */
+export function sequenceKey(shard: ShardKeys, nodeId: string): string {
+  return `${shard.prefix}s:${nodeId}`
 }
 
 /** The common parts of the keys of one policy's interval, so that each key is made of three parts. */
@@ -143,21 +143,21 @@ export interface IntervalKeys {
   readonly suffix: string
 }
 
-export function intervalKeys(bucket: ShardKeys, policy: string, ordinal: number): IntervalKeys {
-  return { counterPrefix: `${bucket.prefix}c:${policy}:`, cellPrefix: `${bucket.prefix}n:${policy}:`, suffix: `:${ordinal}` }
+export function intervalKeys(shard: ShardKeys, policy: string, ordinal: number): IntervalKeys {
+  return { counterPrefix: `${shard.prefix}c:${policy}:`, cellPrefix: `${shard.prefix}n:${policy}:`, suffix: `:${ordinal}` }
 }
 
 /** The counts of each process for a sliding window, and the sums. */
-export function windowKey(bucket: ShardKeys, policy: string, name: string): string {
-  return `${bucket.prefix}w:${policy}:${name}`
+export function windowKey(shard: ShardKeys, policy: string, name: string): string {
+  return `${shard.prefix}w:${policy}:${name}`
 }
 
 /** The leases of processes for a key in one interval. */
-export function leaseKey(bucket: ShardKeys, policy: string, name: string, ordinal: number): string {
-  return `${bucket.prefix}l:${policy}:${name}:${ordinal}`
+export function leaseKey(shard: ShardKeys, policy: string, name: string, ordinal: number): string {
+  return `${shard.prefix}l:${policy}:${name}:${ordinal}`
 }
 
-/** How often a key was blocked lately. */
-export function offenceKey(bucket: ShardKeys, policy: string, name: string): string {
-  return `${bucket.prefix}o:${policy}:${name}`
+/** The number of a key's recent blocks. */
+export function offenceKey(shard: ShardKeys, policy: string, name: string): string {
+  return `${shard.prefix}o:${policy}:${name}`
 }
