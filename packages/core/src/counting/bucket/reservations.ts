@@ -87,8 +87,10 @@ export class BucketReservations implements Grouping {
   answered(slot: number, key: BucketKey, cell: Cell | undefined, sent: number, now: number): void {
     if (key.unconfirmed.length === 0) return
     const here = key.unconfirmed.filter(({ at }) => at <= sent)
-    if (here.length === 0) return
     key.unconfirmed = key.unconfirmed.filter(({ at }) => at > sent)
+    // These were counted while the sync was in flight, and no other one may be due.
+    if (key.unconfirmed.length > 0) this.#meter.wantExchange(slot, now, LEASE)
+    if (here.length === 0) return
     if (cell?.level === undefined) {
       this.#giveBack(slot, key, here, now)
       return
