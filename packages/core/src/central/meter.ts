@@ -233,7 +233,7 @@ export class CentralMeter extends GatedMeter {
   }
 
   override fullBy(): SourceIndex | -1 {
-    return -1
+    return UNDECIDED
   }
 
   /** Called if another policy rejects, or for a preview: the store decides all other requests. */
@@ -503,7 +503,7 @@ export class CentralMeter extends GatedMeter {
   // Only blocks and resets are synced in the background.
 
   override exceeded(): void {}
-  override tellAll(): void {}
+  override syncKey(): void {}
   override undue(): void {}
   override collect(_slot: number, _now: number, _batch: Batch): void {}
   override settle(): void {}

@@ -342,7 +342,7 @@ export abstract class GatedMeter implements Exchanging {
     return first !== undefined && this.epochOf(key, first.ordinal) !== epoch
   }
 
-  tellAll(id: string, now: number): void {
+  syncKey(id: string, now: number): void {
     const slot = this.site.findId(id)
     if (slot >= 0 && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, ASKED)
   }

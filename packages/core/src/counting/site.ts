@@ -108,7 +108,7 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   /** The store's answer to a block that this process has set. */
   blockAnswered(slot: number, remaining: number, now: number, manual: boolean, roundTrip: number): void
   /** Requests a sync of the counts that the store lacks of a key, however few they are. */
-  tellAll(id: string, now: number): void
+  syncKey(id: string, now: number): void
   /** Units of a key now, by the store's cells: those of `askedCells`, and for a sliding window the earlier ones. */
   usedIn(cells: readonly Cell[], now: number): number
   /** Empty cells to send for a key, so that the store replies with its units. */

@@ -30,7 +30,7 @@ export class WaitingDecisions {
   }
 
   /** The indexes of the policies that need the store. Empty if a policy rejects the request by the counts of this process. */
-  whoMustAsk(keys: Keys, costs: readonly number[], places: readonly number[], applied: number = places.length): number[] {
+  policiesToAsk(keys: Keys, costs: readonly number[], places: readonly number[], applied: number = places.length): number[] {
     const host = this.#host
     const { limiters } = host
     const asking: number[] = []
@@ -85,7 +85,7 @@ export class WaitingDecisions {
       restKeys = rest.map((place) => (place === undefined ? undefined : keys[place]))
       restCosts = rest.map((place) => (place === undefined ? 1 : (costs[place] as number)))
       const isNew = (i: number) => asked.every(({ limiter }) => limiter !== host.limiters[i])
-      asking = this.whoMustAsk(restKeys, restCosts, placesOf(rest)).filter(isNew)
+      asking = this.policiesToAsk(restKeys, restCosts, placesOf(rest)).filter(isNew)
     }
     const decision =
       others === undefined || rejected

@@ -183,7 +183,7 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
   const { top: most = 10, blocked: mostBlocked = 100, contains = '' } = options
   const now = inspected.clock.monotonic()
   const about = coordinator?.about(now) ?? NO_STORE
-  const waits = inspected.whoWaits(now)
+  const waits = inspected.waitingRequests(now)
   const policies: PolicySnapshot[] = []
   const top: KeyUsage[] = []
   const blocked: BlockedKey[] = []

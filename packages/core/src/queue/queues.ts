@@ -8,7 +8,7 @@ import { type Answer, type Counter, Line, opensIn, Request } from './line.ts'
 import { type AcquireOptions, isLike, type Leaving, type Wanted, wanted } from './options.ts'
 import type { QueueSettings } from './settings.ts'
 import { Waiters } from './waiters.ts'
-import { inLines, type WhoWaits } from './waits.ts'
+import { inLines, type WaitingRequests } from './waits.ts'
 
 /** Requests to check in one turn of the event loop, which takes about a millisecond. */
 const TURN = 500
@@ -114,7 +114,7 @@ export class Queues<D extends Answer> {
   }
 
   /** The waiting requests, for snapshots. */
-  who(now: number): WhoWaits {
+  waitingRequests(now: number): WaitingRequests {
     this.#arrive(NEVER, NEVER)
     const { policies, failures } = this.#waiters.waits
     const keys = [...this.#waiters.reserved(now, LOOKED_AT), ...inLines(this.#counters.all, now, LOOKED_AT)]

@@ -11,7 +11,7 @@ export interface WaitingKey {
 }
 
 /** The requests that wait at one moment. */
-export interface WhoWaits {
+export interface WaitingRequests {
   /** Number of waiting requests for each policy. Policies without one are left out. */
   readonly policies: ReadonlyMap<string, number>
   /** The keys with waiting requests, longest wait first. If there are very many keys, only some of them. */

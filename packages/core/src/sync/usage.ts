@@ -49,7 +49,7 @@ export function askUsage(meter: Exchanging, id: string, storeTimeout: number, ho
 }
 
 async function ask(meter: Exchanging, id: string, { clock, loop }: UsageHost): Promise<SyncResult | undefined> {
-  meter.tellAll(id, clock.monotonic())
+  meter.syncKey(id, clock.monotonic())
   const first = await loop.inquire({ ...entryOf(meter, id), ask: true })
   if (first === undefined) return undefined
   if (first.epoch !== undefined) meter.hearReset(id, first.epoch, clock.monotonic())

@@ -65,7 +65,7 @@ export class Waits implements Asking {
     if (this.#leases && Waiting !== undefined) this.#waiting ??= new Waiting(host)
     const central = this.#central ? this.#centrally : undefined
     const waiting = this.#waiting
-    const asking = waiting?.whoMustAsk(keys, costs, places, applied) ?? []
+    const asking = waiting?.policiesToAsk(keys, costs, places, applied) ?? []
     if (waiting !== undefined && asking.length > 0) return waiting.decide([...keys], [...costs], asking, central)
     return central === undefined ? host.decide(keys, costs, true, places, applied) : central.decide(keys, costs, places, applied)
   }

@@ -2,7 +2,7 @@ import type { Exchanging, StoreExchange } from '../counting/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
-import type { WhoWaits } from '../queue/waits.ts'
+import type { WaitingRequests } from '../queue/waits.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
 import type { Requests } from '../report/requests.ts'
@@ -68,7 +68,7 @@ export interface Inspected {
    */
   serveRequests(): void
   /** Undefined if no request has waited yet. */
-  whoWaits(now: number): WhoWaits | undefined
+  waitingRequests(now: number): WaitingRequests | undefined
 }
 
 /** A throttler, as its coordinator sees it. Times are of the monotonic clock. */

@@ -6,7 +6,7 @@ import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.ts'
 import { RequestPath, type RequestPathHost } from '../decide/request-path.ts'
 import { ownRule, requireKeys } from '../decide/request-rule.ts'
-import type { WhoWaits } from '../queue/waits.ts'
+import type { WaitingRequests } from '../queue/waits.ts'
 import { closedError, invalidOption, type WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, EVENTS, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
@@ -134,8 +134,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     return this.#limiters.exchanging
   }
 
-  whoWaits(now: number): WhoWaits | undefined {
-    return this.waitingRoom.queues?.who(now)
+  waitingRequests(now: number): WaitingRequests | undefined {
+    return this.waitingRoom.queues?.waitingRequests(now)
   }
 
   /** A policy's key may have capacity again. */

@@ -35,7 +35,7 @@ async function loaded({ world }: { readonly world: World }, node: Node): Promise
   for (let i = 0; i < 300; i++) {
     await world.run(100)
     await new Promise((resolve) => setTimeout(resolve, 1))
-    if (adapterOf(node).inspected.whoWaits(node.clock.monotonic()) !== undefined) return
+    if (adapterOf(node).inspected.waitingRequests(node.clock.monotonic()) !== undefined) return
   }
 }
 

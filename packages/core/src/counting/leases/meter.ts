@@ -369,7 +369,7 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Res
     return this.leasing.askFor(lease, limit)
   }
 
-  override tellAll(id: string, now: number): void {
+  override syncKey(id: string, now: number): void {
     const slot = this.site.findId(id)
     const key = slot < 0 ? undefined : this.keys[slot]
     if (key === undefined || !key.unsaid) return

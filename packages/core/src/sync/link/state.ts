@@ -87,7 +87,7 @@ export class StoreState {
       if (meter.storePolicy.id !== id) continue
       if (now >= meter.rollAt) meter.roll(now)
       if (announcement.type === 'total') meter.announced?.(announcement, now)
-      else if (announcement.type === 'ask') meter.tellAll(key, now)
+      else if (announcement.type === 'ask') meter.syncKey(key, now)
       else if (announcement.type === 'lease') {
         if (announcement.lost) this.#warnOfLoss(meter.policy.name)
         meter.heardLease?.(announcement, now)
