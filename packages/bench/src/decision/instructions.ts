@@ -6,6 +6,7 @@ import type { DecisionInput } from './program.ts'
 
 const FLOOR = 'plain window'
 const WEIR = 'weir'
+const WITH_STORE = 'weir with a store'
 
 /**
  * Instructions for each decision, and how many times those of the plain window and of `fixedWindow()` that is: counted, not timed,
@@ -26,24 +27,40 @@ export async function instructionsOf(algorithms: readonly string[], most: number
     if (algorithms.includes(contender))
       reached.push({ what: `instructions of ${contender}, times fixedWindow()`, value: count / weir, most })
   }
-  return [{ title: 'One decision, instructions: 1,000 keys, cached strings, allowed', rows, goals: reached }]
+  return [
+    { title: 'One decision, instructions: 1,000 keys, cached strings, allowed', rows, goals: reached },
+    { title: 'One decision, instructions, by keys and outcome: cached strings', rows: await byOutcome() },
+  ]
+}
+
+/** Both outcomes, for one key and for many. */
+async function byOutcome(): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const contender of [FLOOR, WEIR, WITH_STORE]) {
+    for (const keys of [1, 1000]) {
+      const [allow, reject] = [await perDecision(contender, keys, 'allow'), await perDecision(contender, keys, 'reject')]
+      rows.push({ contender, keys, allow: Math.round(allow), reject: Math.round(reject) })
+    }
+  }
+  return rows
 }
 
 /** Subtracts a shorter run from a longer one, because both contain the start and the compiler's work on hot code. */
-async function perDecision(contender: string): Promise<number> {
+async function perDecision(contender: string, keys = 1000, outcome: DecisionInput['outcome'] = 'allow'): Promise<number> {
   const [fewer, more] = [200_000, 300_000]
-  const [short, long] = await Promise.all([total(contender, fewer), total(contender, more)])
+  const total = (alone: number) => countOf({ contender, keys, outcome }, alone)
+  const [short, long] = await Promise.all([total(fewer), total(more)])
   return (long - short) / (more - fewer)
 }
 
-async function total(contender: string, alone: number): Promise<number> {
-  const input: DecisionInput = { contender, keys: 1000, strings: 'cached', outcome: 'allow', slice: 5_000, slices: 0, alone }
+async function countOf(situation: Pick<DecisionInput, 'contender' | 'keys' | 'outcome'>, alone: number): Promise<number> {
+  const input: DecisionInput = { ...situation, strings: 'cached', slice: 5_000, slices: 0, alone }
   const child = await startProgram('decision', input, { under: CALLGRIND, execArgv: REPEATABLE })
   let said = ''
   child.stderr?.setEncoding('utf8').on('data', (part: string) => {
     said += part
   })
   const [status] = (await once(child, 'close')) as [number | null]
-  if (status !== 0) throw new Error(`The count of ${contender} ended with ${status}:\n${said.slice(-2000)}`)
+  if (status !== 0) throw new Error(`The count of ${situation.contender} ended with ${status}:\n${said.slice(-2000)}`)
   return collected(said)
 }
