@@ -1,3 +1,3 @@
 import { weirTests } from '@weir/tooling/vitest'
 
-export default weirTests()
+export default weirTests({ test: { isolate: false } })
