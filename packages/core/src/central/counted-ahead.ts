@@ -6,7 +6,7 @@ import type { Exchange } from '../counting/site.ts'
 import type { Question, Verdict } from '../store/contract.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import type { CentralAsks } from './link.ts'
-import { KeyPlaces } from './places.ts'
+import { KeyReservations } from './reservations.ts'
 
 /** Milliseconds that a look-up for returned units may take. No request waits for it. */
 const PATIENCE = 1_000
@@ -39,7 +39,7 @@ export class CountedAhead {
   readonly #meter: AheadMeter
   readonly #step: Step | undefined
   readonly #store: AheadStore
-  readonly #places = new Map<number, KeyPlaces>()
+  readonly #reservations = new Map<number, KeyReservations>()
 
   constructor(meter: AheadMeter, step: Step | undefined, store: AheadStore) {
     this.#meter = meter
@@ -69,12 +69,12 @@ export class CountedAhead {
 
   /** Whether units are coming back. */
   takesBack(slot: number): boolean {
-    return this.#places.get(slot)?.busy === true
+    return this.#reservations.get(slot)?.busy === true
   }
 
   /** Whether the store's last answer about the key is still valid. */
   trusts(slot: number, now: number): boolean {
-    return this.#places.get(slot)?.trusts(now) !== false
+    return this.#reservations.get(slot)?.trusts(now) !== false
   }
 
   /**
@@ -86,10 +86,10 @@ export class CountedAhead {
    */
   follow(slot: number, level: number, at: number, counted: boolean, own: number, now: number): void {
     const { inner, site } = this.#meter
-    let places = this.#places.get(slot)
-    if (places === undefined) this.#places.set(slot, (places = new KeyPlaces()))
-    places.heard(own, now)
-    if (counted) places.counted(now + this.#time(level, slot), own, now)
+    let reservations = this.#reservations.get(slot)
+    if (reservations === undefined) this.#reservations.set(slot, (reservations = new KeyReservations()))
+    reservations.heard(own, now)
+    if (counted) reservations.counted(now + this.#time(level, slot), own, now)
     const more = level - this.levelOf(slot, now)
     // The answer may lack units that were allowed without the store.
     if (more < 0 && this.#meter.missedBy(at)) return
@@ -98,22 +98,22 @@ export class CountedAhead {
   }
 
   /** Returns units of a cancelled request. False if they have no reservation at the store that is still to come. */
-  free(key: string, slot: number, place: Ordinal, units: number, now: number): boolean {
-    const places = place > now ? this.#places.get(slot) : undefined
+  free(key: string, slot: number, usedAt: Ordinal, units: number, now: number): boolean {
+    const reservations = usedAt > now ? this.#reservations.get(slot) : undefined
     const { link } = this.#store
-    if (places === undefined || link?.alone !== false) return false
+    if (reservations === undefined || link?.alone !== false) return false
     const meter = this.#meter
     const { exchange, site } = meter
     const id = site.idOf(slot)
-    places.free({ place, units }, this.#time(1, slot), {
+    reservations.free({ usedAt, units }, this.#time(1, slot), {
       roundTrip: meter.roundTrip,
       now: () => link.clock.monotonic(),
       look: () => this.#store.look(meter.ask('take', id, slot, 0, exchange.time.at(link.clock.monotonic())), PATIENCE),
       done: () => {
-        if (this.#places.get(slot) === places) site.freed(slot)
+        if (this.#reservations.get(slot) === reservations) site.freed(slot)
       },
       giveBack: (back, until, then) => {
-        if (this.#places.get(slot) !== places) return
+        if (this.#reservations.get(slot) !== reservations) return
         if (then >= meter.rollAt) meter.roll(then)
         meter.inner.refund(key, Math.floor(until) as Ordinal, back, then)
         this.#store.tell(meter.ask('give-back', id, slot, back, exchange.time.at(until)))
@@ -123,7 +123,7 @@ export class CountedAhead {
   }
 
   forget(slot: number): void {
-    this.#places.delete(slot)
+    this.#reservations.delete(slot)
   }
 
   /** Milliseconds in which these units leave. */

@@ -95,8 +95,8 @@ export class Groups implements Grouping {
         const level = (resetAfterMs * question.limit) / meter.policy.interval
         const left = ahead ? site.most(question.limit) - level : verdict.remaining
         // How long this process will use its own reservations.
-        const places = allowed ? Math.max(verdict.delayMs, drainTime(-left, question.limit, meter.policy.interval)) : 0
-        if (here >= 0 && ahead) this.#ahead.follow(here, level, at, allowed, then + places, then)
+        const reserved = allowed ? Math.max(verdict.delayMs, drainTime(-left, question.limit, meter.policy.interval)) : 0
+        if (here >= 0 && ahead) this.#ahead.follow(here, level, at, allowed, then + reserved, then)
         else if (here >= 0) {
           // If even the first one does not fit, the meter closes the key for its cost, which saves the next round trip.
           const [cost = units] = costs

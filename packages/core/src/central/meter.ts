@@ -12,7 +12,7 @@ import type { Ordinal } from '../time/intervals.ts'
 import { CountedAhead } from './counted-ahead.ts'
 import { Groups } from './groups.ts'
 import type { CentralAsks } from './link.ts'
-import { TRUST } from './places.ts'
+import { TRUST } from './reservations.ts'
 import { Unreadable } from './unreadable.ts'
 
 /** The way to the store, as meters see it. */

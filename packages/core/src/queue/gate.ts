@@ -49,6 +49,18 @@ export interface Together<D> {
   take(costs: readonly number[], within: number): Promise<readonly D[]>
 }
 
+/** The pace of a decision with a delay. Times in milliseconds. */
+export interface DecisionPace {
+  /** The id of the counter that sets it. */
+  readonly counter: string
+  /** The time between the decision and the next one. */
+  readonly time: number
+  /** If the decision is late, the distance may shrink by up to this. */
+  readonly slack: number
+  /** Whether other processes may have reservations in between the ones of this process. */
+  readonly shared: boolean
+}
+
 /** Decides which requests may go. */
 export interface Gate<D extends Answer> {
   readonly clock: Clock
@@ -98,21 +110,14 @@ export interface Gate<D extends Answer> {
   rejection(seen: D, retryAfterMs: number | undefined): D
   /** Counts a request that has waited as allowed or rejected. Not called for aborted requests. */
   ended(allowed: boolean): void
-  /**
-   * The pace of a decision with a delay, in milliseconds. `time` is the time between it and the next decision. If it is late, the distance
-   * may shrink by up to `slack`.
-   */
-  pace(decision: D): { readonly time: number; readonly slack: number }
-  /** The id of the counter that sets the pace of a decision with a delay. */
-  paceMaker(decision: D): string
+  /** The pace that delays a decision. */
+  pace(decision: D): DecisionPace
   /** Reports an allowed request and the milliseconds that it waited. `key` is the policy's key. */
   waited(policy: string, key: string, time: number): void
   /** Updates a decision whose delay has ended to the current counts. */
   went(decision: D): D
   /** Whether the key of a decision is blocked manually now. */
   blocks(decision: D): boolean
-  /** Whether other processes may have reservations in between the ones that keep this decision's pace here. */
-  sharesPlaces(decision: D): boolean
   /**
    * Refunds a decision whose delay ends in `left` milliseconds. At a policy with a pace, only the units that have not drained yet are
    * refunded.

@@ -108,7 +108,7 @@ export class Waiters<D extends Answer> {
   allow(request: Request<D>, decision: D, now: number, by?: { readonly counter: string; readonly delayMs: number }): void {
     const { delayMs: delay } = by ?? decision
     const isPart = this.#gate.isPart(decision)
-    const id = by?.counter ?? (delay === 0 && this.#reservations.size === 0 && !isPart ? '' : this.#gate.paceMaker(decision))
+    const id = by?.counter ?? (delay === 0 && this.#reservations.size === 0 && !isPart ? '' : this.#gate.pace(decision).counter)
     const found = this.#reservations.get(id)
     const at = by === undefined ? Math.max(now + delay, found?.lateUntil ?? 0) : now + delay
     const own = by !== undefined || request.wanted.decided === true
@@ -165,7 +165,7 @@ export class Waiters<D extends Answer> {
   #cancel(reservation: Reservation<D, Request<D>>, reservations: Reservations<D, Request<D>>): void {
     const { at, beyond, decision, request } = reservation
     const now = this.#gate.clock.monotonic()
-    const shared = beyond === 0 && this.#gate.sharesPlaces(decision)
+    const shared = beyond === 0 && this.#gate.pace(decision).shared
     // A due reservation stays unused. If its units were returned, another process would use them behind all later reservations.
     if (shared && at <= now) return
     // Other processes have the reservations behind it, so the next request here uses it.
@@ -280,7 +280,7 @@ export class Waiters<D extends Answer> {
 
   /** Refunds a due reservation that stays unused. */
   #refund(decision: D): void {
-    if (!this.#gate.sharesPlaces(decision)) this.#gate.giveBack(decision, 0)
+    if (!this.#gate.pace(decision).shared) this.#gate.giveBack(decision, 0)
   }
 
   /** Ends a request as allowed. If another waiting request goes before it, that one is allowed in its place. */

@@ -171,11 +171,11 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       if (host.emitter.has('waited')) host.emitter.emit('waited', { policy, key, durationMs: time })
     },
     pace: (decision) => {
-      const { policy, limit, cost } = slowest(decision)
-      const interval = policy?.interval ?? 0
-      return { time: (cost * interval) / limit, slack: interval * SLACK_PART }
+      const part = slowest(decision)
+      const interval = part.policy?.interval ?? 0
+      const shared = host.limiters.find(({ policy }) => policy.id === part.policy?.id)?.meter.grouping !== undefined
+      return { counter: counterId(part), time: (part.cost * interval) / part.limit, slack: interval * SLACK_PART, shared }
     },
-    paceMaker: (decision) => counterId(slowest(decision)),
     went: (decision) => {
       const now = host.clock.monotonic()
       return combined((decision.parts as readonly PolicyDecision[]).map((part) => went(host, part, now)))
@@ -187,10 +187,6 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         const slot = limiter?.table.find(key) ?? -1
         return slot >= 0 && limiter?.blocks.of(slot, now)?.manual === true
       })
-    },
-    sharesPlaces: (decision) => {
-      const id = slowest(decision).policy?.id
-      return host.limiters.find(({ policy }) => policy.id === id)?.meter.grouping !== undefined
     },
     giveBack: (decision, left) => {
       let sooner = 0

@@ -4,7 +4,7 @@ import type { Verdict } from '../store/contract.ts'
 export const TRUST = 1_000
 
 /** The host of a key's reservations, which reaches the store. Times in milliseconds. */
-export interface PlacesHost {
+export interface ReservationsHost {
   readonly roundTrip: number
   now(): number
   /** The level of the key's bucket now. Undefined if the store does not reply. */
@@ -17,12 +17,12 @@ export interface PlacesHost {
 
 /** Units of cancelled requests, and when they would have been used. */
 interface Free {
-  readonly place: number
+  readonly usedAt: number
   readonly units: number
 }
 
 /** Units of one key that the store has counted ahead for this process. Times are of the monotonic clock. */
-export class KeyPlaces {
+export class KeyReservations {
   /** Until when the store's last answer is valid. */
   #trusted = 0
   /** Until when the last of the units stay in the bucket, and how long after their use that is. */
@@ -47,11 +47,11 @@ export class KeyPlaces {
     this.#trusted = Math.max(own, now + TRUST)
   }
 
-  /** Notes that the store has counted units. The last of them stay until `end` and are used at `place`. */
-  counted(end: number, place: number, now: number): void {
+  /** Notes that the store has counted units. The last of them stay until `end` and are used at `usedAt`. */
+  counted(end: number, usedAt: number, now: number): void {
     this.#end = end
     this.#toldAt = now
-    if (place > now) this.#after = end - place
+    if (usedAt > now) this.#after = end - usedAt
   }
 
   /**
@@ -60,7 +60,7 @@ export class KeyPlaces {
    *
    * @param each milliseconds between two units
    */
-  free(free: Free, each: number, host: PlacesHost): void {
+  free(free: Free, each: number, host: ReservationsHost): void {
     const now = host.now()
     this.#trusted = Math.min(this.#trusted, now + TRUST)
     this.#free.push(free)
@@ -76,14 +76,14 @@ export class KeyPlaces {
     })
   }
 
-  #comeBack(verdict: Pick<Verdict, 'resetAfterMs'> | undefined, each: number, host: PlacesHost): void {
-    const free = this.#free.sort((a, b) => b.place - a.place)
+  #comeBack(verdict: Pick<Verdict, 'resetAfterMs'> | undefined, each: number, host: ReservationsHost): void {
+    const free = this.#free.sort((a, b) => b.usedAt - a.usedAt)
     this.#free = []
     const now = host.now()
     if (verdict === undefined || now + verdict.resetAfterMs > this.#end + Math.max(each / 2, host.roundTrip)) return
     let back = 0
-    for (const { place, units } of free) {
-      if (place + this.#after < this.#end - each / 2 - ROUNDED) break
+    for (const { usedAt, units } of free) {
+      if (usedAt + this.#after < this.#end - each / 2 - ROUNDED) break
       back += units
       this.#end -= units * each
     }
