@@ -38,7 +38,7 @@ export function weirTests(overrides = {}) {
     test: {
       include: ['{src,test}/**/*.test.ts'],
       passWithNoTests: true,
-      setupFiles: [own('./seeded-random.js'), own('./within-an-interval.js')],
+      setupFiles: [own('./seeded-random.js'), own('./within-an-interval.js'), own('./quiet-warnings.js')],
       // On a machine that does many things besides, a test of a second may take ten.
       testTimeout: 60_000,
       hookTimeout: 60_000,
