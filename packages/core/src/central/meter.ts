@@ -233,7 +233,7 @@ export class CentralMeter extends GatedMeter {
   }
 
   override fullBy(): SourceIndex | -1 {
-    return UNDECIDED
+    return -1
   }
 
   /** Called if another policy rejects, or for a preview: the store decides all other requests. */
