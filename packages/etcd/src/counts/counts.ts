@@ -26,6 +26,7 @@ import { BASE, type Layout, nameOf } from '../keys/layout.ts'
 import { blockChange, type Changed } from '../records/blocks.ts'
 import type { Change, Records } from '../records/records.ts'
 import { type Base, readBase, textOfBase } from './bucket.ts'
+import { newTold } from './news.ts'
 import { living, merged, NOTHING, type NodeCounts, textOf } from './node-counts.ts'
 import { type Own, OwnCounts } from './own.ts'
 import { Snapshot } from './snapshot.ts'
@@ -154,12 +155,16 @@ export class Counts {
 
   async #run(chunk: readonly Asked[], now: number, into: Results, told: Set<string>): Promise<number[]> {
     const { link, expiry, records } = this.#host
-    const reply = await expiry.renewing(async () => {
-      const writing = chunk.filter(({ value }) => value !== undefined)
+    const writing = chunk.filter(({ value }) => value !== undefined)
+    const request = expiry.renewing(async () => {
       const writes = await Promise.all(writing.map((asked) => this.#write(asked)))
       const compare = writing.map(({ ownName, own }) => unchanged(ownName, own.revision))
       const reads = this.#reads(chunk.map(({ entry }) => entry))
       return link.transact([...writes, ...reads], compare, reads)
+    })
+    const reply = await request.catch((error: unknown) => {
+      for (const { own } of writing) own.unsure = true
+      throw error
     })
     const parts = await this.#parts(
       chunk.map(({ entry }) => entry),
@@ -176,6 +181,7 @@ export class Counts {
       if (next !== undefined && reply.succeeded) {
         own.revision = reply.revision
         own.behind = false
+        own.unsure = false
         own.counts = next
       } else if ((snapshot.own?.revision ?? 0) !== own.revision) {
         // It was lost, or an earlier request came to etcd whose answer did not come back.
@@ -197,7 +203,7 @@ export class Counts {
         again.push(place)
         continue
       }
-      into.results[place] = this.#answer(asked, snapshot, before)
+      into.results[place] = this.#answer(asked, snapshot)
       const base = this.#baseDue(entry, own, snapshot, before)
       if (base !== undefined) bases.push(base)
     }
@@ -207,7 +213,7 @@ export class Counts {
     return again
   }
 
-  #answer({ entry, own }: Asked, snapshot: Snapshot, before: NodeCounts): SyncResult {
+  #answer({ entry, own }: Asked, snapshot: Snapshot): SyncResult {
     const { policy, key } = entry
     const { link, announce } = this.#host
     const result = snapshot.result(entry, own.counts)
@@ -216,8 +222,9 @@ export class Counts {
     if (policy.drain !== undefined) own.life = snapshot.bucket(own.counts).life
     if (entry.ask) announce.call(this.#host, { type: 'ask', policyId: policy.id, key })
     if (epoch > counted) return { ...result, epoch }
-    if (own.counts !== before) {
-      const news = snapshot.news(entry, before, own, link.clock.monotonic())
+    if (own.counts !== own.reported) {
+      const news = snapshot.news(entry, own.reported, own, link.clock.monotonic())
+      own.reported = own.counts
       const life = policy.drain === undefined ? 2 * policy.width * policy.cells : own.life
       if (news.announce) {
         const total = { type: 'total', policyId: policy.id, key, cells: result.cells, ...(counted > 0 && { epoch: counted }) } as const
@@ -246,6 +253,7 @@ export class Counts {
 
   /** Takes over this process's own counts from etcd, which may be more or fewer than it knew. */
   #learn(own: Own, { own: held, base }: Snapshot, policy: StorePolicy, now: number): void {
+    const lost = (held?.revision ?? 0) < own.revision
     own.revision = held?.revision ?? 0
     own.folded = base?.ordinal ?? -1
     own.counts = living(own.counts, policy, now, own.folded)
@@ -255,6 +263,14 @@ export class Counts {
       own.counts = merged(own.counts, { policy, key: '', cells, epoch: counts.epoch }, now, own.folded)
     }
     own.behind = own.counts.cells.size > 0 && (counts === undefined || textOf(counts) !== textOf(own.counts))
+    if (lost) {
+      // With the counts etcd has lost that the key is near its limit.
+      own.reported = counts ?? NOTHING
+      own.told = newTold()
+    } else if (!own.unsure) {
+      own.reported = own.counts
+    }
+    own.unsure = false
   }
 
   async #write({ ownName, value = '', life }: Asked): Promise<Operation> {

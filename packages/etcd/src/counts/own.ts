@@ -8,7 +8,11 @@ export interface Own {
   /** Whether etcd has only a part of it, because it lost data. */
   behind: boolean
   counts: NodeCounts
-  readonly told: Told
+  /** A write got no reply, so etcd may have it or not. */
+  unsure: boolean
+  /** The counts for which news was last decided. */
+  reported: NodeCounts
+  told: Told
   /** Buckets: the last cell that was added to the base, and how long its level lasts. */
   folded: number
   life: number
@@ -26,7 +30,7 @@ export class OwnCounts {
   of(name: string): Own {
     const found = this.#kept.get(name)
     if (found !== undefined) return found
-    const own: Own = { revision: 0, behind: false, counts: NOTHING, told: newTold(), folded: -1, life: 0 }
+    const own: Own = { revision: 0, behind: false, counts: NOTHING, unsure: false, reported: NOTHING, told: newTold(), folded: -1, life: 0 }
     this.#kept.set(name, own)
     if (this.#kept.size > MOST) this.#kept.delete(this.#kept.keys().next().value as string)
     return own

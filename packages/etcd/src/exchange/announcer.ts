@@ -32,14 +32,27 @@ export class Announcer {
   announce(announcement: Announcement, marks: readonly Mark[] = []): void {
     if (this.#waiting.length < MOST_WAITING) this.#waiting.push(announcement)
     for (const mark of marks) if (this.#marks.size < MOST_WAITING) this.#marks.set(mark.name, mark)
+    this.#begin()
+  }
+
+  /**
+   * Writes what waits, marks included that could not be written before. Resolves when that is done.
+   *
+   * @param tries how often it tries to write marks
+   */
+  async settled(tries: number = 1): Promise<void> {
+    for (let tried = 0; tried < tries; tried++) {
+      this.#begin()
+      if (this.#writing === undefined) return
+      await this.#writing
+    }
+  }
+
+  #begin(): void {
+    if (this.#waiting.length === 0 && this.#marks.size === 0) return
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined
     })
-  }
-
-  /** Resolves when what was announced until now is written, or lost. */
-  async settled(): Promise<void> {
-    await this.#writing
   }
 
   async #write(): Promise<void> {
@@ -52,9 +65,10 @@ export class Announcer {
       try {
         await this.#expiry.renewing(async () => this.#link.transact(await this.#operations(announcements, marks)))
       } catch {
-        // They may be lost, and what waits is older than what heartbeats will tell.
+        // Announcements may be lost. A mark must not: without it a process that starts would allow a full key its limit once more.
         this.#waiting = []
-        this.#marks.clear()
+        for (const mark of marks) if (!this.#marks.has(mark.name)) this.#marks.set(mark.name, mark)
+        return
       }
     }
   }

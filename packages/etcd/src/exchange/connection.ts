@@ -28,6 +28,8 @@ import { Unreadable } from './unreadable.ts'
 
 /** How long it is told that blocks have changed, in milliseconds: longer than any node's heartbeats are apart. */
 const CHANGED_FOR = 3_600_000
+/** How often a connection that closes tries to write what other processes must hear. */
+const CLOSING_TRIES = 3
 
 type Leases = typeof import('@weir/core/leases')
 
@@ -97,8 +99,9 @@ export class EtcdConnection implements StoreConnection {
         ...(quota === undefined ? [] : [this.#ask(quota, request, asking, now(), results).then(answered)]),
       ])
       if (request.heartbeat !== undefined) {
+        const written = this.#announcer.settled()
         // A process that starts receives the keys near their limits, so those of this sync must be written first.
-        if (request.heartbeat.cursor === undefined) await this.#announcer.settled()
+        if (request.heartbeat.cursor === undefined) await written
         const ahead = time === undefined ? undefined : now() - this.link.time.now()
         heartbeat = await this.#heartbeat.beat(request.heartbeat, now(), ahead)
         this.#known = true
@@ -143,7 +146,7 @@ export class EtcdConnection implements StoreConnection {
     if (this.#closed) return
     this.#closed = true
     this.#listener.close()
-    await this.#announcer.settled()
+    await this.#announcer.settled(CLOSING_TRIES)
     // Other nodes need not wait until this one is over; but it is anyway.
     if (this.#known) await this.#heartbeat.leave().catch(() => {})
     this.link.close()
