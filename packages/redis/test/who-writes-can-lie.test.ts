@@ -89,7 +89,7 @@ test('a flood of announcements fills no more than the table of keys, and what th
   }
   await expect.poll(() => snapshot(node as NonNullable<typeof node>).policies[0]?.keys).toBe(50)
   expect(node?.check('first').allowed).toBe(false)
-  expect(node?.state).toBe('synced')
+  await expect.poll(() => node?.state).toBe('synced')
 })
 
 test('nodes that are made up make exchanges more frequent, not limits smaller', async () => {
