@@ -228,6 +228,24 @@ export interface Reported {
   sourceOf(slot: number, cost: number): SourceIndex
 }
 
+/** Reports blocks and resets of keys to the other processes. Keys are as the store gets them. */
+export interface BlockReports {
+  /**
+   * Reports that a key is blocked or no longer blocked.
+   *
+   * @param remaining milliseconds, growth not included
+   * @param until the block's end on the monotonic clock: after it the report is useless
+   */
+  report(key: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void
+  /**
+   * Reports that a key was reset now.
+   *
+   * @param known the key's last reset; 0 for none
+   * @returns the new one, later than `known`
+   */
+  reportReset(key: string, known: number, now: number): number
+}
+
 /** Counts the keys of one policy, and keeps their counts: refunds, resets, other rules, keys that leave. */
 export interface Meter extends Counter, Reported {
   /** The rule has changed, its counts have not. */
@@ -250,14 +268,6 @@ export interface Meter extends Counter, Reported {
    */
   reset(key: string, slot: number, now: number): void
   /**
-   * Reports to the other processes, if there are any, that a key was reset now.
-   *
-   * @param id the key as the store gets it
-   * @param known the key's last reset; 0 for none
-   * @returns the new one, later than `known`
-   */
-  tellReset?(id: string, known: number, now: number): number
-  /**
    * Takes over how many units of a key are used, from a better source. Only for meters whose units aren't simply added up, because they
    * cost more if a key is cold. Absent: missing units are added.
    */
@@ -276,13 +286,8 @@ export interface Meter extends Counter, Reported {
   readonly syncing?: Syncing | undefined
   /** Removes idle keys of the slots from `from` on, for about a millisecond. Returns the next slot, or -1 at the end. */
   sweep(from: number, now: number): number
-  /**
-   * Reports to the other processes, if there are any, that a key is blocked or no longer blocked.
-   *
-   * @param id the key as the store gets it
-   * @param remaining milliseconds, growth not included
-   */
-  tellBlock?(id: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void
+  /** Reports blocks and resets to the other processes. Absent if counts stay in this process. */
+  syncedBlocks?: BlockReports
   /** Units to pass on to a meter that replaces this one. Default: its own, and those above the limit. */
   handed?(slot: number, now: number): number
 }

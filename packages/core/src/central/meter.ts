@@ -129,7 +129,7 @@ export class CentralMeter extends GatedMeter {
 
   /** Whether such a request can't be allowed, however many units are left. */
   barred(slot: number, cost: number, now: number): boolean {
-    return this.blockOf(slot, now) !== undefined || cost > this.site.most(this.site.limitOf(slot))
+    return this.blocks.of(slot, now) !== undefined || cost > this.site.most(this.site.limitOf(slot))
   }
 
   /**
@@ -245,7 +245,7 @@ export class CentralMeter extends GatedMeter {
   /** Does the same as `allows`, by the policy's `failMode`. */
   allowsAlone(slot: number, cost: number, now: number): boolean {
     const { failMode } = this.policy
-    if (this.blockOf(slot, now) !== undefined || failMode === 'closed') return false
+    if (this.blocks.of(slot, now) !== undefined || failMode === 'closed') return false
     const flying = this.#flying.size === 0 ? 0 : (this.#flying.get(this.site.idOf(slot)) ?? 0)
     return failMode === 'open' || this.#inner.allows(slot, this.#scaled(slot, cost) + flying, now, false)
   }
@@ -279,7 +279,7 @@ export class CentralMeter extends GatedMeter {
   override reject(slot: number, cost: number, now: number): Rejection {
     const closed = this.#closed.get(slot)
     const alone = this.#without(slot, now)
-    if (this.policy.cooldown > 0 && !alone && closed !== undefined && now < closed.until && this.blockOf(slot, now) === undefined) {
+    if (this.policy.cooldown > 0 && !alone && closed !== undefined && now < closed.until && this.blocks.of(slot, now) === undefined) {
       // Even a request of one unit would not fit.
       if (closed.left < Math.min(1, closed.cost)) this.blocks.startCooldown(slot, now, Math.min(closed.until, now + this.policy.interval))
     }
@@ -287,7 +287,7 @@ export class CentralMeter extends GatedMeter {
   }
 
   override explain(slot: number, cost: number, now: number): Rejection {
-    const block = this.blockOf(slot, now)
+    const block = this.blocks.of(slot, now)
     if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const wait = this.#opensIn(slot, cost, now)
     if (block !== undefined) return { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, wait) }
@@ -364,9 +364,8 @@ export class CentralMeter extends GatedMeter {
     this.#unreadable.read(id)
   }
 
-  override tellReset(id: string, known: number, now: number): number {
+  resetHere(id: string, now: number): void {
     this.#store.tell(this.ask('reset', id, -1, 0, this.exchange.time.at(now)))
-    return super.tellReset(id, known, now)
   }
 
   /**

@@ -2,7 +2,7 @@ import type { MeterPolicy, Rejection, Syncing } from '../algorithms/meter.ts'
 import { nextRoll, runningAt } from '../algorithms/roll.ts'
 import { RoomSearch } from '../algorithms/room-search.ts'
 import type { SharedSite } from '../algorithms/site.ts'
-import type { Block, KeyBlocks } from '../keys/blocks.ts'
+import type { KeyBlocks } from '../keys/blocks.ts'
 import {
   ACTIVE,
   BLOCKED,
@@ -21,19 +21,12 @@ import {
 } from '../keys/key-table.ts'
 import { sumOf } from '../keys/units.ts'
 import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, type Stats } from '../report/stats.ts'
-import {
-  type Cell,
-  LATEST,
-  lastCellOf,
-  type StorePolicy,
-  type SyncEntry,
-  type SyncResult,
-  type TotalAnnouncement,
-} from '../store/contract.ts'
+import { type Cell, LATEST, type StorePolicy, type SyncEntry, type SyncResult } from '../store/contract.ts'
 import { epochTimeOf } from '../time/calendar.ts'
-import { type EpochTime, endOf, type Ordinal, ordinalAt, startOf } from '../time/intervals.ts'
+import { type EpochTime, type Ordinal, ordinalAt, startOf } from '../time/intervals.ts'
 import { Batch, type Ticket } from './batch.ts'
 import type { Exchange, Exchanging, ScanOptions } from './site.ts'
+import { SyncedBlocks } from './synced-blocks.ts'
 
 /**
  * The gate of a key without capacity for one more unit, and without a block: one comparison rejects a request. The source of the confirmed
@@ -79,6 +72,7 @@ export abstract class GatedMeter implements Exchanging {
   readonly exchange: Exchange
   readonly table: KeyTable
   readonly time: EpochTime
+  readonly syncedBlocks: SyncedBlocks
   storePolicy: StorePolicy
   abstract readonly jitter: boolean
   readonly surveyed: number = 50_000
@@ -106,6 +100,7 @@ export abstract class GatedMeter implements Exchanging {
     this.#versions = versionsOf(storePolicy.width * group)
     this.table = site.table
     this.time = epochTimeOf(site.policy, time)
+    this.syncedBlocks = new SyncedBlocks(this)
   }
 
   get policy(): MeterPolicy {
@@ -265,23 +260,9 @@ export abstract class GatedMeter implements Exchanging {
     return (ordinal / this.#group) * this.#versions + version
   }
 
-  blockOf(slot: number, now: number): Block | undefined {
-    return this.site.blocks.of(slot, now)
-  }
-
   recheck(slot: number): void {
     const base = baseOf(slot)
     this.table.fields[base + TAG] = this.#tagOf(this.ordinalOf(base), this.#stale)
-  }
-
-  blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void {
-    this.blocks.hear(slot, remaining, now, manual, source, roundTrip, this.exchange.time.uncertainty(now))
-  }
-
-  blockAnswered(slot: number, remaining: number, now: number, manual: boolean, roundTrip: number): void {
-    const known = this.blockOf(slot, now)
-    if (known !== undefined) known.slack = roundTrip + this.exchange.time.uncertainty(now)
-    this.blockRemotely(slot, remaining, now, manual, roundTrip)
   }
 
   refundNewest(slot: number, units: number, now: number): number {
@@ -299,47 +280,6 @@ export abstract class GatedMeter implements Exchanging {
     fields[base + TAG] = tag
     fields[base + GATE] = Number.NEGATIVE_INFINITY
     this.recheck(slot)
-  }
-
-  tellReset(id: string, known: number, now: number): number {
-    const epoch = Math.max(known + 1, Math.floor(this.time.at(now)))
-    const { width, ttl } = this.storePolicy
-    const until = this.time.monotonicAt(endOf(lastCellOf(epoch, width), width)) + ttl
-    if (this.exchange.connected)
-      this.exchange.changeBlock(this, { policy: this.storePolicy, key: id, kind: 'reset', remaining: 0, epoch }, until)
-    return epoch
-  }
-
-  hearReset(id: string, epoch: number, now: number): void {
-    const { width, cells } = this.storePolicy
-    // An older reset concerns no cell that counts, and may have been forgotten here.
-    if (lastCellOf(epoch, width) >= this.ordinal - cells) this.site.reset(id, epoch, now, 'remote')
-  }
-
-  epochOf(id: string, ordinal: Ordinal): number | undefined {
-    const epoch = this.site.resetAt(id)
-    return epoch > 0 && ordinal <= lastCellOf(epoch, this.storePolicy.width) ? epoch : undefined
-  }
-
-  /** The key write for a key's cells, in ascending order. */
-  entryOf(key: string, cells: readonly Cell[]): SyncEntry {
-    const [first] = cells
-    const epoch = first && this.epochOf(key, first.ordinal)
-    return { policy: this.storePolicy, key, cells, ...(epoch !== undefined && { epoch }) }
-  }
-
-  /** Whether a key was reset after these units were counted, in this process or another one: they no longer count. */
-  wasReset({ key, cells, epoch }: SyncEntry, result: SyncResult, now: number): boolean {
-    if (result.epoch !== undefined) this.hearReset(key, result.epoch, now)
-    const [first] = cells
-    return result.epoch !== undefined || (first !== undefined && this.epochOf(key, first.ordinal) !== epoch)
-  }
-
-  /** Whether an announcement of a key is older than its last reset. */
-  isOfBefore({ key, cells, epoch }: TotalAnnouncement, now: number): boolean {
-    if (epoch !== undefined) this.hearReset(key, epoch, now)
-    const [first] = cells
-    return first !== undefined && this.epochOf(key, first.ordinal) !== epoch
   }
 
   syncKey(id: string, now: number): void {
@@ -399,15 +339,6 @@ export abstract class GatedMeter implements Exchanging {
     this.exchange.due(this, slot, at)
   }
 
-  tellBlock(key: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void {
-    if (!this.exchange.connected) return
-    const growth = kind === 'exceeded' ? this.policy.cooldownGrowth : undefined
-    const epoch = kind === 'exceeded' ? this.site.resetAt(key) : 0
-    const lasts = kind === 'lift' ? 0 : remaining
-    const change = { policy: this.storePolicy, key, kind, remaining: lasts, ...(growth && { growth }), ...(epoch > 0 && { epoch }) }
-    this.exchange.changeBlock(this, change, until)
-  }
-
   sweep(from: number, now: number): number {
     return this.scan(from, now, new Batch(1), { all: false, resend: false })
   }
@@ -445,7 +376,7 @@ export abstract class GatedMeter implements Exchanging {
       for (let slot = from; slot < to; slot++) {
         const flags = table.flags[slot] as number
         if (table.keys[slot] === undefined || (flags & (IN_FLIGHT | DUE)) !== 0) continue
-        if ((flags & BLOCKED) !== 0 && (now === undefined || this.blockOf(slot, now) !== undefined)) continue
+        if ((flags & BLOCKED) !== 0 && (now === undefined || this.blocks.of(slot, now) !== undefined)) continue
         if (this.mayForget(slot)) this.site.forget(slot)
       }
     })

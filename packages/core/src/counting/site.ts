@@ -2,19 +2,16 @@ import type { Meter, MeterPolicy, Syncing } from '../algorithms/meter.ts'
 import type { SharedCoordination, SharedShape } from '../algorithms/shape.ts'
 import type { MeterExchange, SharedSite } from '../algorithms/site.ts'
 import type { Step } from '../algorithms/step.ts'
-import type { Block } from '../keys/blocks.ts'
-import type { SourceIndex } from '../report/stats.ts'
-import type { BlockChange, Cell, StorePolicy, SyncResult, TotalAnnouncement } from '../store/contract.ts'
+import type { Cell, StorePolicy, SyncResult, TotalAnnouncement } from '../store/contract.ts'
 import type { LeaseAsk, LeaseNotice } from '../store/leases/ask.ts'
-import type { EpochTime, Ordinal } from '../time/intervals.ts'
+import type { EpochTime } from '../time/intervals.ts'
 import type { Batch, EntryOwner } from './batch.ts'
+import type { BlockExchange, SyncedBlocks } from './synced-blocks.ts'
 
 /** The sync, as seen by the meters whose counts it carries. */
-export interface Exchange extends MeterExchange {
+export interface Exchange extends BlockExchange {
   /** Requests a sync of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
   due(meter: Exchanging, slot: number, at: number): void
-  /** Requests that a change of a block is sent. */
-  changeBlock(meter: Exchanging, change: BlockChange, until: number): void
 }
 
 /**
@@ -88,6 +85,7 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   /** Whether the key writes of all processes at a span's end must be spread. */
   readonly jitter: boolean
   readonly site: SharedSite
+  readonly syncedBlocks: SyncedBlocks
   /** When all its keys must be visited next, on the monotonic clock. Default: at the end of a span. */
   nextWalk?(now: number): number | undefined
   /** When it must be rolled even without requests: `rollAt`, or infinite if it can wait. */
@@ -103,10 +101,6 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   heardLease?(notice: LeaseNotice, now: number): void
   /** Adds to `batch` the entries of slots from `from` on that a span's end must send. Returns the next slot, or -1 at the end. */
   scan(from: number, now: number, batch: Batch, options: ScanOptions): number
-  /** A block that the store or another process reports; see `KeyBlocks.hear`. */
-  blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void
-  /** The store's answer to a block that this process has set. */
-  blockAnswered(slot: number, remaining: number, now: number, manual: boolean, roundTrip: number): void
   /** Requests a sync of the counts that the store lacks of a key, however few they are. */
   syncKey(id: string, now: number): void
   /** Units of a key now, by the store's cells: those of `askedCells`, and for a sliding window the earlier ones. */
@@ -117,10 +111,6 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   askedLease?(id: string): LeaseAsk
   /** Reads a key's units from the store in another way; undefined without an answer within `storeTimeout` milliseconds. */
   inquire?(id: string, storeTimeout: number): Promise<SyncResult | undefined>
-  /** Takes a reset of a key from the store, or through it from another process. */
-  hearReset(id: string, epoch: number, now: number): void
-  /** The key's last reset if it concerns this cell; undefined for none. */
-  epochOf(id: string, ordinal: Ordinal): number | undefined
   /**
    * Takes units of a key that were counted here before this meter was loaded, and reports them to the store. Only if it continues with the
    * former meter.
@@ -130,5 +120,4 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   adoptTime(now: number): void
   /** Makes every key compute its gate again at its next request. `away`: the store went down or came back. */
   invalidate(now: number, away: boolean): void
-  blockOf(slot: number, now: number): Block | undefined
 }

@@ -96,7 +96,7 @@ export class WindowMeter extends GatedMeter {
     const own = this.records.own(base)
     active?.exchange(now, own - ((this.table.fields[base + SENT] as number) - active.givenSent))
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, this.entryOf(this.site.idOf(slot), [{ ordinal, taken: sumOf(own, given), given }]))
+    batch.add(this, slot, this.syncedBlocks.entryOf(this.site.idOf(slot), [{ ordinal, taken: sumOf(own, given), given }]))
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
@@ -104,14 +104,14 @@ export class WindowMeter extends GatedMeter {
     const reply = result.cells[0]
     if (cell === undefined || reply === undefined) this.fail(ticket, entry, now)
     else if (typeof ticket !== 'number') {
-      if (ticket.kind === 'late' && this.wasReset(entry, result, now)) this.records.late.finish(ticket, this.ordinal)
+      if (ticket.kind === 'late' && this.syncedBlocks.wasReset(entry, result, now)) this.records.late.finish(ticket, this.ordinal)
       else this.#settleLate(ticket, cell, reply)
     } else {
       this.#settled(ticket)
-      if (this.wasReset(entry, result, now)) this.recheck(ticket)
+      if (this.syncedBlocks.wasReset(entry, result, now)) this.recheck(ticket)
       else if (this.ordinalOf(baseOf(ticket)) === cell.ordinal) this.rule.merge(ticket, baseOf(ticket), cell, reply, now)
       else this.#acknowledgeLate(ticket, cell, reply)
-      if (result.blocked > 0) this.blockRemotely(ticket, result.blocked, now, result.manual === true, now - sent)
+      this.syncedBlocks.replied(ticket, result, sent, now)
     }
   }
 
@@ -184,7 +184,7 @@ export class WindowMeter extends GatedMeter {
         if (this.ordinal - ordinal >= IDLE_INTERVALS && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
           if (ordinal > 0) records.leave(slot, base, ordinal)
           this.site.forget(slot)
-        } else if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
+        } else if ((flags & BLOCKED) !== 0) this.blocks.of(slot, now)
         continue
       }
       // An entry in flight carries all units of its key, so it also restores those that the store has lost.
@@ -216,7 +216,7 @@ export class WindowMeter extends GatedMeter {
       if (next === undefined) return !late.waiting
       this.stats.countExchange(SPAN_END)
       const { wireKey: key, ordinal, taken, given } = next
-      batch.add(this, next, this.entryOf(key, [{ ordinal, taken, given }]))
+      batch.add(this, next, this.syncedBlocks.entryOf(key, [{ ordinal, taken, given }]))
     }
     return false
   }
@@ -249,7 +249,7 @@ export class WindowMeter extends GatedMeter {
   }
 
   override explain(slot: number, cost: number, now: number): Rejection {
-    const block = this.blockOf(slot, now)
+    const block = this.blocks.of(slot, now)
     if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const alone = this.decidesAlone(slot)
     const opensIn = alone && this.policy.failMode === 'closed' ? this.tillEnd(now) : this.rule.opensIn(slot, cost, now)
@@ -273,7 +273,7 @@ export class WindowMeter extends GatedMeter {
   hear(announcement: TotalAnnouncement, now: number): void {
     if (now >= this.rollAt) this.roll(now)
     const cell = announcement.cells[0]
-    if ((cell && cell.ordinal !== this.ordinal) || this.isOfBefore(announcement, now)) return
+    if ((cell && cell.ordinal !== this.ordinal) || this.syncedBlocks.isOfBefore(announcement, now)) return
     const slot = this.site.locateId(announcement.key)
     if (slot < 0) return
     const base = baseOf(slot)

@@ -387,7 +387,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 
   tellExceeded(slot: number, remaining: number, until: number): void {
-    this.meter.tellBlock?.(this.idOf(slot), 'exceeded', remaining, until)
+    this.meter.syncedBlocks?.report(this.idOf(slot), 'exceeded', remaining, until)
   }
 
   #overflow(): void {

@@ -177,7 +177,7 @@ class BackgroundCoordinator implements Coordinator {
       },
       defer: (run) => clock.defer(run),
       due: (meter, slot, at) => loop.due(meter, slot, at),
-      changeBlock: (meter, change, until) => loop.changeBlock(meter, change, until),
+      changeBlock: (blocks, change, until) => loop.changeBlock(blocks, change, until),
     }
   }
 

@@ -51,16 +51,17 @@ export class LaterMeters {
     const { blocks, resets } = untold
     site.table.restride(algorithm.fields)
     const before = algorithm.local(site, Object.create(this.#exchange(), { localTime: { value: time } }) as Exchange)
-    before.tellBlock = (key, kind, remaining, until) => {
-      const change = { policy: site.policy as never, key, kind, remaining }
-      blocks.add({ change, meter: before as never, until })
-      blocks.limit(this.#clock.monotonic())
-    }
-    before.tellReset = (id, known, now) => {
-      resets.delete(id)
-      resets.set(id, now)
-      if (resets.size > MOST_RESETS) resets.delete(resets.keys().next().value as string)
-      return Math.max(known + 1, Math.floor(time.at(now)))
+    before.syncedBlocks = {
+      report: (key, kind, remaining, until) => {
+        blocks.add({ change: { policy: site.policy as never, key, kind, remaining }, until })
+        blocks.limit(this.#clock.monotonic())
+      },
+      reportReset: (key, known, now) => {
+        resets.delete(key)
+        resets.set(key, now)
+        if (resets.size > MOST_RESETS) resets.delete(resets.keys().next().value as string)
+        return Math.max(known + 1, Math.floor(time.at(now)))
+      },
     }
     let stands = false
     const standIn = (): void => {
@@ -138,9 +139,9 @@ export class LaterMeters {
     if (before.rollAt === Number.NEGATIVE_INFINITY) return
     if (this.#exchange().time.measured) made.adoptTime(now)
     else made.roll(now)
-    for (const [id, at] of resets) site.reset(id, made.tellReset?.(id, site.resetAt(id) - 1, at) ?? 0, now, 'remote')
+    for (const [id, at] of resets) site.reset(id, made.syncedBlocks.reportReset(id, site.resetAt(id) - 1, at), now, 'remote')
     for (const { change, until } of blocks.take(now, Number.POSITIVE_INFINITY)) {
-      made.tellBlock?.(change.key, change.kind as TellableKind, until - now, until)
+      made.syncedBlocks.report(change.key, change.kind as ReportedKind, until - now, until)
     }
     for (const [slot, units] of counts) {
       if (goesOn) {
@@ -156,8 +157,8 @@ export class LaterMeters {
   }
 }
 
-/** Kinds of changes that meters are told of by `tellBlock`. */
-type TellableKind = 'exceeded' | 'set' | 'lift'
+/** Kinds of changes that a stand-in meter collects. */
+type ReportedKind = 'exceeded' | 'set' | 'lift'
 
 /** Units that each key has used, those beyond its limit included. */
 function takeOut(before: Meter, { table }: SharedSite, now: number): (readonly [slot: number, units: number])[] {

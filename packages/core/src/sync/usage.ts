@@ -52,7 +52,7 @@ async function ask(meter: Exchanging, id: string, { clock, loop }: UsageHost): P
   meter.syncKey(id, clock.monotonic())
   const first = await loop.inquire({ ...entryOf(meter, id), ask: true })
   if (first === undefined) return undefined
-  if (first.epoch !== undefined) meter.hearReset(id, first.epoch, clock.monotonic())
+  if (first.epoch !== undefined) meter.syncedBlocks.reset(id, first.epoch, clock.monotonic())
   await new Promise<void>((resolve) => {
     clock.setTimeout(resolve, Math.max(LEAST_WAIT, WAIT_TIMES * loop.usual))
   })
@@ -66,9 +66,5 @@ async function ask(meter: Exchanging, id: string, { clock, loop }: UsageHost): P
 /** An entry that only asks. */
 function entryOf(meter: Exchanging, id: string): SyncEntry {
   const lease = meter.askedLease?.(id)
-  if (lease !== undefined) return { policy: meter.storePolicy, key: id, cells: [], lease }
-  const cells = meter.askedCells()
-  const [first] = cells
-  const epoch = first && meter.epochOf(id, first.ordinal)
-  return { policy: meter.storePolicy, key: id, cells, ...(epoch !== undefined && { epoch }) }
+  return lease === undefined ? meter.syncedBlocks.entryOf(id, meter.askedCells()) : { policy: meter.storePolicy, key: id, cells: [], lease }
 }

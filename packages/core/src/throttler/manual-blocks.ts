@@ -27,7 +27,7 @@ export function block(given: string, duration: Duration, options: BlockOptions, 
       limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
     }
     // Even if this process has no slot for the key: other processes may have one.
-    limiter.meter.tellBlock?.(idOfKey(key), 'set', ms, now + ms)
+    limiter.meter.syncedBlocks?.report(idOfKey(key), 'set', ms, now + ms)
     if (slot >= 0) limiter.blocked(key, ms, 'manual')
   }
 }
@@ -42,7 +42,7 @@ export function unblock(given: string, options: BlockOptions, at: LimitersNow): 
     const was = slot < 0 ? undefined : limiter.blocks.of(slot, now)
     if (was !== undefined) limiter.blocks.clear(slot)
     // Even if this process has no block of the key: the others may.
-    limiter.meter.tellBlock?.(idOfKey(key), 'lift', 0, was?.until ?? Number.POSITIVE_INFINITY)
+    limiter.meter.syncedBlocks?.report(idOfKey(key), 'lift', 0, was?.until ?? Number.POSITIVE_INFINITY)
     if (was !== undefined) limiter.unblocked(key, 'manual')
   }
 }

@@ -14,6 +14,6 @@ export function moveBlocks(from: Limiter, to: Limiter, now: number): void {
     if (next < 0 || to.isShared(next)) continue
     to.meter.allows(next, 1, now, false)
     to.blocks.set(next, until, manual, source, UNANSWERED)
-    if (manual) to.meter.tellBlock?.(to.idOf(next), 'set', until - now, until)
+    if (manual) to.meter.syncedBlocks?.report(to.idOf(next), 'set', until - now, until)
   }
 }

@@ -9,7 +9,7 @@ export function reset(given: string, options: PolicyChoice, at: LimitersNow): vo
   const now = at.now()
   for (const limiter of limiters) {
     const known = limiter.resets.epochOf(id)
-    const epoch = limiter.meter.tellReset?.(id, known, now) ?? known + 1
+    const epoch = limiter.meter.syncedBlocks?.reportReset(id, known, now) ?? known + 1
     limiter.reset(id, epoch, now, 'manual')
   }
 }

@@ -139,9 +139,9 @@ export const FIXED: readonly Mutation[] = [
   },
   {
     name: '9: each node begins a cooldown of its own',
-    file: 'counting/gated-meter.ts',
-    find: 'if (!this.exchange.connected) return\n    const growth',
-    replace: "if (!this.exchange.connected || kind === 'exceeded') return\n    const growth",
+    file: 'counting/synced-blocks.ts',
+    find: 'if (!exchange.connected) return\n    const growth',
+    replace: "if (!exchange.connected || kind === 'exceeded') return\n    const growth",
     check: 'after a cooldown',
   },
   {

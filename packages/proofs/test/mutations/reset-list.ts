@@ -7,7 +7,11 @@ export const RESETS: readonly Mutation[] = [
     file: 'hub/hub.ts',
     find: 'if (epoch > counted) return this.#ofBefore(',
     replace: 'if (epoch > counted && monotonic < 0) return this.#ofBefore(',
-    also: { file: 'sync/link/state.ts', find: 'if (epoch !== undefined) meter.hearReset(key, epoch, now)', replace: '' },
+    also: {
+      file: 'counting/synced-blocks.ts',
+      find: 'if (epoch !== undefined) this.reset(key, epoch, now)\n    const slot',
+      replace: 'const slot',
+    },
     check: 'resets hold',
   },
   {
@@ -19,9 +23,9 @@ export const RESETS: readonly Mutation[] = [
   },
   {
     name: 'the other nodes are not told',
-    file: 'sync/link/state.ts',
-    find: 'if (epoch !== undefined) meter.hearReset(key, epoch, now)',
-    replace: '',
+    file: 'counting/synced-blocks.ts',
+    find: 'if (epoch !== undefined) this.reset(key, epoch, now)\n    const slot',
+    replace: 'const slot',
     check: 'resets hold',
   },
   {
@@ -47,9 +51,9 @@ export const RESETS: readonly Mutation[] = [
   },
   {
     name: 'counts go without the reset that they are of after',
-    file: 'counting/gated-meter.ts',
-    find: '...(epoch !== undefined && { epoch }) }\n  }\n\n  /** Whether a key was reset after these',
-    replace: '}\n  }\n\n  /** Whether a key was reset after these',
+    file: 'counting/synced-blocks.ts',
+    find: ', ...(epoch !== undefined && { epoch })',
+    replace: '',
     check: 'resets hold',
   },
   {

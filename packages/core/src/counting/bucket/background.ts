@@ -156,7 +156,7 @@ export class BackgroundBucket extends GatedMeter {
     const key = this.#records.refresh(slot, now)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
-    if (this.blockOf(slot, now) !== undefined || limit === 0) return false
+    if (this.blocks.of(slot, now) !== undefined || limit === 0) return false
     const level = this.#levels.at(slot, now)
     const away = this.storeAway || key.away
     if (away) {
@@ -216,7 +216,7 @@ export class BackgroundBucket extends GatedMeter {
       this.#reopen(key, slot, now)
     }
     // Also without the store: confirmed counts stay valid.
-    if (!key.closed(limit, now) && level + 1 > most + most * ROUNDING && limit > 0 && this.blockOf(slot, now) === undefined) {
+    if (!key.closed(limit, now) && level + 1 > most + most * ROUNDING && limit > 0 && this.blocks.of(slot, now) === undefined) {
       this.#close(key, slot, level, now)
       const known = !this.storeAway && !key.away && key.guess === undefined
       if (known && this.policy.cooldown > 0 && now - key.awayAt >= drainTime(most, this.#paces.of(slot), this.interval)) {
@@ -247,7 +247,7 @@ export class BackgroundBucket extends GatedMeter {
     const most = this.site.most(limit)
     const pace = this.#paces.of(slot)
     const units = Math.min(cost, most)
-    const block = this.blockOf(slot, now)
+    const block = this.blocks.of(slot, now)
     if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const byLevel = drainTime(this.#levels.at(slot, now) + units - most - (most * ROUNDING) / 2, pace, this.interval)
     if (this.storeAway || key.away || key.guess !== undefined)
@@ -323,17 +323,17 @@ export class BackgroundBucket extends GatedMeter {
     key.announcedInFlight = false
     key.hello = false
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { ...this.entryOf(this.site.idOf(slot), cells), policy: this.#records.policyOf(slot) })
+    batch.add(this, slot, { ...this.syncedBlocks.entryOf(this.site.idOf(slot), cells), policy: this.#records.policyOf(slot) })
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
     if (typeof ticket !== 'number') return
     const slot = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
-    if (this.wasReset(entry, result, now)) {
+    if (this.syncedBlocks.wasReset(entry, result, now)) {
       this.grouping?.failed(slot, this.#records.at(slot), now)
       this.recheck(slot)
-      if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+      this.syncedBlocks.replied(slot, result, sent, now)
       return
     }
     const key = this.#records.refresh(slot, now)
@@ -356,7 +356,7 @@ export class BackgroundBucket extends GatedMeter {
     }
     key.syncedAt = now
     key.answered(now - sent)
-    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+    this.syncedBlocks.replied(slot, result, sent, now)
     this.#telling.lookAtNews(slot, key, now)
     this.grouping?.answered(slot, key, cell, sent, now)
   }
@@ -392,7 +392,7 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   announced(announcement: TotalAnnouncement, now: number): void {
-    if (this.isOfBefore(announcement, now)) return
+    if (this.syncedBlocks.isOfBefore(announcement, now)) return
     const [cell] = announcement.cells
     const slot = this.site.locateId(announcement.key)
     if (slot < 0) return
@@ -438,7 +438,7 @@ export class BackgroundBucket extends GatedMeter {
       if (batch.full) return slot
       if (table.keys[slot] === undefined) continue
       const flags = table.flags[slot] as number
-      if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
+      if ((flags & BLOCKED) !== 0) this.blocks.of(slot, now)
       if ((flags & IN_FLIGHT) !== 0) continue
       const key = this.#records.refresh(slot, now)
       // If the loss was noticed before the heartbeat reported it, sending the level again would hide units that others allowed since.

@@ -34,7 +34,7 @@ export class BackgroundFixedWindow implements WindowRule {
     const { fields, flags } = meter.table
     const base = baseOf(slot)
     const limit = meter.site.limitOf(slot)
-    if (meter.blockOf(slot, now) !== undefined) {
+    if (meter.blocks.of(slot, now) !== undefined) {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return false
     }
@@ -162,7 +162,7 @@ export class BackgroundFixedWindow implements WindowRule {
     if (ordinal <= Math.max(awayIn, this.#records.activeOf(slot)?.awayIn ?? -1)) return
     // Not if only this request is rejected because it costs more than the remaining units.
     const closed = cost <= 1 || (table.fields[baseOf(slot) + KNOWN] as number) + 1 > site.limitOf(slot)
-    if (closed && this.#meter.blockOf(slot, now) === undefined) blocks.startCooldown(slot, now, rollAt)
+    if (closed && this.#meter.blocks.of(slot, now) === undefined) blocks.startCooldown(slot, now, rollAt)
   }
 
   opensIn(_slot: number, _cost: number, now: number): number {

@@ -56,7 +56,7 @@ export class PublishedFixedWindow implements WindowRule {
 
   /** Whether a block applies. Without a cooldown it is for the limit that was exceeded, and for lower ones. */
   #blocked(slot: number, now: number): boolean {
-    const block = this.#meter.blockOf(slot, now)
+    const block = this.#meter.blocks.of(slot, now)
     if (block === undefined || block.manual || this.#meter.policy.cooldown > 0) return block !== undefined
     const active = this.#records.activeOf(slot)
     const limit = this.#meter.site.limitOf(slot)

@@ -138,9 +138,9 @@ export class Leasing<Key extends LeasedKey> {
     const meter = this.#meter
     const { interval, calendar } = meter.policy
     key.roundTrip += (now - sent - key.roundTrip) / (key.roundTrip === 0 ? 1 : 8)
-    if (result.blocked > 0) meter.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+    meter.syncedBlocks.replied(slot, result, sent, now)
     hearReply(lease, ask, reply, sent, now, interval, calendar)
-    if (reply.epoch > meter.site.resetAt(entry.key)) meter.hearReset(entry.key, reply.epoch, now)
+    if (reply.epoch > meter.site.resetAt(entry.key)) meter.syncedBlocks.reset(entry.key, reply.epoch, now)
     if (lease === key.current) key.heardUsed(ask, now)
     const applies = this.#quota.answered(slot, key, lease, ask, reply, now)
     this.serve(slot, key, now)

@@ -96,7 +96,7 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Res
   }
 
   protected override allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
-    if (this.blockOf(slot, now) !== undefined) return false
+    if (this.blocks.of(slot, now) !== undefined) return false
     const key = this.keyOf(slot, now)
     const mayUse = this.#quota.mayUse(slot, key, cost, now)
     if (mayUse && this.fits(slot, cost, now)) return true
@@ -138,7 +138,7 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Res
   // Waiting requests.
 
   needsStore(slot: number, cost: number, now: number): boolean {
-    if (this.storeAway || this.blockOf(slot, now) !== undefined) return false
+    if (this.storeAway || this.blocks.of(slot, now) !== undefined) return false
     const key = this.keyOf(slot, now)
     if (key.isEmptyFor(cost, now) || this.fits(slot, cost, now)) return false
     // Waiting requests already get all units there are: then no other one has to wait, however many come.
@@ -217,7 +217,7 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Res
     const quota = this.#quota
     quota.expire?.(slot, now)
     const flags = this.table.flags[slot] as number
-    if (quota.isIdle(slot, this.keys[slot], now) && this.blockOf(slot, now) === undefined && (flags & (IN_FLIGHT | DUE)) === 0) {
+    if (quota.isIdle(slot, this.keys[slot], now) && this.blocks.of(slot, now) === undefined && (flags & (IN_FLIGHT | DUE)) === 0) {
       this.site.forget(slot)
       return
     }
@@ -323,14 +323,14 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Res
   override reject(slot: number, cost: number, now: number): Rejection {
     const key = this.keys[slot]
     const full = key !== undefined && this.site.limitOf(slot) - key.current.used < 1
-    if (this.policy.cooldown > 0 && full && !this.storeAway && this.blockOf(slot, now) === undefined) {
+    if (this.policy.cooldown > 0 && full && !this.storeAway && this.blocks.of(slot, now) === undefined) {
       this.blocks.startCooldown(slot, now, this.#quota.backAt(key, now))
     }
     return this.explain(slot, cost, now)
   }
 
   override explain(slot: number, _cost: number, now: number): Rejection {
-    const block = this.blockOf(slot, now)
+    const block = this.blocks.of(slot, now)
     if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfterMs: block.until - now }
     const retryAfterMs = Math.max(0, this.#quota.backAt(this.keys[slot], now) - now)
     return { reason: this.storeAway ? 'storeDown' : 'limit', retryAfterMs }

@@ -33,7 +33,7 @@ export class PublishedSlidingCounter implements WindowRule {
     const { fields } = meter.table
     const base = baseOf(slot)
     const away = exchange.storeDown ? policy.failMode : undefined
-    if (meter.blockOf(slot, now) !== undefined || away === 'closed') {
+    if (meter.blocks.of(slot, now) !== undefined || away === 'closed') {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return false
     }
@@ -79,7 +79,7 @@ export class PublishedSlidingCounter implements WindowRule {
     const known = table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || known + 1 > this.most(slot, now)
     const forgiven = exchange.storeDown || ordinal <= awayIn || this.#meter.site.expecting
-    if (policy.cooldown > 0 && closed && !forgiven && this.#meter.blockOf(slot, now) === undefined) blocks.startCooldown(slot, now, now)
+    if (policy.cooldown > 0 && closed && !forgiven && this.#meter.blocks.of(slot, now) === undefined) blocks.startCooldown(slot, now, now)
   }
 
   /** When the weighted sum is low enough, if no other request comes. */

@@ -42,7 +42,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     const known = this.#records.known(slot, key)
     const limit = meter.site.limitOf(slot)
     fields[base + GATE] = Number.NEGATIVE_INFINITY
-    if (meter.blockOf(slot, now) !== undefined) return false
+    if (meter.blocks.of(slot, now) !== undefined) return false
     if (meter.storeAway || key.away) {
       const most = this.#mostWhileDown(key, known)
       fields[base + GATE] = Math.min(most, limit) + key.early
@@ -130,7 +130,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     const { cooldown } = this.#meter.policy
     const limit = this.#meter.site.limitOf(slot)
     key.rejected++
-    if (!this.#meter.storeAway && !key.away && (cost <= 1 || known + 1 > limit) && this.#meter.blockOf(slot, now) === undefined) {
+    if (!this.#meter.storeAway && !key.away && (cost <= 1 || known + 1 > limit) && this.#meter.blocks.of(slot, now) === undefined) {
       const first = !key.closed
       if (known + 1 > limit) this.#close(key)
       if (first && key.closed && cooldown > 0 && this.#meter.time.at(now) - this.#meter.policy.interval >= this.#amnestyEnd(key))
@@ -150,7 +150,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
   }
 
   explain(slot: number, cost: number, now: number): Rejection {
-    const block = this.#meter.blockOf(slot, now)
+    const block = this.#meter.blocks.of(slot, now)
     if (block !== undefined) {
       const retryAfterMs = Math.max(block.until - now, block.manual ? 0 : this.#opensIn(slot, cost, now))
       return { reason: block.manual ? 'blocked' : 'cooldown', retryAfterMs }

@@ -70,9 +70,8 @@ export class SlidingWindowMeter extends GatedMeter {
     return this.#rule.explain(slot, cost, now)
   }
 
-  override blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void {
-    super.blockRemotely(slot, remaining, now, manual, roundTrip, source)
-    if (remaining > 0) this.#rule.blockedRemotely(slot, now)
+  blockedRemotely(slot: number, now: number): void {
+    this.#rule.blockedRemotely(slot, now)
   }
 
   override resetAfterMs(slot: number, now: number): number {
@@ -128,16 +127,16 @@ export class SlidingWindowMeter extends GatedMeter {
     key.announcedInFlight = false
     key.hello = false
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, this.entryOf(this.site.idOf(slot), cells))
+    batch.add(this, slot, this.syncedBlocks.entryOf(this.site.idOf(slot), cells))
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
     if (typeof ticket !== 'number') return
     const slot = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
-    if (this.wasReset(entry, result, now)) {
+    if (this.syncedBlocks.wasReset(entry, result, now)) {
       this.recheck(slot)
-      if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+      this.syncedBlocks.replied(slot, result, sent, now)
       return
     }
     const key = this.records.at(slot)
@@ -170,7 +169,7 @@ export class SlidingWindowMeter extends GatedMeter {
     this.recheck(slot)
     this.refresh(slot, now)
     this.recheck(slot)
-    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+    this.syncedBlocks.replied(slot, result, sent, now)
     this.#rule.lookAtNews(slot, key, now)
   }
 
@@ -219,7 +218,7 @@ export class SlidingWindowMeter extends GatedMeter {
   }
 
   announced(announcement: TotalAnnouncement, now: number): void {
-    if (this.isOfBefore(announcement, now)) return
+    if (this.syncedBlocks.isOfBefore(announcement, now)) return
     const { cells, key: wireKey } = announcement
     const slot = this.site.locateId(wireKey)
     if (slot < 0) return
@@ -259,7 +258,7 @@ export class SlidingWindowMeter extends GatedMeter {
     for (let slot = from; slot < end; slot++) {
       if (batch.full) return slot
       if (table.keys[slot] === undefined) continue
-      if (((table.flags[slot] as number) & BLOCKED) !== 0) this.blockOf(slot, now)
+      if (((table.flags[slot] as number) & BLOCKED) !== 0) this.blocks.of(slot, now)
       const flags = table.flags[slot] as number
       if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
         if (this.records.isIdle(slot)) this.site.forget(slot)

@@ -1,10 +1,11 @@
-import type { Exchanging } from '../../counting/site.ts'
+import type { SyncedBlocks } from '../../counting/synced-blocks.ts'
 import type { BlockChange } from '../../store/contract.ts'
 
 /** A change of a block that the store has not answered yet. */
 export interface PendingBlock {
   readonly change: BlockChange
-  readonly meter: Pick<Exchanging, 'site' | 'blockOf' | 'blockAnswered'>
+  /** Gets the store's answer. */
+  readonly blocks?: Pick<SyncedBlocks, 'answered'>
   /**
    * When its time is over, on the monotonic clock: that of the block, also of one that was lifted; infinite where this node knew of no
    * block, as others may. Of a reset when no cell counts any more that it cleared.
@@ -130,9 +131,7 @@ export class BlockChanges {
         this.#sendAgain(pending, now)
       } else if (this.#finish(pending) && !ENDING.has(pending.change.kind) && left > 0) {
         // The end that the first node set holds for all, so this node's own may have to move.
-        const { change, meter } = pending
-        const slot = meter.site.locateId(change.key)
-        if (slot >= 0) meter.blockAnswered(slot, left, now, change.kind === 'set' || meter.blockOf(slot, now)?.manual === true, now - sent)
+        pending.blocks?.answered(pending.change, left, sent, now)
       }
     })
   }

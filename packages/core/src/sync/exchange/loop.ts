@@ -1,5 +1,6 @@
 import { Batch, type EntryOwner } from '../../counting/batch.ts'
 import type { Exchanging, ScanOptions } from '../../counting/site.ts'
+import type { SyncedBlocks } from '../../counting/synced-blocks.ts'
 import { WeirError } from '../../report/errors.ts'
 import type {
   BlockChange,
@@ -163,8 +164,8 @@ export class SyncLoop {
     return answer
   }
 
-  changeBlock(meter: Exchanging, change: BlockChange, until: number): void {
-    this.#blocks.add({ meter, change, until })
+  changeBlock(blocks: SyncedBlocks, change: BlockChange, until: number): void {
+    this.#blocks.add({ blocks, change, until })
     this.#soon()
   }
 

@@ -3,7 +3,6 @@ import type { Exchanging } from '../../counting/site.ts'
 import { isWeirError, WeirError } from '../../report/errors.ts'
 import type { Emitter } from '../../report/events.ts'
 import { reasonOf, show } from '../../report/show.ts'
-import { ANNOUNCED, GLOBAL, type SourceIndex } from '../../report/stats.ts'
 import type { Announcement, HeartbeatReply, SyncReply } from '../../store/contract.ts'
 import type { StoreStatus, ThrottlerState } from '../../throttler/coordinator.ts'
 import type { Clock } from '../../time/clock.ts'
@@ -79,7 +78,7 @@ export class StoreState {
   }
 
   /** Takes over what another node, or the store with `roundTrip`, tells of a key. */
-  announced(announcement: Announcement, roundTrip?: number, source: SourceIndex = ANNOUNCED): void {
+  announced(announcement: Announcement, roundTrip?: number): void {
     if (this.state === 'closed') return
     const now = this.#host.clock.monotonic()
     const { policyId: id, key } = announcement
@@ -91,12 +90,7 @@ export class StoreState {
       else if (announcement.type === 'lease') {
         if (announcement.lost) this.#warnOfLoss(meter.policy.name)
         meter.heardLease?.(announcement, now)
-      } else {
-        const { remaining, manual = false, epoch } = announcement
-        if (epoch !== undefined) meter.hearReset(key, epoch, now)
-        const slot = remaining > 0 ? meter.site.locateId(key, manual, now) : meter.site.findId(key)
-        if (slot >= 0) meter.blockRemotely(slot, remaining, now, manual, roundTrip, source)
-      }
+      } else meter.syncedBlocks.announced(announcement, now, roundTrip)
     }
   }
 
@@ -182,7 +176,7 @@ export class StoreState {
       this.#invalidate(received, false)
       if (this.#host.emitter.has('nodes')) this.#host.emitter.emit('nodes', { nodes, before })
     }
-    for (const block of reply.blocks) this.announced({ type: 'block', ...block }, received - sent, GLOBAL)
+    for (const block of reply.blocks) this.announced({ type: 'block', ...block }, received - sent)
     for (const total of reply.hot) this.announced(total)
     for (const notice of reply.leases ?? []) this.announced(notice)
     if (this.#generation !== undefined && this.#generation !== reply.generation) this.#storeLostData(received)
@@ -192,13 +186,7 @@ export class StoreState {
   /** The store has lost counts and blocks that nodes still have. */
   #storeLostData(now: number): void {
     this.#host.loop.scanAll({ all: false, resend: true })
-    for (const meter of this.#host.meters) {
-      for (const [slot, { until, manual }] of meter.site.blocks) {
-        if (until <= now) continue
-        const change = { policy: meter.storePolicy, key: meter.site.idOf(slot), kind: 'restore', remaining: until - now } as const
-        this.#host.loop.changeBlock(meter, manual ? { ...change, manual } : change, until)
-      }
-    }
+    for (const { syncedBlocks } of this.#host.meters) syncedBlocks.restore(now)
   }
 
   /** The store's part of a snapshot. */

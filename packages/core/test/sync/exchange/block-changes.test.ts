@@ -16,11 +16,7 @@ function block(
   const answers: number[] = []
   const pending: PendingBlock = {
     change: { policy: policy(of), key, kind, remaining: lasts },
-    meter: {
-      site: { locateId: () => 0 } as never,
-      blockOf: () => undefined,
-      blockAnswered: (_slot, remaining) => answers.push(remaining),
-    },
+    blocks: { answered: (_change, remaining) => answers.push(remaining) },
     until: kind === 'lift' && lasts === 0 ? Number.POSITIVE_INFINITY : lasts,
   }
   return { pending, answers }
