@@ -115,7 +115,7 @@ export interface Grouping {
 
 /** How far a key's units are synced with the other processes. Times are of the monotonic clock. */
 export interface Syncing {
-  /** Live processes. */
+  /** Live processes, at least 1. */
   readonly nodes: number
   /** Milliseconds that the store usually takes to reply; 0 before its first reply. */
   readonly roundTrip: number
@@ -230,19 +230,9 @@ export interface Reported {
 
 /** Reports blocks and resets of keys to the other processes. Keys are as the store gets them. */
 export interface BlockReports {
-  /**
-   * Reports that a key is blocked or no longer blocked.
-   *
-   * @param remaining milliseconds, growth not included
-   * @param until the block's end on the monotonic clock: after it the report is useless
-   */
+  /** A key is blocked for `remaining` milliseconds, growth not included, or no longer blocked. Useless after `until`, the block's end. */
   report(key: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void
-  /**
-   * Reports that a key was reset now.
-   *
-   * @param known the key's last reset; 0 for none
-   * @returns the new one, later than `known`
-   */
+  /** A key was reset now. Returns the time of this reset, later than `known`: the key's last one, or 0. */
   reportReset(key: string, known: number, now: number): number
 }
 

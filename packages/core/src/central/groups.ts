@@ -1,12 +1,14 @@
 import { drainTime } from '../algorithms/drain-time.ts'
-import type { Grouped, Grouping, GroupLimits } from '../algorithms/meter.ts'
-import type { GatedMeter } from '../counting/gated-meter.ts'
+import type { Grouped, Grouping, GroupLimits, MeterPolicy } from '../algorithms/meter.ts'
+import type { Exchange, Exchanging } from '../counting/site.ts'
 import type { Question, Verdict } from '../store/contract.ts'
 import type { CountedAhead } from './counted-ahead.ts'
 import type { CentralAsks } from './link.ts'
 
 /** The methods of a policy's meter that several requests in one step need. */
-interface GroupedMeter extends GatedMeter {
+interface GroupedMeter extends Exchanging {
+  readonly policy: MeterPolicy
+  readonly exchange: Exchange
   closedTo(slot: number, cost: number, now: number): boolean
   barred(slot: number, cost: number, now: number): boolean
   ask(kind: Question['kind'], key: string, slot: number, units: number, at: number): Question

@@ -1,14 +1,13 @@
 import { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
 import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
-import { type Meter, type Rejection, UNDECIDED } from '../algorithms/meter.ts'
+import { type Meter, type MeterPolicy, type Rejection, type Syncing, UNDECIDED } from '../algorithms/meter.ts'
 import type { SharedSite } from '../algorithms/site.ts'
-import type { Batch } from '../counting/batch.ts'
-import { GatedMeter } from '../counting/gated-meter.ts'
-import type { CentralAlgorithm, Exchange } from '../counting/site.ts'
+import type { CentralAlgorithm, Exchange, Exchanging } from '../counting/site.ts'
+import { SyncedBlocks } from '../counting/synced-blocks.ts'
 import { GLOBAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Cell, DecidedPolicy, Question, StorePolicy, SyncResult, Verdict } from '../store/contract.ts'
-import type { Calendar } from '../time/calendar.ts'
-import type { Ordinal } from '../time/intervals.ts'
+import { type Calendar, epochTimeOf } from '../time/calendar.ts'
+import type { EpochTime, Ordinal } from '../time/intervals.ts'
 import { CountedAhead } from './counted-ahead.ts'
 import { Groups } from './groups.ts'
 import type { CentralAsks } from './link.ts'
@@ -54,10 +53,18 @@ const ROUNDING = 1e-9
 /**
  * The keys of a policy whose requests the store decides. This meter keeps the store's last answer in the algorithm's own local meter, which
  * it makes agree with each reply. So the answer stays correct as time passes, and the local meter takes over while the store is down. Then
- * each unit of this process counts once for each live process.
+ * each unit of this process counts once for each live process. Only its blocks and resets are synced in the background.
  */
-export class CentralMeter extends GatedMeter {
-  readonly jitter: boolean = false
+export class CentralMeter implements Exchanging, Syncing {
+  readonly site: SharedSite
+  readonly exchange: Exchange
+  readonly time: EpochTime
+  readonly syncedBlocks: SyncedBlocks
+  storePolicy: StorePolicy
+  readonly surveyed: number = 50_000
+  readonly ordinal: Ordinal = 0 as Ordinal
+  allowed: number
+  rollAt: number
   readonly grouping: Groups
   readonly ahead: CountedAhead
   #decided: DecidedPolicy
@@ -83,7 +90,11 @@ export class CentralMeter extends GatedMeter {
   /** @param before the meter that it replaces, whose counts continue */
   constructor(algorithm: CentralAlgorithm, site: SharedSite, exchange: Exchange, store: CentralStore, before?: Meter) {
     const { id, limit, interval } = site.policy
-    super(site, exchange, { id, width: interval, cells: 1, limit, hot: Number.POSITIVE_INFINITY, ttl: 2 * interval } satisfies StorePolicy)
+    this.site = site
+    this.exchange = exchange
+    this.storePolicy = { id, width: interval, cells: 1, limit, hot: Number.POSITIVE_INFINITY, ttl: 2 * interval }
+    this.time = epochTimeOf(site.policy, exchange.time)
+    this.syncedBlocks = new SyncedBlocks(this)
     this.#algorithm = algorithm
     this.#store = store
     this.ahead = new CountedAhead(this, algorithm.step, store)
@@ -95,6 +106,22 @@ export class CentralMeter extends GatedMeter {
     this.#calendar = site.policy.calendar
     this.#decided = Object.freeze({ id, step, parameters: step.parameters(site.policy) })
     this.#width = step.width?.(this.#decided.parameters)
+  }
+
+  get policy(): MeterPolicy {
+    return this.site.policy
+  }
+
+  get nodes(): number {
+    return this.exchange.nodes
+  }
+
+  get roundTrip(): number {
+    return this.exchange.roundTrip
+  }
+
+  get syncing(): Syncing | undefined {
+    return this.exchange.connected ? this : undefined
   }
 
   /** The local meter, with the confirmed counts. */
@@ -129,7 +156,7 @@ export class CentralMeter extends GatedMeter {
 
   /** Whether such a request can't be allowed, however many units are left. */
   barred(slot: number, cost: number, now: number): boolean {
-    return this.blocks.of(slot, now) !== undefined || cost > this.site.most(this.site.limitOf(slot))
+    return this.site.blocks.of(slot, now) !== undefined || cost > this.site.most(this.site.limitOf(slot))
   }
 
   /**
@@ -224,20 +251,20 @@ export class CentralMeter extends GatedMeter {
 
   // Decisions without a round trip: by the store's last answer, or alone.
 
-  override take(): number {
+  take(): number {
     return UNDECIDED
   }
 
-  override fits(): boolean {
+  fits(): boolean {
     return false
   }
 
-  override fullBy(): SourceIndex | -1 {
+  fullBy(): SourceIndex | -1 {
     return -1
   }
 
   /** Called if another policy rejects, or for a preview: the store decides all other requests. */
-  override allows(slot: number, cost: number, now: number): boolean {
+  allows(slot: number, cost: number, now: number): boolean {
     if (this.#without(slot, now)) return this.allowsAlone(slot, cost, now)
     return !this.closedTo(slot, cost, now) && this.#inner.allows(slot, cost, now, false)
   }
@@ -245,13 +272,13 @@ export class CentralMeter extends GatedMeter {
   /** Does the same as `allows`, by the policy's `failMode`. */
   allowsAlone(slot: number, cost: number, now: number): boolean {
     const { failMode } = this.policy
-    if (this.blocks.of(slot, now) !== undefined || failMode === 'closed') return false
+    if (this.site.blocks.of(slot, now) !== undefined || failMode === 'closed') return false
     const flying = this.#flying.size === 0 ? 0 : (this.#flying.get(this.site.idOf(slot)) ?? 0)
     return failMode === 'open' || this.#inner.allows(slot, this.#scaled(slot, cost) + flying, now, false)
   }
 
   /** Counts a charge, or a request that was allowed alone. */
-  override add(slot: number, cost: number, now: number): void {
+  add(slot: number, cost: number, now: number): void {
     this.allowed += cost
     const id = this.site.idOf(slot)
     if (this.#store.alone) {
@@ -276,18 +303,19 @@ export class CentralMeter extends GatedMeter {
     this.#inner.add(slot, this.#scaled(slot, cost), now)
   }
 
-  override reject(slot: number, cost: number, now: number): Rejection {
+  reject(slot: number, cost: number, now: number): Rejection {
     const closed = this.#closed.get(slot)
     const alone = this.#without(slot, now)
-    if (this.policy.cooldown > 0 && !alone && closed !== undefined && now < closed.until && this.blocks.of(slot, now) === undefined) {
+    if (this.policy.cooldown > 0 && !alone && closed !== undefined && now < closed.until && this.site.blocks.of(slot, now) === undefined) {
       // Even a request of one unit would not fit.
-      if (closed.left < Math.min(1, closed.cost)) this.blocks.startCooldown(slot, now, Math.min(closed.until, now + this.policy.interval))
+      if (closed.left < Math.min(1, closed.cost))
+        this.site.blocks.startCooldown(slot, now, Math.min(closed.until, now + this.policy.interval))
     }
     return this.explain(slot, cost, now)
   }
 
-  override explain(slot: number, cost: number, now: number): Rejection {
-    const block = this.blocks.of(slot, now)
+  explain(slot: number, cost: number, now: number): Rejection {
+    const block = this.site.blocks.of(slot, now)
     if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const wait = this.#opensIn(slot, cost, now)
     if (block !== undefined) return { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, wait) }
@@ -304,25 +332,25 @@ export class CentralMeter extends GatedMeter {
     return closed?.cost === cost && closed.until > now ? closed.until - now : this.#inner.explain(slot, cost, now).retryAfterMs
   }
 
-  override remaining(slot: number, now: number): number {
+  remaining(slot: number, now: number): number {
     return this.#inner.remaining(slot, now)
   }
 
-  override resetAfterMs(slot: number, now: number): number {
+  resetAfterMs(slot: number, now: number): number {
     const closed = this.#closed.get(slot)
     return closed !== undefined && now < closed.until ? closed.empty - now : this.#inner.resetAfterMs(slot, now)
   }
 
-  override mark(slot: number): number {
+  mark(slot: number): number {
     return this.#inner.mark(slot)
   }
 
-  override untake(slot: number, mark: number, cost: number): void {
+  untake(slot: number, mark: number, cost: number): void {
     this.#inner.untake(slot, mark, cost)
     this.allowed -= cost
   }
 
-  override refund(key: string, ordinal: Ordinal, units: number, now: number): void {
+  refund(key: string, ordinal: Ordinal, units: number, now: number): void {
     const slot = this.site.table.find(key)
     if (slot >= 0) this.#closed.delete(slot)
     if (this.ahead.free(key, slot, ordinal, units, now)) return
@@ -349,12 +377,13 @@ export class CentralMeter extends GatedMeter {
     return this.time.at(ordinal) + (this.#decided.step.sinceStart === true ? off + LATE : -off)
   }
 
-  override reset(key: string, slot: number, now: number): void {
-    this.#inner.reset(key, slot, now)
-    this.cleared(key, slot)
+  refundNewest(slot: number, units: number, now: number): number {
+    this.refund(this.site.keyOf(slot), Number.POSITIVE_INFINITY as Ordinal, units, now)
+    return units
   }
 
-  protected override cleared(_key: string, slot: number): void {
+  reset(key: string, slot: number, now: number): void {
+    this.#inner.reset(key, slot, now)
     if (slot < 0) return
     const id = this.site.idOf(slot)
     this.#closed.delete(slot)
@@ -416,25 +445,26 @@ export class CentralMeter extends GatedMeter {
     return { cells: [{ ordinal: this.ordinal, taken, given: 0 }], blocked: 0 }
   }
 
-  override usedIn(cells: readonly Cell[]): number {
+  usedIn(cells: readonly Cell[]): number {
     return cells[0]?.taken ?? 0
   }
 
   // The local meter handles time and keys.
 
-  override roll(now: number): void {
+  roll(now: number): void {
     this.#inner.roll(now)
     this.rollAt = this.#inner.rollAt
   }
 
-  override adoptTime(now: number): void {
+  adoptTime(now: number): void {
     // Counts by this process's own clock may be of a time that is still to come.
-    this.table.restride(this.table.stride)
+    const { table } = this.site
+    table.restride(table.stride)
     this.#inner = this.#make()
     this.roll(now)
   }
 
-  override invalidate(now: number, away: boolean): void {
+  invalidate(now: number, away: boolean): void {
     if (away) {
       this.#closed.clear()
       this.#unreadable.clear()
@@ -442,27 +472,27 @@ export class CentralMeter extends GatedMeter {
     this.roll(now)
   }
 
-  override adopt(now: number): void {
+  adopt(now: number): void {
     this.#closed.clear()
     this.storePolicy = Object.freeze({ ...this.storePolicy, limit: this.policy.limit })
     this.#inner.adopt(now)
     this.rollAt = this.#inner.rollAt
   }
 
-  override recheck(slot: number): void {
+  recheck(slot: number): void {
     this.#closed.delete(slot)
     this.#inner.recheck(slot)
   }
 
-  override makeRoom(now?: number): boolean {
+  makeRoom(now?: number): boolean {
     return this.#inner.makeRoom(now)
   }
 
-  override scan(from: number, now: number): number {
+  sweep(from: number, now: number): number {
     return this.#inner.sweep(from, now)
   }
 
-  override forgotten(slot: number): void {
+  forgotten(slot: number): void {
     this.#closed.delete(slot)
     this.#heardAt[slot] = undefined
     this.ahead.forget(slot)
@@ -471,52 +501,39 @@ export class CentralMeter extends GatedMeter {
     this.#inner.forgotten(slot)
   }
 
-  override usedOf(slot: number, now: number): number {
+  usedOf(slot: number, now: number): number {
     return this.#inner.usedOf(slot, now)
   }
 
-  override ownOf(slot: number, now: number): number {
+  over(slot: number, now: number): number {
+    return Math.max(0, this.usedOf(slot, now) - this.site.most(this.site.limitOf(slot)))
+  }
+
+  ownOf(slot: number, now: number): number {
     return this.#inner.ownOf(slot, now)
   }
 
-  override unsyncedOf(slot: number): number {
+  shareOf(): number {
+    return 1 / this.nodes
+  }
+
+  unsyncedOf(slot: number): number {
     return this.#untold.get(this.site.idOf(slot)) ?? 0
   }
 
-  override unsyncedSince(_slot: number, now: number): number {
+  unsyncedSince(_slot: number, now: number): number {
     return now
   }
 
-  override wasExchanged(): boolean {
+  wasExchanged(): boolean {
     return false
   }
 
-  override heardAt(slot: number): number {
+  heardAt(slot: number): number {
     return this.#heardAt[slot] ?? Number.NEGATIVE_INFINITY
   }
 
-  override sourceOf(slot: number): SourceIndex {
+  sourceOf(slot: number): SourceIndex {
     return this.site.isShared(slot) ? OVERFLOWED : GLOBAL
-  }
-
-  // Only blocks and resets are synced in the background.
-
-  override exceeded(): void {}
-  override syncKey(): void {}
-  override undue(): void {}
-  override collect(_slot: number, _now: number, _batch: Batch): void {}
-  override settle(): void {}
-  override fail(): void {}
-  protected override allowsSlowly(): boolean {
-    return false
-  }
-  protected override sentAt(): number {
-    return Number.NEGATIVE_INFINITY
-  }
-  protected override mayForget(): boolean {
-    return false
-  }
-  protected override knownBy(): SourceIndex {
-    return GLOBAL
   }
 }

@@ -25,7 +25,7 @@ import { type Cell, LATEST, type StorePolicy, type SyncEntry, type SyncResult } 
 import { epochTimeOf } from '../time/calendar.ts'
 import { type EpochTime, type Ordinal, ordinalAt, startOf } from '../time/intervals.ts'
 import { Batch, type Ticket } from './batch.ts'
-import type { Exchange, Exchanging, ScanOptions } from './site.ts'
+import type { CountsSynced, Exchange, ScanOptions } from './site.ts'
 import { SyncedBlocks } from './synced-blocks.ts'
 
 /**
@@ -67,14 +67,15 @@ export const SETTLE = 250
  * A record's KNOWN and GATE are valid only while its TAG equals the meter's `tag`. The tag changes with the interval, and whenever gates
  * must be computed again (the store went down or came back, the number of processes changed). So one assignment invalidates a whole table.
  */
-export abstract class GatedMeter implements Exchanging {
+export abstract class GatedMeter implements CountsSynced, Syncing {
   readonly site: SharedSite
   readonly exchange: Exchange
   readonly table: KeyTable
   readonly time: EpochTime
   readonly syncedBlocks: SyncedBlocks
   storePolicy: StorePolicy
-  abstract readonly jitter: boolean
+  readonly counts: CountsSynced = this
+  readonly jitter: boolean = true
   readonly surveyed: number = 50_000
   /** The running interval or bucket of the epoch. */
   ordinal: Ordinal = 0 as Ordinal
@@ -107,10 +108,6 @@ export abstract class GatedMeter implements Exchanging {
     return this.site.policy
   }
 
-  get wakeAt(): number {
-    return this.rollAt
-  }
-
   get nodes(): number {
     return this.exchange.nodes
   }
@@ -119,12 +116,12 @@ export abstract class GatedMeter implements Exchanging {
     return this.exchange.roundTrip
   }
 
-  shareOf(_slot: number): number {
-    return 1 / this.nodes
-  }
-
   get syncing(): Syncing | undefined {
     return this.exchange.connected ? this : undefined
+  }
+
+  shareOf(_slot: number): number {
+    return 1 / this.nodes
   }
 
   get blocks(): KeyBlocks {
@@ -359,16 +356,14 @@ export abstract class GatedMeter implements Exchanging {
     const share = this.site.limitOf(ticket) / this.nodes
     const unsynced = this.unsyncedOf(ticket)
     // If a few units were sent immediately, nothing shows that more will come.
-    const more = unsynced > this.flightOf(ticket) || unsynced >= MANY * share
-    if (more && unsynced >= Math.max(2, FILLS_FAST * share)) this.overdue(ticket)
+    const more = unsynced > (this.flightOf?.(ticket) ?? 0) || unsynced >= MANY * share
+    if (more && unsynced >= Math.max(2, FILLS_FAST * share)) this.overdue?.(ticket)
   }
 
   /** Own units that are in flight to the store, as far as known. */
-  protected flightOf(_slot: number): number {
-    return 0
-  }
+  protected flightOf?(slot: number): number
 
-  overdue(_ticket: Ticket): void {}
+  overdue?(ticket: Ticket): void
 
   makeRoom(now?: number): boolean {
     const { table } = this

@@ -1,4 +1,4 @@
-import type { Meter, MeterPolicy, Syncing } from '../algorithms/meter.ts'
+import type { Meter } from '../algorithms/meter.ts'
 import type { SharedCoordination, SharedShape } from '../algorithms/shape.ts'
 import type { MeterExchange, SharedSite } from '../algorithms/site.ts'
 import type { Step } from '../algorithms/step.ts'
@@ -11,7 +11,7 @@ import type { BlockExchange, SyncedBlocks } from './synced-blocks.ts'
 /** The sync, as seen by the meters whose counts it carries. */
 export interface Exchange extends BlockExchange {
   /** Requests a sync of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
-  due(meter: Exchanging, slot: number, at: number): void
+  due(meter: CountsSynced, slot: number, at: number): void
 }
 
 /**
@@ -75,41 +75,21 @@ export interface ScanOptions {
   readonly resend: boolean
 }
 
-/** A meter whose counts are synced. Times are of the monotonic clock. */
-export interface Exchanging extends Meter, EntryOwner, Syncing {
-  readonly policy: MeterPolicy
+/** A meter whose process syncs with others through a store. Times are of the monotonic clock. */
+export interface Exchanging extends Meter {
+  readonly site: SharedSite
   /** The policy as the store gets it. */
   readonly storePolicy: StorePolicy
   /** The clock that the policy's intervals follow. */
   readonly time: EpochTime
-  /** Whether the key writes of all processes at a span's end must be spread. */
-  readonly jitter: boolean
-  readonly site: SharedSite
   readonly syncedBlocks: SyncedBlocks
-  /** When all its keys must be visited next, on the monotonic clock. Default: at the end of a span. */
-  nextWalk?(now: number): number | undefined
-  /** When it must be rolled even without requests: `rollAt`, or infinite if it can wait. */
-  readonly wakeAt: number
-
-  /** Adds a due key's counts to a batch, unless there is nothing to send. */
-  collect(slot: number, now: number, batch: Batch): void
-  /** A key has requested a sync and gets none, because the store is down. */
-  undue(slot: number): void
-  /** Totals that the store announced, if counts are synced as totals. */
-  announced?(announcement: TotalAnnouncement, now: number): void
-  /** An announcement about quota that processes have taken ahead. */
-  heardLease?(notice: LeaseNotice, now: number): void
-  /** Adds to `batch` the entries of slots from `from` on that a span's end must send. Returns the next slot, or -1 at the end. */
-  scan(from: number, now: number, batch: Batch, options: ScanOptions): number
-  /** Requests a sync of the counts that the store lacks of a key, however few they are. */
-  syncKey(id: string, now: number): void
+  /** The meter itself, if its counts are synced. Absent if only blocks and resets are. */
+  readonly counts?: CountsSynced
+  /** When it must be rolled even without requests. Default: `rollAt`. */
+  readonly wakeAt?: number
   /** Units of a key now, by the store's cells: those of `askedCells`, and for a sliding window the earlier ones. */
   usedIn(cells: readonly Cell[], now: number): number
-  /** Empty cells to send for a key, so that the store replies with its units. */
-  askedCells(): Cell[]
-  /** A lease request that only reads a key's units, if quota is taken ahead. */
-  askedLease?(id: string): LeaseAsk
-  /** Reads a key's units from the store in another way; undefined without an answer within `storeTimeout` milliseconds. */
+  /** Reads a key's units from the store without a sync; undefined without an answer within `storeTimeout` milliseconds. */
   inquire?(id: string, storeTimeout: number): Promise<SyncResult | undefined>
   /**
    * Takes units of a key that were counted here before this meter was loaded, and reports them to the store. Only if it continues with the
@@ -120,4 +100,28 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   adoptTime(now: number): void
   /** Makes every key compute its gate again at its next request. `away`: the store went down or came back. */
   invalidate(now: number, away: boolean): void
+}
+
+/** A meter whose counts are synced. */
+export interface CountsSynced extends Exchanging, EntryOwner {
+  /** Whether the key writes of all processes at a span's end must be spread. */
+  readonly jitter: boolean
+  /** When all its keys must be visited next, on the monotonic clock. Default: at the end of a span. */
+  nextWalk?(now: number): number | undefined
+  /** Adds to `batch` the entries of slots from `from` on that a span's end must send. Returns the next slot, or -1 at the end. */
+  scan(from: number, now: number, batch: Batch, options: ScanOptions): number
+  /** Adds a due key's counts to a batch, unless there is nothing to send. */
+  collect(slot: number, now: number, batch: Batch): void
+  /** A key has requested a sync and gets none, because the store is down. */
+  undue(slot: number): void
+  /** Requests a sync of the counts that the store lacks of a key, however few they are. */
+  syncKey(id: string, now: number): void
+  /** Totals that the store announced, if counts are synced as totals. */
+  announced?(announcement: TotalAnnouncement, now: number): void
+  /** An announcement about quota that processes have taken ahead. */
+  heardLease?(notice: LeaseNotice, now: number): void
+  /** Empty cells to send for a key, so that the store replies with its units. */
+  askedCells(): Cell[]
+  /** A lease request that only reads a key's units, if quota is taken ahead. */
+  askedLease?(id: string): LeaseAsk
 }

@@ -1,6 +1,5 @@
 import type { BlockReports } from '../algorithms/meter.ts'
 import type { MeterExchange, SharedSite } from '../algorithms/site.ts'
-import { ANNOUNCED, GLOBAL } from '../report/stats.ts'
 import {
   type BlockChange,
   type BlockState,
@@ -9,7 +8,6 @@ import {
   type StorePolicy,
   type SyncEntry,
   type SyncResult,
-  type TotalAnnouncement,
 } from '../store/contract.ts'
 import { type EpochTime, endOf, type Ordinal } from '../time/intervals.ts'
 
@@ -68,8 +66,8 @@ export class SyncedBlocks implements BlockReports {
     const { exchange, site, storePolicy: policy } = this.#meter
     for (const [slot, { until, manual }] of site.blocks) {
       if (until <= now) continue
-      const change = { policy, key: site.idOf(slot), kind: 'restore', remaining: until - now } as const
-      exchange.changeBlock(this, manual ? { ...change, manual } : change, until)
+      const key = site.idOf(slot)
+      exchange.changeBlock(this, { policy, key, kind: 'restore', remaining: until - now, ...(manual && { manual }) }, until)
     }
   }
 
@@ -98,8 +96,7 @@ export class SyncedBlocks implements BlockReports {
 
   #apply(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number): void {
     const { exchange, site } = this.#meter
-    const source = roundTrip === undefined ? ANNOUNCED : GLOBAL
-    site.blocks.hear(slot, remaining, now, manual, source, roundTrip, exchange.time.uncertainty(now))
+    site.blocks.hear(slot, remaining, now, manual, exchange.time.uncertainty(now), roundTrip)
     if (remaining > 0) this.#meter.blockedRemotely?.(slot, now)
   }
 
@@ -130,7 +127,7 @@ export class SyncedBlocks implements BlockReports {
   }
 
   /** Whether an announcement of a key is older than its last reset. */
-  isOfBefore({ key, cells, epoch }: TotalAnnouncement, now: number): boolean {
+  isOfBefore({ key, cells, epoch }: Omit<SyncEntry, 'policy'>, now: number): boolean {
     if (epoch !== undefined) this.reset(key, epoch, now)
     return cells.length > 0 && this.#epochOf(key, cells) !== epoch
   }

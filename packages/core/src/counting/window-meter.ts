@@ -126,7 +126,7 @@ export class WindowMeter extends GatedMeter {
   #settleLate(late: Ticket, cell: Cell, reply: Cell): void {
     if (typeof late === 'number' || late.kind !== 'late') return
     this.records.late.settle(late, cell, this.ordinal)
-    this.rule.settledLate(late, reply.taken - reply.given)
+    this.rule.settledLate?.(late, reply.taken - reply.given)
   }
 
   /** The reply is about an interval that the record has left in the meantime. */
@@ -134,7 +134,7 @@ export class WindowMeter extends GatedMeter {
     const key = this.site.keyOf(slot)
     const late = this.records.late.find(key, ordinal)
     if (late !== undefined && late.taken === taken && late.given === given) this.records.late.finish(late, this.ordinal)
-    this.rule.settledLate({ key, ordinal, taken, given }, reply.taken - reply.given)
+    this.rule.settledLate?.({ key, ordinal, taken, given }, reply.taken - reply.given)
   }
 
   override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
@@ -147,7 +147,7 @@ export class WindowMeter extends GatedMeter {
     if (active !== undefined) active.flight = 0
     if (alone) this.#partAway(ticket, now)
     this.recheck(ticket)
-    this.rule.spanUnsent(ticket, baseOf(ticket), now)
+    this.rule.spanUnsent?.(ticket, baseOf(ticket), now)
   }
 
   /** Whether a key is decided without the store. */
@@ -190,7 +190,7 @@ export class WindowMeter extends GatedMeter {
       // An entry in flight carries all units of its key, so it also restores those that the store has lost.
       if (!exchange.connected || (flags & IN_FLIGHT) !== 0) continue
       if (exchange.storeDown) {
-        rule.spanUnsent(slot, base, now)
+        rule.spanUnsent?.(slot, base, now)
         continue
       }
       if (resend) this.lost(slot)
@@ -262,11 +262,11 @@ export class WindowMeter extends GatedMeter {
   }
 
   announced(announcement: TotalAnnouncement, now: number): void {
-    this.rule.announced(announcement, now)
+    this.rule.announced?.(announcement, now)
   }
 
   override overdue(ticket: Ticket): void {
-    if (typeof ticket === 'number') this.rule.overdue(ticket)
+    if (typeof ticket === 'number') this.rule.overdue?.(ticket)
   }
 
   /** Takes over an announced total: a lower bound of the others' units. */

@@ -83,7 +83,7 @@ export class WindowRecords {
       this.late.add(site.keyOf(slot), site.idOf(slot), ordinal, this.taken(slot, base), given)
       this.late.limit(MOST_LATE + this.#table.size)
     }
-    this.#rule().left(slot, base, ordinal)
+    this.#rule().left?.(slot, base, ordinal)
   }
 
   /** Own net units of the record's interval. */

@@ -34,14 +34,14 @@ export interface WindowRule {
   quiet(slot: number, base: number, unsent: number): boolean
   /** Takes over the cluster's total of the running interval. */
   merge(slot: number, base: number, cell: Cell, reply: Cell, now: number): void
-  /** Totals that the store announced. */
-  announced(announcement: TotalAnnouncement, now: number): void
+  /** Totals that the store announced. Absent if only the replies to this process's own key writes count. */
+  announced?(announcement: TotalAnnouncement, now: number): void
   /** A span ended and its counts could not be sent. */
-  spanUnsent(slot: number, base: number, now: number): void
+  spanUnsent?(slot: number, base: number, now: number): void
   /** The interval of a record has ended. */
-  left(slot: number, base: number, ordinal: Ordinal): void
+  left?(slot: number, base: number, ordinal: Ordinal): void
   /** The final total of an ended interval became known. */
-  settledLate(count: PastCount, total: number): void
+  settledLate?(count: PastCount, total: number): void
   /** A reply takes much longer than usual. */
-  overdue(slot: number): void
+  overdue?(slot: number): void
 }

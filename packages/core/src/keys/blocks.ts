@@ -1,4 +1,4 @@
-import { GLOBAL, LOCAL, type SourceIndex } from '../report/stats.ts'
+import { ANNOUNCED, GLOBAL, LOCAL, type SourceIndex } from '../report/stats.ts'
 import { BLOCKED, type KeyTable } from './key-table.ts'
 import type { Growth, Offences } from './offences.ts'
 
@@ -102,19 +102,11 @@ export class KeyBlocks {
    * A block that the store or another node tells of.
    *
    * @param remaining milliseconds that the block lasts when it was told; 0 lifts it
-   * @param delay by how many milliseconds the news may be late
-   * @param roundTrip milliseconds within which it was asked and told; undefined for an announcement
    * @param manual whether it was set by hand
+   * @param uncertainty milliseconds by which the estimate of the store's clock may be wrong
+   * @param roundTrip milliseconds within which it was asked and told; undefined for an announcement
    */
-  hear(
-    slot: number,
-    remaining: number,
-    now: number,
-    manual: boolean,
-    source: SourceIndex = GLOBAL,
-    roundTrip?: number,
-    uncertainty = 0,
-  ): void {
+  hear(slot: number, remaining: number, now: number, manual: boolean, uncertainty: number, roundTrip?: number): void {
     const owner = this.#owner
     const known = this.of(slot, now)
     if (remaining > 0) {
@@ -129,7 +121,7 @@ export class KeyBlocks {
       if (growth !== undefined) {
         this.#remembered(growth).learn(owner.idOf(slot), until - now, Math.max(cooldown, interval), known !== undefined, growth, now)
       }
-      this.set(slot, until, manual, known?.source ?? source, delay)
+      this.set(slot, until, manual, known?.source ?? (roundTrip === undefined ? ANNOUNCED : GLOBAL), delay)
       if (known === undefined) owner.blocked(owner.keyOf(slot), until - now, 'remote')
     } else if (known !== undefined) {
       this.clear(slot)

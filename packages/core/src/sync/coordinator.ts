@@ -1,5 +1,5 @@
 import { formOf } from '../counting/forms.ts'
-import type { Exchanging, StoreExchange } from '../counting/site.ts'
+import type { CountsSynced, Exchanging, StoreExchange } from '../counting/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import { countsAtStore } from '../decide/coordination.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
@@ -265,7 +265,7 @@ class BackgroundCoordinator implements Coordinator {
 
   ask(meter: Exchanging, id: string, timeout: number): Promise<SyncResult | undefined> {
     const [loop, link, clock] = [this.#loop, this.#link, this.#clock]
-    return meter.inquire?.(id, timeout) ?? askUsage(meter, id, timeout, { clock, link, loop })
+    return meter.inquire?.(id, timeout) ?? askUsage(meter.counts as CountsSynced, id, timeout, { clock, link, loop })
   }
 
   wake(): void {

@@ -1,4 +1,4 @@
-import type { Exchanging } from '../counting/site.ts'
+import type { CountsSynced } from '../counting/site.ts'
 import type { SyncEntry, SyncResult } from '../store/contract.ts'
 import type { ThrottlerState } from '../throttler/coordinator.ts'
 import type { Clock } from '../time/clock.ts'
@@ -27,7 +27,7 @@ const AGAIN = 50
  * @param storeTimeout milliseconds
  * @returns undefined when the store did not answer within the storeTimeout
  */
-export function askUsage(meter: Exchanging, id: string, storeTimeout: number, host: UsageHost): Promise<SyncResult | undefined> {
+export function askUsage(meter: CountsSynced, id: string, storeTimeout: number, host: UsageHost): Promise<SyncResult | undefined> {
   const { clock, link } = host
   // A store known to be away is not waited for. If it fails only now, it may still answer in time.
   let isLast = link.state === 'storeDown'
@@ -48,7 +48,7 @@ export function askUsage(meter: Exchanging, id: string, storeTimeout: number, ho
   })
 }
 
-async function ask(meter: Exchanging, id: string, { clock, loop }: UsageHost): Promise<SyncResult | undefined> {
+async function ask(meter: CountsSynced, id: string, { clock, loop }: UsageHost): Promise<SyncResult | undefined> {
   meter.syncKey(id, clock.monotonic())
   const first = await loop.inquire({ ...entryOf(meter, id), ask: true })
   if (first === undefined) return undefined
@@ -64,7 +64,7 @@ async function ask(meter: Exchanging, id: string, { clock, loop }: UsageHost): P
 }
 
 /** An entry that only asks. */
-function entryOf(meter: Exchanging, id: string): SyncEntry {
+function entryOf(meter: CountsSynced, id: string): SyncEntry {
   const lease = meter.askedLease?.(id)
   return lease === undefined ? meter.syncedBlocks.entryOf(id, meter.askedCells()) : { policy: meter.storePolicy, key: id, cells: [], lease }
 }

@@ -264,7 +264,7 @@ function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: numb
   if (unsynced + cost <= part) return 0
   if (unsynced === 0 && !asks) return host.random() * cost < part ? 0 : PAUSE + syncing.roundTrip
   // The sync that requests a reservation also reports the counts.
-  if (!asks) (meter as Exchanging).syncKey(limiter.idOf(slot), now)
+  if (!asks) (meter as Exchanging).counts?.syncKey(limiter.idOf(slot), now)
   return PAUSE
 }
 

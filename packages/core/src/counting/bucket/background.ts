@@ -38,7 +38,6 @@ const ROUNDED = 1e-6
  */
 export class BackgroundBucket extends GatedMeter {
   override readonly surveyed: number = 5_000
-  override readonly jitter: boolean = true
   readonly #records: BucketRecords
   readonly #levels: Levels
   readonly #paces: Paces
@@ -75,7 +74,7 @@ export class BackgroundBucket extends GatedMeter {
     this.capacity = site.limited ? -1 : site.most(limit)
   }
 
-  override get wakeAt(): number {
+  get wakeAt(): number {
     return Number.POSITIVE_INFINITY
   }
 

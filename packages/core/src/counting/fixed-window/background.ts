@@ -178,12 +178,6 @@ export class BackgroundFixedWindow implements WindowRule {
     return units
   }
 
-  spanUnsent(): void {}
-
-  left(): void {}
-
-  settledLate(): void {}
-
   overdue(slot: number): void {
     const active = this.#records.activeOf(slot)
     if (active === undefined || this.#meter.policy.failMode !== 'share') return

@@ -118,11 +118,6 @@ export class PublishedFixedWindow implements WindowRule {
     return active === undefined ? own : Math.max(own, active.lastTotal + this.#meter.unsyncedOf(slot))
   }
 
-  /** Only the replies to this process's own key writes count. */
-  announced(): void {}
-
-  overdue(): void {}
-
   /** The key write at a span's end failed, or was not even tried. */
   spanUnsent(slot: number, base: number, now: number): void {
     const active = this.#records.activate(slot)

@@ -6,7 +6,7 @@ import type { LeaseAsk, LeaseNotice, LeaseReply } from '../../store/leases/ask.t
 import { askFor, hearReply, heldOf, type Lease, surrender } from '../../store/leases/lease.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import type { Batch, LeaseTicket, Ticket } from '../batch.ts'
-import type { Exchanging, StoreExchange } from '../site.ts'
+import type { CountsSynced, StoreExchange } from '../site.ts'
 import type { LeasedKey } from './leased-key.ts'
 import type { Quota } from './quota.ts'
 
@@ -33,7 +33,7 @@ function askedBy(ask: LeaseAsk, limit: number): boolean {
 }
 
 /** A meter with leases. */
-interface LeasedMeter<Key> extends Exchanging {
+interface LeasedMeter<Key> extends CountsSynced {
   /** By slot. */
   readonly keys: readonly (Key | undefined)[]
   /** Whether a request stays within its limit if units were taken ahead by a higher one. */
@@ -136,7 +136,7 @@ export class Leasing<Key extends LeasedKey> {
     const key = this.#landed(ticket)
     if (key === undefined) return
     const meter = this.#meter
-    const { interval, calendar } = meter.policy
+    const { interval, calendar } = meter.site.policy
     key.roundTrip += (now - sent - key.roundTrip) / (key.roundTrip === 0 ? 1 : 8)
     meter.syncedBlocks.replied(slot, result, sent, now)
     hearReply(lease, ask, reply, sent, now, interval, calendar)

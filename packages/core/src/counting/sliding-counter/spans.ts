@@ -129,8 +129,4 @@ export class PublishedSlidingCounter implements WindowRule {
   announced(announcement: TotalAnnouncement, now: number): void {
     this.#meter.hear(announcement, now)
   }
-
-  overdue(): void {}
-
-  spanUnsent(): void {}
 }

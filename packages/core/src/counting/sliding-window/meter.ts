@@ -22,7 +22,6 @@ const ROUNDING = 1e-9
 /** Counts in the sub-windows of a sliding window, and their sync with the store. Its rule decides which requests are allowed. */
 export class SlidingWindowMeter extends GatedMeter {
   override readonly surveyed: number = 5_000
-  override readonly jitter: boolean = true
   readonly records: SlidingRecords
   readonly #rule: SlidingRule
 

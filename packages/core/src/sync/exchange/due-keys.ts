@@ -1,12 +1,12 @@
 import type { Batch } from '../../counting/batch.ts'
-import type { Exchanging } from '../../counting/site.ts'
+import type { CountsSynced } from '../../counting/site.ts'
 
 /** Timers fire on whole milliseconds; what is due within this time travels along. */
 const EPSILON = 0.5
 
 /** Keys and when they are due, as parallel arrays: a million may ask at once. What is taken from the front moves nothing. */
 class Queue {
-  meters: Exchanging[] = []
+  meters: CountsSynced[] = []
   slots: number[] = []
   times: number[] = []
   /** Place of the first one that is left. */
@@ -18,7 +18,7 @@ class Queue {
     return this.head === this.slots.length
   }
 
-  add(meter: Exchanging, slot: number, at: number): void {
+  add(meter: CountsSynced, slot: number, at: number): void {
     this.meters.push(meter)
     this.slots.push(slot)
     this.times.push(at)
@@ -60,7 +60,7 @@ export class DueKeys {
     return Math.min(this.#queue.earliest, this.#later.earliest)
   }
 
-  add(meter: Exchanging, slot: number, at: number): void {
+  add(meter: CountsSynced, slot: number, at: number): void {
     this.#queue.add(meter, slot, at)
   }
 
@@ -70,7 +70,7 @@ export class DueKeys {
     const queue = this.#queue
     const { meters, slots, times } = queue
     for (const end = slots.length; queue.head < end && !batch.full; queue.head++) {
-      const meter = meters[queue.head] as Exchanging
+      const meter = meters[queue.head] as CountsSynced
       const slot = slots[queue.head] as number
       const at = times[queue.head] as number
       if (at <= now + EPSILON) meter.collect(slot, now, batch)
@@ -85,7 +85,7 @@ export class DueKeys {
     this.#queue = new Queue()
     this.#later = new Queue()
     for (const { meters, slots, head } of queues) {
-      for (let i = head; i < slots.length; i++) (meters[i] as Exchanging).undue(slots[i] as number)
+      for (let i = head; i < slots.length; i++) (meters[i] as CountsSynced).undue(slots[i] as number)
     }
   }
 
@@ -97,7 +97,7 @@ export class DueKeys {
       this.#later = empty
       return
     }
-    for (let i = 0; i < slots.length; i++) this.#queue.add(meters[i] as Exchanging, slots[i] as number, times[i] as number)
+    for (let i = 0; i < slots.length; i++) this.#queue.add(meters[i] as CountsSynced, slots[i] as number, times[i] as number)
     this.#later.clear()
   }
 }

@@ -21,10 +21,6 @@ class Inquiry implements EntryOwner {
   fail(): void {
     this.#answer(undefined)
   }
-
-  late(): void {}
-
-  overdue(): void {}
 }
 
 /** Questions about single keys that travel with the exchanges: their entries count nothing. */

@@ -1,5 +1,5 @@
 import { Batch, type EntryOwner } from '../../counting/batch.ts'
-import type { Exchanging, ScanOptions } from '../../counting/site.ts'
+import type { CountsSynced, Exchanging, ScanOptions } from '../../counting/site.ts'
 import type { SyncedBlocks } from '../../counting/synced-blocks.ts'
 import { WeirError } from '../../report/errors.ts'
 import type {
@@ -133,7 +133,7 @@ export class SyncLoop {
   }
 
   /** Asks for an exchange of a key at `at`, or as soon after it as a batch is free. */
-  due(meter: Exchanging, slot: number, at: number): void {
+  due(meter: CountsSynced, slot: number, at: number): void {
     this.#dueKeys.add(meter, slot, at)
     if (at <= this.#clock.monotonic()) this.#soon()
     else this.#wake(at)
@@ -330,7 +330,7 @@ export class SyncLoop {
           ttl: this.#heartbeatEvery * HEARTBEATS_MISSED,
           cursor: this.#cursor,
           policies: this.#meters().map((meter) => meter.storePolicy),
-          ...(this.#meters().some(({ askedLease }) => askedLease !== undefined) && { leases: true }),
+          ...(this.#meters().some(({ counts }) => counts?.askedLease !== undefined) && { leases: true }),
           ...this.#observer.about(now),
         },
       }),
@@ -428,7 +428,7 @@ export class SyncLoop {
     if (this.#walks.waiting && maySend) this.#soon()
     let at = this.storeDown || this.#flights.suspected ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
     at = Math.min(at, this.#flights.lostAt)
-    for (const meter of this.#meters()) at = Math.min(at, this.#walks.endOf(meter) ?? at, meter.wakeAt)
+    for (const meter of this.#meters()) at = Math.min(at, this.#walks.endOf(meter) ?? at, meter.wakeAt ?? meter.rollAt)
     if (this.#connection !== undefined && this.#mayBeat) at = Math.min(at, this.#heartbeatAt)
     if (this.#blocks.waiting && !this.storeDown && maySend) at = Math.min(at, this.#blocks.notBefore)
     if (maySend) at = Math.min(at, this.#dueKeys.next)

@@ -40,14 +40,15 @@ export class SpanWalks {
     if (now >= meter.rollAt) meter.roll(now)
     const at = this.#ends.get(meter)
     if (at !== undefined && now < at) return
-    this.#ends.set(meter, meter.nextWalk?.(now) ?? this.#spanEnd(meter, now))
+    this.#ends.set(meter, meter.counts?.nextWalk?.(now) ?? this.#spanEnd(meter, now))
     if (at === undefined || this.#walks.some((walk) => walk.meter === meter && walk.from === 0)) return
     this.#walks.push({ meter, options: AT_SPAN_END, from: 0 })
   }
 
-  #spanEnd({ policy: { interval, spans }, time, jitter }: Exchanging, now: number): number {
+  #spanEnd({ site, time, counts }: Exchanging, now: number): number {
+    const { interval, spans } = site.policy
     const end = time.monotonicAt(spanEnd(time.at(now), interval, spans))
-    return Math.max(end + (jitter ? this.#random() * JITTER * (interval / spans) : 0), now + 1)
+    return Math.max(end + (counts?.jitter ? this.#random() * JITTER * (interval / spans) : 0), now + 1)
   }
 
   /** Walks over all keys of these meters now, instead of what was under way. */
@@ -85,7 +86,7 @@ export class SpanWalks {
   /** Whether the first walk has come to its end. */
   #step(now: number, batch: Batch): boolean {
     const walk = this.#walks[0] as Walk
-    walk.from = walk.meter.scan(walk.from, now, batch, walk.options)
+    walk.from = walk.meter.counts?.scan(walk.from, now, batch, walk.options) ?? walk.meter.sweep(walk.from, now)
     if (walk.from >= 0) return false
     this.#walks.shift()
     return true

@@ -71,7 +71,7 @@ export class StoreState {
 
   /** The store said something that can't be used. Reported once per policy and kind, as more would follow. */
   nonsense(what: string, policyId?: string, key?: string): void {
-    const policy = this.#host.meters.find(({ storePolicy }) => storePolicy.id === policyId)?.policy.name
+    const policy = this.#host.meters.find(({ storePolicy }) => storePolicy.id === policyId)?.site.policy.name
     const of = `${key === undefined ? '' : ` for key ${show(key)}`}${policy === undefined ? '' : ` of policy ${show(policy)}`}`
     const message = `Ignored an invalid reply from the store ${show(this.#host.storeKind)}: ${what}${of}. Does another program write to these keys?`
     this.#host.warn(new WeirError('WEIR_STORE_REPLY', message), `${what} ${policy ?? ''}`)
@@ -85,11 +85,11 @@ export class StoreState {
     for (const meter of this.#host.meters) {
       if (meter.storePolicy.id !== id) continue
       if (now >= meter.rollAt) meter.roll(now)
-      if (announcement.type === 'total') meter.announced?.(announcement, now)
-      else if (announcement.type === 'ask') meter.syncKey(key, now)
+      if (announcement.type === 'total') meter.counts?.announced?.(announcement, now)
+      else if (announcement.type === 'ask') meter.counts?.syncKey(key, now)
       else if (announcement.type === 'lease') {
-        if (announcement.lost) this.#warnOfLoss(meter.policy.name)
-        meter.heardLease?.(announcement, now)
+        if (announcement.lost) this.#warnOfLoss(meter.site.policy.name)
+        meter.counts?.heardLease?.(announcement, now)
       } else meter.syncedBlocks.announced(announcement, now, roundTrip)
     }
   }
@@ -207,8 +207,6 @@ export class StoreState {
   }
 
   #invalidate(now: number, away: boolean): void {
-    for (const meter of this.#host.meters) {
-      meter.invalidate(now, away)
-    }
+    for (const meter of this.#host.meters) meter.invalidate(now, away)
   }
 }

@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Batch } from '../../../src/counting/batch.ts'
-import type { Exchanging } from '../../../src/counting/site.ts'
+import type { CountsSynced } from '../../../src/counting/site.ts'
 import { DueKeys } from '../../../src/sync/exchange/due-keys.ts'
 
 function meter() {
   const undone: number[] = []
-  const self: Pick<Exchanging, 'collect' | 'undue'> = {
-    collect: (slot, _now, batch) => batch.add(self as Exchanging, slot, { policy: {} as never, key: String(slot), cells: [] }),
+  const self: Pick<CountsSynced, 'collect' | 'undue'> = {
+    collect: (slot, _now, batch) => batch.add(self as CountsSynced, slot, { policy: {} as never, key: String(slot), cells: [] }),
     undue: (slot) => undone.push(slot),
   }
-  return { meter: self as Exchanging, undone }
+  return { meter: self as CountsSynced, undone }
 }
 
 /** The keys that are sent at `now`. */
