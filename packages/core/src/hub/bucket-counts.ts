@@ -1,12 +1,10 @@
 import { sumOf } from '../keys/units.ts'
 import { BUCKET_GROUPS, BUCKET_PARTS, type Cell, FINE_PARTS, type StorePolicy, type SyncEntry } from '../store/contract.ts'
+import { type BucketAnnounced, bucketNews } from '../store/shapes/bucket.ts'
 import { type Ordinal, ordinalAt } from '../time/intervals.ts'
 import { type Account, NODE_BYTES } from './account.ts'
-import { type Applied, growthOver, isLarge, type Times } from './cell.ts'
+import { type Applied, growthOver, type Times } from './cell.ts'
 import { Generations } from './generations.ts'
-
-/** A full bucket is announced again at most this often, in milliseconds. */
-const REPEAT_AFTER = 10
 
 /** Units that count as having come together. */
 interface Group {
@@ -17,7 +15,7 @@ interface Group {
 }
 
 /** One key's bucket; see `BUCKET_PARTS` of the contract. */
-interface KeyBucket {
+interface KeyBucket extends BucketAnnounced {
   /** Units in it at `ordinal`, those of that cell included. Nothing of this cell and earlier ones is added any more. */
   base: { ordinal: Ordinal; level: number }
   /** Nodes know that so much was in it then: no less is, whatever was lost. Units of later cells come on top of either. */
@@ -33,9 +31,6 @@ interface KeyBucket {
   writtenIn: Ordinal
   /** Until then (a cell) the level stays that of `base`, as the nodes may bring what is older. */
   heldUntil: Ordinal
-  /** Monotonic time of the last announcement of a full bucket. */
-  announcedAt: number
-  hot: boolean
   /** Monotonic time until which it must be kept. */
   until: number
 }
@@ -77,10 +72,8 @@ export class BucketCounts {
     if (excess > 0) forgive(bucket, excess)
     const after = levelAt(bucket, running, policy)
     this.#keep(key, bucket, after, policy, times)
-    // It has run down since the running cell began: whether a unit still fits is a matter of now.
-    const drained = (policy.drain ?? 0) * (times.wall / policy.width - running)
-    const change = { before: before - drained, after: after - drained, taken }
-    return answer(bucket, running, policy, taken > 0 && announces(bucket, change, policy, times.monotonic))
+    const news = bucketNews({ before, after, units: taken }, bucket, policy, times.wall, times.monotonic)
+    return answer(bucket, running, policy, news.announce)
   }
 
   /** Keys that were announced as hot and are not yet half as full again. */
@@ -284,24 +277,6 @@ function forgive({ base, groups }: KeyBucket, excess: number): void {
     left -= cut
   }
   if (left > 0) base.level = Math.max(0, base.level - left)
-}
-
-function announces(
-  bucket: KeyBucket,
-  { before, after, taken }: { readonly before: number; readonly after: number; readonly taken: number },
-  policy: StorePolicy,
-  monotonic: number,
-): boolean {
-  const { limit, hot } = policy
-  let announce = isLarge(taken, after, policy)
-  if (after > limit - 1 && (before <= limit - 1 || monotonic - bucket.announcedAt >= REPEAT_AFTER)) announce = true
-  if (before < hot / 2) bucket.hot = false
-  if (after >= hot && !bucket.hot) {
-    bucket.hot = true
-    announce = true
-  }
-  if (announce && after > limit - 1) bucket.announcedAt = monotonic
-  return announce
 }
 
 function cellOf(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePolicy): Cell {

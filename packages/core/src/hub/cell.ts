@@ -1,5 +1,5 @@
 import { sumOf } from '../keys/units.ts'
-import type { Cell, StorePolicy } from '../store/contract.ts'
+import type { Cell } from '../store/contract.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
 /** When an exchange takes place. */
@@ -62,23 +62,10 @@ export function growthOver(
   }
 }
 
-/** The part of the limit from which on one write is news by itself, if it is of more than one unit. */
-const LARGE_WRITE = 1 / 20
-
-/**
- * Whether one write of a key that is hot is news for the other nodes: they may hold expensive requests against what they know,
- * of which one allowed in error is worth many others.
- *
- * @param units by which the total has grown, to `total`
- */
-export function isLarge(units: number, total: number, { limit, hot }: StorePolicy): boolean {
-  return total >= hot && units >= Math.max(2, LARGE_WRITE * limit)
-}
-
 /** The effect of one entry of a request on its key. */
 export interface Applied {
   /** The totals, as in `SyncResult.cells`. */
   readonly cells: readonly Cell[]
-  /** The totals are news for the other nodes: a limit was reached, or the key became hot. */
+  /** As in `News`. */
   readonly announce: boolean
 }

@@ -1,7 +1,8 @@
 import { type Cell, RESET_CELLS, type StorePolicy, type SyncEntry } from '../store/contract.ts'
-import { endOf, type Ordinal } from '../time/intervals.ts'
+import { windowNews } from '../store/shapes/window.ts'
+import type { Ordinal } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, POLICY_BYTES, Tally } from './account.ts'
-import { type Applied, CountedCell, isLarge, type Times } from './cell.ts'
+import { type Applied, CountedCell, type Times } from './cell.ts'
 
 /** Times a ttl after which an interval is forgotten although somebody writes to it: no honest node still does. */
 const LONGEST_LIFE = 4
@@ -102,14 +103,9 @@ export class FixedCounts {
 
     const before = cell.net
     cell.merge(nodeId, sent)
-    const after = cell.net
-    let announce = before < policy.limit && after >= policy.limit
-    if (isLarge(after - before, after, policy) && endOf(sent.ordinal, policy.width) > wall) announce = true
-    if (before < policy.hot && after >= policy.hot && !table.hot.has(key)) {
-      table.hot.set(key, cell)
-      announce = true
-    }
-    return announce
+    const news = windowNews({ ordinal: sent.ordinal, before, after: cell.net, wasHot: table.hot.has(key) }, policy, wall)
+    if (news.hot) table.hot.set(key, cell)
+    return news.announce
   }
 
   #total(ordinal: Ordinal, key: string): Cell {

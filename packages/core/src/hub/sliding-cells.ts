@@ -1,24 +1,13 @@
 import type { Cell, StorePolicy, SyncEntry } from '../store/contract.ts'
+import { type SlidingAnnounced, slidingNews } from '../store/shapes/sliding.ts'
 import { endOf, type Ordinal, ordinalAt } from '../time/intervals.ts'
 import { type Account, NODE_BYTES } from './account.ts'
-import { type Applied, CountedCell, isLarge, type Times } from './cell.ts'
+import { type Applied, CountedCell, type Times } from './cell.ts'
 import { Generations } from './generations.ts'
 
-/** A reached limit is announced again at most this often, in milliseconds. */
-const REPEAT_AFTER = 10
-/**
- * Totals are announced also when they pass this part of the limit, for nodes to send the few units that they still hold: otherwise
- * a volley that ends just below the limit would leave every node with units that the others do not know of.
- */
-const NEARLY_FULL = 0.98
-
 /** One key's cells, in ascending order. */
-interface KeyWindow {
+interface KeyWindow extends SlidingAnnounced {
   cells: CountedCell[]
-  /** Monotonic time of the last announcement of a reached limit. */
-  announcedAt: number
-  /** Until when (monotonic) the key counts as announced to be hot. */
-  hotUntil: number
 }
 
 /** The counts of one policy with a sliding window. */
@@ -46,7 +35,7 @@ export class SlidingCounts {
       this.#windows.touch(key, window)
       const { units, opened } = write(nodeId, window, grown, policy, times.wall)
       const after = total(window, end, policy)
-      announce = this.#announces(window, policy, { before, after, units, opened }, times.monotonic)
+      announce = slidingNews({ before, after, units, opened }, window, policy, times.monotonic).announce
     }
     return { cells: visible(window, newest, policy, times.wall), announce }
   }
@@ -92,34 +81,6 @@ export class SlidingCounts {
     for (const [, window] of this.#windows) size += window.cells.length
     return size
   }
-
-  #announces(window: KeyWindow, policy: StorePolicy, change: Change, monotonic: number): boolean {
-    if (change.units <= 0) return false
-    const nearly = NEARLY_FULL * policy.limit
-    let announce = (change.before < nearly && change.after >= nearly) || isLarge(change.units, change.after, policy)
-    if (change.after >= policy.limit) {
-      if (change.before < policy.limit || monotonic - window.announcedAt >= REPEAT_AFTER) announce = true
-    }
-    if (change.after >= policy.hot && (change.before < policy.hot || change.opened)) {
-      // Announced once a window, and handed to new nodes for as long as it may still be hot without a further mark.
-      const span = policy.width * policy.cells
-      if (window.hotUntil <= monotonic + span) {
-        window.hotUntil = monotonic + 2 * span
-        announce = true
-      }
-    }
-    if (announce && change.after >= policy.limit) window.announcedAt = monotonic
-    return announce
-  }
-}
-
-interface Change {
-  readonly before: number
-  readonly after: number
-  /** Units newly taken. */
-  readonly units: number
-  /** Whether a cell began with this write. */
-  readonly opened: boolean
 }
 
 function newestOf(cells: readonly Cell[]): Ordinal {

@@ -43,7 +43,7 @@ const MOST_TRIES = 4
 /** A key that is hot now. */
 export interface Hot {
   readonly policy: StorePolicy
-  /** As `News.hot` has them. */
+  /** As `CellNews.hot` has them. */
   readonly cells: readonly number[]
   /** Milliseconds. */
   readonly life: number
@@ -266,7 +266,7 @@ export class Counts {
     if (lost) {
       // With the counts etcd has lost that the key is near its limit.
       own.reported = counts ?? NOTHING
-      own.told = newTold()
+      Object.assign(own, UNANNOUNCED)
     } else if (!own.unsure) {
       own.reported = own.counts
     }
@@ -324,7 +324,7 @@ export class Counts {
 /** A key of a policy. */
 type KeyOf = Pick<SyncEntry, 'policy' | 'key'>
 
-/** A key that was marked as hot, with the cell in which it became so, as `News.hot` has it. */
+/** A key that was marked as hot, with the cell in which it became so, as `CellNews.hot` has it. */
 export interface HotKey extends KeyOf {
   readonly cell: number
 }

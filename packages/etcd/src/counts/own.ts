@@ -1,8 +1,8 @@
-import { newTold, type Told } from './news.ts'
+import type { BucketAnnounced, SlidingAnnounced } from '@weir/core/sync'
 import { NOTHING, type NodeCounts } from './node-counts.ts'
 
-/** The counts of a key that this process has in etcd, as far as it knows. */
-export interface Own {
+/** The counts of a key that this process has in etcd, as far as it knows, and the announcements that it has made of the key. */
+export interface Own extends SlidingAnnounced, BucketAnnounced {
   /** The revision that wrote it; 0 for none. */
   revision: number
   /** Whether etcd has only a part of it, because it lost data. */
@@ -12,11 +12,15 @@ export interface Own {
   unsure: boolean
   /** The counts for which news was last decided. */
   reported: NodeCounts
-  told: Told
   /** Buckets: the last cell that was added to the base, and how long its level lasts. */
   folded: number
   life: number
 }
+
+const NEVER = Number.NEGATIVE_INFINITY
+
+/** Nothing of a key was announced yet. */
+export const UNANNOUNCED: Readonly<SlidingAnnounced & BucketAnnounced> = { announcedAt: NEVER, hotUntil: NEVER, hot: false }
 
 /** Keys that are remembered: of others the node reads first what it has in etcd. */
 const MOST = 50_000
@@ -30,7 +34,7 @@ export class OwnCounts {
   of(name: string): Own {
     const found = this.#kept.get(name)
     if (found !== undefined) return found
-    const own: Own = { revision: 0, behind: false, counts: NOTHING, unsure: false, reported: NOTHING, told: newTold(), folded: -1, life: 0 }
+    const own: Own = { revision: 0, behind: false, counts: NOTHING, unsure: false, reported: NOTHING, folded: -1, life: 0, ...UNANNOUNCED }
     this.#kept.set(name, own)
     if (this.#kept.size > MOST) this.#kept.delete(this.#kept.keys().next().value as string)
     return own

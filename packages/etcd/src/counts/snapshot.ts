@@ -1,12 +1,27 @@
-import { type Cell, type Ordinal, ordinalAt, type StorePolicy, type SyncEntry, type SyncResult } from '@weir/core/sync'
+import {
+  bucketNews,
+  type Cell,
+  type News,
+  type Ordinal,
+  type StorePolicy,
+  type SyncEntry,
+  type SyncResult,
+  slidingNews,
+  windowNews,
+} from '@weir/core/sync'
 import type { Held } from '../gateway/replies.ts'
 import { BASE } from '../keys/layout.ts'
 import { type Block, blockedOf, epochOf, readBlock } from '../records/blocks.ts'
 import { type Base, Bucket, readBase } from './bucket.ts'
-import { bucketNews, fixedNews, type News, slidingNews } from './news.ts'
 import { type NodeCounts, readCounts } from './node-counts.ts'
 import type { Own } from './own.ts'
 import { cellsOf, netOf, newestOf, type Totals, totalsOf, unitsOf, windowOf } from './window.ts'
+
+/** The messages that follow from a write: `News`, with the cells in which the key became hot. For sliding windows and buckets that is 0. */
+export interface CellNews {
+  readonly announce: boolean
+  readonly hot: readonly number[]
+}
 
 /** A key with all that nodes have counted, at one revision of etcd. */
 export class Snapshot {
@@ -74,27 +89,31 @@ export class Snapshot {
   }
 
   /** The announcements that follow from a write of this process, given its counts before. */
-  news({ cells }: SyncEntry, before: NodeCounts, { counts: after, told }: Own, monotonic: number): News {
+  news({ cells }: SyncEntry, before: NodeCounts, own: Own, monotonic: number): CellNews {
     const policy = this.#policy
+    const after = own.counts
     const units = unitsTaken(after) - unitsTaken(before)
     if (policy.drain !== undefined) {
-      const drained = policy.drain * (this.#now / policy.width - ordinalAt(this.#now, policy.width))
-      const levels = { before: this.bucket(before).level - drained, after: this.bucket(after).level - drained }
-      return bucketNews({ ...levels, units }, told, policy, monotonic)
+      const levels = { before: this.bucket(before).level, after: this.bucket(after).level, units }
+      return wholeKey(bucketNews(levels, own, policy, this.#now, monotonic))
     }
     const [was, is] = [this.totals(before), this.totals(after)]
     if (policy.cells === 1) {
       const all = cells.map(({ ordinal }) => {
-        const [from, to] = [netIn(was, ordinal), netIn(is, ordinal)]
-        return fixedNews({ before: from, after: to, units: to - from }, ordinal, policy, this.#now)
+        const write = { ordinal, before: netIn(was, ordinal), after: netIn(is, ordinal), wasHot: false }
+        return { ordinal, ...windowNews(write, policy, this.#now) }
       })
-      return { announce: all.some(({ announce }) => announce), hot: all.flatMap(({ hot }) => hot) }
+      return { announce: all.some(({ announce }) => announce), hot: all.flatMap(({ ordinal, hot }) => (hot ? ordinal : [])) }
     }
     const newest = newestOf(cells)
     const opened = [...after.cells.keys()].some((ordinal) => !before.cells.has(ordinal))
-    const growth = { before: unitsOf(was, newest, policy, this.#now), after: unitsOf(is, newest, policy, this.#now), units }
-    return slidingNews(growth, opened, told, policy, monotonic)
+    const sums = { before: unitsOf(was, newest, policy, this.#now), after: unitsOf(is, newest, policy, this.#now) }
+    return wholeKey(slidingNews({ ...sums, units, opened }, own, policy, monotonic))
   }
+}
+
+function wholeKey({ announce, hot }: News): CellNews {
+  return { announce, hot: hot ? [0] : [] }
 }
 
 function netIn(totals: Totals, ordinal: Ordinal): number {

@@ -137,7 +137,7 @@ BEGIN
     ) SELECT array_agg(taken), array_agg(given), array_agg(had_taken), array_agg(had_given), array_agg(hot)
       INTO r_taken, r_given, h_taken, h_given, r_hot FROM written;
 
-    -- Fixed windows: keys that passed a mark, or have grown by much at once (see hub/fixed-cells.ts and hub/cell.ts of core).
+    -- Fixed windows: keys that passed a mark, or have grown by much at once (see store/shapes/window.ts of core).
     FOR one IN
       SELECT x.*, x.taken - x.given AS net, x.had_t - x.had_g AS had, (x.o + 1) * p_width[x.p] > t AS runs, p_limit[x.p] AS most, p_hot[x.p] AS mark
       FROM unnest(x_policy, x_key, x_label, x_ordinal, x_window, r_taken, r_given, h_taken, h_given, r_hot, x_epoch)
@@ -200,7 +200,7 @@ BEGIN
         FROM unnest(w_policy, w_key, w_label, w_writes, w_net, w_grown, w_units, w_opened, w_epoch)
           WITH ORDINALITY w(p, k, l, writes, net, grown, units, opened, known, i)
       LOOP
-        -- See hub/sliding-cells.ts of core.
+        -- See store/shapes/sliding.ts of core.
         CONTINUE WHEN NOT one.writes OR one.units <= 0 OR one.net < least(0.98 * one.most, one.mark);
         announced := one.had < 0.98 * one.most AND one.net >= 0.98 * one.most OR one.net >= one.mark AND one.units >= greatest(2, one.most / 20)
           OR one.net >= one.most AND (one.had < one.most OR t - v_announced[one.v] NOT BETWEEN 0 AND 10);

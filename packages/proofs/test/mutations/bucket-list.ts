@@ -9,6 +9,7 @@ const EARLY_DROP = 'counting/bucket/early-drop.ts'
 const RESERVATIONS = 'counting/bucket/reservations.ts'
 const TOGETHER = 'throttler/together.ts'
 const HUB = 'hub/bucket-counts.ts'
+const NEWS = 'store/shapes/bucket.ts'
 
 /** The rules of buckets in a cluster, each switched off or got wrong. */
 export const BUCKETS: readonly Mutation[] = [
@@ -42,8 +43,8 @@ export const BUCKETS: readonly Mutation[] = [
   },
   {
     name: 'a full bucket is not announced',
-    file: HUB,
-    find: 'if (after > limit - 1 && (before <= limit - 1 || monotonic - bucket.announcedAt >= REPEAT_AFTER)) announce = true',
+    file: NEWS,
+    find: 'if (after > limit - 1 && (before <= limit - 1 || monotonic - announced.announcedAt >= REPEAT_AFTER)) announce = true',
     replace: '',
     check: 'bucket: flood on a small limit',
   },

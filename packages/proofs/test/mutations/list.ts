@@ -49,9 +49,9 @@ export const FIXED: readonly Mutation[] = [
   },
   {
     name: '4: no stop message',
-    file: 'hub/fixed-cells.ts',
-    find: 'let announce = before < policy.limit && after >= policy.limit',
-    replace: 'let announce = false',
+    file: 'store/shapes/window.ts',
+    find: 'const isFull = before < limit && after >= limit',
+    replace: 'const isFull = false',
     check: 'a little over the limit, 100',
   },
   {
@@ -153,9 +153,9 @@ export const FIXED: readonly Mutation[] = [
   },
   {
     name: 'large writes are not announced',
-    file: 'hub/fixed-cells.ts',
-    find: 'if (isLarge(after - before, after, policy) &&',
-    replace: 'if (after < 0 && isLarge(after - before, after, policy) &&',
+    file: 'store/shapes/window.ts',
+    find: 'const large = isLarge(',
+    replace: 'const large = after < 0 && isLarge(',
     check: 'expensive requests',
   },
   {
@@ -268,16 +268,16 @@ export const SLIDING: readonly Mutation[] = [
   },
   {
     name: 'no stop message',
-    file: 'hub/sliding-cells.ts',
-    find: 'if (change.before < policy.limit || monotonic - window.announcedAt >= REPEAT_AFTER) announce = true',
+    file: 'store/shapes/sliding.ts',
+    find: 'if (after >= limit && (before < limit || monotonic - announced.announcedAt >= REPEAT_AFTER)) announce = true',
     replace: 'announce = false',
     check: 'sliding: a little over',
   },
   {
     name: 'a stop message is not repeated',
-    file: 'hub/sliding-cells.ts',
-    find: 'if (change.before < policy.limit || monotonic - window.announcedAt >= REPEAT_AFTER) announce = true',
-    replace: 'if (change.before < policy.limit) announce = true',
+    file: 'store/shapes/sliding.ts',
+    find: 'if (after >= limit && (before < limit || monotonic - announced.announcedAt >= REPEAT_AFTER)) announce = true',
+    replace: 'if (after >= limit && before < limit) announce = true',
     check: 'sliding: a little over',
   },
   {
@@ -296,7 +296,7 @@ export const SLIDING: readonly Mutation[] = [
   },
   {
     name: 'a window that is nearly full is not announced',
-    file: 'hub/sliding-cells.ts',
+    file: 'store/shapes/sliding.ts',
     find: 'const NEARLY_FULL = 0.98',
     replace: 'const NEARLY_FULL = 1',
     check: 'sliding: volleys',
@@ -345,9 +345,9 @@ export const SLIDING: readonly Mutation[] = [
   },
   {
     name: 'large writes are not announced',
-    file: 'hub/sliding-cells.ts',
-    find: ' || isLarge(change.units, change.after, policy)',
-    replace: ' || isLarge(0 * change.units, change.after, policy)',
+    file: 'store/shapes/sliding.ts',
+    find: ' || isLarge(write, policy)',
+    replace: '',
     check: 'sliding: expensive requests',
   },
 ]

@@ -76,7 +76,7 @@ end
   return format('%d', math.min(${FAR}, math.ceil(policy[6] + (running and ends - now or width)))), running
 end
 `,
-  // Announces a key's total if it has passed a mark, or has grown by much at once (see `hub/cell.ts` of core). Returns true if the key came
+  // Announces a key's total if it has passed a mark, or has grown by much at once (see `store/shapes/window.ts` of core). Returns true if the key came
   // near its limit and was not announced as such yet.
   `local function passed(policy, label, counter, cell, ordinal, before, after, taken, given)
   local ends, ordinalText = (ordinal + 1) * policy[2], textOfOrdinal(ordinal)

@@ -67,7 +67,7 @@ local function alive(list, width, ttl)
   return kept
 end
 `,
-  // Totals are announced even if they only pass this part of the limit. See `hub/sliding-cells.ts` of core.
+  // Totals are announced even if they only pass this part of the limit. See `store/shapes/sliding.ts` of core.
   `local nearlyFull = 0.98
 `,
   // The cells in a field of a window's hash, the end of the window, and its units. The window ends with the newest visible cell, so that

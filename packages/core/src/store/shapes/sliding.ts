@@ -1,0 +1,44 @@
+import type { StorePolicy } from '../policy.ts'
+import { type Growth, isLarge, type News, NO_NEWS, REPEAT_AFTER } from './news.ts'
+
+/**
+ * Totals are announced also when they pass this part of the limit, for processes to send the few units that they have not sent. Otherwise a
+ * volley that ends just below the limit would leave each process with units that the others don't count.
+ */
+const NEARLY_FULL = 0.98
+
+/** The announcements of a sliding window so far. Times are of the monotonic clock. */
+export interface SlidingAnnounced {
+  /** The last announcement of a reached limit. */
+  announcedAt: number
+  /** Until then the key counts as announced to be near its limit. */
+  hotUntil: number
+}
+
+/** A write to a sliding window, with the units in the running window before and after it. */
+export interface SlidingWrite extends Growth {
+  /** Its first units in a cell came with this write. */
+  readonly opened: boolean
+}
+
+/**
+ * Decides which messages follow from a write to a sliding window, and notes them in `announced`. A reached limit is repeated every
+ * `REPEAT_AFTER` ms.
+ */
+export function slidingNews(write: SlidingWrite, announced: SlidingAnnounced, policy: StorePolicy, monotonic: number): News {
+  const { before, after, units, opened } = write
+  const { limit, hot, width, cells } = policy
+  if (units <= 0) return NO_NEWS
+  const nearly = NEARLY_FULL * limit
+  let announce = (before < nearly && after >= nearly) || isLarge(write, policy)
+  if (after >= limit && (before < limit || monotonic - announced.announcedAt >= REPEAT_AFTER)) announce = true
+  const span = width * cells
+  const isHot = after >= hot && (before < hot || opened) && announced.hotUntil <= monotonic + span
+  if (isHot) {
+    // Announced once a window, and sent to processes that start for as long as it may still be hot without passing the mark again.
+    announced.hotUntil = monotonic + 2 * span
+    announce = true
+  }
+  if (announce && after >= limit) announced.announcedAt = monotonic
+  return { announce, hot: isHot }
+}
