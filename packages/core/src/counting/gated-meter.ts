@@ -19,9 +19,9 @@ import {
   STRIDE,
   TAG,
 } from '../keys/key-table.ts'
-import { sumOf } from '../keys/units.ts'
 import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, type Stats } from '../report/stats.ts'
 import { type Cell, LATEST, type StorePolicy, type SyncEntry, type SyncResult } from '../store/contract.ts'
+import { sumOf } from '../store/units.ts'
 import { epochTimeOf } from '../time/calendar.ts'
 import { type EpochTime, type Ordinal, ordinalAt, startOf } from '../time/intervals.ts'
 import { Batch, type Ticket } from './batch.ts'

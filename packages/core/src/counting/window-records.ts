@@ -1,6 +1,6 @@
 import { ACTIVE, baseOf, GATE, IN_FLIGHT, type KeyTable, KNOWN, OTHERS, SENT, TAG } from '../keys/key-table.ts'
 import { SlotMap } from '../keys/slot-map.ts'
-import { MOST_UNITS, sumOf } from '../keys/units.ts'
+import { MOST_UNITS, sumOf } from '../store/units.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { Active } from './active-key.ts'
 import { mostOthers } from './estimate.ts'

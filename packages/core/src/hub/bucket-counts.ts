@@ -1,9 +1,9 @@
-import { sumOf } from '../keys/units.ts'
 import { BUCKET_GROUPS, BUCKET_PARTS, type Cell, FINE_PARTS, type StorePolicy, type SyncEntry } from '../store/contract.ts'
 import { type BucketAnnounced, bucketNews } from '../store/shapes/bucket.ts'
+import { growthOver, sumOf } from '../store/units.ts'
 import { type Ordinal, ordinalAt } from '../time/intervals.ts'
 import { type Account, NODE_BYTES } from './account.ts'
-import { type Applied, growthOver, type Times } from './cell.ts'
+import type { Applied, Times } from './cell.ts'
 import { Generations } from './generations.ts'
 
 /** Units that count as having come together. */

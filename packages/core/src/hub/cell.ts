@@ -1,5 +1,5 @@
-import { sumOf } from '../keys/units.ts'
 import type { Cell } from '../store/contract.ts'
+import { growthOver, sumOf } from '../store/units.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
 /** When an exchange takes place. */
@@ -29,12 +29,6 @@ export class CountedCell {
     return this.#nodes.has(nodeId)
   }
 
-  /** The units that `merge` would add to `taken` and to `given`. */
-  growth(nodeId: string, sent: Cell): { readonly taken: number; readonly given: number } {
-    const known = this.#nodes.get(nodeId)
-    return growthOver(known, sent)
-  }
-
   /** Takes a node's absolute counts over. Both only grow, so a late duplicate changes nothing. */
   merge(nodeId: string, sent: Cell): void {
     let known = this.#nodes.get(nodeId)
@@ -48,17 +42,6 @@ export class CountedCell {
 
   toCell(): Cell {
     return { ordinal: this.ordinal, taken: this.taken, given: this.given }
-  }
-}
-
-/** The units that a process's counts would add to a cell that doesn't exist yet. */
-export function growthOver(
-  known: { readonly taken: number; readonly given: number } | undefined,
-  sent: Pick<Cell, 'taken' | 'given'>,
-): { readonly taken: number; readonly given: number } {
-  return {
-    taken: Math.max(0, sent.taken - (known?.taken ?? 0)),
-    given: Math.max(0, sent.given - (known?.given ?? 0)),
   }
 }
 

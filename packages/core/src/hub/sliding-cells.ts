@@ -1,6 +1,6 @@
 import type { Cell, StorePolicy, SyncEntry } from '../store/contract.ts'
-import { type SlidingAnnounced, slidingNews } from '../store/shapes/sliding.ts'
-import { endOf, type Ordinal, ordinalAt } from '../time/intervals.ts'
+import { newestOf, type SlidingAnnounced, slidingNews, visibleCells, windowUnits } from '../store/shapes/sliding.ts'
+import { endOf, type Ordinal } from '../time/intervals.ts'
 import { type Account, NODE_BYTES } from './account.ts'
 import { type Applied, CountedCell, type Times } from './cell.ts'
 import { Generations } from './generations.ts'
@@ -24,8 +24,7 @@ export class SlidingCounts {
     const newest = newestOf(entry.cells)
     let window = this.#windows.get(key)
     if (account !== undefined && !this.#hasRoom(nodeId, entry, window, account)) return undefined
-    const end = windowEnd(window, newest, policy, times.wall)
-    const before = total(window, end, policy)
+    const before = windowUnits(window?.cells ?? [], newest, policy, times.wall)
 
     const grown = entry.cells.filter((sent) => sent.taken > 0 || sent.given > 0)
     let announce = false
@@ -34,7 +33,7 @@ export class SlidingCounts {
       this.#windows.keepFor(policy.ttl)
       this.#windows.touch(key, window)
       const { units, opened } = write(nodeId, window, grown, policy, times.wall)
-      const after = total(window, end, policy)
+      const after = windowUnits(window.cells, newest, policy, times.wall)
       announce = slidingNews({ before, after, units, opened }, window, policy, times.monotonic).announce
     }
     return { cells: visible(window, newest, policy, times.wall), announce }
@@ -83,42 +82,9 @@ export class SlidingCounts {
   }
 }
 
-function newestOf(cells: readonly Cell[]): Ordinal {
-  let newest = -Infinity as Ordinal
-  for (const cell of cells) if (cell.ordinal > newest) newest = cell.ordinal
-  return newest
-}
-
-/** Cells beyond both the asking node's newest and the hub's own time come from a wrong clock and are shown to nobody. */
-function horizon(newest: Ordinal, policy: StorePolicy, wall: number): Ordinal {
-  const running = ordinalAt(wall, policy.width)
-  return running > newest ? running : newest
-}
-
+/** Totals that don't change with later writes. */
 function visible(window: KeyWindow | undefined, newest: Ordinal, policy: StorePolicy, wall: number): Cell[] {
-  if (window === undefined) return []
-  const last = horizon(newest, policy, wall)
-  const cells: Cell[] = []
-  for (const cell of window.cells) {
-    if (cell.ordinal > newest - policy.cells && cell.ordinal <= last) cells.push(cell.toCell())
-  }
-  return cells
-}
-
-/** Where the running window ends: with the newest visible cell, so that a late flush of an older one meets it too. */
-function windowEnd(window: KeyWindow | undefined, newest: Ordinal, policy: StorePolicy, wall: number): Ordinal {
-  const last = horizon(newest, policy, wall)
-  const found = window?.cells.findLast((cell) => cell.ordinal <= last)
-  return found !== undefined && found.ordinal > newest ? found.ordinal : newest
-}
-
-/** Units in the window that ends with `end`. */
-function total(window: KeyWindow | undefined, end: Ordinal, policy: StorePolicy): number {
-  let sum = 0
-  for (const cell of window?.cells ?? []) {
-    if (cell.ordinal > end - policy.cells && cell.ordinal <= end) sum += cell.net
-  }
-  return sum
+  return visibleCells(window?.cells ?? [], newest, policy, wall).map((cell) => cell.toCell())
 }
 
 function write(

@@ -1,5 +1,5 @@
-import { MOST_UNITS } from '../keys/units.ts'
 import { show } from '../report/errors.ts'
+import { MOST_UNITS } from '../store/units.ts'
 import { isObject } from './policy.ts'
 import type { Path, Problems } from './problems.ts'
 

@@ -1,7 +1,7 @@
 import type { Limiter } from '../decide/limiter.ts'
 import { ALL_KEY, goesOnLocally, type PolicyOptions } from '../decide/policy.ts'
-import { MOST_UNITS } from '../keys/units.ts'
 import { invalidOption, missingOption, show, WeirError } from '../report/errors.ts'
+import { MOST_UNITS } from '../store/units.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 import { chargeOne, type RefundHost } from './refunds.ts'
 

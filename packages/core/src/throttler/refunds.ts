@@ -1,9 +1,10 @@
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import type { Policy } from '../decide/policy.ts'
-import { isCost, MOST_UNITS } from '../keys/units.ts'
+import { isCost } from '../keys/units.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { isThenable } from '../report/user-function.ts'
+import { MOST_UNITS } from '../store/units.ts'
 import type { Clock } from '../time/clock.ts'
 import type { LimitersNow } from './manual-blocks.ts'
 

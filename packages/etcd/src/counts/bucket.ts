@@ -1,6 +1,5 @@
-import { BUCKET_PARTS, type Cell, type Ordinal, ordinalAt, type StorePolicy } from '@weir/core/sync'
+import { BUCKET_PARTS, type Cell, type Ordinal, ordinalAt, type StorePolicy, sumOf } from '@weir/core/sync'
 import { isForgotten, type NodeCounts, readAmounts } from './node-counts.ts'
-import { sumOf } from './window.ts'
 
 /**
  * Where the sum over a bucket's nodes begins: the level at the end of all cells that are too old to be sent again. What nodes send later

@@ -2,12 +2,15 @@ import {
   bucketNews,
   type Cell,
   type News,
+  newestOf,
   type Ordinal,
   type StorePolicy,
   type SyncEntry,
   type SyncResult,
   slidingNews,
+  visibleCells,
   windowNews,
+  windowUnits,
 } from '@weir/core/sync'
 import type { Held } from '../gateway/replies.ts'
 import { BASE } from '../keys/layout.ts'
@@ -15,7 +18,7 @@ import { type Block, blockedOf, epochOf, readBlock } from '../records/blocks.ts'
 import { type Base, Bucket, readBase } from './bucket.ts'
 import { type NodeCounts, readCounts } from './node-counts.ts'
 import type { Own } from './own.ts'
-import { cellsOf, netOf, newestOf, type Totals, totalsOf, unitsOf, windowOf } from './window.ts'
+import { type Totals, totalsOf } from './window.ts'
 
 /** The messages that follow from a write: `News`, with the cells in which the key became hot. For sliding windows and buckets that is 0. */
 export interface CellNews {
@@ -80,12 +83,8 @@ export class Snapshot {
     const policy = this.#policy
     if (policy.drain !== undefined) return [this.bucket(own).cell]
     const totals = this.totals(own)
-    if (policy.cells === 1)
-      return cellsOf(
-        totals,
-        sent.map(({ ordinal }) => ordinal),
-      )
-    return windowOf(totals, newestOf(sent), policy, this.#now)
+    if (policy.cells === 1) return sent.map(({ ordinal }) => totals.get(ordinal) ?? { ordinal, taken: 0, given: 0 })
+    return visibleCells([...totals.values()], newestOf(sent), policy, this.#now).sort((a, b) => a.ordinal - b.ordinal)
   }
 
   /** The announcements that follow from a write of this process, given its counts before. */
@@ -105,10 +104,9 @@ export class Snapshot {
       })
       return { announce: all.some(({ announce }) => announce), hot: all.flatMap(({ ordinal, hot }) => (hot ? ordinal : [])) }
     }
-    const newest = newestOf(cells)
+    const unitsIn = (totals: Totals): number => windowUnits([...totals.values()], newestOf(cells), policy, this.#now)
     const opened = [...after.cells.keys()].some((ordinal) => !before.cells.has(ordinal))
-    const sums = { before: unitsOf(was, newest, policy, this.#now), after: unitsOf(is, newest, policy, this.#now) }
-    return wholeKey(slidingNews({ ...sums, units, opened }, own, policy, monotonic))
+    return wholeKey(slidingNews({ before: unitsIn(was), after: unitsIn(is), units, opened }, own, policy, monotonic))
   }
 }
 
@@ -117,8 +115,8 @@ function wholeKey({ announce, hot }: News): CellNews {
 }
 
 function netIn(totals: Totals, ordinal: Ordinal): number {
-  const cell = totals.get(ordinal)
-  return cell === undefined ? 0 : netOf([cell])
+  const { taken, given } = totals.get(ordinal) ?? { taken: 0, given: 0 }
+  return taken - given
 }
 
 function unitsTaken({ cells }: NodeCounts): number {

@@ -1,4 +1,4 @@
-import { type Cell, endOf, type Ordinal, ordinalAt, type StorePolicy } from '@weir/core/sync'
+import { type Cell, endOf, type Ordinal, type StorePolicy, sumOf } from '@weir/core/sync'
 import { isForgotten, type NodeCounts } from './node-counts.ts'
 
 /** Sums of units, by cell. */
@@ -19,47 +19,6 @@ export function totalsOf(nodes: Iterable<NodeCounts>, epoch: number, policy: Sto
     }
   }
   return totals
-}
-
-/** Units have no fractions left beyond this. */
-export function sumOf(a: number, b: number): number {
-  return Math.min(Number.MAX_SAFE_INTEGER, a + b)
-}
-
-/** Fixed windows: the cells that were sent, in that order. */
-export function cellsOf(totals: Totals, ordinals: readonly Ordinal[]): Cell[] {
-  return ordinals.map((ordinal) => totals.get(ordinal) ?? { ordinal, taken: 0, given: 0 })
-}
-
-export function netOf(cells: Iterable<Cell>): number {
-  let sum = 0
-  for (const { taken, given } of cells) sum += taken - given
-  return sum
-}
-
-export function newestOf(cells: readonly Cell[]): Ordinal {
-  return Math.max(...cells.map(({ ordinal }) => ordinal)) as Ordinal
-}
-
-/**
- * Sliding windows: the cells that are not empty, oldest first. Cells beyond both the process's newest one and the running one come from a
- * wrong clock.
- */
-export function windowOf(totals: Totals, newest: Ordinal, policy: StorePolicy, now: number): Cell[] {
-  const last = Math.max(ordinalAt(now, policy.width), newest)
-  return [...totals.values()]
-    .filter(({ ordinal, taken, given }) => ordinal > newest - policy.cells && ordinal <= last && (taken > 0 || given > 0))
-    .sort((a, b) => a.ordinal - b.ordinal)
-}
-
-/** Units in the running window, which ends with its newest cell, so that a late flush of an older one meets it too. */
-export function unitsOf(totals: Totals, newest: Ordinal, policy: StorePolicy, now: number): number {
-  const last = Math.max(ordinalAt(now, policy.width), newest)
-  let end = newest
-  for (const ordinal of totals.keys()) if (ordinal <= last && ordinal > end) end = ordinal
-  let sum = 0
-  for (const { ordinal, taken, given } of totals.values()) if (ordinal > end - policy.cells && ordinal <= end) sum += taken - given
-  return sum
 }
 
 /** How long a node's counts of a window must last. */

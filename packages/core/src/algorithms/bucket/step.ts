@@ -1,4 +1,4 @@
-import { MOST_UNITS, sumOf } from '../../keys/units.ts'
+import { MOST_UNITS, sumOf } from '../../store/units.ts'
 import { drainTime } from '../drain-time.ts'
 import type { Step, Verdict } from '../step.ts'
 

@@ -1,5 +1,5 @@
-import { sumOf } from '../../keys/units.ts'
 import type { AtomicStep, Verdict } from '../../store/step.ts'
+import { sumOf } from '../../store/units.ts'
 
 /**
  * At most the limit in each interval of a calendar. Only the process has the calendar, not the store.

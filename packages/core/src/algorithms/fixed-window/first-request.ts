@@ -1,4 +1,4 @@
-import { sumOf } from '../../keys/units.ts'
+import { sumOf } from '../../store/units.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'

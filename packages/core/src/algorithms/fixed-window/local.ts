@@ -1,6 +1,6 @@
 import { BLOCKED, type KeyTable } from '../../keys/key-table.ts'
-import { sumOf } from '../../keys/units.ts'
 import type { SourceIndex } from '../../report/stats.ts'
+import { sumOf } from '../../store/units.ts'
 import { epochTimeOf } from '../../time/calendar.ts'
 import { type EpochTime, type Ordinal, startOf } from '../../time/intervals.ts'
 import { LocalMeter } from '../local-meter.ts'

@@ -1,6 +1,6 @@
-import { MOST_UNITS } from '../../keys/units.ts'
 import { invalidOption } from '../../report/errors.ts'
 import { checkAlgorithmOptions } from '../../report/names.ts'
+import { MOST_UNITS } from '../../store/units.ts'
 import type { Algorithm, AnyAlgorithm } from '../algorithm.ts'
 import { LocalBucket } from '../bucket/meter.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT } from '../bucket/step.ts'

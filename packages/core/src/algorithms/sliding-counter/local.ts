@@ -1,4 +1,4 @@
-import { sumOf } from '../../keys/units.ts'
+import { sumOf } from '../../store/units.ts'
 import { endOf, type Ordinal } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import { LocalMeter } from '../local-meter.ts'

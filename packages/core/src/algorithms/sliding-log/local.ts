@@ -1,4 +1,4 @@
-import { MOST_UNITS } from '../../keys/units.ts'
+import { MOST_UNITS } from '../../store/units.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'

@@ -1,4 +1,4 @@
-import { MOST_UNITS, sumOf } from '../../keys/units.ts'
+import { MOST_UNITS, sumOf } from '../../store/units.ts'
 
 /** Times that fit into the first ring. A power of 2, as all sizes of rings. */
 const SMALLEST = 8

@@ -1,5 +1,5 @@
-import { sumOf } from '../../keys/units.ts'
 import type { Cell } from '../../store/contract.ts'
+import { sumOf } from '../../store/units.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 
 /** The part of the limit by which the oldest sub-window is released while it leaves. The rest of it counts in full until then. */

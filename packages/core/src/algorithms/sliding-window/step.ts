@@ -1,4 +1,4 @@
-import { sumOf } from '../../keys/units.ts'
+import { sumOf } from '../../store/units.ts'
 import { type Ordinal, ordinalAt } from '../../time/intervals.ts'
 import type { MeterPolicy } from '../meter.ts'
 import { EARLY } from '../roll.ts'

@@ -1,7 +1,7 @@
-import { MOST_UNITS } from '../../keys/units.ts'
 import { type Duration, parseDuration } from '../../options/duration.ts'
 import { excessOption, invalidOption } from '../../report/errors.ts'
 import { checkAlgorithmOptions, checkNames } from '../../report/names.ts'
+import { MOST_UNITS } from '../../store/units.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { LocalBucket } from '../bucket/meter.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT } from '../bucket/step.ts'

@@ -2,7 +2,7 @@ import type { Paces } from '../../algorithms/bucket/paces.ts'
 import { drained } from '../../algorithms/bucket/step.ts'
 import type { SharedSite } from '../../algorithms/site.ts'
 import { baseOf, type KeyTable } from '../../keys/key-table.ts'
-import { MOST_UNITS } from '../../keys/units.ts'
+import { MOST_UNITS } from '../../store/units.ts'
 
 /** The fields of a key's record: the known level of its bucket, and its time on the monotonic clock. */
 const LEVEL = 3

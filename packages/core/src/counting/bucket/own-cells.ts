@@ -1,6 +1,6 @@
 import { drained } from '../../algorithms/bucket/step.ts'
-import { sumOf } from '../../keys/units.ts'
 import type { Cell } from '../../store/contract.ts'
+import { sumOf } from '../../store/units.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import type { Spans } from './store-policies.ts'
 

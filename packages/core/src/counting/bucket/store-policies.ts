@@ -1,7 +1,7 @@
 import { drainTime } from '../../algorithms/drain-time.ts'
 import type { SharedSite } from '../../algorithms/site.ts'
-import { MOST_UNITS } from '../../keys/units.ts'
 import { BUCKET_PARTS, FINE_PARTS, type StorePolicy } from '../../store/contract.ts'
+import { MOST_UNITS } from '../../store/units.ts'
 
 /** Cells of an interval. A sync is wrong by the units that drain during one of them. None is shorter than `SHORTEST_CELL` ms. */
 const CELLS = 1000

@@ -1,5 +1,42 @@
-import type { StorePolicy } from '../policy.ts'
+import { type Ordinal, ordinalAt } from '../../time/intervals.ts'
+import type { Cell, StorePolicy } from '../policy.ts'
 import { type Growth, isLarge, type News, NO_NEWS, REPEAT_AFTER } from './news.ts'
+
+/** The newest of some cells. */
+export function newestOf(cells: readonly Cell[]): Ordinal {
+  let newest = Number.NEGATIVE_INFINITY
+  for (const { ordinal } of cells) if (ordinal > newest) newest = ordinal
+  return newest as Ordinal
+}
+
+/** Cells beyond both the process's newest one and the running one come from a wrong clock. They are sent to no process. */
+function lastOf(newest: Ordinal, { width }: StorePolicy, now: number): Ordinal {
+  return Math.max(ordinalAt(now, width), newest) as Ordinal
+}
+
+/**
+ * Selects the totals that a process receives, in the order given: those of the window that ends with its newest cell, and of later cells.
+ *
+ * @param newest the newest cell that the process sent
+ * @param now the time that the processes use, milliseconds since the epoch
+ */
+export function visibleCells<Total extends Cell>(cells: readonly Total[], newest: Ordinal, policy: StorePolicy, now: number): Total[] {
+  const last = lastOf(newest, policy, now)
+  return cells.filter(({ ordinal, taken, given }) => ordinal > newest - policy.cells && ordinal <= last && (taken > 0 || given > 0))
+}
+
+/**
+ * Adds up the units in the running window. It ends with the newest visible cell, so that a late write to an older one is compared with the
+ * limit too. Parameters are as in `visibleCells`.
+ */
+export function windowUnits(cells: readonly Cell[], newest: Ordinal, policy: StorePolicy, now: number): number {
+  const last = lastOf(newest, policy, now)
+  let end = newest
+  for (const { ordinal } of cells) if (ordinal <= last && ordinal > end) end = ordinal
+  let sum = 0
+  for (const { ordinal, taken, given } of cells) if (ordinal > end - policy.cells && ordinal <= end) sum += taken - given
+  return sum
+}
 
 /**
  * Totals are announced also when they pass this part of the limit, for processes to send the few units that they have not sent. Otherwise a
