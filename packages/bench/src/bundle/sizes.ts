@@ -53,7 +53,7 @@ export const ALLOWED: readonly Allowed[] = [
 
 const EXPRESS = `import { throttle } from '@weir/express'; export { throttle };`
 const REDIS = `import { redisStore } from '@weir/redis'; export { redisStore };`
-const LEASES = `export * from '../../../core/src/counting/leases/interval-quota.ts';export * from '../../../core/src/decide/waiting.ts';`
+const LEASES = `export * from '../../../core/src/counting/leases/interval-quota.ts';export * from '../../../core/src/decide/reserve-all.ts';`
 /** The code that the first policy of an algorithm loads if its counts are synced. */
 const shared = (file: string) => `export * from '../../../core/src/counting/${file}';`
 const core = (name: string) => `import { ${name} } from '@weir/core'; export { ${name} };`

@@ -4,6 +4,7 @@ import type { RejectionReason, SourceIndex, Stats } from '../report/stats.ts'
 import type { Calendar } from '../time/calendar.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
+import type { StoreReservations } from './reservations.ts'
 
 /**
  * The behaviour of a policy while the store is down.
@@ -42,75 +43,6 @@ export interface Rejection {
   readonly reason: RejectionReason
   /** Milliseconds. */
   readonly retryAfterMs: number
-}
-
-/** A request that waits until the store decides if its units still fit. */
-export interface Reservation {
-  readonly slot: number
-  readonly cost: number
-  /** The limit that this request came with, or the policy's: later requests may change the key's limit. */
-  readonly limit: number
-  /** Called once: whether the units were counted, undefined if the store did not answer; and in which interval. */
-  answer(granted: boolean | undefined, ordinal?: Ordinal): void
-  /** The request was decided meanwhile, so nothing waits for the answer. */
-  abandoned: boolean
-}
-
-/** How requests wait until the store grants them. */
-export interface Reserving {
-  /** Whether the store must decide a request: it may have units, but this process has none. */
-  needsStore(slot: number, cost: number, now: number): boolean
-  /** Requests units from the store; they are counted on arrival. Only after `needsStore` was true. */
-  reserve(reservation: Reservation, now: number): void
-  /** Units of a key that this process took ahead, those of the next interval included. */
-  heldOf(slot: number): number
-}
-
-/**
- * The store's answer for several requests that it allowed together: their number, which may be lower if the process decided without the
- * store; the key's remaining units, negative if they were counted ahead; and milliseconds until all units are back.
- */
-export interface Grouped {
-  readonly count: number
-  readonly left: number
-  readonly resetAfterMs: number
-  /** The interval in which they were counted. Default: by the time at which they may go. */
-  readonly ordinal?: Ordinal
-}
-
-/** The limits within which several requests are allowed together. */
-export interface GroupLimits {
-  /** Milliseconds after which the process decides without the store. */
-  readonly storeTimeout: number
-  /** If they are counted ahead: the most units in the key's bucket, these included. */
-  readonly most: number
-  /** Sets the limit of these requests again: others of the key may have come with another limit while the store was asked. */
-  limitAgain(): void
-}
-
-/** Decides several requests for one key in one step: all of them go, or none. */
-export interface Grouping {
-  /** Whether the store decides such requests now. */
-  asks(slot: number, cost: number, now: number): boolean
-  /**
-   * Units in the key's bucket as far as known, even beyond its capacity, if requests are counted ahead: then the store decides when each of
-   * them goes. Otherwise undefined.
-   */
-  ahead(slot: number, now: number): number | undefined
-  /** Whether some of these units are coming back. Then the next requests wait until `freed` reports it to their site. */
-  takesBack(slot: number): boolean
-  /**
-   * Whether the store's last answer is still valid. Other processes may have returned units that they counted ahead, which this one can't
-   * see.
-   */
-  trusted(slot: number, now: number): boolean
-  /**
-   * Requests them from the store.
-   *
-   * @param costs the cost of each
-   * @returns undefined if not all of them fit; without the store, if none does
-   */
-  take(slot: number, costs: readonly number[], limits: GroupLimits, now: number): Promise<Grouped | undefined>
 }
 
 /** How far a key's units are synced with the other processes. Times are of the monotonic clock. */
@@ -268,10 +200,8 @@ export interface Meter extends Counter, Reported {
   forgotten(slot: number): void
   /** Frees idle keys in bulk, because the table is full. If the time is given, also keys whose manual block has ended. Returns whether there is room. */
   makeRoom(now?: number): boolean
-  /** Lets requests wait for units of the store, if quota is taken ahead. */
-  readonly reserving?: Reserving | undefined
-  /** Sends several waiting requests to the store in one step. */
-  readonly grouping?: Grouping | undefined
+  /** Reserves units for requests that wait for the store. Absent if none does. */
+  readonly reservations?: StoreReservations | undefined
   /** Absent if counts stay in this process. */
   readonly syncing?: Syncing | undefined
   /** Removes idle keys of the slots from `from` on, for about a millisecond. Returns the next slot, or -1 at the end. */

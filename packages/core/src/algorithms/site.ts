@@ -31,6 +31,10 @@ export interface SharedSite extends MeterSite {
   locateId(id: string, byHand?: boolean, now?: number): number
   /** The slot of a store's key, or negative. */
   findId(id: string): number
+  /** The limit for a request to a key that came with this limit; undefined for the policy's own. */
+  limitFor(key: string, given: number | undefined): number
+  /** Sets the limit of a key that came with a request. */
+  limitTo(slot: number, given: number | undefined): void
   /** A key's last reset, by this or another process; 0 for none. */
   resetAt(id: string): number
   /** Resets a key's counts, unless this reset is known. */

@@ -1,5 +1,6 @@
 import { drainTime } from '../algorithms/drain-time.ts'
-import type { Grouped, Grouping, GroupLimits, MeterPolicy } from '../algorithms/meter.ts'
+import type { MeterPolicy } from '../algorithms/meter.ts'
+import type { Reserved, ReserveRequest, StoreReservations } from '../algorithms/reservations.ts'
 import type { Exchange, Exchanging } from '../counting/site.ts'
 import type { Question, Verdict } from '../store/contract.ts'
 import type { CountedAhead } from './counted-ahead.ts'
@@ -27,7 +28,8 @@ interface GroupedMeter extends Exchanging {
  * Sends one question to the store for several requests that wait for one key. It has the units of all of them, so the store counts all or
  * none. For buckets the store counts units ahead even if they don't fit yet. Its reply shows when each request does.
  */
-export class Groups implements Grouping {
+export class Groups implements StoreReservations {
+  readonly leased = false
   readonly #meter: GroupedMeter
   readonly #ahead: CountedAhead
   readonly #store: { readonly link: CentralAsks | undefined }
@@ -38,29 +40,29 @@ export class Groups implements Grouping {
     this.#store = store
   }
 
-  asks(slot: number, cost: number, now: number): boolean {
+  needsStore(slot: number, cost: number, now: number): boolean {
     if (this.#store.link?.alone !== false || this.#meter.paused(slot, now)) return false
     return this.#ahead.counts(slot) ? !this.#meter.barred(slot, cost, now) : !this.#meter.closedTo(slot, cost, now)
   }
 
-  ahead(slot: number, now: number): number | undefined {
+  levelAhead(slot: number, now: number): number | undefined {
     if (this.#store.link?.alone !== false || !this.#ahead.counts(slot) || this.#meter.paused(slot, now)) return undefined
     return this.#ahead.levelOf(slot, now)
   }
 
-  takesBack(slot: number): boolean {
+  isReturning(slot: number): boolean {
     return this.#ahead.takesBack(slot)
   }
 
-  trusted(slot: number, now: number): boolean {
+  isFresh(slot: number, now: number): boolean {
     return this.#ahead.trusts(slot, now)
   }
 
-  take(slot: number, costs: readonly number[], { storeTimeout, most, limitAgain }: GroupLimits, now: number): Promise<Grouped | undefined> {
+  reserve(request: ReserveRequest, now: number): Promise<Reserved | undefined> {
+    const { slot, key, costs, units, given, storeTimeout, most = Number.POSITIVE_INFINITY } = request
     const meter = this.#meter
     const { site } = meter
     const link = this.#store.link as CentralAsks
-    const units = costs.reduce((sum, cost) => sum + cost, 0)
     const id = site.idOf(slot)
     const at = meter.exchange.time.at(now)
     const ahead = this.#ahead.counts(slot)
@@ -77,19 +79,21 @@ export class Groups implements Grouping {
         const verdict = verdicts?.[0]
         if (verdict === undefined) {
           if (asked.unreadable) meter.unreadable(question, then)
-          if (here >= 0) limitAgain()
+          // Requests that came meanwhile may have set another limit.
+          const own = here < 0 ? -1 : site.table.find(key)
+          if (own >= 0 && (given !== undefined || site.limited)) site.limitTo(own, given)
           // Without the store, requests are counted one by one, and each counts once for every live process.
           let fit = 0
-          let units = 0
+          let counted = 0
           for (const cost of costs) {
             if (here < 0 || !meter.allowsAlone(here, cost, then)) break
             meter.addAlone(here, cost, then)
-            units += cost
+            counted += cost
             fit++
           }
           const isPart = fit > 0 && fit < costs.length
-          link.decided(asked, fit === costs.length, isPart ? { ...question, kind: 'add', units } : undefined)
-          meter.counted(units)
+          link.decided(asked, fit === costs.length, isPart ? { ...question, kind: 'add', units: counted } : undefined)
+          meter.counted(counted)
           resolve(fit > 0 ? { count: fit, left: meter.remaining(here, then), resetAfterMs: meter.resetAfterMs(here, then) } : undefined)
           return
         }
@@ -106,7 +110,7 @@ export class Groups implements Grouping {
           meter.follow(here, rejected, verdict, left, then)
         }
         if (allowed) meter.counted(units)
-        resolve(allowed ? { count: costs.length, left, resetAfterMs } : undefined)
+        resolve({ count: allowed ? costs.length : 0, left, resetAfterMs })
       })
     })
   }

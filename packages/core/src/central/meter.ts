@@ -65,7 +65,7 @@ export class CentralMeter implements Exchanging, Syncing {
   readonly ordinal: Ordinal = 0 as Ordinal
   allowed: number
   rollAt: number
-  readonly grouping: Groups
+  readonly reservations: Groups
   readonly ahead: CountedAhead
   #decided: DecidedPolicy
   readonly #calendar: Calendar | undefined
@@ -98,7 +98,7 @@ export class CentralMeter implements Exchanging, Syncing {
     this.#algorithm = algorithm
     this.#store = store
     this.ahead = new CountedAhead(this, algorithm.step, store)
-    this.grouping = new Groups(this, this.ahead, store)
+    this.reservations = new Groups(this, this.ahead, store)
     this.#inner = before ?? this.#make()
     this.allowed = this.#inner.allowed
     this.rollAt = this.#inner.rollAt

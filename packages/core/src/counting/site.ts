@@ -45,7 +45,7 @@ export interface StoreExchange extends Exchange {
   readonly lifetime: number
   /** As `Math.random`. */
   readonly random: () => number
-  /** Loads the code that lets requests wait for units of the store, which a meter's `reserving` needs. */
+  /** Loads the code that lets requests wait for units of the store, for meters that take quota ahead. */
   letWait(): Promise<void>
   /** Makes the meter of a policy whose processes count together. */
   form(shape: SharedShape, coordination: SharedCoordination): SharedForm

@@ -70,13 +70,13 @@ export class Survey {
     const limiter = this.#limiter
     const { meter, table, policy } = limiter
     const { keys } = table
-    const { syncing, reserving } = meter
+    const { syncing, reservations } = meter
     const { limit } = policy
     const isBucket = policy.algorithm.most !== undefined
     const part: Part = { unsynced: 0, held: 0, since: now, overshoot: 0, debt: 0, own: 0, known: 0 }
     for (let slot = from; slot < to; slot++) {
       if (keys[slot] === undefined) continue
-      if (reserving !== undefined) part.held += reserving.heldOf(slot)
+      part.held += reservations?.heldOf?.(slot) ?? 0
       const used = meter.usedOf(slot, now)
       if (used <= 0) continue
       if (used > best.floor) best.offer(slot, used)
@@ -92,7 +92,7 @@ export class Survey {
       part.unsynced += unsynced
       part.since = Math.min(part.since, syncing.unsyncedSince(slot, now))
       // A process with leases has no more than the store has granted.
-      if (reserving === undefined) part.overshoot = Math.max(part.overshoot, (used + unsynced * (syncing.nodes - 1) - most) / limit)
+      if (reservations?.leased !== true) part.overshoot = Math.max(part.overshoot, (used + unsynced * (syncing.nodes - 1) - most) / limit)
     }
     return part
   }

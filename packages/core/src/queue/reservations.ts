@@ -3,7 +3,7 @@ import { goesBefore, type Ordered, Priorities } from './priorities.ts'
 import type { Timed } from './schedule.ts'
 
 /** The part of a request that reservations need. */
-export interface Reserving<D, R> extends Ordered<R> {
+export interface Reservable<D, R> extends Ordered<R> {
   readonly key: string
   /** Whether it has ended. */
   readonly settled: boolean
@@ -36,7 +36,7 @@ export interface Deciding<R> {
  *     reservations   10 ms   30 ms   50 ms
  *     requests       urgent  first   second
  */
-export class Reservations<D, R extends Reserving<D, R>> implements Timed {
+export class Reservations<D, R extends Reservable<D, R>> implements Timed {
   readonly id: string
   readonly policy: string
   /** When the first one is due. */
@@ -202,7 +202,7 @@ function bySooner<D, R extends Ordered<R>>(a: Reservation<D, R>, b: Reservation<
   return a.at - b.at || (goesBefore(a.request, b.request) ? -1 : 1)
 }
 
-type Alike = Pick<Reserving<never, never>, 'key' | 'wanted'>
+type Alike = Pick<Reservable<never, never>, 'key' | 'wanted'>
 
 /** Whether each of two requests can use the other's reservation. */
 function isLikeRequest(one: Alike, other: Alike): boolean {

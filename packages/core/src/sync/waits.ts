@@ -2,15 +2,15 @@ import type { Asking, AskingHost, Keys } from '../decide/asking.ts'
 import { isDecidedByStore, takesQuotaAhead } from '../decide/coordination.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
-import type { WaitingDecisions } from '../decide/waiting.ts'
+import type { ReserveAll } from '../decide/reserve-all.ts'
 import { LONGEST_TIMER } from '../time/alarm.ts'
 import type { LaterMeters } from './later-meters.ts'
 
-let Waiting: typeof WaitingDecisions | undefined
+let Waiting: typeof ReserveAll | undefined
 
 /** Loads what lets requests wait. */
 export async function loadWaiting(): Promise<void> {
-  Waiting = (await import('../decide/waiting.ts')).WaitingDecisions
+  Waiting = (await import('../decide/reserve-all.ts')).ReserveAll
 }
 
 /** Decisions of policies that may have to wait: for units of the store, for its decision, or until what asks it is loaded. */
@@ -18,7 +18,7 @@ export class Waits implements Asking {
   readonly #host: AskingHost
   readonly #later: Pick<LaterMeters, 'loading' | 'overdue'>
   readonly #centrally: Asking
-  #waiting: WaitingDecisions | undefined
+  #waiting: ReserveAll | undefined
   #limiters: readonly Limiter[] | undefined
   #central = false
   #leases = false
@@ -65,7 +65,7 @@ export class Waits implements Asking {
     if (this.#leases && Waiting !== undefined) this.#waiting ??= new Waiting(host)
     const central = this.#central ? this.#centrally : undefined
     const waiting = this.#waiting
-    const asking = waiting?.policiesToAsk(keys, costs, places, applied) ?? []
+    const asking = waiting?.needed(keys, costs, places, applied) ?? []
     if (waiting !== undefined && asking.length > 0) return waiting.decide([...keys], [...costs], asking, central)
     return central === undefined ? host.decide(keys, costs, true, places, applied) : central.decide(keys, costs, places, applied)
   }

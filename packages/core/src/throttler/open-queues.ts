@@ -18,7 +18,7 @@ import type { Ordinal } from '../time/intervals.ts'
 import { type AskedPart, asked, costAt, type DecidingHost, decideMany, decideRest } from './asked-parts.ts'
 import { soonest, soonestAhead } from './soonest.ts'
 import { passingOf, together } from './together.ts'
-import { paced, pacerOf, togetherAtLevels } from './together-at-levels.ts'
+import { hasRoom, isLeased, paced, pacerOf, togetherAtLevels } from './together-at-levels.ts'
 
 /** Milliseconds after which a process checks again whether the others' counts have arrived. */
 const PAUSE = 3
@@ -76,23 +76,19 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     },
     asks: (key, wanted) => {
       const now = host.clock.monotonic()
-      return asked(host, key, wanted).every(({ limiter, key, cost }) => {
-        const slot = limiter.locate(key)
-        if (slot < 0) return false
-        return limiter.meter.reserving?.needsStore(slot, cost, now) === true || limiter.meter.allows(slot, cost, now, false)
-      })
+      return asked(host, key, wanted).every((part) => hasRoom(part, now))
     },
     mayAskAgain: (key, wanted) => {
       const now = host.clock.monotonic()
       const parts = asked(host, key, wanted)
       return (
-        parts.some(({ limiter }) => limiter.meter.reserving !== undefined) &&
+        parts.some(({ limiter }) => isLeased(limiter)) &&
         parts.every(({ limiter, key, cost }) => {
           const slot = limiter.locate(key)
           if (slot < 0) return false
           const { meter } = limiter
-          if (meter.reserving === undefined) return meter.allows(slot, cost, now, false)
-          return meter.remaining(slot, now) >= cost && meter.reserving.needsStore(slot, cost, now)
+          if (!isLeased(limiter)) return meter.allows(slot, cost, now, false)
+          return meter.remaining(slot, now) >= cost && meter.reservations?.needsStore(slot, cost, now) === true
         })
       )
     },
@@ -120,7 +116,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     },
     reservesAhead: (policy) => {
       const limiter = host.limiters.find((one) => one.policy.name === policy)
-      return limiter?.meter.grouping !== undefined && !limiter.policy.dryRun
+      return limiter?.meter.reservations?.leased === false && !limiter.policy.dryRun
     },
     take: (key, wanted) => {
       const each = wanted.asked?.at(host.limiters)
@@ -129,7 +125,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     },
     together: (key, wanted) => {
       const parts = asked(host, key, wanted)
-      if (!parts.some(({ limiter }) => limiter.meter.grouping !== undefined)) return undefined
+      if (!parts.some(({ limiter }) => limiter.meter.reservations?.leased === false)) return undefined
       const each = wanted.asked?.at(host.limiters)
       if (each === undefined) path.limitKey(key, wanted.limit)
       else path.limitEach(each.keys, each.limits)
@@ -173,7 +169,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     pace: (decision) => {
       const part = slowest(decision)
       const interval = part.policy?.interval ?? 0
-      const shared = host.limiters.find(({ policy }) => policy.id === part.policy?.id)?.meter.grouping !== undefined
+      const shared = host.limiters.find(({ policy }) => policy.id === part.policy?.id)?.meter.reservations?.leased === false
       return { counter: counterId(part), time: (part.cost * interval) / part.limit, slack: interval * SLACK_PART, shared }
     },
     went: (decision) => {
@@ -256,7 +252,7 @@ function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: numb
   if (!isSyncedEarly(policy) || syncing === undefined || syncing.nodes === 1) return 0
   const slot = limiter.table.find(key)
   if (slot < 0) return 0
-  const asks = meter.grouping?.asks(slot, cost, now) === true
+  const asks = meter.reservations?.needsStore(slot, cost, now) === true
   const unsynced = syncing.unsyncedOf(slot)
   if (unsynced === 0 && !asks && !overload) return 0
   const left = limiter.most(limiter.limitOf(slot)) - meter.usedOf(slot, now) + unsynced

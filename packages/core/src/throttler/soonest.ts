@@ -26,8 +26,8 @@ export function soonest(limiter: Limiter, key: string, units: number, limit: num
 export function soonestAhead(limiter: Limiter, key: string, units: number, given: number | undefined, now: number): number | undefined {
   const { policy, table, meter } = limiter
   const slot = policy.dryRun ? -1 : table.find(key)
-  const level = slot < 0 || limiter.blocks.of(slot, now) !== undefined ? undefined : meter.grouping?.ahead(slot, now)
+  const level = slot < 0 || limiter.blocks.of(slot, now) !== undefined ? undefined : meter.reservations?.levelAhead?.(slot, now)
   const limit = limiter.limitFor(key, given)
   if (level === undefined || !(limit > 0) || limit === Number.POSITIVE_INFINITY) return undefined
-  return delayOf(policy, limit, (meter.grouping?.trusted(slot, now) === true ? level : 0) + units)
+  return delayOf(policy, limit, (meter.reservations?.isFresh?.(slot, now) === false ? 0 : level) + units)
 }

@@ -36,7 +36,7 @@ export function togetherAtLevels(
     const slot = policy.dryRun || policy.candidate || !(cost > 0) ? -1 : limiter.locate(key)
     if (slot < 0) return undefined
     const asks = isDecidedByStore(policy)
-      ? meter.grouping?.asks(slot, cost, now) === true
+      ? meter.reservations?.needsStore(slot, cost, now) === true
       : countsAtOnce(limiter) && meter.allows(slot, cost, now, false)
     if (!asks) return undefined
     const { nodes = 1, roundTrip: own = 0 } = countsAtStore(policy) ? (meter.syncing ?? {}) : {}
@@ -76,17 +76,27 @@ export function togetherAtLevels(
 export function pacerOf<L extends Level>(levels: readonly L[], now: number): L | undefined {
   const pacer = levels.find(({ limiter, key }) => {
     const slot = limiter.policy.dryRun || limiter.policy.candidate ? -1 : limiter.locate(key)
-    return slot >= 0 && limiter.meter.grouping?.ahead(slot, now) !== undefined
+    return slot >= 0 && limiter.meter.reservations?.levelAhead?.(slot, now) !== undefined
   })
-  const fits = (level: L) => level === pacer || (level.limiter.policy.algorithm.delay === undefined && hasRoom(level, now))
+  const fits = (level: L) => {
+    const { policy } = level.limiter
+    if (level === pacer) return true
+    return policy.algorithm.delay === undefined && (policy.dryRun || policy.candidate || hasRoom(level, now))
+  }
   return pacer === undefined || !levels.every(fits) ? undefined : pacer
 }
 
-function hasRoom({ limiter, key, cost }: Level, now: number): boolean {
-  const { meter, policy } = limiter
-  if (policy.dryRun || policy.candidate) return true
+/** Whether a policy allows a request, or may get units for it from the store. */
+export function hasRoom({ limiter, key, cost }: Level, now: number): boolean {
+  const { meter } = limiter
   const slot = limiter.locate(key)
-  return slot >= 0 && (meter.reserving?.needsStore(slot, cost, now) === true || meter.allows(slot, cost, now, false))
+  if (slot < 0) return false
+  return (isLeased(limiter) && meter.reservations?.needsStore(slot, cost, now) === true) || meter.allows(slot, cost, now, false)
+}
+
+/** Whether the process takes quota ahead, and requests wait for units of it. */
+export function isLeased({ meter }: Limiter): boolean {
+  return meter.reservations?.leased === true
 }
 
 /**
@@ -107,7 +117,7 @@ export function paced(
   for (const level of levels) {
     const { limiter, key, cost } = level
     const { meter, policy } = limiter
-    if (level === pacer || policy.dryRun || policy.candidate || meter.reserving !== undefined) continue
+    if (level === pacer || policy.dryRun || policy.candidate || isLeased(limiter)) continue
     room = Math.min(room, meter.remaining(limiter.locate(key), now) / cost)
   }
   const { ahead } = one
@@ -124,6 +134,7 @@ export function paced(
 }
 
 /** Whether this process decides for the policy, and allows all fitting requests immediately. */
-function countsAtOnce({ policy, meter }: Limiter): boolean {
-  return (!countsAtStore(policy) || isSyncedEarly(policy)) && policy.algorithm.most === undefined && meter.reserving === undefined
+function countsAtOnce(limiter: Limiter): boolean {
+  const { policy } = limiter
+  return (!countsAtStore(policy) || isSyncedEarly(policy)) && policy.algorithm.most === undefined && !isLeased(limiter)
 }

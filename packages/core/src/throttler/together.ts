@@ -40,40 +40,37 @@ export function together(
   costOf: (key: string, wanted: Wanted) => number | undefined,
 ): Together<Decision> | undefined {
   const { meter, policy } = limiter
-  const { grouping } = meter
+  const { reservations } = meter
   const now = clock.monotonic()
-  const slot = grouping === undefined || policy.dryRun || !(cost > 0) ? -1 : limiter.locate(key)
-  if (grouping === undefined || slot < 0 || !grouping.asks(slot, cost, now)) return undefined
+  const slot = reservations?.leased !== false || policy.dryRun || !(cost > 0) ? -1 : limiter.locate(key)
+  if (reservations === undefined || slot < 0 || !reservations.needsStore(slot, cost, now)) return undefined
   const { nodes = 1, roundTrip = 0 } = meter.syncing ?? {}
   const limit = limiter.limitOf(slot)
   const most = limiter.most(limit)
   const left = meter.remaining(slot, now)
-  const isAhead = grouping.ahead(slot, now) !== undefined
+  const isAhead = reservations.levelAhead?.(slot, now) !== undefined
   const each = drainTime(1, limit, policy.interval)
   const take = async (costs: readonly number[], within: number): Promise<readonly Decision[]> => {
-    let behind = costs.reduce((sum, one) => sum + one, 0)
+    const units = costs.reduce((sum, one) => sum + one, 0)
     // With this maximum the first request can make its timeout, and usually the later ones behind it too.
-    const mostAhead = passingOf(policy.algorithm, limit) + Math.max(0, within - roundTrip) / each + behind - cost
-    const given = limiter.givenTo(key)
-    const limitAgain = (): void => {
-      const here = limiter.table.find(key)
-      if (here >= 0 && (given !== undefined || limiter.limited)) limiter.limitTo(here, given)
-    }
-    const taking = grouping.take(slot, costs, { storeTimeout: policy.storeTimeout, most: mostAhead, limitAgain }, now)
+    const mostAhead = passingOf(policy.algorithm, limit) + Math.max(0, within - roundTrip) / each + units - cost
+    const { storeTimeout } = policy
+    const reserving = reservations.reserve({ slot, key, costs, units, given: limiter.givenTo(key), storeTimeout, most: mostAhead }, now)
     const { passed } = limiter.cell
     const outcome: Outcome = passed.limit === limit ? passed : { ...passed, limit }
-    const taken = await taking
-    if (taken === undefined) return []
-    const after = Math.ceil(taken.resetAfterMs)
+    const reserved = await reserving
+    if (reserved === undefined) return []
+    const after = Math.ceil(reserved.resetAfterMs)
     const then = clock.monotonic()
     // The decisions look as if requests were decided one after another, by a pace that shows when each is allowed.
-    behind = costs.slice(0, taken.count).reduce((sum, one) => sum + one, 0)
-    return costs.slice(0, taken.count).map((one) => {
+    const counted = costs.slice(0, reserved.count)
+    let behind = counted.reduce((sum, one) => sum + one, 0)
+    return counted.map((one) => {
       behind -= one
-      const leftThen = taken.left + behind
+      const leftThen = reserved.left + behind
       const delay = isAhead ? delayOf(policy, limit, most - leftThen) : 0
       // Its units stay in the bucket until its time, so they can be refunded until then as if they were counted at that time.
-      const goes = delay > 0 ? { ...outcome, ordinal: taken.ordinal ?? (Math.floor(then + delay) as Ordinal) } : outcome
+      const goes = delay > 0 ? { ...outcome, ordinal: reserved.ordinal ?? (Math.floor(then + delay) as Ordinal) } : outcome
       const decision = new PolicyDecision(goes, key, Math.max(0, Math.min(most, leftThen)), after, one)
       return isAhead ? Object.defineProperty(decision, 'delayMs', { value: delay }) : decision
     })
@@ -83,7 +80,7 @@ export function together(
   const lead = LEAD + 2 * roundTrip + (isAhead ? each : 0)
   const ahead: Ahead = {
     by: { policy, key },
-    later: grouping.takesBack(slot),
+    later: reservations.isReturning?.(slot) === true,
     unitsOf: ({ units, unsaid }) => Math.max(part, AHEAD_PART * (units + unsaid * usual), AHEAD_FOR / each, lead / each),
   }
   const costBeside = (other: string, beside: Wanted) => {

@@ -97,6 +97,11 @@ export class LocalSlots extends LocalMeter {
     return this.fields[slot * 3] === 0
   }
 
+  /** The running part of the time. */
+  get ordinal(): Ordinal {
+    return this.#ordinal
+  }
+
   /** @param ordinal the part of the time that they were taken in */
   override refund(key: string, ordinal: Ordinal, units: number): void {
     this.#release(this.holderOf(key, ordinal), ordinal, units)

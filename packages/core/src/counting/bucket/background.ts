@@ -45,7 +45,7 @@ export class BackgroundBucket extends GatedMeter {
   readonly #policies: StorePolicies
   readonly #alone: Alone
   /** Absent if a debt may be forgotten, because times could then be reserved twice. */
-  readonly grouping: BucketReservations | undefined
+  readonly reservations: BucketReservations | undefined
   readonly #earlyDrop: boolean
   readonly #random: () => number
   readonly #store: StoreExchange
@@ -65,7 +65,7 @@ export class BackgroundBucket extends GatedMeter {
     this.#alone = new Alone(site, exchange, this.#levels, this.#paces)
     this.#records = new BucketRecords(this, this.#levels, this.#paces, policies, this.#alone, earlyDrop)
     this.#telling = new Telling(this, this.#records, policies)
-    this.grouping = maxDebt === undefined ? new BucketReservations(this, this.#records, policies) : undefined
+    this.reservations = maxDebt === undefined ? new BucketReservations(this, this.#records, policies) : undefined
     this.#earlyDrop = earlyDrop
     this.#random = exchange.random
     this.#store = exchange
@@ -330,7 +330,7 @@ export class BackgroundBucket extends GatedMeter {
     const slot = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
     if (this.syncedBlocks.wasReset(entry, result, now)) {
-      this.grouping?.failed(slot, this.#records.at(slot), now)
+      this.reservations?.failed(slot, this.#records.at(slot), now)
       this.recheck(slot)
       this.syncedBlocks.replied(slot, result, sent, now)
       return
@@ -357,7 +357,7 @@ export class BackgroundBucket extends GatedMeter {
     key.answered(now - sent)
     this.syncedBlocks.replied(slot, result, sent, now)
     this.#telling.lookAtNews(slot, key, now)
-    this.grouping?.answered(slot, key, cell, sent, now)
+    this.reservations?.answered(slot, key, cell, sent, now)
   }
 
   override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
@@ -370,7 +370,7 @@ export class BackgroundBucket extends GatedMeter {
       this.retryAlone(ticket, now)
     }
     this.recheck(ticket)
-    this.grouping?.failed(ticket, key, now)
+    this.reservations?.failed(ticket, key, now)
   }
 
   override overdue(ticket: Ticket): void {
@@ -387,7 +387,7 @@ export class BackgroundBucket extends GatedMeter {
   override undue(slot: number): void {
     super.undue(slot)
     const key = this.#records.find(slot)
-    if (key !== undefined) this.grouping?.failed(slot, key, Math.max(this.begunAt, key.sentAt))
+    if (key !== undefined) this.reservations?.failed(slot, key, Math.max(this.begunAt, key.sentAt))
   }
 
   announced(announcement: TotalAnnouncement, now: number): void {
@@ -502,7 +502,7 @@ export class BackgroundBucket extends GatedMeter {
 
   protected override cleared(_key: string, slot: number): void {
     const key = slot < 0 ? undefined : this.#records.find(slot)
-    if (key !== undefined) this.grouping?.failed(slot, key, this.begunAt)
+    if (key !== undefined) this.reservations?.failed(slot, key, this.begunAt)
     if (slot >= 0) this.#records.forget(slot)
   }
 

@@ -1,5 +1,5 @@
 import { drained, ROUNDING } from '../../algorithms/bucket/step.ts'
-import type { Grouped, Grouping, GroupLimits } from '../../algorithms/meter.ts'
+import type { Reserved, ReserveRequest, StoreReservations } from '../../algorithms/reservations.ts'
 import { LEASE } from '../../report/stats.ts'
 import type { Cell } from '../../store/contract.ts'
 import { startOf } from '../../time/intervals.ts'
@@ -19,7 +19,8 @@ interface AheadMeter extends GatedMeter {
  * that the store returns says when the last of them has run in. A process that asks later finds them in the bucket, so no two get the same
  * time, and to send them twice changes nothing. If an answer is lost, the units are given back.
  */
-export class BucketReservations implements Grouping {
+export class BucketReservations implements StoreReservations {
+  readonly leased = false
   readonly #meter: AheadMeter
   readonly #records: BucketRecords
   readonly #policies: StorePolicies
@@ -30,26 +31,18 @@ export class BucketReservations implements Grouping {
     this.#policies = policies
   }
 
-  asks(slot: number, _cost: number, now: number): boolean {
-    return this.ahead(slot, now) !== undefined
+  needsStore(slot: number, _cost: number, now: number): boolean {
+    return this.levelAhead(slot, now) !== undefined
   }
 
-  ahead(slot: number, now: number): number | undefined {
+  levelAhead(slot: number, now: number): number | undefined {
     const { exchange, nodes, storeAway } = this.#meter
     const key = this.#records.find(slot)
     const isAlone = nodes === 1 || !exchange.connected || storeAway || key?.away === true || key?.guess !== undefined
     return isAlone || this.#meter.site.isShared(slot) ? undefined : this.#records.levels.at(slot, now)
   }
 
-  takesBack(): boolean {
-    return false
-  }
-
-  trusted(): boolean {
-    return true
-  }
-
-  take(slot: number, costs: readonly number[], { most }: GroupLimits, now: number): Promise<Grouped | undefined> {
+  reserve({ slot, costs, most = Number.POSITIVE_INFINITY }: ReserveRequest, now: number): Promise<Reserved | undefined> {
     const meter = this.#meter
     const { levels, paces } = this.#records
     const key = this.#records.refresh(slot, now)
@@ -61,7 +54,7 @@ export class BucketReservations implements Grouping {
       units += cost
       count++
     }
-    if (count === 0) return Promise.resolve(undefined)
+    if (count === 0) return Promise.resolve({ count, left: this.#records.most(slot) - level, resetAfterMs: meter.resetAfterMs(slot, now) })
     key.cells.add(meter.ordinal, units, level, this.#policies.spans(paces.of(slot)))
     key.forecast.add(units)
     levels.set(slot, level + units, now)

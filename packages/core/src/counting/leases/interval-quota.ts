@@ -38,6 +38,7 @@ function intervalQuota(meter: LeaseMeter<KeyLeases>): Quota<KeyLeases> {
   return {
     reused: false,
 
+    ordinalOf: (key) => key.current.ordinal,
     used: (_slot, key) => (key === undefined ? 0 : key.current.taken - key.current.given),
     fits: (_slot, { current }, cost) => heldOf(current) >= cost,
     mayUse: (slot, _key, units) => units <= site.limitOf(slot),
@@ -151,7 +152,7 @@ function intervalQuota(meter: LeaseMeter<KeyLeases>): Quota<KeyLeases> {
     announced(_slot, key, lease, now) {
       if (lease.free >= 1) key.mayHave(now)
       const { first } = key.waiting
-      if (lease === key.current && first !== undefined && lease.free >= first.cost) key.recallUntil = Number.NEGATIVE_INFINITY
+      if (lease === key.current && first !== undefined && lease.free >= first.units) key.recallUntil = Number.NEGATIVE_INFINITY
     },
   }
 }

@@ -1,10 +1,9 @@
-import type { Reservation } from '../../algorithms/meter.ts'
+import type { Reserved, ReserveRequest } from '../../algorithms/reservations.ts'
 import { DUE, IN_FLIGHT } from '../../keys/key-table.ts'
 import { ASKED, CLOSE, COUNTDOWN, LEASE, SPAN_END } from '../../report/stats.ts'
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
 import type { LeaseAsk, LeaseNotice, LeaseReply } from '../../store/leases/ask.ts'
 import { askFor, hearReply, heldOf, type Lease, surrender } from '../../store/leases/lease.ts'
-import type { Ordinal } from '../../time/intervals.ts'
 import type { Batch, LeaseTicket, Ticket } from '../batch.ts'
 import type { CountsSynced, StoreExchange } from '../site.ts'
 import type { LeasedKey } from './leased-key.ts'
@@ -39,7 +38,7 @@ interface LeasedMeter<Key> extends CountsSynced {
   /** Whether a request stays within its limit if units were taken ahead by a higher one. */
   within(slot: number, key: Key, cost: number, limit: number): boolean
   /** Counts a waiting request if it fits now. */
-  grants(slot: number, key: Key, request: Reservation, now: number): boolean
+  grants(slot: number, key: Key, request: ReserveRequest, now: number): boolean
 }
 
 /** The lease requests of a meter, and the requests that wait for them: when they are sent, their answers, and which requests get units. */
@@ -87,14 +86,14 @@ export class Leasing<Key extends LeasedKey> {
     const isCurrent = lease === key.current
     const first = isCurrent && reason !== CLOSE && !(quota.reused && key.pauses(now)) ? key.waiting.first : undefined
     const waiting = first === undefined ? 0 : this.#whole(key.waiting.units)
-    const limit = first?.limit ?? site.limitOf(slot)
+    const limit = first === undefined ? site.limitOf(slot) : this.#limitOf(first)
     const ahead = reason === CLOSE ? 0 : quota.ahead(key, lease, waiting, limit, now)
     const few = ahead > Math.max(0, heldOf(lease)) && heldOf(lease) <= key.low
     const { returned } = lease
     if (reason === CLOSE || reason === SPAN_END || lease.tail) surrender(lease, waiting + ahead)
     const news = reason === SPAN_END || key.report || key.owes || lease.returned !== returned
     if (isCurrent && waiting === 0 && !few && !news) return
-    const ask = this.askFor(lease, limit, this.#whole(first?.cost ?? 0), waiting, ahead)
+    const ask = this.askFor(lease, limit, this.#whole(first?.units ?? 0), waiting, ahead)
     if (isCurrent) key.said()
     key.sentAt = now
     key.askedBy = Math.max(key.askedBy, limit)
@@ -158,7 +157,8 @@ export class Leasing<Key extends LeasedKey> {
     const { first } = waiting
     // The lease may start only in a moment.
     if (end === 0 || first === undefined || now < current.from) return
-    const mayHave = askedBy(ask, first.limit) && first.limit - current.used >= first.cost
+    const least = this.#limitOf(first)
+    const mayHave = askedBy(ask, least) && least - current.used >= first.units
     if (mayHave && reply.quiet === 0 && waiting.begin >= key.recalled) {
       // Others have unused units, and are called on to return them.
       key.recalled = waiting.end
@@ -166,13 +166,15 @@ export class Leasing<Key extends LeasedKey> {
       return
     }
     const usual = this.#meter.site.limitOf(slot)
-    const isUnmet = ({ cost, limit }: Reservation) =>
-      !this.#meter.within(slot, key, cost, limit) || (askedBy(ask, limit) && !this.#quota.fits(slot, key, cost))
+    const isUnmet = (request: ReserveRequest) => {
+      const limit = this.#limitOf(request)
+      return !this.#meter.within(slot, key, request.units, limit) || (askedBy(ask, limit) && !this.#quota.fits(slot, key, request.units))
+    }
     for (const request of waiting.takeUnmet(end, isUnmet)) {
-      const { cost, limit } = request
+      const limit = this.#limitOf(request)
       // Later requests may have a higher limit, and so more units.
-      if (cost <= 1 && limit >= usual) this.#quota.ranOut(key, cost, limit, now)
-      request.answer(false, this.#cellOf(key))
+      if (request.units <= 1 && limit >= usual) this.#quota.ranOut(key, request.units, limit, now)
+      waiting.answer(request, this.#reserved(slot, key, 0, now))
     }
   }
 
@@ -231,17 +233,22 @@ export class Leasing<Key extends LeasedKey> {
       }
       if (!this.#meter.grants(slot, key, first, now)) return
       key.waiting.shift()
-      first.answer(true, this.#cellOf(key))
+      key.waiting.answer(first, this.#reserved(slot, key, first.costs.length, now))
     }
   }
 
-  /** The interval that waiting requests are counted in; undefined if it is the meter's. */
-  #cellOf({ current }: Key): Ordinal | undefined {
-    return this.#quota.reused ? undefined : current.ordinal
+  #reserved(slot: number, key: Key, count: number, now: number): Reserved {
+    const meter = this.#meter
+    return { count, left: meter.remaining(slot, now), resetAfterMs: meter.resetAfterMs(slot, now), ordinal: this.#quota.ordinalOf(key) }
+  }
+
+  /** The limit of a request now. An update may have changed it. */
+  #limitOf({ key, given }: ReserveRequest): number {
+    return this.#meter.site.limitFor(key, given)
   }
 
   /** The store is down or the key is removed: waiting requests are decided without the store. */
   giveUp({ waiting }: Key): void {
-    for (const request of waiting.takeUnmet(waiting.end, () => true)) request.answer(undefined)
+    for (const request of waiting.takeUnmet(waiting.end, () => true)) waiting.answer(request)
   }
 }

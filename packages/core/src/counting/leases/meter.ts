@@ -1,4 +1,5 @@
-import { type Rejection, type Reservation, type Reserving, UNDECIDED } from '../../algorithms/meter.ts'
+import { type Rejection, UNDECIDED } from '../../algorithms/meter.ts'
+import type { Reserved, ReserveRequest, StoreReservations } from '../../algorithms/reservations.ts'
 import type { SharedSite } from '../../algorithms/site.ts'
 import { BLOCKED, DUE, IN_FLIGHT } from '../../keys/key-table.ts'
 import { Slices } from '../../keys/slices.ts'
@@ -21,7 +22,8 @@ const SCAN_STEP = 20_000
  * Counts with quota taken ahead: a request is allowed immediately as long as the process has units of its key, and otherwise waits for the
  * store. The protocol is in `store/leases`. This class decides when to request units, and which requests get them. Its `Quota` counts.
  */
-export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Reserving {
+export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements StoreReservations {
+  readonly leased = true
   override readonly jitter: boolean
   readonly store: StoreExchange
   readonly #quota: Quota<Key>
@@ -48,7 +50,7 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Res
     this.jitter = !this.#quota.reused
   }
 
-  get reserving(): Reserving {
+  get reservations(): StoreReservations {
     return this
   }
 
@@ -145,15 +147,21 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Res
     return this.#quota.mayUse(slot, key, key.waiting.units + cost, now) && !this.fits(slot, cost, now)
   }
 
-  reserve(reservation: Reservation, now: number): void {
-    this.keyOf(reservation.slot, now).waiting.add(reservation)
-    this.leasing.want(reservation.slot, now, true)
+  reserve(request: ReserveRequest, now: number): Promise<Reserved | undefined> {
+    const reserved = this.keyOf(request.slot, now).waiting.add(request)
+    this.leasing.want(request.slot, now, true)
+    return reserved
+  }
+
+  abandon(request: ReserveRequest): void {
+    this.keys[request.slot]?.waiting.answer(request)
   }
 
   /** Counts a waiting request if it fits now. */
-  grants(slot: number, key: Key, { cost, limit }: Reservation, now: number): boolean {
-    if ((this.#quota.reused && this.#isBlocked(slot)) || !this.#fits(slot, key, cost, limit, now)) return false
-    this.#count(slot, key, cost, now)
+  grants(slot: number, key: Key, { key: name, given, units }: ReserveRequest, now: number): boolean {
+    const limit = this.site.limitFor(name, given)
+    if ((this.#quota.reused && this.#isBlocked(slot)) || !this.#fits(slot, key, units, limit, now)) return false
+    this.#count(slot, key, units, now)
     return true
   }
 

@@ -18,6 +18,8 @@ export interface Quota<Key extends LeasedKey> {
 
   /** Units in use here. */
   used(slot: number, key: Key | undefined): number
+  /** The ordinal of units that are counted now. */
+  ordinalOf(key: Key): Ordinal
   /** Whether the lease has so many units left. */
   fits(slot: number, key: Key, cost: number): boolean
   /** Whether so many more units may be in use here if the other processes have none. */

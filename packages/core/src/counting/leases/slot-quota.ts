@@ -89,6 +89,7 @@ function slotQuota(meter: LeaseMeter<KeySlots>, local: LocalSlots): Quota<KeySlo
     },
 
     used: (slot) => local.usedOf(slot),
+    ordinalOf: () => local.ordinal,
     fits: (slot, key, cost) => key.holds(local.usedOf(slot) + cost),
     /** Also frees slots that were not released. */
     mayUse(slot, key, units, now) {

@@ -1,4 +1,4 @@
-import type { Reservation } from '../../algorithms/meter.ts'
+import type { Reserved, ReserveRequest } from '../../algorithms/reservations.ts'
 
 /** Unused places before the first request, at most. Then the list is cut, which costs as much as it has moved on. */
 const MOST_BEHIND = 1_024
@@ -8,7 +8,9 @@ const MOST_BEHIND = 1_024
  * Each has a number, by which a lease request marks the requests that it is for.
  */
 export class WaitingRequests {
-  #list: Reservation[] = []
+  #list: ReserveRequest[] = []
+  /** Resolves the promises of requests that are not decided. Undefined without any, because most keys have none. */
+  #answers: Map<ReserveRequest, (reserved: Reserved | undefined) => void> | undefined
   #first = 0
   /** The number of the first item in the list. */
   #base = 0
@@ -29,15 +31,26 @@ export class WaitingRequests {
     return this.#base + this.#first
   }
 
-  add(request: Reservation): void {
+  /** Resolves when `answer` was called. */
+  add(request: ReserveRequest): Promise<Reserved | undefined> {
     this.#list.push(request)
-    this.#units += request.cost
+    this.#units += request.units
+    this.#answers ??= new Map()
+    const answers = this.#answers
+    return new Promise((resolve) => answers.set(request, resolve))
+  }
+
+  /** Decides a request, unless it is decided. One that stays in the list is dropped when its turn comes. */
+  answer(request: ReserveRequest, reserved?: Reserved): void {
+    this.#answers?.get(request)?.(reserved)
+    this.#answers?.delete(request)
+    if (this.#answers?.size === 0) this.#answers = undefined
   }
 
   /** The request that waits longest; undefined without any. */
-  get first(): Reservation | undefined {
+  get first(): ReserveRequest | undefined {
     for (let request = this.#list[this.#first]; request !== undefined; request = this.#list[this.#first]) {
-      if (!request.abandoned) return request
+      if (this.#waits(request)) return request
       this.shift()
     }
     return undefined
@@ -47,7 +60,7 @@ export class WaitingRequests {
   shift(): void {
     const request = this.#list[this.#first]
     if (request === undefined) return
-    this.#units -= request.cost
+    this.#units -= request.units
     this.#first++
     if (this.#first === this.#list.length) this.#clear()
     else if (this.#first > MOST_BEHIND && 2 * this.#first > this.#list.length) {
@@ -58,22 +71,26 @@ export class WaitingRequests {
   }
 
   /** Removes requests whose number is below `end` and whose need is `unmet`, and returns them. */
-  takeUnmet(end: number, unmet: (request: Reservation) => boolean): Reservation[] {
-    const taken: Reservation[] = []
+  takeUnmet(end: number, unmet: (request: ReserveRequest) => boolean): ReserveRequest[] {
+    const taken: ReserveRequest[] = []
     const to = Math.min(this.#list.length, end - this.#base)
     let place = to
     // The remaining ones move up to the end of their part, so that later requests keep their numbers.
     for (let from = to - 1; from >= this.#first; from--) {
-      const request = this.#list[from] as Reservation
-      if (!request.abandoned && !unmet(request)) this.#list[--place] = request
+      const request = this.#list[from] as ReserveRequest
+      if (this.#waits(request) && !unmet(request)) this.#list[--place] = request
       else {
-        this.#units -= request.cost
-        if (!request.abandoned) taken.push(request)
+        this.#units -= request.units
+        if (this.#waits(request)) taken.push(request)
       }
     }
     if (to > this.#first) this.#first = place
     if (this.#first === this.#list.length) this.#clear()
     return taken.reverse()
+  }
+
+  #waits(request: ReserveRequest): boolean {
+    return this.#answers?.has(request) === true
   }
 
   #clear(): void {
