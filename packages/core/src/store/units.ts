@@ -10,7 +10,7 @@ export function sumOf(units: number, more: number): number {
 }
 
 /** Units taken and units refunded. Both only grow. The units that count are `taken - given`. */
-interface Counted {
+export interface Counted {
   readonly taken: number
   readonly given: number
 }

@@ -32,7 +32,7 @@ export type {
 } from '../store/contract.ts'
 export { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS, isDone, laneOf, lastCellOf, RESET_CELLS, shapeOf } from '../store/contract.ts'
 export { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply } from '../store/leases/ask.ts'
-export { type BucketAnnounced, bucketNews } from '../store/shapes/bucket.ts'
+export { type BucketAnnounced, type BucketUnits, bucketNews, type Level, levelAt, spanOf } from '../store/shapes/bucket.ts'
 export type { Growth, News } from '../store/shapes/news.ts'
 export { newestOf, type SlidingAnnounced, type SlidingWrite, slidingNews, visibleCells, windowUnits } from '../store/shapes/sliding.ts'
 export { type WindowWrite, windowNews } from '../store/shapes/window.ts'

@@ -1,4 +1,4 @@
-import { BUCKET_PARTS, type Cell, type Ordinal, ordinalAt, type StorePolicy, sumOf } from '@weir/core/sync'
+import { BUCKET_PARTS, type Cell, type Level, levelAt, type Ordinal, ordinalAt, type StorePolicy, spanOf, sumOf } from '@weir/core/sync'
 import { isForgotten, type NodeCounts, readAmounts } from './node-counts.ts'
 
 /**
@@ -31,18 +31,13 @@ export function textOfBase({ ordinal, level, taken, given, rejected, epoch, held
   return JSON.stringify([ordinal + 1, level, taken, given, rejected, epoch, heldUntil])
 }
 
-/** Cells that a full bucket takes to run out. */
-function spanOf({ limit, drain = 0, cells }: StorePolicy): number {
-  return drain > 0 ? Math.min(cells, Math.ceil(limit / drain)) : cells
-}
-
 /** All that is known of a bucket, at one revision of etcd. */
 export class Bucket {
   readonly #policy: StorePolicy
   readonly #base: Base
   /** Units by cell, in ascending order. */
   readonly #cells: readonly { readonly ordinal: number; taken: number; given: number; rejected: number }[]
-  readonly #floors: readonly { readonly ordinal: number; readonly level: number }[]
+  readonly #floors: readonly Level[]
   readonly running: Ordinal
 
   /** @param epoch the key's last reset; 0 for none */
@@ -51,7 +46,7 @@ export class Bucket {
     this.running = ordinalAt(now, policy.width)
     this.#base = base === undefined || base.epoch < epoch ? { ...NO_BASE, epoch, heldUntil: base?.heldUntil ?? 0 } : base
     const cells = new Map<number, { ordinal: number; taken: number; given: number; rejected: number }>()
-    const floors: { ordinal: number; level: number }[] = []
+    const floors: Level[] = []
     for (const { epoch: known, floor, cells: counted } of nodes) {
       const counts = (ordinal: number): boolean => ordinal > this.#base.ordinal && !(known < epoch && isForgotten(ordinal, epoch, policy))
       for (const [at, units] of counted) {
@@ -153,29 +148,8 @@ export class Bucket {
   }
 
   #levelAt(end: number): number {
-    const { drain = 0, limit, maxDebt = Number.POSITIVE_INFINITY } = this.#policy
-    let { ordinal: at, level } = this.#base
-    let floor = 0
-    const runTo = (ordinal: number): void => {
-      level = Math.max(0, level - (ordinal - at) * drain)
-      at = ordinal
-    }
-    const raiseTo = (upTo: number): void => {
-      for (; floor < this.#floors.length; floor++) {
-        const known = this.#floors[floor] as { readonly ordinal: number; readonly level: number }
-        if (known.ordinal > upTo) break
-        runTo(known.ordinal)
-        level = Math.max(level, known.level)
-      }
-    }
-    for (const { ordinal, taken, given } of this.#cells) {
-      if (ordinal > end) break
-      raiseTo(ordinal - 1)
-      runTo(ordinal)
-      level = Math.min(Math.max(0, level + taken - given), limit + maxDebt)
-    }
-    raiseTo(end)
-    runTo(end)
-    return Math.min(level, Number.MAX_SAFE_INTEGER)
+    const { limit, maxDebt = Number.POSITIVE_INFINITY } = this.#policy
+    const units = { base: this.#base, groups: this.#cells, floors: this.#floors }
+    return Math.min(levelAt(units, end, this.#policy, limit + maxDebt), Number.MAX_SAFE_INTEGER)
   }
 }

@@ -1,6 +1,6 @@
 import { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS } from '@weir/core/sync'
 
-/** Levels of buckets, as in hub/bucket-counts.ts of core. */
+/** Levels of buckets, as in store/shapes/bucket-groups.ts of core. */
 export const BUCKETS: string = `-- Units in a bucket at the beginning of a cell, including the units of the cell.
 CREATE OR REPLACE FUNCTION @.level_1(b @.buckets, at bigint, drain float8) RETURNS float8 LANGUAGE plpgsql AS $body$
 DECLARE

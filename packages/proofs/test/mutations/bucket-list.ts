@@ -8,35 +8,35 @@ const OWN = 'counting/bucket/own-cells.ts'
 const EARLY_DROP = 'counting/bucket/early-drop.ts'
 const RESERVATIONS = 'counting/bucket/reservations.ts'
 const TOGETHER = 'throttler/together.ts'
-const HUB = 'hub/bucket-counts.ts'
+const STORE = 'store/shapes/bucket-groups.ts'
 const NEWS = 'store/shapes/bucket.ts'
 
 /** The rules of buckets in a cluster, each switched off or got wrong. */
 export const BUCKETS: readonly Mutation[] = [
   {
     name: 'the store takes units to have come with the exchange',
-    file: HUB,
+    file: STORE,
     find: 'groupAt(bucket, Math.min(sent.ordinal, running) as Ordinal, policy)',
     replace: 'groupAt(bucket, running, policy)',
     check: 'bucket: the store is never above what was allowed',
   },
   {
     name: 'the store forgets the level of before its groups',
-    file: HUB,
-    find: 'level: levelBefore(bucket.base, bucket.floor, ordinal, policy) + taken - given }',
+    file: STORE,
+    find: 'level: levelAt({ base, groups: [], floors: passed }, ordinal, policy) + taken - given }',
     replace: 'level: taken - given }',
     check: 'bucket: twice the limit',
   },
   {
     name: 'the store counts what comes too late',
-    file: HUB,
+    file: STORE,
     find: 'if (sent.ordinal <= bucket.base.ordinal || ',
     replace: 'if (',
     check: 'bucket: the store is never above what was allowed, late',
   },
   {
     name: 'a silence loses what was allowed in it',
-    file: HUB,
+    file: STORE,
     find: 'const held = running < bucket.heldUntil',
     replace: 'const held = false',
     check: 'bucket: twice the limit, outages',
@@ -95,7 +95,7 @@ export const BUCKETS: readonly Mutation[] = [
   },
   {
     name: 'units are taken to have come with all others of their group, though the bucket had run out',
-    file: HUB,
+    file: STORE,
     find: 'if (since < group && !apart && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found',
     replace: 'if (since < group && !apart) return found',
     also: { file: OWN, find: 'cell.level + cell.taken - cell.given >= since * drain', replace: 'cell.level + since * drain >= 0' },
@@ -110,15 +110,15 @@ export const BUCKETS: readonly Mutation[] = [
   },
   {
     name: 'a store that has lost its data is not told what is known',
-    file: HUB,
+    file: STORE,
     find: 'raise(bucket, cells, running, policy)\n',
     replace: '\n',
     check: 'bucket: lost data',
   },
   {
     name: 'what is known of lost data counts beside its units',
-    file: HUB,
-    find: 'bucket.floor = { ordinal, level }',
+    file: STORE,
+    find: 'bucket.floors = [{ ordinal, level }]',
     replace: 'groupAt(bucket, running, policy).taken += level',
     check: 'bucket: lost data',
   },
