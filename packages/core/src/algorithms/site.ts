@@ -1,26 +1,10 @@
 import type { StoreTime } from '../time/store-time.ts'
 import type { MeterSite } from './meter.ts'
 
-/** A meter's view of time, of the other processes and of the store. */
+/** The process, as seen by meters that count in it alone. */
 export interface MeterExchange {
-  /** The store's clock. */
-  readonly time: StoreTime
   /** This process's own wall clock. */
   readonly localTime: StoreTime
-  /** Live processes, at least 1. */
-  readonly nodes: number
-  /** Milliseconds that the store usually takes to reply; 0 before its first reply. */
-  readonly roundTrip: number
-  /** False for a throttler without a store. */
-  readonly connected: boolean
-  /** Whether the store is down. */
-  readonly storeDown: boolean
-  /** The store is much later with a reply than usual. Only `storeTimeout` decides whether it is down. */
-  readonly silent: boolean
-  /** When the store last came back, on the monotonic clock; -Infinity if it was never down. */
-  readonly storeUpAt: number
-  /** When the sync was sent that found it up; other processes probe at the same moment. */
-  readonly foundAt: number
   /** Calls a function soon, in another turn of the event loop. */
   defer(run: () => void): void
 }

@@ -60,6 +60,7 @@ export class CentralMeter implements Exchanging, Syncing {
   readonly exchange: Exchange
   readonly time: EpochTime
   readonly syncedBlocks: SyncedBlocks
+  readonly syncing: Syncing = this
   storePolicy: StorePolicy
   readonly surveyed: number = 50_000
   readonly ordinal: Ordinal = 0 as Ordinal
@@ -118,10 +119,6 @@ export class CentralMeter implements Exchanging, Syncing {
 
   get roundTrip(): number {
     return this.exchange.roundTrip
-  }
-
-  get syncing(): Syncing | undefined {
-    return this.exchange.connected ? this : undefined
   }
 
   /** The local meter, with the confirmed counts. */

@@ -75,6 +75,7 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
   readonly syncedBlocks: SyncedBlocks
   storePolicy: StorePolicy
   readonly counts: CountsSynced = this
+  readonly syncing: Syncing = this
   readonly jitter: boolean = true
   readonly surveyed: number = 50_000
   /** The running interval or bucket of the epoch. */
@@ -114,10 +115,6 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
 
   get roundTrip(): number {
     return this.exchange.roundTrip
-  }
-
-  get syncing(): Syncing | undefined {
-    return this.exchange.connected ? this : undefined
   }
 
   shareOf(_slot: number): number {
@@ -281,7 +278,7 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
 
   syncKey(id: string, now: number): void {
     const slot = this.site.findId(id)
-    if (slot >= 0 && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, ASKED)
+    if (slot >= 0 && !this.exchange.storeDown) this.wantExchange(slot, now, ASKED)
   }
 
   askedCells(): Cell[] {
@@ -320,7 +317,7 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
 
   /** A charge has counted more than fits. Counts that are synced only at the ends of spans wait until then. */
   exceeded(slot: number, now: number): void {
-    if (this.jitter && this.exchange.connected && !this.storeAway && this.unsyncedOf(slot) > 0) this.wantExchange(slot, now, PROOF)
+    if (this.jitter && !this.storeAway && this.unsyncedOf(slot) > 0) this.wantExchange(slot, now, PROOF)
   }
 
   /** Syncs a key again after a pause, because its part of the store is down while other parts answer. */

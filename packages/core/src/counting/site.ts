@@ -1,4 +1,4 @@
-import type { Meter } from '../algorithms/meter.ts'
+import type { Meter, Syncing } from '../algorithms/meter.ts'
 import type { SharedCoordination, SharedShape } from '../algorithms/shape.ts'
 import type { MeterExchange, SharedSite } from '../algorithms/site.ts'
 import type { Step } from '../algorithms/step.ts'
@@ -8,8 +8,16 @@ import type { EpochTime } from '../time/intervals.ts'
 import type { Batch, EntryOwner } from './batch.ts'
 import type { BlockExchange, SyncedBlocks } from './synced-blocks.ts'
 
-/** The sync, as seen by the meters whose counts it carries. */
-export interface Exchange extends BlockExchange {
+/** Time, the other processes and the store, as seen by the meters whose counts are synced. */
+export interface Exchange extends MeterExchange, BlockExchange, Pick<Syncing, 'nodes' | 'roundTrip'> {
+  /** Whether the store is down. */
+  readonly storeDown: boolean
+  /** The store is much later with a reply than usual. Only `storeTimeout` decides whether it is down. */
+  readonly silent: boolean
+  /** When the store last came back, on the monotonic clock; -Infinity if it was never down. */
+  readonly storeUpAt: number
+  /** When the sync was sent that found it up; other processes probe at the same moment. */
+  readonly foundAt: number
   /** Requests a sync of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
   due(meter: CountsSynced, slot: number, at: number): void
 }

@@ -1,5 +1,5 @@
 import type { BlockReports } from '../algorithms/meter.ts'
-import type { MeterExchange, SharedSite } from '../algorithms/site.ts'
+import type { SharedSite } from '../algorithms/site.ts'
 import {
   type BlockChange,
   type BlockState,
@@ -10,9 +10,12 @@ import {
   type SyncResult,
 } from '../store/contract.ts'
 import { type EpochTime, endOf, type Ordinal } from '../time/intervals.ts'
+import type { StoreTime } from '../time/store-time.ts'
 
 /** The sync, as seen by the blocks that it carries. */
-export interface BlockExchange extends MeterExchange {
+export interface BlockExchange {
+  /** The store's clock. */
+  readonly time: StoreTime
   /** Requests that a change of a block is sent before `until`, on the monotonic clock. */
   changeBlock(blocks: SyncedBlocks, change: BlockChange, until: number): void
 }
@@ -45,7 +48,6 @@ export class SyncedBlocks implements BlockReports {
 
   report(key: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void {
     const { exchange, site, storePolicy: policy } = this.#meter
-    if (!exchange.connected) return
     const growth = kind === 'exceeded' ? site.policy.cooldownGrowth : undefined
     const epoch = kind === 'exceeded' ? site.resetAt(key) : 0
     const lasts = kind === 'lift' ? 0 : remaining
@@ -57,7 +59,7 @@ export class SyncedBlocks implements BlockReports {
     this.#meter.resetHere?.(key, now)
     const epoch = Math.max(known + 1, Math.floor(time.at(now)))
     const until = time.monotonicAt(endOf(lastCellOf(epoch, policy.width), policy.width)) + policy.ttl
-    if (exchange.connected) exchange.changeBlock(this, { policy, key, kind: 'reset', remaining: 0, epoch }, until)
+    exchange.changeBlock(this, { policy, key, kind: 'reset', remaining: 0, epoch }, until)
     return epoch
   }
 

@@ -73,7 +73,7 @@ export class WindowMeter extends GatedMeter {
         fields[base + KNOWN] = (fields[base + KNOWN] as number) - back
         if ((fields[base + GATE] as number) < 0) fields[base + GATE] = Number.NEGATIVE_INFINITY
         // Others reject this key because of units that are free again, so sync it soon.
-        if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
+        if (wasFull && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
         return
       }
     }
@@ -171,7 +171,7 @@ export class WindowMeter extends GatedMeter {
 
   override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
     const { exchange, records, rule, table } = this
-    if (from === 0 && exchange.connected && !this.#scanLate(batch, now)) return 0
+    if (from === 0 && !this.#scanLate(batch, now)) return 0
     const end = Math.min(table.end, from + SCAN_STEP)
     for (let slot = from; slot < end; slot++) {
       if (batch.full) return slot
@@ -188,7 +188,7 @@ export class WindowMeter extends GatedMeter {
         continue
       }
       // An entry in flight carries all units of its key, so it also restores those that the store has lost.
-      if (!exchange.connected || (flags & IN_FLIGHT) !== 0) continue
+      if ((flags & IN_FLIGHT) !== 0) continue
       if (exchange.storeDown) {
         rule.spanUnsent?.(slot, base, now)
         continue
@@ -353,9 +353,7 @@ export class WindowMeter extends GatedMeter {
   }
 
   override unsyncedOf(slot: number): number {
-    if (!this.exchange.connected) return 0
-    const base = baseOf(slot)
-    return this.records.unsent(slot, base)
+    return this.records.unsent(slot, baseOf(slot))
   }
 
   override unsyncedSince(slot: number, now: number): number {

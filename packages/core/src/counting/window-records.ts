@@ -72,12 +72,12 @@ export class WindowRecords {
 
   /** The interval of a record has ended. */
   leave(slot: number, base: number, ordinal: Ordinal): void {
-    const { exchange, site } = this.#meter
+    const { site } = this.#meter
     const active = this.activeOf(slot)
     const given = active?.given ?? 0
     const unsent = this.unsent(slot, base)
     const quiet = unsent <= 0 || this.#rule().quiet(slot, base, unsent)
-    if (exchange.connected && (!quiet || given > (active?.givenSent ?? 0)) && ordinal >= this.oldestLate) {
+    if ((!quiet || given > (active?.givenSent ?? 0)) && ordinal >= this.oldestLate) {
       // No walk prunes them while a store has never answered, or hangs.
       if (!this.late.has(ordinal)) this.late.prune(this.oldestLate)
       this.late.add(site.keyOf(slot), site.idOf(slot), ordinal, this.taken(slot, base), given)

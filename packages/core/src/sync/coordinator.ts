@@ -156,7 +156,6 @@ class BackgroundCoordinator implements Coordinator {
       time: link.time,
       localTime: this.#localTime,
       random,
-      connected: true,
       get nodes() {
         return link.nodes
       },

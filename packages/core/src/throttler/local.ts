@@ -6,7 +6,7 @@ import { StoreTime } from '../time/store-time.ts'
 
 /** Runs the meters whose counts stay in this process: rolls them to the current time, and makes them remove idle keys. */
 export class LocalMeters {
-  /** The sync as such a meter sees it: there are no other processes. */
+  /** The process as such a meter sees it. */
   readonly exchange: MeterExchange
   readonly #clock: Clock
   readonly #time: StoreTime
@@ -18,18 +18,7 @@ export class LocalMeters {
   constructor(clock: Clock) {
     this.#clock = clock
     this.#time = new StoreTime(clock.now(), clock.monotonic())
-    this.exchange = Object.freeze({
-      time: this.#time,
-      localTime: this.#time,
-      connected: false,
-      nodes: 1,
-      storeDown: false,
-      silent: false,
-      roundTrip: 0,
-      storeUpAt: Number.NEGATIVE_INFINITY,
-      foundAt: Number.NEGATIVE_INFINITY,
-      defer: (run: () => void) => clock.defer(run),
-    })
+    this.exchange = Object.freeze({ localTime: this.#time, defer: (run: () => void) => clock.defer(run) })
   }
 
   /** Returns when it must be called next at the latest, on the monotonic clock. */

@@ -140,8 +140,8 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '9: each node begins a cooldown of its own',
     file: 'counting/synced-blocks.ts',
-    find: 'if (!exchange.connected) return\n    const growth',
-    replace: "if (!exchange.connected || kind === 'exceeded') return\n    const growth",
+    find: 'const growth = kind',
+    replace: "if (kind === 'exceeded') return\n    const growth = kind",
     check: 'after a cooldown',
   },
   {
@@ -189,7 +189,7 @@ export const FIXED: readonly Mutation[] = [
   {
     name: 'a charge beyond the limit waits for the end of its span',
     file: 'counting/gated-meter.ts',
-    find: 'if (this.jitter && this.exchange.connected && !this.storeAway && this.unsyncedOf(slot) > 0) this.wantExchange(slot, now, PROOF)',
+    find: 'if (this.jitter && !this.storeAway && this.unsyncedOf(slot) > 0) this.wantExchange(slot, now, PROOF)',
     replace: '',
     check: 'charged',
   },

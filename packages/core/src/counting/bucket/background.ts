@@ -168,7 +168,7 @@ export class BackgroundBucket extends GatedMeter {
     if (key.closed(limit, now)) return false
     const idle = this.#telling.free(slot, key, now)
     if (level + cost > most + most * ROUNDING) {
-      if (count && idle && this.exchange.connected && level + 1 > most && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
+      if (count && idle && level + 1 > most && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
       return false
     }
     if (key.guess !== undefined) {
@@ -186,7 +186,6 @@ export class BackgroundBucket extends GatedMeter {
       return allowed
     }
     this.table.fields[baseOf(slot) + GATE] = Number.POSITIVE_INFINITY
-    if (!this.exchange.connected) return true
     if (idle) this.#telling.countDown(slot, key, level, cost, now)
     else this.#telling.lookSoon(slot)
     return true
@@ -300,7 +299,7 @@ export class BackgroundBucket extends GatedMeter {
     this.#levels.set(slot, Math.max(0, this.#levels.at(slot, now) - back), now)
     key.forecast.add(-back)
     this.#reopen(key, slot, now)
-    if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
+    if (wasFull && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
   }
 
   /** The level has fallen by more than draining: the key opens sooner. */
@@ -432,7 +431,7 @@ export class BackgroundBucket extends GatedMeter {
   override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
     const { table } = this
     const end = Math.min(table.end, from + SCAN_STEP)
-    const connected = this.exchange.connected && !this.exchange.storeDown
+    const { storeDown } = this.exchange
     for (let slot = from; slot < end; slot++) {
       if (batch.full) return slot
       if (table.keys[slot] === undefined) continue
@@ -445,16 +444,16 @@ export class BackgroundBucket extends GatedMeter {
       const unsent = key.cells.unsent()
       const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
       if (
-        connected &&
+        !storeDown &&
         (tells || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#telling.quiet(slot, key, unsent, now, resend))))
       ) {
         this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
         this.#send(slot, key, now, batch)
         continue
       }
-      const keep = !connected || key.away || key.guess !== undefined || now < this.exchange.storeUpAt + this.policy.interval
+      const keep = storeDown || key.away || key.guess !== undefined || now < this.exchange.storeUpAt + this.policy.interval
       const over = (this.ordinal - this.#policies.spans(this.#paces.of(slot)).span) as Ordinal
-      key.cells.trim(over, keep && this.exchange.connected)
+      key.cells.trim(over, keep)
       // A store keeps a drained bucket for so long. Units of an empty key are useless later, and keeping them would keep all keys in an
       // outage.
       if (this.#levels.at(slot, now) === 0) key.cells.trim((over - KEPT * this.storePolicy.cells) as Ordinal, false)
@@ -487,7 +486,7 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override unsyncedOf(slot: number): number {
-    return this.exchange.connected ? this.#records.unsent(slot) : 0
+    return this.#records.unsent(slot)
   }
 
   override unsyncedSince(slot: number, now: number): number {

@@ -36,9 +36,9 @@ export class BucketReservations implements StoreReservations {
   }
 
   levelAhead(slot: number, now: number): number | undefined {
-    const { exchange, nodes, storeAway } = this.#meter
+    const { nodes, storeAway } = this.#meter
     const key = this.#records.find(slot)
-    const isAlone = nodes === 1 || !exchange.connected || storeAway || key?.away === true || key?.guess !== undefined
+    const isAlone = nodes === 1 || storeAway || key?.away === true || key?.guess !== undefined
     return isAlone || this.#meter.site.isShared(slot) ? undefined : this.#records.levels.at(slot, now)
   }
 

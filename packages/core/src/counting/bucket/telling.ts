@@ -68,7 +68,7 @@ export class Telling {
   /** Sends the demand too while requests are allowed at random, even if none is allowed. */
   softly(slot: number, key: BucketKey, unsent: number, now: number): void {
     const meter = this.#meter
-    if (!this.free(slot, key, now) || !meter.exchange.connected) return
+    if (!this.free(slot, key, now)) return
     const shape = this.#records.shape(slot)
     if (now - key.sentAt >= softAge(shape) || unsent >= (SOFT_PART * shape.most) / spreadOver(key.share, meter.nodes))
       meter.wantExchange(slot, now, COUNTDOWN)

@@ -61,7 +61,7 @@ export class BackgroundFixedWindow implements WindowRule {
       return active?.capped !== true || this.#records.own(base) + cost <= active.cap
     }
     if (active?.capped === true) return this.#allowsCapped(slot, base, cost, now)
-    if (exchange.connected && ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0) {
+    if (((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0) {
       this.#countDown(slot, base, cost, now)
     }
     return true

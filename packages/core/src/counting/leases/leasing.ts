@@ -56,7 +56,7 @@ export class Leasing<Key extends LeasedKey> {
   /** Requests a sync at `at`, but keeps the spacing, however many notices come. `urgent`: immediately. */
   want(slot: number, at: number, urgent = false): void {
     const { flags } = this.#meter.site.table
-    if (((flags[slot] as number) & DUE) !== 0 || !this.#store.connected) return
+    if (((flags[slot] as number) & DUE) !== 0) return
     flags[slot] = (flags[slot] as number) | DUE
     const from = urgent ? Number.NEGATIVE_INFINITY : (this.#meter.keys[slot]?.sentAt ?? Number.NEGATIVE_INFINITY) + SPACING
     this.#store.due(this.#meter, slot, Number.isNaN(at) ? from : Math.max(at, from))

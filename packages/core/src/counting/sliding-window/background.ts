@@ -59,7 +59,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     const idle = ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
     if (known + cost > limit) {
       // Send the units of a full window, because others may not have them yet.
-      if (count && exchange.connected && idle && key.cells.unsent() > 0) meter.wantExchange(slot, now, PROOF)
+      if (count && idle && key.cells.unsent() > 0) meter.wantExchange(slot, now, PROOF)
       return false
     }
     // The others' units from while the store was down have left the window.
@@ -73,7 +73,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     fields[base + GATE] = limit + key.early
     // Units of a burst are booked soon, so that they leave when it does.
     if (this.#records.byBucket) fields[base + GATE] = Math.min(limit + key.early, known + key.early + this.#records.bookedTogether(key))
-    if (exchange.connected && idle) this.#countDown(slot, base, key, cost, now)
+    if (idle) this.#countDown(slot, base, key, cost, now)
     return true
   }
 

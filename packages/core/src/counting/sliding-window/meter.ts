@@ -104,7 +104,7 @@ export class SlidingWindowMeter extends GatedMeter {
     this.refresh(slot, now)
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
     if (wasFull) key.open()
-    if (wasFull && this.exchange.connected && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
+    if (wasFull && !this.exchange.storeDown) this.wantExchange(slot, now, REFUND)
     return back
   }
 
@@ -264,7 +264,7 @@ export class SlidingWindowMeter extends GatedMeter {
       } else if ((flags & IN_FLIGHT) !== 0) {
         // The running sync carries only new units; the next one must carry all.
         if (resend) this.records.at(slot).resend = true
-      } else if (this.exchange.connected && !this.exchange.storeDown) {
+      } else if (!this.exchange.storeDown) {
         const key = this.records.at(slot)
         this.records.absorb(slot, key, now)
         if (resend) this.lost(slot)
@@ -302,7 +302,7 @@ export class SlidingWindowMeter extends GatedMeter {
   }
 
   override unsyncedOf(slot: number): number {
-    return this.exchange.connected ? (this.records.find(slot)?.cells.unsent() ?? 0) + this.records.uncounted(slot) : 0
+    return (this.records.find(slot)?.cells.unsent() ?? 0) + this.records.uncounted(slot)
   }
 
   override unsyncedSince(slot: number, now: number): number {

@@ -118,7 +118,7 @@ export class SyncLoop {
     this.#observer = options.observer
   }
 
-  start(connection: StoreConnection | undefined): void {
+  start(connection: StoreConnection): void {
     this.#connection = connection
     this.#running = true
     this.#heartbeatAt = Number.NEGATIVE_INFINITY
@@ -265,8 +265,7 @@ export class SyncLoop {
     this.#listen(now)
     for (const flight of this.#flights.lost(now)) this.#failed(flight, neverAnswered())
     for (const meter of this.#meters()) this.#walks.look(meter, now)
-    if (this.#connection === undefined) this.#walks.walkAlone(now, BATCH)
-    else this.#exchange(now)
+    this.#exchange(now)
     this.#schedule(now)
   }
 
@@ -424,12 +423,12 @@ export class SyncLoop {
   }
 
   #schedule(now: number): void {
-    const maySend = this.#flights.size < MOST_IN_FLIGHT && (this.#flights.answered || this.storeDown || this.#connection === undefined)
+    const maySend = this.#flights.size < MOST_IN_FLIGHT && (this.#flights.answered || this.storeDown)
     if (this.#walks.waiting && maySend) this.#soon()
     let at = this.storeDown || this.#flights.suspected ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
     at = Math.min(at, this.#flights.lostAt)
     for (const meter of this.#meters()) at = Math.min(at, this.#walks.endOf(meter) ?? at, meter.wakeAt ?? meter.rollAt)
-    if (this.#connection !== undefined && this.#mayBeat) at = Math.min(at, this.#heartbeatAt)
+    if (this.#mayBeat) at = Math.min(at, this.#heartbeatAt)
     if (this.#blocks.waiting && !this.storeDown && maySend) at = Math.min(at, this.#blocks.notBefore)
     if (maySend) at = Math.min(at, this.#dueKeys.next)
     this.#wake(Math.max(at, now))

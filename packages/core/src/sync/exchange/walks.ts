@@ -75,7 +75,7 @@ export class SpanWalks {
     while (!batch.full && this.#walks.length > 0) if (!this.#step(now, batch)) return
   }
 
-  /** Without a store a span's end only frees idle keys. */
+  /** While the store is down a span's end only frees idle keys. */
   walkAlone(now: number, mostEntries: number): void {
     const walk = this.#walks[0]
     if (walk === undefined) return
