@@ -16,7 +16,7 @@ import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { type AskedPart, asked, costAt, type DecidingHost, decideMany, decideRest } from './asked-parts.ts'
-import { soonest, soonestAhead } from './soonest.ts'
+import { soonest } from './soonest.ts'
 import { passingOf, together } from './together.ts'
 import { hasRoom, isLeased, paced, pacerOf, togetherAtLevels } from './together-at-levels.ts'
 
@@ -212,8 +212,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         const { limiter, place, key: own, cost, limit } = part
         const each = wanted.asked !== undefined ? cost : costAt(host, place, undefined)
         const ofThem = units + requests * each
-        const ahead = part === pacer ? soonestAhead(limiter, own, ofThem, limit, now) : undefined
-        longest = Math.max(longest, ahead ?? soonest(limiter, own, ofThem, limit, now))
+        longest = Math.max(longest, soonest(limiter, own, ofThem, limit, part === pacer, now))
       }
       return longest
     },
