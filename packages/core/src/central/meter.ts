@@ -8,10 +8,9 @@ import { GLOBAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Cell, DecidedPolicy, Question, StorePolicy, SyncResult, Verdict } from '../store/contract.ts'
 import { type Calendar, epochTimeOf } from '../time/calendar.ts'
 import type { EpochTime, Ordinal } from '../time/intervals.ts'
-import { CountedAhead } from './counted-ahead.ts'
-import { Groups } from './groups.ts'
+import { TRUST } from './key-reservations.ts'
 import type { CentralAsks } from './link.ts'
-import { TRUST } from './reservations.ts'
+import { CentralReservations } from './reservations.ts'
 import { Unreadable } from './unreadable.ts'
 
 /** The way to the store, as meters see it. */
@@ -66,8 +65,7 @@ export class CentralMeter implements Exchanging, Syncing {
   readonly ordinal: Ordinal = 0 as Ordinal
   allowed: number
   rollAt: number
-  readonly reservations: Groups
-  readonly ahead: CountedAhead
+  readonly reservations: CentralReservations
   #decided: DecidedPolicy
   readonly #calendar: Calendar | undefined
   readonly #algorithm: CentralAlgorithm
@@ -98,8 +96,7 @@ export class CentralMeter implements Exchanging, Syncing {
     this.syncedBlocks = new SyncedBlocks(this)
     this.#algorithm = algorithm
     this.#store = store
-    this.ahead = new CountedAhead(this, algorithm.step, store)
-    this.reservations = new Groups(this, this.ahead, store)
+    this.reservations = new CentralReservations(this, algorithm.step, store)
     this.#inner = before ?? this.#make()
     this.allowed = this.#inner.allowed
     this.rollAt = this.#inner.rollAt
@@ -350,7 +347,7 @@ export class CentralMeter implements Exchanging, Syncing {
   refund(key: string, ordinal: Ordinal, units: number, now: number): void {
     const slot = this.site.table.find(key)
     if (slot >= 0) this.#closed.delete(slot)
-    if (this.ahead.free(key, slot, ordinal, units, now)) return
+    if (this.reservations.free(key, slot, ordinal, units, now)) return
     const id = slot >= 0 ? this.site.idOf(slot) : key
     const untold = this.#untold.get(id) ?? 0
     const back = Math.min(untold, units)
@@ -384,7 +381,7 @@ export class CentralMeter implements Exchanging, Syncing {
     if (slot < 0) return
     const id = this.site.idOf(slot)
     this.#closed.delete(slot)
-    this.ahead.forget(slot)
+    this.reservations.forget(slot)
     this.#untold.delete(id)
     // The reset may have repaired the key.
     this.#unreadable.read(id)
@@ -492,7 +489,7 @@ export class CentralMeter implements Exchanging, Syncing {
   forgotten(slot: number): void {
     this.#closed.delete(slot)
     this.#heardAt[slot] = undefined
-    this.ahead.forget(slot)
+    this.reservations.forget(slot)
     // Its units have expired.
     if (this.#untold.size > 0) this.#untold.delete(this.site.idOf(slot))
     this.#inner.forgotten(slot)
