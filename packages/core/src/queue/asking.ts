@@ -1,18 +1,10 @@
+import { MOST_TOGETHER, mostAsked, requestsAtOnce } from './batch.ts'
 import type { Counters } from './counters.ts'
 import type { Gate, Together } from './gate.ts'
 import { type Answer, type Counter, type Line, MOST_PAUSE, type Request } from './line.ts'
 import { isLike } from './options.ts'
 import type { Waiters } from './waiters.ts'
 
-/** Requests of one counter that may be at the store at a time, if each needs its own call. */
-const MOST_ASKED = 16
-/** The same limit if one call can contain several requests. Below it, the most requests in one call. */
-const MOST_ALONE = 4
-const MOST_TOGETHER = 100
-/**
- * The divisor for the next call: it contains a third of the last granted amount, because small steps share the capacity between processes.
- */
-const PARTS = 3
 /** Tolerance for rounding errors in sums of units, relative to the cost. */
 const ROUNDING = 1e-9
 /** Milliseconds until the next try if the store did not grant a request in time. */
@@ -55,11 +47,9 @@ export class Asking<D extends Answer> {
   }
 
   /** Whether more requests of a counter may be sent to the store. */
-  mayAsk({ asked, turns, gotBefore }: Counter<D>, { remaining }: D, together: Together<D> | undefined): boolean {
-    if (together?.ahead !== undefined) return asked === 0
-    // If one call can contain several requests, only a few are sent at first. The others follow together after the replies.
-    const most = together !== undefined && (turns?.running !== true || gotBefore > 0) ? MOST_ALONE : MOST_ASKED
-    return asked < Math.max(1, Math.min(most, remaining))
+  mayAsk(counter: Counter<D>, { remaining }: D, together: Together<D> | undefined): boolean {
+    if (together?.ahead !== undefined) return counter.asked === 0
+    return counter.asked < mostAsked(demandOf(counter), together !== undefined, remaining)
   }
 
   /**
@@ -76,19 +66,14 @@ export class Asking<D extends Answer> {
     return ahead?.later === true ? now + MOST_PAUSE : this.#waiters.lastOf(id) - lead
   }
 
-  /** The number of requests with the same cost to put into one call. */
-  #atOnce({ asked, turns, gotBefore }: Counter<D>, { part, fit }: Together<D>): number {
-    const most = turns?.running === true ? gotBefore / PARTS : part
-    return Math.floor(Math.max(1, Math.min(most, fit - asked, MOST_TOGETHER)))
-  }
-
   /** Collects the first request, and the requests that may go into the same call. */
   #gather(counter: Counter<D>, first: Request<D>, together: Together<D> | undefined): Group<D> {
     const { cost = 1, ahead } = together ?? {}
     const requests: Request<D>[] = []
     const costs: number[] = []
     const group: Group<D> = { requests, costs, together }
-    let left = together === undefined ? 1 : (ahead?.unitsOf(counter.amount) ?? this.#atOnce(counter, together) * cost)
+    let left =
+      together === undefined ? 1 : (ahead?.unitsOf(counter.amount) ?? requestsAtOnce(demandOf(counter), together.part, together.fit) * cost)
     for (let line = counter.lines.first; line !== undefined; line = counter.lines.first) {
       const request = line.first as Request<D>
       const takes = request === first ? cost : together?.costBeside(request.key, request.wanted)
@@ -292,6 +277,10 @@ export class Asking<D extends Answer> {
     else if (this.#gate.mayAskAgain(request.key, request.wanted)) this.#counters.open.set(counter, now + ASK_AGAIN)
     else this.#rejections.close(counter, decision, now, asked)
   }
+}
+
+function demandOf<D extends Answer>({ asked, turns, gotBefore }: Counter<D>): Parameters<typeof requestsAtOnce>[0] {
+  return { asked, granted: turns?.running === true ? gotBefore : undefined }
 }
 
 /**

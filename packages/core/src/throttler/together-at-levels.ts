@@ -2,10 +2,10 @@ import { countsAtStore, isDecidedByStore, isSyncedEarly } from '../decide/coordi
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
+import { leadOf, ownPart } from '../queue/batch.ts'
 import type { Together } from '../queue/gate.ts'
 import { isLike, type Wanted } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'
-import { LEAD } from './together.ts'
 
 /** A request's key and cost for one policy. */
 interface Level {
@@ -42,7 +42,7 @@ export function togetherAtLevels(
     const { nodes = 1, roundTrip: own = 0 } = countsAtStore(policy) ? (meter.syncing ?? {}) : {}
     const left = meter.remaining(slot, now) / cost
     fit = Math.min(fit, left)
-    part = Math.min(part, left / (2 * nodes - 1))
+    part = Math.min(part, ownPart(left, nodes))
     roundTrip = Math.max(roundTrip, own)
   }
   const take = async ({ length }: readonly number[]): Promise<readonly Decision[]> => {
@@ -62,7 +62,7 @@ export function togetherAtLevels(
     part: Math.floor(part),
     fit: Math.floor(fit),
     cost: 1,
-    lead: LEAD + 2 * roundTrip,
+    lead: leadOf(roundTrip),
     ahead: undefined,
     costBeside: (other, beside) => (other === key && isLike(beside, wanted) ? 1 : undefined),
     take,

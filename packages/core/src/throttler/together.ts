@@ -4,6 +4,7 @@ import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
 import type { Policy } from '../decide/policy.ts'
+import { leadOf, ownPart, unitsAhead } from '../queue/batch.ts'
 import type { Ahead, Together } from '../queue/gate.ts'
 import { isLike, type Wanted } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'
@@ -15,15 +16,6 @@ interface AskedOfOne {
   readonly key: string
   readonly cost: number
 }
-
-/**
- * Reservations are requested ahead for this part of the waiting units, or for these milliseconds. Because all processes do so, each gets
- * its part of the pace in every round, and none has to wait until the long queue of another one is empty.
- */
-const AHEAD_PART = 1 / 8
-const AHEAD_FOR = 40
-/** The store is called this many milliseconds, two round trips and the time of a unit before the last reservations are used up. */
-export const LEAD = 5
 
 /**
  * Sends the waiting requests for a key of a policy together. Undefined if the store can't decide several.
@@ -75,13 +67,12 @@ export function together(
       return isAhead ? Object.defineProperty(decision, 'delayMs', { value: delay }) : decision
     })
   }
-  // A process may not know how many requests elsewhere wait for the same units. So each requests less than its part, again and again.
-  const part = left / (2 * nodes - 1)
-  const lead = LEAD + 2 * roundTrip + (isAhead ? each : 0)
+  const part = ownPart(left, nodes)
+  const lead = leadOf(roundTrip, isAhead ? each : 0)
   const ahead: Ahead = {
     by: { policy, key },
     later: reservations.isReturning?.(slot) === true,
-    unitsOf: ({ units, unsaid }) => Math.max(part, AHEAD_PART * (units + unsaid * usual), AHEAD_FOR / each, lead / each),
+    unitsOf: ({ units, unsaid }) => unitsAhead(part, units + unsaid * usual, each, lead),
   }
   const costBeside = (other: string, beside: Wanted) => {
     if (!isAhead) return isLike(beside, wanted) ? cost : undefined
