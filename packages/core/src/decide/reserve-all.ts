@@ -82,7 +82,8 @@ export class ReserveAll {
         const cost = host.costOf(restCosts[i], i)
         const waiting = this.#begin(limiter, key, cost, since)
         const reserved = await waiting.reservations.reserve(waiting, host.clock.monotonic())
-        this.#end(waiting)
+        this.#waiting.delete(waiting)
+        if (this.#waiting.size === 0) this.#alarm.stop()
         return { limiter, key, cost, reserved }
       }
       asked.push(...(await Promise.all(asking.map(ask))))
@@ -91,7 +92,7 @@ export class ReserveAll {
       // The other policies decide only now, because their counts may have changed during the wait. `update` may have moved them.
       const rest = host.limiters.map((limiter) => {
         const place = before.indexOf(limiter)
-        return place < 0 || asked.some((ask) => ask.limiter === limiter && isCounted(ask.reserved)) ? undefined : place
+        return place < 0 || asked.some((ask) => ask.limiter === limiter && ask.reserved?.count === 1) ? undefined : place
       })
       restKeys = rest.map((place) => (place === undefined ? undefined : keys[place]))
       restCosts = rest.map((place) => (place === undefined ? 1 : (costs[place] as number)))
@@ -109,7 +110,7 @@ export class ReserveAll {
       // A key that does not fit into the table uses the shared counter.
       const slot = limiter.locate(key, now)
       const counted = slot < 0 ? key : (limiter.table.keys[slot] as string)
-      if (isCounted(reserved)) {
+      if (reserved?.count === 1) {
         const { ordinal = limiter.cell.ordinal } = reserved
         if (!allowed) limiter.meter.refund(counted, ordinal, cost, now)
         parts.push(reservedPart(limiter, slot, key, allowed ? cost : 0, ordinal, now))
@@ -143,28 +144,15 @@ export class ReserveAll {
     return waiting
   }
 
-  #end(waiting: Waiting): void {
-    this.#waiting.delete(waiting)
-    if (this.#waiting.size === 0) this.#alarm.stop()
-  }
-
   #expire(): void {
     const now = this.#host.clock.monotonic()
     let next = Number.POSITIVE_INFINITY
     for (const one of this.#waiting) {
-      if (one.endsAt > now) next = Math.min(next, one.endsAt)
-      else {
-        this.#waiting.delete(one)
-        one.reservations.abandon?.(one)
-      }
+      if (one.endsAt <= now) one.reservations.abandon?.(one)
+      else next = Math.min(next, one.endsAt)
     }
     this.#alarm.set(next)
   }
-}
-
-/** Whether the units of a request are reserved, and counted already. */
-function isCounted(reserved: Reserved | undefined): reserved is Reserved {
-  return reserved !== undefined && reserved.count > 0
 }
 
 function placesOf(list: readonly unknown[]): number[] {

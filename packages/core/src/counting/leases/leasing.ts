@@ -38,7 +38,7 @@ interface LeasedMeter<Key> extends CountsSynced {
   /** Whether a request stays within its limit if units were taken ahead by a higher one. */
   within(slot: number, key: Key, cost: number, limit: number): boolean
   /** Counts a waiting request if it fits now. */
-  grants(slot: number, key: Key, request: ReserveRequest, now: number): boolean
+  grants(slot: number, key: Key, units: number, limit: number, now: number): boolean
 }
 
 /** The lease requests of a meter, and the requests that wait for them: when they are sent, their answers, and which requests get units. */
@@ -231,7 +231,7 @@ export class Leasing<Key extends LeasedKey> {
         this.want(slot, now)
         return
       }
-      if (!this.#meter.grants(slot, key, first, now)) return
+      if (!this.#meter.grants(slot, key, first.units, this.#limitOf(first), now)) return
       key.waiting.shift()
       key.waiting.answer(first, this.#reserved(slot, key, first.costs.length, now))
     }

@@ -158,8 +158,7 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Sto
   }
 
   /** Counts a waiting request if it fits now. */
-  grants(slot: number, key: Key, { key: name, given, units }: ReserveRequest, now: number): boolean {
-    const limit = this.site.limitFor(name, given)
+  grants(slot: number, key: Key, units: number, limit: number, now: number): boolean {
     if ((this.#quota.reused && this.#isBlocked(slot)) || !this.#fits(slot, key, units, limit, now)) return false
     this.#count(slot, key, units, now)
     return true

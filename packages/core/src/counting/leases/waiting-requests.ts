@@ -35,16 +35,15 @@ export class WaitingRequests {
   add(request: ReserveRequest): Promise<Reserved | undefined> {
     this.#list.push(request)
     this.#units += request.units
-    this.#answers ??= new Map()
-    const answers = this.#answers
+    const answers = (this.#answers ??= new Map())
     return new Promise((resolve) => answers.set(request, resolve))
   }
 
   /** Decides a request, unless it is decided. One that stays in the list is dropped when its turn comes. */
   answer(request: ReserveRequest, reserved?: Reserved): void {
-    this.#answers?.get(request)?.(reserved)
-    this.#answers?.delete(request)
-    if (this.#answers?.size === 0) this.#answers = undefined
+    const answers = this.#answers
+    answers?.get(request)?.(reserved)
+    if (answers?.delete(request) === true && answers.size === 0) this.#answers = undefined
   }
 
   /** The request that waits longest; undefined without any. */
