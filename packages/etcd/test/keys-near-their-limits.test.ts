@@ -20,7 +20,7 @@ function written(body: string): readonly string[] {
 describeEtcd('a process that starts hears of the keys near their limits', () => {
   let etcd: EtcdServer
   let proxy: Server
-  /** What becomes of a request that writes these keys: by default it passes. */
+  /** The fault for a request that writes these keys: undefined if it passes. */
   let fault: (keys: readonly string[]) => 'rejected' | 'reply lost' | undefined
   let faults = 0
 
