@@ -67,7 +67,7 @@ const NOBODY_AWAITS: readonly RegExp[] = [
   // Parts that are loaded later: `import()` keeps a process alive.
   /\.(background|periodic|leased|central) of @weir\/core$/,
   // Behind `names` and `inspected` of `adapterOf`, whose callers keep the process alive.
-  /^(Names|Asking|StoreReservations|Exchanging|Coordinator|StoreExchange)\./,
+  /^(Names|Asking|StoreReservations|Exchanging|CountsSynced|Coordinator|StoreExchange)\./,
   // It may stay pending, as its contract says.
   /^Decider\.decide /,
   // The guard's, which is awaited.
