@@ -1,4 +1,4 @@
-import { MOST_TOGETHER, mostAsked, requestsAtOnce } from './batch.ts'
+import { MOST_TOGETHER, mostAsked, requestsAtOnce } from './call-size.ts'
 import type { Counters } from './counters.ts'
 import type { Gate, Together } from './gate.ts'
 import { type Answer, type Counter, type Line, MOST_PAUSE, type Request } from './line.ts'

@@ -2,7 +2,7 @@ import { countsAtStore, isDecidedByStore, isSyncedEarly } from '../decide/coordi
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
-import { leadOf, ownPart } from '../queue/batch.ts'
+import { leadOf, ownPart } from '../queue/call-size.ts'
 import type { Together } from '../queue/gate.ts'
 import { isLike, type Wanted } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'

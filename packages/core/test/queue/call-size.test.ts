@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { leadOf, MOST_TOGETHER, mostAsked, ownPart, requestsAtOnce, unitsAhead } from '../../src/queue/batch.ts'
+import { leadOf, MOST_TOGETHER, mostAsked, ownPart, requestsAtOnce, unitsAhead } from '../../src/queue/call-size.ts'
 
 describe('the part of one process', () => {
   test('is all of it without others, and together less than all with others', () => {
