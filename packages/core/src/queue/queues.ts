@@ -228,7 +228,9 @@ export class Queues<D extends Answer> {
     this.#waiters.closesAt = finish ? by : by - within
     for (const request of [...times.items]) {
       if (request.reservations !== undefined) continue
-      if (!finish || (request.line?.counter?.at ?? 0) > by) this.#waiters.fail(request, 'closed')
+      const opensAt = request.line?.counter?.at ?? 0
+      // An infinite time is unknown: a request in flight may end in time.
+      if (!finish || (opensAt > by && opensAt < Number.POSITIVE_INFINITY)) this.#waiters.fail(request, 'closed')
       else if (request.at > by) times.set(request, by)
     }
     for (const request of this.#waiters.after(finish ? by : Number.NEGATIVE_INFINITY)) this.#waiters.fail(request, 'closed')

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { concurrency } from '../../src/algorithms/concurrency/index.ts'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { started } from '../support/central.ts'
@@ -57,6 +58,31 @@ describe('closing', () => {
     expect(queue.acquire('d').failure).toBeUndefined()
     await it.world.settle()
     expect(queue.ended.at(-1)?.failure).toBe('closed')
+  })
+
+  test.each([
+    ['lets those go that get a slot in time', 'finish', [undefined, undefined, 'closed'], [100, 500]],
+    ['rejects at once who waits for a slot, by option', 'reject', ['closed', 'closed', 'closed'], [0]],
+  ] as const)('%s', async (_, onClose, failures, ends) => {
+    const it = scene()
+    const slots = { limit: 1, interval: undefined, algorithm: concurrency(), coordination: 'local' } as unknown as Policy
+    const node = it.node(slots, { queue: { onClose }, closeTimeout: 500 })
+    const queue = await waiting(it, node)
+    const running = node.check('a')
+    const all = [0, 1, 2].map(() => queue.acquire('a'))
+    await it.world.run(10)
+    const begun = it.world.time
+    let closed = Number.NaN
+    const closing = node.close().then(() => (closed = it.world.time - begun))
+    await it.world.run(100)
+    node.release(running)
+    await it.world.run(100)
+    if (all[0]?.decision !== undefined) node.release(all[0].decision)
+    await it.world.run(1_000)
+    await closing
+    expect(all.map(({ failure }) => failure)).toEqual(failures)
+    expect(closed).toBeLessThanOrEqual((ends.at(-1) as number) + 10)
+    expect(node.clock.outstanding).toBe(0)
   })
 
   test('rejects all at once, by option', async () => {
