@@ -65,7 +65,7 @@ describe('closing', () => {
     ['rejects at once who waits for a slot, by option', 'reject', ['closed', 'closed', 'closed'], [0]],
   ] as const)('%s', async (_, onClose, failures, ends) => {
     const it = scene()
-    const slots = { limit: 1, interval: undefined, algorithm: concurrency(), coordination: 'local' } as unknown as Policy
+    const slots = { limit: 1, interval: undefined, algorithm: concurrency(), coordination: 'local' } as never
     const node = it.node(slots, { queue: { onClose }, closeTimeout: 500 })
     const queue = await waiting(it, node)
     const running = node.check('a')

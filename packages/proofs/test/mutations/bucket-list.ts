@@ -96,8 +96,8 @@ export const BUCKETS: readonly Mutation[] = [
   {
     name: 'units are taken to have come with all others of their group, though the bucket had run out',
     file: STORE,
-    find: 'if (since < group && !apart && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found',
-    replace: 'if (since < group && !apart) return found',
+    find: 'if (isWithin(BUCKET_PARTS) && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found',
+    replace: 'if (isWithin(BUCKET_PARTS)) return found',
     also: { file: OWN, find: 'cell.level + cell.taken - cell.given >= since * drain', replace: 'cell.level + since * drain >= 0' },
     check: 'bucket: surges',
   },

@@ -33,19 +33,6 @@ export interface BucketRecord extends BucketUnits, BucketAnnounced {
   heldUntil: Ordinal
 }
 
-/** How long a policy's cells count, and how far apart the cells of a group are; in cells. */
-interface Spans {
-  readonly span: number
-  readonly group: number
-  /** The same where the bucket may have run out meanwhile. */
-  readonly fine: number
-}
-
-function spansOf(policy: StorePolicy): Spans {
-  const span = spanOf(policy)
-  return { span, group: Math.max(1, Math.floor(span / BUCKET_PARTS)), fine: Math.max(1, Math.floor(span / FINE_PARTS)) }
-}
-
 /** The record of a key without units. */
 export function newBucketRecord(running: Ordinal, policy: StorePolicy): BucketRecord {
   return {
@@ -87,7 +74,7 @@ export function bucketCell(bucket: BucketRecord | undefined, running: Ordinal, p
 
 /** Adds old groups to the level. After a silence these are only the groups that were old before it: processes may still send later units. */
 function foldDue(bucket: BucketRecord, running: Ordinal, policy: StorePolicy): void {
-  const { span } = spansOf(policy)
+  const span = spanOf(policy)
   const { writtenIn } = bucket
   if (running > writtenIn) bucket.writtenIn = running
   const silent = running - writtenIn > span / 2
@@ -153,12 +140,12 @@ function groupAt(bucket: BucketRecord, ordinal: Ordinal, policy: StorePolicy): G
   while (place > 0 && (groups[place - 1] as Group).ordinal > ordinal) place--
   const found = groups[place - 1]
   if (found !== undefined) {
-    const { group, fine } = spansOf(policy)
     const since = ordinal - found.ordinal
     const apart = bucket.floors.some((floor) => floor.ordinal >= found.ordinal && floor.ordinal < ordinal)
-    if (since < fine && !apart) return found
+    const isWithin = (parts: number): boolean => !apart && since < Math.max(1, Math.floor(spanOf(policy) / parts))
+    if (isWithin(FINE_PARTS)) return found
     // As the bucket has not run out since, it makes no difference when these units came.
-    if (since < group && !apart && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found
+    if (isWithin(BUCKET_PARTS) && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found
   }
   const group = { ordinal, taken: 0, given: 0 }
   groups.splice(place, 0, group)
