@@ -7,7 +7,7 @@ const ALONE = 'counting/bucket/alone.ts'
 const OWN = 'counting/bucket/own-cells.ts'
 const EARLY_DROP = 'counting/bucket/early-drop.ts'
 const RESERVATIONS = 'counting/bucket/reservations.ts'
-const TOGETHER = 'throttler/together.ts'
+const CALL_SIZE = 'queue/call-size.ts'
 const STORE = 'store/shapes/bucket-groups.ts'
 const NEWS = 'store/shapes/bucket.ts'
 
@@ -138,7 +138,7 @@ export const BUCKETS: readonly Mutation[] = [
   },
   {
     name: 'waiting: a node reserves for all that wait with it',
-    file: TOGETHER,
+    file: CALL_SIZE,
     find: 'const AHEAD_PART = 1 / 8',
     replace: 'const AHEAD_PART = 1',
     check: 'bucket: a flood that waits',
