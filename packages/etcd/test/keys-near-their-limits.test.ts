@@ -17,7 +17,7 @@ function written(body: string): readonly string[] {
   return success.flatMap(({ request_put: put }) => (put === undefined ? [] : [Buffer.from(put.key, 'base64').toString()]))
 }
 
-describeEtcd('a process that starts hears of the keys near their limits', () => {
+describeEtcd('a process that starts receives the keys near their limits', () => {
   let etcd: EtcdServer
   let proxy: Server
   /** The fault for a request that writes these keys: undefined if it passes. */
@@ -66,7 +66,7 @@ describeEtcd('a process that starts hears of the keys near their limits', () => 
   const through = (namespace: string) =>
     new TestNode(etcdStore(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, { namespace, timeout: 5_000 }))
 
-  /** The keys that a process hears of in its first heartbeat. */
+  /** The keys that a process receives with its first heartbeat. */
   async function heardAtStart(namespace: string): Promise<readonly string[]> {
     const node = new TestNode(etcdStore(etcd.url, { namespace }))
     const { heartbeat } = await node.connection.sync({

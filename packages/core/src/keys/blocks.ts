@@ -104,7 +104,7 @@ export class KeyBlocks {
    * @param remaining milliseconds that the block lasts when it was told; 0 lifts it
    * @param manual whether it was set by hand
    * @param uncertainty milliseconds by which the estimate of the store's clock may be wrong
-   * @param roundTrip milliseconds within which it was asked and told; undefined for an announcement
+   * @param roundTrip milliseconds until the reply that brought it; undefined for an announcement
    */
   hear(slot: number, remaining: number, now: number, manual: boolean, uncertainty: number, roundTrip?: number): void {
     const owner = this.#owner

@@ -1,10 +1,10 @@
 /**
- * The most units that a counter holds: above it not every whole number is a number any more, and sums would go on to lose units.
+ * The most units of a counter. Above it, sums would lose units, because not every whole number is a number any more.
  * Counts stop here. No limit is higher.
  */
 export const MOST_UNITS: number = Number.MAX_SAFE_INTEGER
 
-/** Units and more units, at most what a counter holds. */
+/** Adds units, up to `MOST_UNITS`. */
 export function sumOf(units: number, more: number): number {
   return Math.min(MOST_UNITS, units + more)
 }

@@ -28,7 +28,7 @@ import { Unreadable } from './unreadable.ts'
 
 /** How long it is told that blocks have changed, in milliseconds: longer than any node's heartbeats are apart. */
 const CHANGED_FOR = 3_600_000
-/** How often a connection that closes tries to write what other processes must hear. */
+/** The number of tries to write marks while the connection closes. */
 const CLOSING_TRIES = 3
 
 type Leases = typeof import('@weir/core/leases')

@@ -99,7 +99,7 @@ function fold(bucket: BucketRecord, before: Ordinal, policy: StorePolicy): void 
   }
 }
 
-/** Whether a cell contains no counts: it only asks for the level. */
+/** Whether a cell contains no counts. Then it only requests the level. */
 export function isEmpty({ taken, given, rejected = 0, level = 0 }: Cell): boolean {
   return taken === 0 && given === 0 && rejected === 0 && level === 0
 }
