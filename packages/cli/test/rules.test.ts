@@ -134,7 +134,7 @@ describe.each<Place>(STORES)('weir log and rollback at %s', (_, source) => {
     const at = source()
     const name = at.at(-1) as string
     for (const version of [1, 2]) await weir(['push', rules(version, version), ...at])
-    if (at[1] === redis.url) await redis.cli('set', `weir:{rules}:${name}`, 'version: 9')
+    if (at[1] === redis.url) await redis.command('set', `weir:{rules}:${name}`, 'version: 9')
     else await etcd?.ask('/v3/kv/put', { key: btoa(`weir/rules/${name}`), value: btoa('version: 9') })
     expect(await weir(['diff', rules(2, 2), ...at])).toMatchObject({ code: 2, err: expect.stringContaining('can not be followed') })
     expect(await weir(['rollback', ...at])).toMatchObject({ code: 0, out: expect.stringMatching(/version 3 .*back to version 2/) })

@@ -101,7 +101,7 @@ for (const [place, target, runs] of places) {
     for (const { algorithm, by } of SUBJECTS) {
       test(algorithm.name, async () => {
         const namespace = freshNamespace()
-        await server.cli('acl', 'setuser', ...documentedUser(namespace))
+        await server.command('acl', 'setuser', ...documentedUser(namespace))
         const node = await connected(target(), namespace)
         let run = 0
         try {
@@ -240,7 +240,7 @@ test.each(servers)(
   'takes of all algorithms in one call: all count, or none: %s',
   async (_, target) => {
     const namespace = freshNamespace()
-    await server.cli('acl', 'setuser', ...documentedUser(namespace))
+    await server.command('acl', 'setuser', ...documentedUser(namespace))
     const { connection, decider } = await connected(target(), namespace)
     // For windows from the first request, time passes only at the server.
     const steps = SUBJECTS.filter(({ by }) => by === undefined).map(({ algorithm }) => (algorithm as Required<Algorithm>).step)

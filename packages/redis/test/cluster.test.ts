@@ -49,7 +49,7 @@ test('an instance of a Cluster is a template: it stays unconnected', async ({ ex
 })
 
 test('the permissions in the README suffice in a Cluster', async ({ expect }) => {
-  for (const server of cluster.servers) await server.cli('acl', 'setuser', ...documentedUser('acl', true))
+  for (const server of cluster.servers) await server.command('acl', 'setuser', ...documentedUser('acl', true))
   const options = { redisOptions: { username: 'weir', password: 'secret' } }
   const node = new TestNode(redisStore({ cluster: startupNodes(), options }, { ...PATIENT, namespace: 'acl' }))
   for (const key of ['a', 'b', 'c', 'd', 'e']) expect(await node.eventually(() => node.count(key, 1))).toBe(1)

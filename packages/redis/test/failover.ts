@@ -45,7 +45,7 @@ export function followsFailovers(
     const before = await node.beat()
     const old = await setup().primary()
     // A replica that lags: it gets nothing of what is written from here on.
-    for (const server of setup().servers) if (server !== old) await server.cli('replicaof', '127.0.0.1', '1')
+    for (const server of setup().servers) if (server !== old) await server.command('replicaof', '127.0.0.1', '1')
     expect(await node.count('k', 5)).toBe(5)
     const lagged = await allowed(throttlers, 30)
     expect([early, lagged]).toEqual([10, 30])

@@ -7,7 +7,7 @@ type Fault = Required<Pick<StoreContractFixture, 'lose' | 'goAway'>>
 /** They forget all. */
 export function flushed(servers: Servers): Fault['lose'] {
   return async () => {
-    for (const server of await servers()) await server.cli('flushall')
+    for (const server of await servers()) await server.command('flushall')
   }
 }
 

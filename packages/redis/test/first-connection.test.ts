@@ -9,7 +9,7 @@ let cluster: ClusterSetup
 beforeAll(async () => {
   cluster = await startCluster()
   // A primary that hangs keeps its slots.
-  for (const server of cluster.servers) await server.cli('config', 'set', 'cluster-node-timeout', '600000')
+  for (const server of cluster.servers) await server.command('config', 'set', 'cluster-node-timeout', '600000')
 }, 60_000)
 afterAll(() => cluster.stop())
 

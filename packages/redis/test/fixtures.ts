@@ -38,9 +38,9 @@ export function freshNamespace(): string {
 async function leftoversOf(servers: readonly RedisServer[], namespace: string): Promise<string[]> {
   const found: string[] = []
   for (const server of servers) {
-    const keys = (await server.cli('--scan', '--pattern', `${namespace}:*`)).split('\n').filter((key) => key !== '')
+    const keys = await server.keys(`${namespace}:*`)
     for (const key of keys) {
-      const ttl = Number(await server.cli('pttl', key))
+      const ttl = Number(await server.command('pttl', key))
       const outlasts = /:(s:[^:]+|resets|blocks:(log|ends|keep|hand))$/.test(key) && ttl > 0 && ttl <= 3_600_000
       if (!outlasts && ttl !== -2) found.push(`${key} for ${ttl} ms`)
     }

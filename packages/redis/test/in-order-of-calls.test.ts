@@ -11,7 +11,7 @@ test.each([
   ['sliding window', { algorithm: slidingWindow() }],
   ['token bucket', { algorithm: tokenBucket() }],
 ] as const)('a decision sees the refund, charge and reset before it, although the server knows no script yet: %s', async (_name, rule) => {
-  await here.server.cli('script', 'flush')
+  await here.server.command('script', 'flush')
   const throttler = createThrottler({
     policies: [{ limit: 4, interval: '1d', coordination: 'central', storeTimeout: '20s', ...rule }],
     store: redisStore(here.server.url, { ...PATIENT, namespace: freshNamespace() }),
@@ -38,7 +38,7 @@ test.each([
     expect((await throttler.checkAsync('blocked')).reason).toBe('limit')
     // A server that loses its scripts later is sent all of them, in the order of the calls.
     const [again] = await all('again')
-    await here.server.cli('script', 'flush')
+    await here.server.command('script', 'flush')
     throttler.refund(again)
     expect((await throttler.checkAsync('again', 2)).allowed).toBe(true)
   } finally {

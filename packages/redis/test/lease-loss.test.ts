@@ -53,16 +53,20 @@ async function started() {
     }
   }) as [(units: number) => Promise<LeaseReply>, (units: number) => Promise<LeaseReply>]
   await holders[0](0)
-  const key = (await server.cli('--scan', '--pattern', `${namespace}:*k:*`)).trim().split('\n').at(-1) as string
+  const key = (await server.keys(`${namespace}:*k:*`)).at(-1) as string
   return { holders, key, close: () => Promise.all(nodes.map((node) => node.close())) }
 }
 
 const LOSSES: readonly [string, (key: string) => Promise<unknown>, least: number][] = [
-  ['FLUSHALL', () => server.cli('flushall'), 40],
-  ['the key is evicted', (key) => server.cli('del', key), 40],
-  ['its hash is of another type', (key) => server.cli('eval', "redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], 'x')", '1', key), 40],
-  ['what is kept of it is no number', (key) => server.cli('hset', key, '', 'NaN -1 1e999 {} x'), 40],
-  ['a part of it is gone', (key) => server.cli('hdel', key, ''), 40],
+  ['FLUSHALL', () => server.command('flushall'), 40],
+  ['the key is evicted', (key) => server.command('del', key), 40],
+  [
+    'its hash is of another type',
+    (key) => server.command('eval', "redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], 'x')", '1', key),
+    40,
+  ],
+  ['what is kept of it is no number', (key) => server.command('hset', key, '', 'NaN -1 1e999 {} x'), 40],
+  ['a part of it is gone', (key) => server.command('hdel', key, ''), 40],
 ]
 
 test.each(LOSSES)('%s: what nodes hold is told again, and nothing new is granted for the lifetime of a heartbeat', async (_what, lose) => {
@@ -89,10 +93,10 @@ test('a replica that lagged becomes the primary: the larger count holds, and not
   await one(10)
   await two(20)
   // The state that the replica had received.
-  await server.cli('eval', "redis.call('SET', KEYS[2], redis.call('DUMP', KEYS[1]))", '2', key, 'copy')
+  await server.command('eval', "redis.call('SET', KEYS[2], redis.call('DUMP', KEYS[1]))", '2', key, 'copy')
   expect((await one(30)).granted).toBe(40)
   expect((await two(5)).granted).toBe(25)
-  await server.cli('eval', "redis.call('RESTORE', KEYS[1], 60000, redis.call('GET', KEYS[2]), 'REPLACE')", '2', key, 'copy')
+  await server.command('eval', "redis.call('RESTORE', KEYS[1], 60000, redis.call('GET', KEYS[2]), 'REPLACE')", '2', key, 'copy')
   const told = await one(10)
   expect([told.granted, told.free]).toEqual([40, 40])
   expect(told.quiet).toBeGreaterThan(0)

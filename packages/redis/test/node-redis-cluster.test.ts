@@ -47,7 +47,7 @@ storeContract(
 )
 
 test('the permissions in the README suffice in a Cluster, which may be given by its options', async () => {
-  for (const server of cluster.servers) await server.cli('acl', 'setuser', ...documentedUser('acl', true))
+  for (const server of cluster.servers) await server.command('acl', 'setuser', ...documentedUser('acl', true))
   const options = { rootNodes: rootNodes(), defaults: { username: 'weir', password: 'secret' } }
   const node = new TestNode(redisStore(options, { ...PATIENT, namespace: 'acl' }))
   for (const key of ['a', 'b', 'c', 'd', 'e']) expect(await node.eventually(() => node.count(key, 1))).toBe(1)
@@ -58,29 +58,25 @@ test('the permissions in the README suffice in a Cluster, which may be given by 
 test('slots that move are followed, and asked for where they are meanwhile', { timeout: 60_000 }, async () => {
   const node = new TestNode(redisStore(client, { ...PATIENT, namespace: 'moving', shards: 1 }))
   expect(await node.eventually(() => node.count('k', 1))).toBe(1)
-  const names = await Promise.all(primaries().map((server) => server.cli('--scan', '--pattern', 'moving:*')))
-  const from = primaries()[names.findIndex((keys) => keys.trim() !== '')]
+  const names = await Promise.all(primaries().map((server) => server.keys('moving:*')))
+  const from = primaries()[names.findIndex((keys) => keys.length > 0)]
   const to = primaries().find((server) => server !== from)
-  const key =
-    names
-      .find((keys) => keys.trim() !== '')
-      ?.trim()
-      .split('\n')[0] ?? ''
-  if (from === undefined || to === undefined) throw new Error('no keys')
-  const slot = (await from.cli('cluster', 'keyslot', key)).trim()
-  const [source, target] = await Promise.all([from, to].map(async (server) => (await server.cli('cluster', 'myid')).trim()))
-  await to.cli('cluster', 'setslot', slot, 'importing', source as string)
-  await from.cli('cluster', 'setslot', slot, 'migrating', target as string)
-  const keys = (await from.cli('cluster', 'getkeysinslot', slot, '100')).trim().split('\n')
-  await from.cli('migrate', '127.0.0.1', String(to.port), '', '0', '5000', 'keys', ...keys)
+  const key = names.flat()[0]
+  if (from === undefined || to === undefined || key === undefined) throw new Error('no keys')
+  const slot = await from.command('cluster', 'keyslot', key)
+  const [source, target] = await Promise.all([from, to].map((server) => server.command('cluster', 'myid')))
+  await to.command('cluster', 'setslot', slot, 'importing', source as string)
+  await from.command('cluster', 'setslot', slot, 'migrating', target as string)
+  const keys = (await from.command('cluster', 'getkeysinslot', slot, '100')).trim().split('\n')
+  await from.command('migrate', '127.0.0.1', String(to.port), '', '0', '5000', 'keys', ...keys)
   // A script whose keys are at two places can't be run meanwhile; a command of one key can.
   const link = targetOf(client).open({ clock: systemClock, timeout: 5000, channel: undefined, received: () => {} })
   expect(await link.connected()).toBe(true)
   expect(await link.remove(`${key.slice(0, key.indexOf('}') + 1)}:none`, 'member')).toBe(0)
   link.close()
-  for (const server of primaries()) await server.cli('cluster', 'setslot', slot, 'node', target as string)
+  for (const server of primaries()) await server.command('cluster', 'setslot', slot, 'node', target as string)
   expect(await node.eventually(() => node.count('k', 3).catch(() => undefined))).toBe(3)
-  await until(async () => (await to.cli('--scan', '--pattern', 'moving:*')).trim() !== '', 'keys are at their new place')
-  expect((await from.cli('--scan', '--pattern', 'moving:*')).trim()).toBe('')
+  await until(async () => (await to.keys('moving:*')).length > 0, 'keys are at their new place')
+  expect(await from.keys('moving:*')).toEqual([])
   await node.close()
 })

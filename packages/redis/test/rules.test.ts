@@ -191,8 +191,8 @@ describe('rules in Redis', () => {
     await rules.ready
     await source.replace(textOf(3), textOf(4, -1))
     await vi.waitFor(() => expect(rules.status.rejected).toMatchObject({ version: 4 }), DEADLINE)
-    await server.cli('del', `${namespace}:{rules}:default`)
-    await server.cli('rpush', `${namespace}:{rules}:default`, 'x')
+    await server.command('del', `${namespace}:{rules}:default`)
+    await server.command('rpush', `${namespace}:{rules}:default`, 'x')
     await vi.waitFor(() => expect(rules.status.away).toMatch(/WRONGTYPE/), DEADLINE)
     expect(throttler.policies[0]?.limit).toBe(3)
     expect(warned).toContain('WEIR_RULES_REJECTED')
@@ -201,7 +201,7 @@ describe('rules in Redis', () => {
   test('need no more than the user of the README may', async () => {
     const namespace = freshNamespace()
     const [name = '', ...rule] = documentedUser(namespace)
-    await server.cli('ACL', 'SETUSER', name, ...rule)
+    await server.command('ACL', 'SETUSER', name, ...rule)
     const rules = redisRules({ port: server.port, host: '127.0.0.1', username: name, password: 'secret' }, { namespace })
     onTestFinished(() => rules.close())
     expect(await rules.replace(undefined, textOf(1))).toBe(true)
@@ -220,7 +220,7 @@ describe.each(['ioredis', 'node-redis'])('rules that are told of by messages alo
   const open = async () => {
     const own = await RedisServer.start()
     onTestFinished(() => own.stop())
-    await own.cli('acl', 'setuser', USER.username, 'on', `>${USER.password}`, '~*', '+@all', 'allchannels')
+    await own.command('acl', 'setuser', USER.username, 'on', `>${USER.password}`, '~*', '+@all', 'allchannels')
     const source =
       client === 'ioredis'
         ? redisRules({ port: own.port, host: '127.0.0.1', ...USER })
@@ -251,7 +251,7 @@ describe.each(['ioredis', 'node-redis'])('rules that are told of by messages alo
   test('are heard again after the subscription was cut, a broken document included', { timeout: 60_000 }, async () => {
     const { own, put, begin, warned } = await open()
     const rules = await begin()
-    await own.cli('client', 'kill', 'type', 'pubsub')
+    await own.command('client', 'kill', 'type', 'pubsub')
     let version = 1
     const heardOf = async (text: (version: number) => string, holds: () => boolean) =>
       vi.waitFor(async () => {
@@ -271,12 +271,12 @@ describe.each(['ioredis', 'node-redis'])('rules that are told of by messages alo
 
   test('are heard once the server lets this user listen', { timeout: 60_000 }, async () => {
     const { own, put, begin } = await open()
-    await own.cli('acl', 'setuser', USER.username, 'resetchannels')
+    await own.command('acl', 'setuser', USER.username, 'resetchannels')
     const rules = await begin()
     await put(local(2))
     await new Promise((resolve) => setTimeout(resolve, 300))
     expect(rules.status.version).toBe(1)
-    await own.cli('acl', 'setuser', USER.username, 'allchannels')
+    await own.command('acl', 'setuser', USER.username, 'allchannels')
     let version = 2
     await vi.waitFor(async () => {
       await put(local(++version))

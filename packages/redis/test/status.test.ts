@@ -32,10 +32,11 @@ test('nodes tell of themselves while one of them watches, and what they told is 
     .toMatchObject([
       { node: two.nodeId, state: 'synced', policies: [{ name: 'user', allowed: 30 }], top: [{ key: '"a\u0000\ud800\n', used: 30 }] },
     ])
-  const status = (await server.cli('--scan', '--pattern', `${namespace}:*:status`)).trim()
-  expect(status.split('\n')).toHaveLength(1)
-  expect(Number(await server.cli('pttl', status))).toBeGreaterThan(0)
-  expect(Number(await server.cli('pttl', status))).toBeLessThanOrEqual(10_000)
+  const names = await server.keys(`${namespace}:*:status`)
+  expect(names).toHaveLength(1)
+  const status = names[0] as string
+  expect(Number(await server.command('pttl', status))).toBeGreaterThan(0)
+  expect(Number(await server.command('pttl', status))).toBeLessThanOrEqual(10_000)
   await two.close()
   await expect.poll(others, { timeout: 5_000 }).toEqual([])
 })
@@ -44,7 +45,7 @@ test('nothing is told while nobody watches', async () => {
   const namespace = freshNamespace()
   const [one] = [node(namespace), node(namespace)]
   await expect.poll(() => snapshot(one).sync.exchanges).toBeGreaterThan(5)
-  expect((await server.cli('--scan', '--pattern', `${namespace}:*:status`)).trim()).toBe('')
+  expect(await server.keys(`${namespace}:*:status`)).toEqual([])
 })
 
 test('nodes of two processes that have different rules under one name are told, and what they told expires', async () => {
@@ -75,8 +76,9 @@ test('nodes of two processes that have different rules under one name are told, 
       ),
       expect.stringMatching(/^other "limit" is 10[01] here and 10[01] there/),
     ])
-  const rules = (await server.cli('--scan', '--pattern', `${namespace}:*:rules`)).trim()
-  expect(rules.split('\n')).toHaveLength(1)
-  expect(Number(await server.cli('pttl', rules))).toBeGreaterThan(0)
-  expect(Number(await server.cli('pttl', rules))).toBeLessThanOrEqual(60_000)
+  const names = await server.keys(`${namespace}:*:rules`)
+  expect(names).toHaveLength(1)
+  const rules = names[0] as string
+  expect(Number(await server.command('pttl', rules))).toBeGreaterThan(0)
+  expect(Number(await server.command('pttl', rules))).toBeLessThanOrEqual(60_000)
 })

@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await Promise.all(open.splice(0).map((throttler) => throttler.close()))
-  await server.cli('flushall')
+  await server.command('flushall')
 })
 afterAll(() => server.stop())
 
@@ -53,7 +53,7 @@ test.each([
     const namespace = `step-${++namespaces}`
     const policy = { limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }
     const nodes = [await start(namespace, policy), await start(namespace, policy)]
-    await server.cli('set', 'clock-step', String(seconds))
+    await server.command('set', 'clock-step', String(seconds))
     nodes.push(await start(namespace, policy))
     // The others may report the step only after it has started. Then it joins them, or they it, with the next heartbeats.
     await vi.waitFor(() => {
@@ -82,7 +82,7 @@ test.each([HOUR, -HOUR])('a step of the server’s clock by %d s neither lengthe
   const ends = performance.now() + 6_000
   first.block('key', 6_000)
   await vi.waitFor(() => expect(second.check('key').allowed).toBe(false), 5_000)
-  await server.cli('set', 'clock-step', String(seconds))
+  await server.command('set', 'clock-step', String(seconds))
   // Exchanges of the key, as its neighbours of the same bucket are exchanged.
   for (let i = 0; i < 16; i++) {
     first.check(`other-${i}`)

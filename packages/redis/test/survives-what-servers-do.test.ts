@@ -14,10 +14,10 @@ describe.each(Object.entries(createStore))('%s', (name, open) => {
     const namespace = namespaceOf('killed')
     const node = new TestNode(open(here.server, namespace))
     await node.count('k', 3)
-    await here.server.cli('client', 'kill', 'type', 'normal', 'skipme', 'yes')
-    await here.server.cli('client', 'kill', 'type', 'pubsub')
+    await here.server.command('client', 'kill', 'type', 'normal', 'skipme', 'yes')
+    await here.server.command('client', 'kill', 'type', 'pubsub')
     expect(await node.eventually(() => node.count('k', 4))).toBe(4)
-    const subscribers = async () => (await here.server.cli('pubsub', 'numsub', `${namespace}:1:0`)).trim().split('\n').at(-1)
+    const subscribers = async () => (await here.server.command('pubsub', 'numsub', `${namespace}:1:0`)).trim().split('\n').at(-1)
     await until(async () => (await subscribers()) === '1', 'the subscription is back', 5000)
     await node.close()
   })
@@ -25,7 +25,7 @@ describe.each(Object.entries(createStore))('%s', (name, open) => {
   test('a script cache that was flushed is filled again', async () => {
     const node = new TestNode(open(here.server, namespaceOf('script')))
     expect(await node.count('k', 1)).toBe(1)
-    await here.server.cli('script', 'flush')
+    await here.server.command('script', 'flush')
     expect(await node.count('k', 2)).toBe(2)
     await node.close()
   })
@@ -45,9 +45,9 @@ describe.each(Object.entries(createStore))('%s', (name, open) => {
     const [primary, replica] = [await RedisServer.start(), await RedisServer.start()]
     const node = new TestNode(open(primary, namespaceOf('primary')))
     expect(await node.count('k', 1)).toBe(1)
-    await primary.cli('replicaof', '127.0.0.1', String(replica.port))
+    await primary.command('replicaof', '127.0.0.1', String(replica.port))
     // The client may connect again before any later command.
-    const before = await primary.cli('info', 'stats')
+    const before = await primary.command('info', 'stats')
     await expect(
       node.eventually(async () =>
         node.count('k', 2).then(
@@ -56,11 +56,11 @@ describe.each(Object.entries(createStore))('%s', (name, open) => {
         ),
       ),
     ).resolves.toContain('READONLY')
-    await primary.cli('replicaof', 'no', 'one')
+    await primary.command('replicaof', 'no', 'one')
     expect(await node.eventually(() => node.count('k', 2))).toBe(2)
     const made = (info: string) => Number(/total_connections_received:(\d+)/.exec(info)?.[1])
     // The two commands since then have made connections of their own.
-    expect(made(await primary.cli('info', 'stats'))).toBeGreaterThan(made(before) + 2)
+    expect(made(await primary.command('info', 'stats'))).toBeGreaterThan(made(before) + 2)
     await node.close()
     await Promise.all([primary.stop(), replica.stop()])
   })
@@ -69,16 +69,16 @@ describe.each(Object.entries(createStore))('%s', (name, open) => {
     const full = await RedisServer.start()
     const node = new TestNode(open(full, namespaceOf('full')))
     expect(await node.count('k', 1)).toBe(1)
-    await full.cli('config', 'set', 'maxmemory', '1')
+    await full.command('config', 'set', 'maxmemory', '1')
     await expect(node.count('k', 2)).rejects.toMatchObject({ code: 'WEIR_STORE_UNAVAILABLE' })
-    await full.cli('config', 'set', 'maxmemory', '0')
+    await full.command('config', 'set', 'maxmemory', '0')
     expect(await node.count('k', 2)).toBe(2)
     await node.close()
     await full.stop()
   })
 
   test('a wrong password is an answer, not a crash', async () => {
-    const locked = await RedisServer.start({ arguments: ['--requirepass', 'right'], cli: ['-a', 'right', '--no-auth-warning'] })
+    const locked = await RedisServer.start({ arguments: ['--requirepass', 'right'], admin: { password: 'right' } })
     const node = new TestNode(open(locked, namespaceOf('locked'), { password: 'wrong' }))
     await expect(node.count('k', 1)).rejects.toMatchObject({
       code: 'WEIR_STORE_UNAVAILABLE',
@@ -90,7 +90,7 @@ describe.each(Object.entries(createStore))('%s', (name, open) => {
 
   test('the permissions in the README suffice', async () => {
     const namespace = namespaceOf('acl')
-    await here.server.cli('acl', 'setuser', ...documentedUser(namespace))
+    await here.server.command('acl', 'setuser', ...documentedUser(namespace))
     const store = open(here.server, namespace, { username: 'weir', password: 'secret' })
     const [a, b] = [new TestNode(store), new TestNode(store)]
     expect(await a.count('k', 0.5)).toBe(0.5)

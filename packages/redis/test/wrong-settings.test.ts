@@ -9,11 +9,10 @@ import { redisStore as nodeRedisStore } from '../src/node-redis/index.ts'
 import { PATIENT } from './fixtures.ts'
 
 let server: RedisServer
-const cli = ['--no-auth-warning', '-a', 'right']
 beforeAll(async () => {
-  server = await RedisServer.start({ arguments: ['--requirepass', 'right'], cli })
-  await server.cli('ACL', 'SETUSER', 'poor', 'on', '>secret', '~other:*', '&*', '+@all')
-  await server.cli('ACL', 'SETUSER', 'mute', 'on', '>secret', '~*', '&*', '+@all', '-set', '-setrange')
+  server = await RedisServer.start({ arguments: ['--requirepass', 'right'], admin: { password: 'right' } })
+  await server.command('ACL', 'SETUSER', 'poor', 'on', '>secret', '~other:*', '&*', '+@all')
+  await server.command('ACL', 'SETUSER', 'mute', 'on', '>secret', '~*', '&*', '+@all', '-set', '-setrange')
 })
 afterAll(() => server.stop())
 

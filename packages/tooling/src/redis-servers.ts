@@ -1,18 +1,18 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
+import { Redis, type RedisOptions } from 'ioredis'
 import { guard } from './guard.ts'
 import { findRedisServer } from './redis-server.js'
 
 /** How long a server, a failover or a Cluster may take until it answers as expected, milliseconds. */
 const PATIENCE = 20_000
-
-const execute = promisify(execFile)
+/** How long a server may take for a command, milliseconds. */
+const COMMAND_TIMEOUT = 5_000
 
 // Servers must not outlive the tests, however those end.
 const running = new Set<ChildProcess>()
@@ -21,6 +21,19 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
   for (const directory of directories) rmSync(directory, { recursive: true, force: true })
 })
+
+/** A connection that sends nothing but what it is given, and fails instead of trying again. */
+const ONCE = {
+  host: '127.0.0.1',
+  lazyConnect: true,
+  connectTimeout: COMMAND_TIMEOUT,
+  commandTimeout: COMMAND_TIMEOUT,
+  enableReadyCheck: false,
+  protocol: 2,
+  disableClientInfo: true,
+  maxRetriesPerRequest: 0,
+  retryStrategy: () => null,
+} as const satisfies RedisOptions
 
 /** Waits until `condition` holds, for at most `patience` milliseconds. */
 export async function until(condition: () => Promise<boolean> | boolean, what: string, patience: number = PATIENCE): Promise<void> {
@@ -72,8 +85,8 @@ export interface RedisServerOptions {
   readonly sentinel?: boolean
   /** A configuration file's content; it comes before the arguments. */
   readonly config?: string
-  /** How `redis-cli` must log in, e.g. `['--tls', '--insecure']` or `['--user', 'admin', '--pass', 'x']`. */
-  readonly cli?: readonly string[]
+  /** How an administrator connects, e.g. `{ password: 'x' }`. */
+  readonly admin?: Pick<RedisOptions, 'username' | 'password' | 'tls'>
   /** More environment variables, e.g. for a shifted clock. */
   readonly env?: Readonly<Record<string, string>>
 }
@@ -141,16 +154,44 @@ export class RedisServer {
     child.once('exit', () => running.delete(child))
     await until(async () => {
       if (failure !== undefined || child.exitCode !== null) return true
-      return /PONG|LOADING|NOAUTH/.test(await this.cli('ping'))
+      return /PONG|LOADING|NOAUTH/.test(await this.command('ping'))
     }, `redis-server answers on port ${this.port}`)
     if (failure !== undefined) throw new Error('redis-server can not be started; is it installed?', { cause: failure })
     if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}; see ${join(this.directory, 'redis.log')}.`)
   }
 
-  /** Runs a command with redis-cli and gives its output. */
-  async cli(...command: string[]): Promise<string> {
-    const { stdout } = await execute(redisCli(), ['-p', String(this.port), ...(this.#options.cli ?? []), ...command], { timeout: 5000 })
-    return stdout.trim()
+  /**
+   * Sends a command as the administrator, on a connection of its own: the server may have cut all others.
+   *
+   * @returns the reply as text, an item per line; for an error of the server its message
+   * @throws if the server can't be reached
+   */
+  command(...command: readonly string[]): Promise<string> {
+    return this.#connected(async (client) => {
+      const [name = '', ...rest] = command
+      try {
+        return textOf(await client.call(name, ...rest)).trim()
+      } catch (error) {
+        if (error instanceof Error && error.name === 'ReplyError') return error.message
+        throw error
+      }
+    })
+  }
+
+  /** The keys of a database that match a pattern, in no order. */
+  keys(pattern: string, db = 0): Promise<string[]> {
+    return this.#connected((client) => client.keys(pattern), db)
+  }
+
+  async #connected<T>(use: (client: Redis) => Promise<T>, db = 0): Promise<T> {
+    const client = new Redis({ ...ONCE, ...this.#options.admin, port: this.port, db })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      return await use(client)
+    } finally {
+      client.disconnect()
+    }
   }
 
   /** Ends the process at once (kill −9); what it held is lost unless it was told to save. */
@@ -185,8 +226,6 @@ export class RedisServer {
   }
 }
 
-/** The redis-cli beside the redis-server that is used, or else the one on PATH. */
-function redisCli(): string {
-  const beside = join(dirname(findRedisServer() ?? ''), 'redis-cli')
-  return existsSync(beside) ? beside : 'redis-cli'
+function textOf(reply: unknown): string {
+  return Array.isArray(reply) ? reply.map(textOf).join('\n') : String(reply ?? '')
 }

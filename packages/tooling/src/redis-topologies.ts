@@ -27,17 +27,17 @@ export async function startSentinels(arguments_: readonly string[] = []): Promis
   const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(name, primary.port)))
   await until(async () => {
     for (const sentinel of sentinels) {
-      const state = await sentinel.cli('info', 'sentinel')
+      const state = await sentinel.command('info', 'sentinel')
       if (!state.includes('status=ok') || !state.includes('slaves=2') || !state.includes('sentinels=3')) return false
     }
-    return (await primary.cli('info', 'replication')).split('state=online').length === 3
+    return (await primary.command('info', 'replication')).split('state=online').length === 3
   }, 'Sentinels know all servers')
   return {
     name,
     sentinels,
     servers,
     async primary() {
-      const answer = await (sentinels[0] as RedisServer).cli('sentinel', 'get-master-addr-by-name', name)
+      const answer = await (sentinels[0] as RedisServer).command('sentinel', 'get-master-addr-by-name', name)
       const port = Number(answer.split('\n')[1])
       const found = servers.find((server) => server.port === port)
       if (found === undefined) throw new Error(`Sentinels name an unknown primary on port ${port}.`)
@@ -97,27 +97,28 @@ export async function startCluster(
     )
   }
   const primaries = servers.slice(0, 3)
-  const ids = await Promise.all(servers.map((server) => server.cli('cluster', 'myid')))
+  const ids = await Promise.all(servers.map((server) => server.command('cluster', 'myid')))
   for (const [i, server] of primaries.entries()) {
     const first = Math.ceil((i * 16_384) / 3)
     const last = Math.ceil(((i + 1) * 16_384) / 3) - 1
-    await server.cli('cluster', 'addslotsrange', String(first), String(last))
-    await server.cli('cluster', 'set-config-epoch', String(i + 1))
+    await server.command('cluster', 'addslotsrange', String(first), String(last))
+    await server.command('cluster', 'set-config-epoch', String(i + 1))
   }
-  for (const server of servers.slice(1)) await server.cli('cluster', 'meet', '127.0.0.1', String(servers[0]?.port))
+  for (const server of servers.slice(1)) await server.command('cluster', 'meet', '127.0.0.1', String(servers[0]?.port))
   await until(async () => {
-    for (const server of servers) if ((await server.cli('cluster', 'nodes')).split('\n').length < 6) return false
+    for (const server of servers) if ((await server.command('cluster', 'nodes')).split('\n').length < 6) return false
     return true
   }, 'the nodes of the Cluster have met')
   for (const [i, server] of servers.slice(3).entries()) {
     const id = ids[i] as string
-    await until(async () => (await server.cli('cluster', 'replicate', id)) === 'OK', 'a replica has found its primary')
+    await until(async () => (await server.command('cluster', 'replicate', id)) === 'OK', 'a replica has found its primary')
   }
   await until(async () => {
-    for (const server of servers) if (!(await server.cli('cluster', 'info')).includes('cluster_state:ok')) return false
-    for (const server of servers.slice(3)) if (!(await server.cli('info', 'replication')).includes('master_link_status:up')) return false
+    for (const server of servers) if (!(await server.command('cluster', 'info')).includes('cluster_state:ok')) return false
+    for (const server of servers.slice(3))
+      if (!(await server.command('info', 'replication')).includes('master_link_status:up')) return false
     for (const server of servers) {
-      const nodes = await server.cli('cluster', 'nodes')
+      const nodes = await server.command('cluster', 'nodes')
       if (nodes.match(/slave /g)?.length !== 3 || /fail|handshake|noaddr|disconnected/.test(nodes)) return false
     }
     return true

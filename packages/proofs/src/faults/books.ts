@@ -30,9 +30,9 @@ async function countersOf(servers: readonly RedisServer[], namespace: string): P
   const found = new Map<string, string>()
   for (const server of servers) {
     if (!(await isPrimary(server))) continue
-    const names = (await server.cli('--scan', '--pattern', `${namespace}:*:c:*`)).split('\n').filter((name) => name.includes(BOOKS))
+    const names = (await server.keys(`${namespace}:*:c:*`)).filter((name) => name.includes(BOOKS))
     for (const name of names) {
-      const value = await server.cli('get', name)
+      const value = await server.command('get', name)
       if (/^-?\d+(\.\d+)?$/.test(value)) found.set(name, value)
     }
   }
@@ -41,7 +41,7 @@ async function countersOf(servers: readonly RedisServer[], namespace: string): P
 
 /** A replica has copies of its primary's keys, perhaps old ones; one that was killed has nothing. */
 async function isPrimary(server: RedisServer): Promise<boolean> {
-  return (await server.cli('role').catch(() => '')).startsWith('master')
+  return (await server.command('role').catch(() => '')).startsWith('master')
 }
 
 /** Units that clients got and the store does not know, and the other way round. */
@@ -64,9 +64,9 @@ export async function immortalsOf(servers: readonly RedisServer[], namespace: st
   const found: string[] = []
   for (const server of servers) {
     if (!(await isPrimary(server))) continue
-    const names = (await server.cli('--scan', '--pattern', `${namespace}:*`)).split('\n').filter((name) => name !== '')
+    const names = await server.keys(`${namespace}:*`)
     for (const name of names) {
-      const ttl = Number(await server.cli('pttl', name))
+      const ttl = Number(await server.command('pttl', name))
       if (ttl === -1 || ttl > 86_400_000) found.push(`${name} for ${ttl} ms`)
     }
   }

@@ -27,7 +27,7 @@ export interface Fault {
 const first = (stage: Stage): RedisServer => stage.servers[0] as RedisServer
 const primary = (stage: Stage): Promise<RedisServer> => stage.primary?.() as Promise<RedisServer>
 const answers = (stage: Stage): Promise<void> => writable(first(stage).port)
-const config = async (stage: Stage, name: string, value: string): Promise<string> => first(stage).cli('config', 'set', name, value)
+const config = async (stage: Stage, name: string, value: string): Promise<string> => first(stage).command('config', 'set', name, value)
 const UNRESOLVED = 'redis.weir.invalid'
 
 /** Faults of a single server. */
@@ -51,13 +51,13 @@ const SERVER: readonly Fault[] = [
       await answers(stage)
     },
   },
-  { name: 'FLUSHALL', stage: 'server', lasts: 0, noticed: false, begin: (stage) => first(stage).cli('flushall'), end: answers },
+  { name: 'FLUSHALL', stage: 'server', lasts: 0, noticed: false, begin: (stage) => first(stage).command('flushall'), end: answers },
   {
     name: 'SCRIPT FLUSH',
     stage: 'server',
     lasts: 0,
     noticed: false,
-    begin: (stage) => first(stage).cli('script', 'flush'),
+    begin: (stage) => first(stage).command('script', 'flush'),
     end: answers,
   },
   {
@@ -78,10 +78,10 @@ const SERVER: readonly Fault[] = [
     noticed: true,
     begin: async (stage) => {
       await config(stage, 'replica-read-only', 'yes')
-      await first(stage).cli('replicaof', '127.0.0.1', '1')
+      await first(stage).command('replicaof', '127.0.0.1', '1')
     },
     end: async (stage) => {
-      await first(stage).cli('replicaof', 'no', 'one')
+      await first(stage).command('replicaof', 'no', 'one')
       await answers(stage)
     },
   },
@@ -93,8 +93,8 @@ const SERVER: readonly Fault[] = [
     begin: async (stage) => {
       const server = first(stage)
       // A few thousand keys that take a millisecond each to load.
-      await server.cli('eval', "for i = 1, 2000 do redis.call('SET', 'ballast:' .. i, i, 'PX', 60000) end", '0')
-      await server.cli('save')
+      await server.command('eval', "for i = 1, 2000 do redis.call('SET', 'ballast:' .. i, i, 'PX', 60000) end", '0')
+      await server.command('save')
       await server.kill()
     },
     end: async (stage) => {
@@ -106,7 +106,7 @@ const SERVER: readonly Fault[] = [
     name: 'CLIENT KILL of all command connections',
     stage: 'server',
     lasts: 0,
-    begin: (stage) => first(stage).cli('client', 'kill', 'type', 'normal'),
+    begin: (stage) => first(stage).command('client', 'kill', 'type', 'normal'),
     end: answers,
   },
   {
@@ -114,7 +114,7 @@ const SERVER: readonly Fault[] = [
     stage: 'server',
     lasts: 0,
     noticed: false,
-    begin: (stage) => first(stage).cli('client', 'kill', 'type', 'pubsub'),
+    begin: (stage) => first(stage).command('client', 'kill', 'type', 'pubsub'),
     end: answers,
   },
   {
@@ -142,14 +142,14 @@ const SERVER: readonly Fault[] = [
     lasts: 2_000,
     boot: true,
     noticed: true,
-    begin: (stage) => first(stage).cli('acl', 'setuser', 'weir', 'resetpass', '>other'),
-    end: (stage) => first(stage).cli('acl', 'setuser', 'weir', 'resetpass', '>secret'),
+    begin: (stage) => first(stage).command('acl', 'setuser', 'weir', 'resetpass', '>other'),
+    end: (stage) => first(stage).command('acl', 'setuser', 'weir', 'resetpass', '>secret'),
   },
   {
     name: 'TLS, a user with the documented permissions; its connections are killed',
     stage: 'secured',
     lasts: 0,
-    begin: (stage) => first(stage).cli('client', 'kill', 'user', 'weir'),
+    begin: (stage) => first(stage).command('client', 'kill', 'user', 'weir'),
     end: () => {},
   },
 ]
@@ -204,7 +204,7 @@ const NETWORK: readonly Fault[] = [
 /** A Cluster's primaries and replicas as they were at the start. */
 const whole = async (servers: readonly RedisServer[]): Promise<void> => {
   for (const server of servers) {
-    await until(async () => (await server.cli('cluster', 'info')).includes('cluster_state:ok'), 'the Cluster is whole', 60_000)
+    await until(async () => (await server.command('cluster', 'info')).includes('cluster_state:ok'), 'the Cluster is whole', 60_000)
   }
 }
 const failedOver = (observer: RedisServer, lost: RedisServer): Promise<void> =>
@@ -288,7 +288,7 @@ const TOPOLOGIES: readonly Fault[] = [
     name: 'Cluster with TLS, a user with the documented permissions; its connections are killed',
     stage: 'secured-cluster',
     lasts: 0,
-    begin: ({ servers }) => Promise.all(servers.map((server) => server.cli('client', 'kill', 'user', 'weir'))),
+    begin: ({ servers }) => Promise.all(servers.map((server) => server.command('client', 'kill', 'user', 'weir'))),
     end: () => {},
   },
 ]
@@ -296,14 +296,14 @@ const TOPOLOGIES: readonly Fault[] = [
 /** A primary that has a replica left. */
 async function primaryAmong(servers: readonly RedisServer[]): Promise<RedisServer> {
   for (const server of servers) {
-    if (server.running && /^role:master\r?\nconnected_slaves:[1-9]/m.test(await server.cli('info', 'replication'))) return server
+    if (server.running && /^role:master\r?\nconnected_slaves:[1-9]/m.test(await server.command('info', 'replication'))) return server
   }
   throw new Error('No primary has a replica left.')
 }
 
 /** How many failed primaries with this port have lost their slots to another. */
 async function promoted(observer: RedisServer, port: number): Promise<number> {
-  const lines = (await observer.cli('cluster', 'nodes')).split('\n')
+  const lines = (await observer.command('cluster', 'nodes')).split('\n')
   const old = lines.find((line) => line.includes(`:${port}@`)) ?? ''
   // A primary that was replaced is listed without slots.
   return /master,fail/.test(old) && old.trim().split(' ').length === 8 ? 1 : 0

@@ -16,15 +16,15 @@ const MOST = '100'
 /** Moves half of the keys of a slot that is in use, and stops there: what is asked for next is here, or there, or both. */
 export async function beginMove(stage: Stage): Promise<void> {
   const primaries: RedisServer[] = []
-  for (const server of stage.servers) if ((await server.cli('role')).startsWith('master')) primaries.push(server)
+  for (const server of stage.servers) if ((await server.command('role')).startsWith('master')) primaries.push(server)
   for (const from of primaries) {
-    const key = (await from.cli('--scan', '--pattern', '*:n:*greedy*')).split('\n')[0]
+    const [key] = await from.keys('*:n:*greedy*')
     const to = primaries.find((server) => server !== from)
-    if (key === undefined || key === '' || to === undefined) continue
-    const slot = await from.cli('cluster', 'keyslot', key)
-    const toId = await to.cli('cluster', 'myid')
-    await to.cli('cluster', 'setslot', slot, 'importing', await from.cli('cluster', 'myid'))
-    await from.cli('cluster', 'setslot', slot, 'migrating', toId)
+    if (key === undefined || to === undefined) continue
+    const slot = await from.command('cluster', 'keyslot', key)
+    const toId = await to.command('cluster', 'myid')
+    await to.command('cluster', 'setslot', slot, 'importing', await from.command('cluster', 'myid'))
+    await from.command('cluster', 'setslot', slot, 'migrating', toId)
     const move = { slot, from, to, toId }
     moves.set(stage, move)
     const keys = await keysOf(move)
@@ -42,14 +42,14 @@ export async function endMove(stage: Stage): Promise<void> {
   const { slot, to, toId } = move
   // The new owner first, or the old one would send it back.
   for (const server of [to, ...stage.servers.filter((other) => other !== to)]) {
-    await server.cli('cluster', 'setslot', slot, 'node', toId).catch(() => {})
+    await server.command('cluster', 'setslot', slot, 'node', toId).catch(() => {})
   }
 }
 
 async function keysOf({ from, slot }: Move): Promise<string[]> {
-  return (await from.cli('cluster', 'getkeysinslot', slot, MOST)).split('\n').filter((key) => key !== '')
+  return (await from.command('cluster', 'getkeysinslot', slot, MOST)).split('\n').filter((key) => key !== '')
 }
 
 async function migrate({ from, to }: Move, keys: readonly string[]): Promise<void> {
-  if (keys.length > 0) await from.cli('migrate', '127.0.0.1', String(to.port), '', '0', '1000', 'replace', 'keys', ...keys)
+  if (keys.length > 0) await from.command('migrate', '127.0.0.1', String(to.port), '', '0', '1000', 'replace', 'keys', ...keys)
 }

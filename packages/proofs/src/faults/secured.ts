@@ -23,7 +23,6 @@ export function documentedPermissions(namespace: string, cluster = false): strin
 }
 
 interface Certificate {
-  readonly file: string
   readonly ca: string
   readonly arguments: readonly string[]
   remove(): void
@@ -36,17 +35,16 @@ async function makeCertificate(): Promise<Certificate> {
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-days', '2', '-nodes']
   await execute('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-keyout', key, '-out', cert, ...subject])
   return {
-    file: cert,
     ca: readFileSync(cert, 'utf8'),
     arguments: ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert, '--tls-auth-clients', 'no'],
     remove: () => rmSync(directory, { recursive: true, force: true }),
   }
 }
 
-const ADMIN = ['-a', 'admin', '--no-auth-warning']
+const ADMIN = { password: 'admin' }
 
 async function addUser(server: RedisServer, cluster = false): Promise<void> {
-  await server.cli('acl', 'setuser', 'weir', 'on', '>secret', ...documentedPermissions('*', cluster))
+  await server.command('acl', 'setuser', 'weir', 'on', '>secret', ...documentedPermissions('*', cluster))
 }
 
 /** A server that speaks TLS, and knows a user who may do what the documentation says and nothing else. */
@@ -55,7 +53,7 @@ export async function startSecured(): Promise<Stage> {
   const port = await freePort()
   const server = await RedisServer.start({
     arguments: ['--tls-port', String(port), ...certificate.arguments, '--requirepass', 'admin'],
-    cli: ADMIN,
+    admin: ADMIN,
   })
   await addUser(server)
   return {
@@ -76,7 +74,11 @@ export async function startSecuredCluster(): Promise<Stage> {
     // One port for all: servers of a Cluster tell clients no other than the one that they meet on.
     const tls = ['--port', '0', '--tls-port', String(port), '--tls-cluster', 'yes', '--tls-replication', 'yes', ...certificate.arguments]
     const passwords = ['--requirepass', 'admin', '--masterauth', 'admin']
-    return { port, arguments: [...tls, ...passwords], cli: ['--tls', '--cacert', certificate.file, ...ADMIN] }
+    return {
+      port,
+      arguments: [...tls, ...passwords],
+      admin: { tls: { ca: certificate.ca, checkServerIdentity: () => undefined }, ...ADMIN },
+    }
   })
   await Promise.all(setup.servers.map((server) => addUser(server, true)))
   const redisOptions = { username: 'weir', password: 'secret', tls: { ca: certificate.ca } }

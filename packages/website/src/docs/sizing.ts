@@ -46,7 +46,7 @@ async function measured(name: string, nodes: number, policy: StorePolicy, cells:
     const writes: string[] = []
     let bytes = 0
     for (const taken of [10, 20]) {
-      await server.cli('CONFIG', 'RESETSTAT')
+      await server.command('CONFIG', 'RESETSTAT')
       for (const connection of connections)
         for (let from = 1; from < KEYS; from += BATCH) await send(connection, policy, from, BATCH, cells, taken)
       bytes = ((await memory(server)) - before) / KEYS
@@ -87,12 +87,12 @@ async function retried<T>(attempt: () => Promise<T>): Promise<T> {
 }
 
 async function memory(server: RedisServer): Promise<number> {
-  return Number(/used_memory:(\d+)/.exec(await server.cli('INFO', 'memory'))?.[1])
+  return Number(/used_memory:(\d+)/.exec(await server.command('INFO', 'memory'))?.[1])
 }
 
 /** Commands that were carried out, those inside scripts included, without what connections say of themselves. */
 async function commands(server: RedisServer): Promise<number> {
-  const calls = [...(await server.cli('INFO', 'commandstats')).matchAll(/cmdstat_([\w|]+):calls=(\d+)/g)]
+  const calls = [...(await server.command('INFO', 'commandstats')).matchAll(/cmdstat_([\w|]+):calls=(\d+)/g)]
   return calls
     .filter(([, name = '']) => !/^(info|config|client|hello|ping|subscribe|select)/.test(name))
     .reduce((sum, [, , count]) => sum + Number(count), 0)
