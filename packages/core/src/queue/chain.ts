@@ -33,13 +33,4 @@ export class Chain<T extends Link<T>> {
     item.before = undefined
     item.after = undefined
   }
-
-  /** Swaps two items. `later` is anywhere behind `item`. */
-  exchange(item: T, later: T): void {
-    const next = later.after
-    this.remove(later)
-    this.insert(later, item)
-    this.remove(item)
-    this.insert(item, next)
-  }
 }
