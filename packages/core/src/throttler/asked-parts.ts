@@ -43,45 +43,23 @@ export function asked(host: AskedHost, key: string, { asked, cost, limit }: Want
   }))
 }
 
-/** Decides a request that costs as much as `many` of these parts. */
-export function decideMany(
+/** Decides a request that costs as much as `many` of these parts, by their policies alone. */
+export function decideParts(
   { path, limiters }: DecidingHost,
   key: string,
   { asked, limit }: Wanted,
   parts: readonly AskedPart[],
-  many: number,
+  many: number = 1,
 ): Decision | Promise<Decision> {
-  const each = asked?.at(limiters)
-  if (each !== undefined) {
-    const costs = each.costs.map((cost) => cost * many)
-    return path.decideAsync(each.keys, costs, each.places, each.places.length, each.limits)
-  }
-  path.limitKey(key, limit)
-  return path.decideAsync(
-    parts.map((part) => part.key),
-    parts.map(({ cost }) => cost * many),
-  )
-}
-
-/** Decides a request by all of its policies but one. Undefined if there is no other policy any more. */
-export function decideRest(
-  host: DecidingHost,
-  key: string,
-  wanted: Wanted,
-  but: string | undefined,
-): Decision | Promise<Decision> | undefined {
-  const { path, limiters } = host
-  const rest = asked(host, key, wanted).filter(({ limiter }) => limiter.policy.name !== but)
-  if (rest.length === 0) return undefined
   const keys: (string | undefined)[] = limiters.map(() => undefined)
-  const costs: number[] = limiters.map(() => 1)
-  for (const { place, key, cost } of rest) {
-    keys[place] = key
-    costs[place] = cost
+  const costs = limiters.map(() => 1)
+  for (const part of parts) {
+    keys[part.place] = part.key
+    costs[part.place] = part.cost * many
   }
-  const places = rest.map(({ place }) => place)
-  const limits = wanted.asked?.at(limiters).limits
-  if (limits === undefined) path.limitKey(key, wanted.limit)
+  const limits = asked?.at(limiters).limits
+  if (limits === undefined) path.limitKey(key, limit)
+  const places = parts.map(({ place }) => place)
   return path.decideAsync(keys, costs, places, places.length, limits)
 }
 

@@ -15,7 +15,7 @@ import type { Emitter } from '../report/events.ts'
 import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
-import { type AskedPart, asked, costAt, type DecidingHost, decideMany, decideRest } from './asked-parts.ts'
+import { type AskedPart, asked, costAt, type DecidingHost, decideParts } from './asked-parts.ts'
 import { soonest } from './soonest.ts'
 import { passingOf, together } from './together.ts'
 import { hasRoom, isLeased, paced, pacerOf, togetherAtLevels } from './together-at-levels.ts'
@@ -131,7 +131,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       else path.limitEach(each.keys, each.limits)
       const now = host.clock.monotonic()
       const part = parts.length > 1 ? pacerOf(parts, now) : parts[0]
-      if (part === undefined) return togetherAtLevels(host.clock, parts, key, wanted, (many) => decideMany(host, key, wanted, parts, many))
+      if (part === undefined) return togetherAtLevels(host.clock, parts, key, wanted, (many) => decideParts(host, key, wanted, parts, many))
       const one = together(host.clock, part, costAt(host, part.place, undefined), wanted, (key, beside) => {
         const theirs = asked(host, key, beside)
         if (theirs.length > 1 !== parts.length > 1) return undefined
@@ -141,7 +141,10 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       return parts.length > 1 && one !== undefined ? paced(host.clock, one, parts, part, (decision) => partial.add(decision)) : one
     },
     isPart: (decision) => partial.has(decision),
-    takeRest: (key, wanted, part) => decideRest(host, key, wanted, part.policy?.name),
+    takeRest: (key, wanted, part) => {
+      const rest = asked(host, key, wanted).filter(({ limiter }) => limiter.policy.name !== part.policy?.name)
+      return rest.length === 0 ? undefined : decideParts(host, key, wanted, rest)
+    },
     join: (part, rest) => {
       const order = (one: Decision) => host.limiters.findIndex(({ policy }) => policy.name === one.policy?.name)
       return combined(([...part.parts, ...rest.parts] as PolicyDecision[]).sort((a, b) => order(a) - order(b)))
