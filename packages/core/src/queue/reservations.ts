@@ -100,22 +100,21 @@ export class Reservations<D, R extends Reservable<D, R>> implements Timed {
 
   /** Removes a reservation that is due or unneeded. */
   remove(reservation: Reservation<D, R>): void {
-    const at = this.#list.indexOf(reservation)
-    if (at >= 0) this.#list.splice(at, 1)
+    this.#list.splice(this.#list.indexOf(reservation), 1)
   }
 
-  /** Removes and returns the request that uses a due reservation. */
-  next({ request, own }: Reservation<D, R>): R | undefined {
-    const next = own ? request : this.#first(request)
-    if (next !== undefined) this.#leave(next)
+  /** Removes and returns the request that uses a due reservation. There are as many interchangeable requests as reservations for them. */
+  next({ request, own }: Reservation<D, R>): R {
+    const next = own ? request : (this.#first(request) as R)
+    this.#leave(next)
     return next
   }
 
   /** Removes a request. Returns the reservation that is no longer needed, which is removed too: its own, or the last one of its kind. */
-  leave(request: R): Reservation<D, R> | undefined {
-    const needless = request.own ?? this.#lastFor(request)
+  leave(request: R): Reservation<D, R> {
+    const needless = (request.own ?? this.#lastFor(request)) as Reservation<D, R>
     this.#leave(request)
-    if (needless !== undefined) this.remove(needless)
+    this.remove(needless)
     return needless
   }
 
@@ -150,12 +149,8 @@ export class Reservations<D, R extends Reservable<D, R>> implements Timed {
     const requests = this.#requests.all
     const late = this.#list.filter(({ at }) => !(at <= moment)).reverse()
     return late.map(({ own, request }) => {
-      if (own) return request
-      const [last = request] = requests.splice(
-        requests.findLastIndex((one) => isLikeRequest(one, request)),
-        1,
-      )
-      return last
+      const place = requests.findLastIndex((one) => isLikeRequest(one, request))
+      return own ? request : (requests.splice(place, 1)[0] as R)
     })
   }
 

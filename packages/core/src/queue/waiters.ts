@@ -130,9 +130,9 @@ export class Waiters<D extends Answer> {
       this.enter(request)
       return
     }
-    const needless = this.#leave(request)
+    const needless = this.#leave(request, reservations)
     if (needless === reservation) this.#gate.refund(decision)
-    else if (needless !== undefined) this.#cancel(needless, reservations)
+    else this.#cancel(needless, reservations)
     this.fail(request, late ? 'timeout' : 'queue-full', expected - now)
   }
 
@@ -152,14 +152,6 @@ export class Waiters<D extends Answer> {
     if (first !== undefined) this.due.set(reservations, first.at)
     else this.due.remove(reservations)
     if (size === 0) this.#reservations.delete(id)
-  }
-
-  /** Refunds the units that were reserved for a request, or for the last interchangeable one. */
-  #giveUp(request: Request<D>): void {
-    const { reservations, deciding } = request
-    if (deciding !== undefined) this.#refund(deciding)
-    const needless = this.#leave(request)
-    if (needless !== undefined && reservations !== undefined) this.#cancel(needless, reservations)
   }
 
   #cancel(reservation: Reservation<D, Request<D>>, reservations: Reservations<D, Request<D>>): void {
@@ -182,9 +174,7 @@ export class Waiters<D extends Answer> {
   }
 
   /** Removes a request from its reservations. Returns the reservation that is no longer needed. */
-  #leave(request: Request<D>): Reservation<D, Request<D>> | undefined {
-    const { reservations } = request
-    if (reservations === undefined) return undefined
+  #leave(request: Request<D>, reservations: Reservations<D, Request<D>>): Reservation<D, Request<D>> {
     const needless = reservations.leave(request)
     request.reservations = undefined
     this.waits.add(reservations.policy, -1)
@@ -203,10 +193,6 @@ export class Waiters<D extends Answer> {
     const request = reservations.next(reservation)
     this.waits.add(reservations.policy, -1)
     this.#schedule(reservations)
-    if (request === undefined) {
-      this.#gate.refund(decision)
-      return
-    }
     request.reservations = undefined
     if (beyond === 0 && request.wanted.decided !== true && !this.closing && this.#gate.blocks(decision)) {
       // The key was blocked manually after the reservation.
@@ -319,7 +305,6 @@ export class Waiters<D extends Answer> {
   fail(request: Request<D>, why: AcquireFailure, retryAfterMs: number | undefined = request.rejected?.retryAfterMs): void {
     const reason = this.closing && why === 'timeout' ? 'closed' : why
     this.waits.failures[reason]++
-    this.#giveUp(request)
     this.#end(request)
     const { returns, signal } = request.wanted
     if (returns && reason !== 'aborted' && reason !== 'closed') {
@@ -343,7 +328,6 @@ export class Waiters<D extends Answer> {
 
   /** Ends a request with an error because it can't be decided. */
   break(request: Request<D>, error: unknown): void {
-    this.#giveUp(request)
     this.#end(request)
     request.reject(error)
   }
@@ -359,9 +343,12 @@ export class Waiters<D extends Answer> {
     request.resolve(decision)
   }
 
+  /** Refunds the units that were reserved for a request, or for the last interchangeable one, and releases its resources. */
   #end(request: Request<D>): void {
     request.settled = true
-    this.#leave(request)
+    const { reservations, deciding } = request
+    if (deciding !== undefined) this.#refund(deciding)
+    if (reservations !== undefined) this.#cancel(this.#leave(request, reservations), reservations)
     this.#lines.leave(request)
     this.times.remove(request)
     const { signal, client } = request.wanted
