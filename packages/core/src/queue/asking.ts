@@ -84,7 +84,6 @@ export class Asking<D extends Answer> {
       counter.asked++
       line.remove(request)
       line.ask(request, true)
-      request.asked = true
       request.group = group
       request.by = counter.id
       // A call to the store has its own timeout.
@@ -248,7 +247,6 @@ export class Asking<D extends Answer> {
    */
   #putBack(request: Request<D>, counter?: Counter<D>): Line<D> {
     const line = request.line as Line<D>
-    request.asked = false
     request.group = undefined
     request.by = undefined
     line.add(request)

@@ -109,7 +109,7 @@ export interface Gate<D extends Answer> {
    */
   rejection(seen: D, retryAfterMs: number | undefined): D
   /** Counts a request that has waited as allowed or rejected. Not called for aborted requests. */
-  ended(allowed: boolean): void
+  readonly ended: (allowed: boolean) => void
   /** The pace that delays a decision. */
   pace(decision: D): DecisionPace
   /** Reports an allowed request and the milliseconds that it waited. `key` is the policy's key. */

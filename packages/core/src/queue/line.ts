@@ -24,11 +24,6 @@ export interface Answer {
   readonly parts: readonly { readonly allowed: boolean; readonly key: string; readonly policy: { readonly name: string } | undefined }[]
 }
 
-/** The part of a `Gate` that counts ended requests. */
-interface Teller {
-  ended(allowed: boolean): void
-}
-
 /** One waiting request. `at` is its timeout, on the monotonic clock. */
 export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   before: Request<D> | undefined
@@ -41,12 +36,10 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   readonly number: number
   readonly #resolve: (decision: D) => void
   readonly #reject: (error: unknown) => void
-  /** Receives the result. */
-  readonly #teller: Teller | undefined
+  /** Counts the request as allowed or rejected. */
+  readonly #ended: ((allowed: boolean) => void) | undefined
   /** The line of its key, while the request waits or is at the store. */
   line: Line<D> | undefined
-  /** Whether it is at the store. */
-  asked = false
   /** The requests in the same call to the store. Declared without a value to save memory, because many requests may wait. */
   declare group: { readonly requests: Request<D>[] } | undefined
   /** Its last rejection. */
@@ -57,7 +50,7 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   own: Reservation<D, Request<D>> | undefined
   /** Its decision while the other policies decide. Declared without a value to save memory, because many requests may wait. */
   declare deciding: D | undefined
-  /** The id of the counter in the call to the store. */
+  /** The id of the counter in the call to the store, while it is at the store. */
   by: string | undefined
   /** The last pause before a new try, in milliseconds. Declared without a value to save memory, because many requests may wait. */
   declare pause: number | undefined
@@ -75,7 +68,7 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
     now: number,
     resolve: (decision: D) => void,
     reject: (error: unknown) => void,
-    teller?: Teller,
+    ended?: (allowed: boolean) => void,
   ) {
     this.key = key
     this.wanted = wanted
@@ -84,7 +77,7 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
     this.came = Math.floor(now)
     this.#resolve = resolve
     this.#reject = reject
-    this.#teller = teller
+    this.#ended = ended
   }
 
   /** Returns the milliseconds to wait before a new try. Each pause is twice as long as the one before. */
@@ -93,12 +86,12 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   }
 
   resolve(decision: D): void {
-    this.#teller?.ended(decision.allowed)
+    this.#ended?.(decision.allowed)
     this.#resolve(decision)
   }
 
   reject(error: unknown): void {
-    if (error instanceof AcquireError && error.reason !== 'aborted') this.#teller?.ended(false)
+    if (error instanceof AcquireError && error.reason !== 'aborted') this.#ended?.(false)
     this.#reject(error)
   }
 }

@@ -89,7 +89,7 @@ export class Queues<D extends Answer> {
     reject: (error: unknown) => void,
   ): void {
     const now = this.#gate.clock.monotonic()
-    const request = new Request<D>(key, wanted(options, this.#settings, returns), this.#number++, now, resolve, reject, this.#gate)
+    const request = new Request<D>(key, wanted(options, this.#settings, returns), this.#number++, now, resolve, reject, this.#gate.ended)
     if (this.#arrivals.first === undefined) queueMicrotask(() => this.#step(0, 1))
     this.#arrivals.push(request)
   }
@@ -324,7 +324,7 @@ export class Queues<D extends Answer> {
     const { line } = request
     if (line === undefined) return
     request.line = undefined
-    if (request.asked) line.ask(request, false)
+    if (request.by !== undefined) line.ask(request, false)
     else line.remove(request)
     if (line.first === undefined) this.#counters.takeOut(line)
     line.size--

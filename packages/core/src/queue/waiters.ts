@@ -290,7 +290,6 @@ export class Waiters<D extends Answer> {
   /** Puts a request back into its line. */
   #waitAgain(request: Request<D>, now: number, rejection?: D): void {
     request.by = undefined
-    request.asked = false
     request.group = undefined
     request.at = request.came + request.wanted.timeout
     this.#lines.waitAgain(request, now, rejection)
