@@ -102,10 +102,7 @@ export class Queues<D extends Answer> {
       if (ended >= most || (ended > 0 && now >= latest)) return
       this.#arrivals.remove(request)
       try {
-        if (this.#waiters.closing) this.#waiters.fail(request, 'closed')
-        else if (request.wanted.signal?.aborted === true) this.#waiters.fail(request, 'aborted')
-        else if (this.#gate.waits || this.#lines.has(request.key)) this.#join(request, now)
-        else this.#takeOrJoin(request, now)
+        if (!this.#waiters.refuses(request)) this.#decide(request, now)
       } catch (error) {
         if (!request.settled) this.#waiters.break(request, error)
       }
@@ -158,10 +155,10 @@ export class Queues<D extends Answer> {
     return new Promise((resolve, reject) => {
       const now = this.#gate.clock.monotonic()
       const request = new Request<D>(line, wanted, this.#number++, now, resolve, reject)
-      if (this.#waiters.closing) this.#waiters.fail(request, 'closed')
-      else if (wanted.signal?.aborted === true) this.#waiters.fail(request, 'aborted')
-      else if (rejected === undefined) this.#join(request, now)
-      else if (this.#admission.keeps(request, rejected, now)) this.#join(request, now, this.#counters.closed(rejected, now))
+      if (!this.#waiters.refuses(request)) {
+        if (rejected === undefined) this.#join(request, now)
+        else this.#joinRejected(request, rejected, now)
+      }
       this.#arm()
     })
   }
@@ -184,12 +181,8 @@ export class Queues<D extends Answer> {
       const { delayMs: delay } = by ?? decision
       const want: Wanted = { ...wanted(undefined, this.#settings), timeout: delay, signal, client, decided: true }
       const request = new Request<D>(decision.key, want, this.#number++, now, resolve, reject)
-      const why = this.#waiters.closing ? 'closed' : signal?.aborted === true ? 'aborted' : undefined
-      if (why === undefined) this.#waiters.allow(request, decision, now, by)
-      else {
-        this.#gate.refund(decision)
-        this.#waiters.fail(request, why)
-      }
+      if (this.#waiters.refuses(request)) this.#gate.refund(decision)
+      else this.#waiters.allow(request, decision, now, by)
       this.#arm()
     })
   }
@@ -238,26 +231,28 @@ export class Queues<D extends Answer> {
     return new Promise((resolve) => this.#waiters.whenEmpty(resolve))
   }
 
-  /**
-   * Decides a request whose key has no waiting requests. It is allowed immediately if it fits and no request waits for the same counter.
-   */
-  #takeOrJoin(request: Request<D>, now: number): void {
+  /** Decides a new request. It is allowed immediately if it fits, and no request waits for its key or for the same counter. */
+  #decide(request: Request<D>, now: number): void {
     const { key, wanted } = request
-    const seen = this.#gate.peek(key, wanted)
-    if (!seen.allowed) {
-      if (this.#admission.keeps(request, seen, now)) this.#join(request, now, this.#counters.closed(seen, now))
+    if (this.#gate.waits || this.#lines.has(key)) {
+      this.#join(request, now)
       return
     }
-    const others = this.#counters.contended(seen)
-    const pause = others === undefined ? this.#gate.pause(key, wanted, false) : undefined
+    const seen = this.#gate.peek(key, wanted)
+    const others = seen.allowed ? this.#counters.contended(seen) : undefined
+    const pause = seen.allowed && others === undefined ? this.#gate.pause(key, wanted, false) : undefined
     if (others !== undefined) this.#join(request, now, others)
     else if (pause !== undefined) this.#join(request, now, this.#counters.locate(pause.by, now + pause.time))
-    else this.#taken(request, this.#gate.take(key, wanted) as D, now)
+    else {
+      const decision = seen.allowed ? (this.#gate.take(key, wanted) as D) : seen
+      if (decision.allowed) this.#waiters.allow(request, decision, now)
+      else this.#joinRejected(request, decision, now)
+    }
   }
 
-  #taken(request: Request<D>, decision: D, now: number): void {
-    if (decision.allowed) this.#waiters.allow(request, decision, now)
-    else if (this.#admission.keeps(request, decision, now)) this.#join(request, now, this.#counters.closed(decision, now))
+  /** Makes a rejected request wait for the counter that rejected it, unless it can't make its timeout. */
+  #joinRejected(request: Request<D>, rejection: D, now: number): void {
+    if (this.#admission.keeps(request, rejection, now)) this.#join(request, now, this.#counters.closed(rejection, now))
   }
 
   /** @param counter the counter to wait for if the key has no waiting requests. Without one, the store decides */
@@ -307,7 +302,7 @@ export class Queues<D extends Answer> {
       line.pausedUntil = now + Math.max(opensIn(rejection), request.lengthenPause())
       this.#counters.open.set(counter, line.pausedUntil)
     } else if (seen.allowed) this.#join(request, now)
-    else if (this.#admission.keeps(request, seen, now)) this.#join(request, now, this.#counters.closed(seen, now))
+    else this.#joinRejected(request, seen, now)
   }
 
   #serveNow(counter: Counter<D> | undefined): void {

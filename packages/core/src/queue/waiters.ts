@@ -300,6 +300,13 @@ export class Waiters<D extends Answer> {
     return [...this.#reservations.values()].flatMap((reservations) => reservations.after(by))
   }
 
+  /** Ends a new request that may not be decided any more. Returns whether it did. */
+  refuses(request: Request<D>): boolean {
+    const why = this.closing ? 'closed' : request.wanted.signal?.aborted === true ? 'aborted' : undefined
+    if (why !== undefined) this.fail(request, why)
+    return why !== undefined
+  }
+
   /** @param retryAfterMs milliseconds, if known */
   fail(request: Request<D>, why: AcquireFailure, retryAfterMs: number | undefined = request.rejected?.retryAfterMs): void {
     const reason = this.closing && why === 'timeout' ? 'closed' : why
