@@ -12,12 +12,11 @@ export class Admission<D extends Answer> {
   readonly #waiters: Waiters<D>
   readonly #asking: Asking<D>
 
-  /** @param changed is called if times changed outside `serve`, for example by a reply of the store */
-  constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>, changed: () => void) {
+  constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>) {
     this.#gate = gate
     this.#counters = counters
     this.#waiters = waiters
-    this.#asking = new Asking(gate, counters, waiters, this, changed)
+    this.#asking = new Asking(gate, counters, waiters, this)
   }
 
   /**

@@ -35,15 +35,12 @@ export class Asking<D extends Answer> {
   readonly #counters: Counters<D>
   readonly #waiters: Waiters<D>
   readonly #rejections: Rejections<D>
-  readonly #changed: () => void
 
-  /** @param changed is called after each reply */
-  constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>, rejections: Rejections<D>, changed: () => void) {
+  constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>, rejections: Rejections<D>) {
     this.#gate = gate
     this.#counters = counters
     this.#waiters = waiters
     this.#rejections = rejections
-    this.#changed = changed
   }
 
   /** Whether more requests of a counter may be sent to the store. */
@@ -111,7 +108,7 @@ export class Asking<D extends Answer> {
       take(now)
       if (counter.lines.first === undefined) this.#counters.tidy(counter)
       else if (counter.place < 0) this.#counters.open.set(counter, now)
-      this.#changed()
+      this.#waiters.changed()
     }
     const decided = (decisions: readonly D[]) =>
       answered((now) => {

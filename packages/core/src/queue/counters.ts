@@ -1,19 +1,20 @@
 import type { Gate } from './gate.ts'
-import { type Answer, Counter, counterId, type Line, opensIn } from './line.ts'
+import { type Answer, Counter, counterId, type Line, opensIn, type Request } from './line.ts'
 import { Schedule } from './schedule.ts'
-import type { Waits } from './waits.ts'
+import { Waits } from './waits.ts'
 
 /** The counters with waiting requests, ordered by when they have capacity again, and the lines of each counter. */
 export class Counters<D extends Answer> {
   readonly #gate: Gate<D>
-  readonly #waits: Waits
   readonly #all = new Map<string, Counter<D>>()
   /** The counters for which the time of new capacity is known. */
   readonly open: Schedule<Counter<D>> = new Schedule()
+  /** The lines of all counters by their key, and those of requests that are all at the store. */
+  readonly lines: Map<string, Line<D>> = new Map()
+  readonly waits: Waits = new Waits()
 
-  constructor(gate: Gate<D>, waits: Waits) {
+  constructor(gate: Gate<D>) {
     this.#gate = gate
-    this.#waits = waits
   }
 
   get all(): Iterable<Counter<D>> {
@@ -70,7 +71,7 @@ export class Counters<D extends Answer> {
   /** Puts a line behind the others of a counter. */
   put(line: Line<D>, counter: Counter<D>): void {
     counter.put(line)
-    this.#waits.add(counter.policy, line.size)
+    this.waits.add(counter.policy, line.size)
   }
 
   /** Removes a line from its counter. */
@@ -78,8 +79,21 @@ export class Counters<D extends Answer> {
     const { counter } = line
     if (counter === undefined) return
     counter.takeOut(line)
-    this.#waits.add(counter.policy, -line.size)
+    this.waits.add(counter.policy, -line.size)
     this.tidy(counter)
+  }
+
+  /** Removes a request from its line. */
+  leave(request: Request<D>): void {
+    const { line } = request
+    if (line === undefined) return
+    request.line = undefined
+    if (request.by !== undefined) line.ask(request, false)
+    else line.remove(request)
+    if (line.first === undefined) this.takeOut(line)
+    line.size--
+    this.waits.add(line.counter?.policy ?? '', -1)
+    if (line.size === 0) this.lines.delete(line.key)
   }
 
   /** Moves a line to the end, so that the next key is served. */

@@ -5,7 +5,7 @@ import { Chain } from './chain.ts'
 import { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, type Counter, Line, opensIn, Request } from './line.ts'
-import { type AcquireOptions, isLike, type Leaving, type Wanted, wanted } from './options.ts'
+import { type AcquireOptions, type Leaving, type Wanted, wanted } from './options.ts'
 import type { QueueSettings } from './settings.ts'
 import { Waiters } from './waiters.ts'
 import { inLines, type WaitingRequests } from './waits.ts'
@@ -38,7 +38,6 @@ export class Queues<D extends Answer> {
   readonly #settings: QueueSettings
   readonly #waiters: Waiters<D>
   readonly #alarm: Alarm
-  readonly #lines = new Map<string, Line<D>>()
   readonly #counters: Counters<D>
   readonly #admission: Admission<D>
   /** New requests without a decision. They are decided when the calling code has finished, because no request starts before. */
@@ -50,19 +49,10 @@ export class Queues<D extends Answer> {
   constructor(gate: Gate<D>, settings: QueueSettings) {
     this.#gate = gate
     this.#settings = settings
-    this.#waiters = new Waiters(gate, settings, {
-      leave: (request) => this.#leaveLine(request),
-      waitAgain: (request, now, rejection) => this.#waitAgain(request, now, rejection),
-      before: (request) => this.#lines.get(request.key)?.findBefore(request, TURN, ({ wanted }) => isLike(wanted, request.wanted)),
-      first: ({ key, wanted }) => {
-        const first = this.#lines.get(key)?.first
-        return first !== undefined && isLike(first.wanted, wanted) ? first : undefined
-      },
-      paused: (request, now) => (this.#lines.get(request.key)?.pausedUntil ?? now) > now,
-      changed: () => this.#arm(),
-    })
-    this.#counters = new Counters(gate, this.#waiters.waits)
-    this.#admission = new Admission(gate, this.#counters, this.#waiters, () => this.#arm())
+    this.#counters = new Counters(gate)
+    const waitAgain = (request: Request<D>, now: number, rejection: D | undefined) => this.#waitAgain(request, now, rejection)
+    this.#waiters = new Waiters(gate, settings, this.#counters, waitAgain, () => this.#arm())
+    this.#admission = new Admission(gate, this.#counters, this.#waiters)
     this.#alarm = new Alarm(gate.clock, () => this.#step(TURN, 1))
   }
 
@@ -113,7 +103,7 @@ export class Queues<D extends Answer> {
   /** The waiting requests, for snapshots. */
   waitingRequests(now: number): WaitingRequests {
     this.#arrive(NEVER, NEVER)
-    const { policies, failures } = this.#waiters.waits
+    const { policies, failures } = this.#counters.waits
     const keys = [...this.#waiters.reserved(now, LOOKED_AT), ...inLines(this.#counters.all, now, LOOKED_AT)]
     return { policies, failures, keys: keys.sort((a, b) => b.longest - a.longest) }
   }
@@ -124,7 +114,7 @@ export class Queues<D extends Answer> {
 
   /** Whether a line has waiting requests. */
   has(line: string): boolean {
-    return this.#lines.has(line)
+    return this.#counters.lines.has(line)
   }
 
   /** Whether a counter, a client or the whole queue has reached its maximum of waiting requests. */
@@ -134,7 +124,7 @@ export class Queues<D extends Answer> {
 
   /** The reason for which a request can't wait in a line, if that is already certain. */
   obstacle(line: string, wanted: Wanted): Obstacle | undefined {
-    const found = this.#lines.get(line)
+    const found = this.#counters.lines.get(line)
     if (this.#waiters.isFull(wanted.client) || (found !== undefined && found.size >= this.#settings.maxWaitingPerKey))
       return { why: 'queue-full', soonest: undefined }
     const { unsaid, units } = found?.ahead(wanted.priority) ?? { unsaid: 0, units: 0 }
@@ -234,7 +224,7 @@ export class Queues<D extends Answer> {
   /** Decides a new request. It is allowed immediately if it fits, and no request waits for its key or for the same counter. */
   #decide(request: Request<D>, now: number): void {
     const { key, wanted } = request
-    if (this.#gate.waits || this.#lines.has(key)) {
+    if (this.#gate.waits || this.#counters.lines.has(key)) {
       this.#join(request, now)
       return
     }
@@ -265,11 +255,11 @@ export class Queues<D extends Answer> {
       if (counter !== undefined) this.#counters.tidy(counter)
       return
     }
-    const found = this.#lines.get(key)
+    const found = this.#counters.lines.get(key)
     const line = found ?? new Line<D>(key)
-    this.#lines.set(key, line)
+    this.#counters.lines.set(key, line)
     line.size++
-    this.#waiters.waits.add(line.counter?.policy ?? '', 1)
+    this.#counters.waits.add(line.counter?.policy ?? '', 1)
     line.add(request)
     request.line = line
     this.#waiters.enter(request)
@@ -313,18 +303,6 @@ export class Queues<D extends Answer> {
     } finally {
       this.#serving = false
     }
-  }
-
-  #leaveLine(request: Request<D>): void {
-    const { line } = request
-    if (line === undefined) return
-    request.line = undefined
-    if (request.by !== undefined) line.ask(request, false)
-    else line.remove(request)
-    if (line.first === undefined) this.#counters.takeOut(line)
-    line.size--
-    this.#waiters.waits.add(line.counter?.policy ?? '', -1)
-    if (line.size === 0) this.#lines.delete(line.key)
   }
 
   #wake(counter: Counter<D> | undefined): void {

@@ -1,33 +1,25 @@
 import { show } from '../report/errors.ts'
 import { AcquireError, type AcquireFailure } from './acquire-error.ts'
+import type { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, counterId, named, type Request } from './line.ts'
 import { listen, unlisten } from './listen.ts'
 import { Occupancy } from './occupancy.ts'
+import { isLike } from './options.ts'
 import { type Reservation, Reservations } from './reservations.ts'
 import { Schedule } from './schedule.ts'
 import type { QueueSettings } from './settings.ts'
-import { type WaitingKey, Waits } from './waits.ts'
+import type { WaitingKey } from './waits.ts'
 
-/** The lines of the requests without a reservation. */
-interface Lines<D extends Answer> {
-  /** Removes a request that is about to end, or that has a reservation. */
-  leave(request: Request<D>): void
-  /**
-   * Puts a request back into its line.
-   *
-   * @param rejection the decision that rejected it at the reserved time
-   */
-  waitAgain(request: Request<D>, now: number, rejection: D | undefined): void
-  /** An interchangeable request in a line that goes before this one. */
-  before(request: Request<D>): Request<D> | undefined
-  /** The first request in the line of another one, if they are interchangeable. */
-  first(request: Request<D>): Request<D> | undefined
-  /** Whether no request of the line may be tried now. */
-  paused(request: Request<D>, now: number): boolean
-  /** Called if times changed because of an event such as a reply. */
-  changed(): void
-}
+/** The most requests of a line to look through for one that goes before another. */
+const SEARCHED = 500
+
+/**
+ * Puts a request back into its line.
+ *
+ * @param rejection the decision that rejected it at the reserved time
+ */
+type WaitAgain<D extends Answer> = (request: Request<D>, now: number, rejection: D | undefined) => void
 
 /** All waiting requests. Each of them ends once, and then releases its resources. */
 export class Waiters<D extends Answer> {
@@ -36,10 +28,12 @@ export class Waiters<D extends Answer> {
   /** Counters with reservations, by when the first of these is due. */
   readonly due: Schedule<Reservations<D, Request<D>>> = new Schedule()
   readonly #reservations = new Map<string, Reservations<D, Request<D>>>()
-  readonly waits: Waits = new Waits()
   readonly #gate: Gate<D>
   readonly #settings: QueueSettings
-  readonly #lines: Lines<D>
+  readonly #counters: Counters<D>
+  readonly #join: WaitAgain<D>
+  /** Called if times changed because of an event such as a reply. */
+  readonly changed: () => void
   /** Whether the throttler is closing. Then a request that can't be allowed in time fails with `closed`. */
   closing = false
   /** The end of the time in which waiting requests may finish. */
@@ -49,10 +43,12 @@ export class Waiters<D extends Answer> {
   #release: (() => void) | undefined
   #empty: (() => void) | undefined
 
-  constructor(gate: Gate<D>, settings: QueueSettings, lines: Lines<D>) {
+  constructor(gate: Gate<D>, settings: QueueSettings, counters: Counters<D>, waitAgain: WaitAgain<D>, changed: () => void) {
     this.#gate = gate
     this.#settings = settings
-    this.#lines = lines
+    this.#counters = counters
+    this.#join = waitAgain
+    this.changed = changed
     this.#occupancy = new Occupancy(settings.maxWaiting)
   }
 
@@ -99,7 +95,7 @@ export class Waiters<D extends Answer> {
     if (signal === undefined) return
     request.onAbort = () => {
       this.fail(request, 'aborted')
-      this.#lines.changed()
+      this.changed()
     }
     listen(signal, request.onAbort)
   }
@@ -122,7 +118,7 @@ export class Waiters<D extends Answer> {
       (isNew && this.isFull(request.wanted.client))
     const reservations = found ?? new Reservations<D, Request<D>>(id, named(id).policy)
     const reservation = { at, decision, request, own, beyond: delay - decision.delayMs }
-    this.#lines.leave(request)
+    this.#counters.leave(request)
     this.#reserve(reservation, reservations)
     const expected = own ? at : reservations.expected(request)
     const late = expected > request.at && expected > now
@@ -142,7 +138,7 @@ export class Waiters<D extends Answer> {
     reservations.add(reservation)
     reservation.request.reservations = reservations
     this.#reservations.set(reservations.id, reservations)
-    this.waits.add(reservations.policy, 1)
+    this.#counters.waits.add(reservations.policy, 1)
     this.#schedule(reservations)
   }
 
@@ -161,9 +157,9 @@ export class Waiters<D extends Answer> {
     // A due reservation stays unused. If its units were returned, another process would use them behind all later reservations.
     if (shared && at <= now) return
     // Other processes have the reservations behind it, so the next request here uses it.
-    const next = shared && !this.closing ? this.#lines.first(request) : undefined
-    if (next !== undefined && at <= next.at) {
-      this.#lines.leave(next)
+    const next = shared && !this.closing ? this.#counters.lines.get(request.key)?.first : undefined
+    if (next !== undefined && isLike(next.wanted, request.wanted) && at <= next.at) {
+      this.#counters.leave(next)
       this.#reserve({ ...reservation, request: next, own: false }, reservations)
       return
     }
@@ -177,7 +173,7 @@ export class Waiters<D extends Answer> {
   #leave(request: Request<D>, reservations: Reservations<D, Request<D>>): Reservation<D, Request<D>> {
     const needless = reservations.leave(request)
     request.reservations = undefined
-    this.waits.add(reservations.policy, -1)
+    this.#counters.waits.add(reservations.policy, -1)
     this.#schedule(reservations)
     return needless
   }
@@ -191,7 +187,7 @@ export class Waiters<D extends Answer> {
     reservations.remove(reservation)
     if (now - at > slack && beyond === 0 && !this.closing) reservations.keepApart(now - slack + time, (one) => this.#gate.pace(one).time)
     const request = reservations.next(reservation)
-    this.waits.add(reservations.policy, -1)
+    this.#counters.waits.add(reservations.policy, -1)
     this.#schedule(reservations)
     request.reservations = undefined
     if (beyond === 0 && request.wanted.decided !== true && !this.closing && this.#gate.blocks(decision)) {
@@ -204,7 +200,7 @@ export class Waiters<D extends Answer> {
 
   /** Decides by the other policies when a reservation is due. */
   #decideRest(request: Request<D>, decision: D, reservations: Reservations<D, Request<D>>, now: number): void {
-    if (!this.closing && this.#lines.paused(request, now)) {
+    if (!this.closing && (this.#counters.lines.get(request.key)?.pausedUntil ?? now) > now) {
       this.#refund(decision)
       this.#waitAgain(request, now)
       return
@@ -218,14 +214,14 @@ export class Waiters<D extends Answer> {
       request.deciding = decision
       const one = { request }
       reservations.deciding.add(one)
-      this.waits.add(reservations.policy, 1)
+      this.#counters.waits.add(reservations.policy, 1)
       const answered = (then: (request: Request<D>) => void): void => {
         one.request.deciding = undefined
         then(one.request)
         reservations.deciding.delete(one)
-        this.waits.add(reservations.policy, -1)
+        this.#counters.waits.add(reservations.policy, -1)
         this.#schedule(reservations)
-        this.#lines.changed()
+        this.changed()
       }
       rest.then(
         (answer) => {
@@ -273,7 +269,8 @@ export class Waiters<D extends Answer> {
   #use(request: Request<D>, decision: D, reservations: Reservations<D, Request<D>>, now: number): void {
     const { id } = reservations
     const canWait = !this.closing && request.wanted.decided !== true && now < request.at
-    const waits = canWait ? this.#lines.before(request) : undefined
+    const line = canWait ? this.#counters.lines.get(request.key) : undefined
+    const waits = line?.findBefore(request, SEARCHED, ({ wanted }) => isLike(wanted, request.wanted))
     const first = canWait ? reservations.exchange(request, waits) : undefined
     if (first !== undefined) {
       // It waits for the reservation of the other request.
@@ -292,7 +289,7 @@ export class Waiters<D extends Answer> {
     request.by = undefined
     request.group = undefined
     request.at = request.came + request.wanted.timeout
-    this.#lines.waitAgain(request, now, rejection)
+    this.#join(request, now, rejection)
   }
 
   /** The requests whose reservation is due after `by`, last ones of each counter first. */
@@ -310,7 +307,7 @@ export class Waiters<D extends Answer> {
   /** @param retryAfterMs milliseconds, if known */
   fail(request: Request<D>, why: AcquireFailure, retryAfterMs: number | undefined = request.rejected?.retryAfterMs): void {
     const reason = this.closing && why === 'timeout' ? 'closed' : why
-    this.waits.failures[reason]++
+    this.#counters.waits.failures[reason]++
     this.#end(request)
     const { returns, signal } = request.wanted
     if (returns && reason !== 'aborted' && reason !== 'closed') {
@@ -355,7 +352,7 @@ export class Waiters<D extends Answer> {
     const { reservations, deciding } = request
     if (deciding !== undefined) this.#refund(deciding)
     if (reservations !== undefined) this.#cancel(this.#leave(request, reservations), reservations)
-    this.#lines.leave(request)
+    this.#counters.leave(request)
     this.times.remove(request)
     const { signal, client } = request.wanted
     if (signal !== undefined && request.onAbort !== undefined) unlisten(signal, request.onAbort)
