@@ -61,7 +61,7 @@ export interface Asks {
  *
  * @throws WeirError `WEIR_UNKNOWN_OPTION`
  */
-export function hasOptions(asked: number | CheckOptions | undefined): asked is CheckOptions {
+export function hasOptions(asked: number | Asks | undefined): asked is Asks {
   if (typeof asked !== 'object' || asked === null || Array.isArray(asked)) return false
   for (const option in asked) {
     if (option === 'cost' || option === 'limit' || !Object.hasOwn(asked, option)) continue
@@ -167,7 +167,7 @@ export class RequestPath<Name extends string> {
   }
 
   /** Implements the throttler's `peek`. */
-  peek(given: string, asked?: number | CheckOptions): Decision<Name> {
+  peek(given: string, asked?: number | Asks): Decision<Name> {
     checkKey(given)
     const key = boundedOnce(given)
     const { cost, limit } = hasOptions(asked) ? asked : { cost: asked, limit: undefined }
@@ -213,7 +213,7 @@ export class RequestPath<Name extends string> {
   }
 
   /** Does the same as `checkAsync`, but returns a promise only if the request has to wait for the store, and does not count the request. */
-  take(given: string, asked?: number | CheckOptions): Decision<Name> | Promise<Decision<Name>> {
+  take(given: string, asked?: number | Asks): Decision<Name> | Promise<Decision<Name>> {
     checkKey(given)
     const key = bounded(given)
     const cost = this.#limitTo(key, asked)
@@ -275,7 +275,7 @@ export class RequestPath<Name extends string> {
   }
 
   /** Sets the requested limit of a key, and returns the cost. */
-  #limitTo(key: string, asked: number | CheckOptions | undefined): number | undefined {
+  #limitTo(key: string, asked: number | Asks | undefined): number | undefined {
     const { cost, limit } = hasOptions(asked) ? asked : { cost: asked, limit: undefined }
     this.limitKey(key, limit)
     return cost

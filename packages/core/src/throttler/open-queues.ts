@@ -4,10 +4,9 @@ import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
-import type { CheckOptions, RequestPath } from '../decide/request-path.ts'
+import type { RequestPath } from '../decide/request-path.ts'
 import type { Gate } from '../queue/gate.ts'
 import { counterId } from '../queue/line.ts'
-import type { Wanted } from '../queue/options.ts'
 import { Queues } from '../queue/queues.ts'
 import type { QueueSettings } from '../queue/settings.ts'
 import type { WeirError } from '../report/errors.ts'
@@ -69,9 +68,9 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     get waits() {
       return path.waits
     },
-    peek: (key, wanted) => {
-      const each = wanted.asked?.at(host.limiters)
-      if (each === undefined) return path.peek(key, optionsOf(wanted))
+    peek: (key, { cost, limit, asked }) => {
+      const each = asked?.at(host.limiters)
+      if (each === undefined) return path.peek(key, { cost, limit })
       return path.look(each.keys, each.costs, each.places, each.places.length, each.limits)
     },
     asks: (key, wanted) => {
@@ -118,9 +117,9 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const limiter = host.limiters.find((one) => one.policy.name === policy)
       return limiter?.meter.reservations?.leased === false && !limiter.policy.dryRun
     },
-    take: (key, wanted) => {
-      const each = wanted.asked?.at(host.limiters)
-      if (each === undefined) return path.take(key, optionsOf(wanted))
+    take: (key, { cost, limit, asked }) => {
+      const each = asked?.at(host.limiters)
+      if (each === undefined) return path.take(key, { cost, limit })
       return path.decideAsync(each.keys, each.costs, each.places, each.places.length, each.limits)
     },
     together: (key, wanted) => {
@@ -264,9 +263,4 @@ function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: numb
   // The sync that requests a reservation also reports the counts.
   if (!asks) (meter as Exchanging).counts?.syncKey(limiter.idOf(slot), now)
   return PAUSE
-}
-
-function optionsOf({ cost, limit }: Wanted): CheckOptions | undefined {
-  if (limit !== undefined) return cost === undefined ? { limit } : { cost, limit }
-  return cost === undefined ? undefined : { cost }
 }

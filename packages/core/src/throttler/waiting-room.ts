@@ -101,7 +101,7 @@ export class WaitingRoom {
     const { maxWait } = this.#settings
     const timeout = options.timeout === undefined ? (returns ? 0 : maxWait) : parseDuration(options.timeout, 'timeout', 0, maxWait)
     if (this.#closing) throw this.#failure('closed', key)
-    const decision = await path.take(key, { ...(cost !== undefined && { cost }), limit })
+    const decision = await path.take(key, { cost, limit })
     if (decision.allowed) {
       requests.allowed++
       return decision.delayMs > 0 ? await this.hold(decision, signal) : decision
