@@ -6,14 +6,13 @@ import type { Asks } from '../decide/request-path.ts'
 import { parseDuration } from '../options/duration.ts'
 import { AcquireError } from '../queue/acquire-error.ts'
 import { Asked, type AskedNow } from '../queue/asked.ts'
-import type { Gate } from '../queue/gate.ts'
 import { counterId } from '../queue/line.ts'
 import type { Leaving } from '../queue/options.ts'
 import type { Queues } from '../queue/queues.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { askAll, CALLBACK_TIMEOUT, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
 import { countedKey } from './limiters-of.ts'
-import { type AcquireHost, gateOf } from './open-queues.ts'
+import { type AcquireHost, went } from './open-queues.ts'
 
 /** A request that may be delayed, as its adapter sees it: nothing here reads requests or responses. */
 export interface Delayed {
@@ -87,14 +86,12 @@ class Departure implements Leaving {
 export class Delays {
   readonly #host: AcquireHost
   readonly #queues: Queues<Decision>
-  readonly #gate: Gate<Decision>
   /** The longest delay that a function may return, in milliseconds. */
   readonly #maxWait: number
 
   constructor(host: AcquireHost, queues: Queues<Decision>, maxWait: number) {
     this.#host = host
     this.#queues = queues
-    this.#gate = gateOf(host)
     this.#maxWait = maxWait
   }
 
@@ -200,7 +197,7 @@ export class Delays {
         }
       }
       const parts = await this.#wait(asked, counted, waiting, longest, gone, request?.client)
-      if (parts !== undefined) return this.#gate.went(this.#together(parts))
+      if (parts !== undefined) return went(host, this.#together(parts))
     } finally {
       stay?.()
     }

@@ -58,7 +58,7 @@ export function openQueues(host: AcquireHost, settings: QueueSettings): Queues<D
 }
 
 /** The queue's view of the throttler. */
-export function gateOf(host: AcquireHost): Gate<Decision> {
+function gateOf(host: AcquireHost): Gate<Decision> {
   const { path } = host
   /** Decisions that contain only the policy that reserves ahead. The other policies have not decided yet. */
   const partial = new WeakSet<Decision>()
@@ -174,10 +174,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const shared = host.limiters.find(({ policy }) => policy.id === part.policy?.id)?.meter.reservations?.leased === false
       return { counter: counterId(part), time: (part.cost * interval) / part.limit, slack: interval * SLACK_PART, shared }
     },
-    went: (decision) => {
-      const now = host.clock.monotonic()
-      return combined((decision.parts as readonly PolicyDecision[]).map((part) => went(host, part, now)))
-    },
+    went: (decision) => went(host, decision),
     blocks: ({ parts }) => {
       const now = host.clock.monotonic()
       return parts.some(({ policy, key }) => {
@@ -231,14 +228,18 @@ function withPlace(part: PolicyDecision, ordinal: Ordinal): Decision {
   return new PolicyDecision({ ...part.outcome, ordinal }, part.key, part.remaining, part.resetAfterMs, part.amount)
 }
 
-/** A policy's part of a decision after its delay: with the remaining units at that time, and without a delay. */
-function went({ limiters }: AcquireHost, part: PolicyDecision, now: number): PolicyDecision {
-  const limiter = limiters.find(({ policy }) => policy.id === part.policy?.id)
-  const slot = limiter?.table.find(part.key) ?? -1
-  const known = limiter !== undefined && slot >= 0
-  const remaining = known ? limiter.meter.remaining(slot, now) : part.remaining
-  const resetAfterMs = known ? Math.ceil(limiter.meter.resetAfterMs(slot, now)) : part.resetAfterMs
-  return Object.defineProperty(new PolicyDecision(part.outcome, part.key, remaining, resetAfterMs, part.amount), 'delayMs', { value: 0 })
+/** A decision after its delay: with the remaining units at that time, and without a delay. */
+export function went({ clock, limiters }: AcquireHost, decision: Decision): Decision {
+  const now = clock.monotonic()
+  const parts = (decision.parts as readonly PolicyDecision[]).map((part) => {
+    const limiter = limiters.find(({ policy }) => policy.id === part.policy?.id)
+    const slot = limiter?.table.find(part.key) ?? -1
+    const known = limiter !== undefined && slot >= 0
+    const remaining = known ? limiter.meter.remaining(slot, now) : part.remaining
+    const resetAfterMs = known ? Math.ceil(limiter.meter.resetAfterMs(slot, now)) : part.resetAfterMs
+    return Object.defineProperty(new PolicyDecision(part.outcome, part.key, remaining, resetAfterMs, part.amount), 'delayMs', { value: 0 })
+  })
+  return combined(parts)
 }
 
 /**
