@@ -1,15 +1,13 @@
 import { IntervalShare } from './estimate.ts'
+import { SyncedKey } from './synced-key.ts'
 
 /** The state of a key beyond its record, once it is synced early, announced, refunded or blocked by an estimate. */
-export class Active {
+export class Active extends SyncedKey {
   /** Own units refunded in the running interval, and how many of them the store has acknowledged. */
   given = 0
   givenSent = 0
   /** Own net units in the running sync. */
-  flight = 0
-  /** When the last sync was sent and returned, on the monotonic clock. */
-  sentAt: number = Number.NEGATIVE_INFINITY
-  syncedAt: number = Number.NEGATIVE_INFINITY
+  override flight = 0
   /** The cluster's total at the last sync, and own units in it. */
   total = 0
   ownThen = 0
@@ -17,14 +15,6 @@ export class Active {
   givenByAll = 0
   /** Others' units per millisecond. */
   rate = 0
-  /** An announcement came during a sync: its total may be newer than the reply's. */
-  announcedInFlight = false
-  /** Announced as near its limit before this process took part: its first request is synced immediately. */
-  hello = false
-  /** The part of the store with this key is down, though others answer: `failMode` decides until it is back. */
-  away = false
-  /** The last interval in which `away` was true: exceeding the limit in it starts no cooldown. */
-  awayIn = -1
   readonly share: IntervalShare = new IntervalShare()
   /** `failMode: 'share'`: own net units that may be allowed in this interval, and whether this limit still applies. */
   cap = 0
@@ -39,12 +29,8 @@ export class Active {
   /** `slidingCounter()`: the cluster's total of the interval before the running one. */
   previous = 0
 
-  /** A sync is sent, with this many own net units that the store has not acknowledged. */
-  exchange(now: number, flight: number): void {
-    this.flight = flight
-    this.sentAt = now
-    this.announcedInFlight = false
-    this.hello = false
+  override landed(): void {
+    this.flight = 0
   }
 
   /** Resets the counts, but keeps the rate and share of the key's traffic. */

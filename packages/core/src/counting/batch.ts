@@ -24,9 +24,9 @@ export interface EntryOwner {
   /** A key write failed, or its result is unknown. `alone`: others of its batch succeeded, because only one slot of a cluster is down. */
   fail(ticket: Ticket, entry: SyncEntry, now: number, alone?: boolean): void
   /** A reply takes longer than usual: keys that fill fast are decided without it. */
-  late?(ticket: Ticket): void
+  late?(ticket: Ticket, now: number): void
   /** A reply takes much longer than usual. `settle` or `fail` still follows. */
-  overdue?(ticket: Ticket): void
+  overdue?(ticket: Ticket, now: number): void
 }
 
 /** The entries of one sync, with their meters. */

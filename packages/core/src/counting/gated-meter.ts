@@ -18,8 +18,21 @@ import {
   SENT,
   STRIDE,
   TAG,
+  TOLD,
 } from '../keys/key-table.ts'
-import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, type Stats } from '../report/stats.ts'
+import {
+  ANNOUNCED,
+  ASKED,
+  CLOSE,
+  GLOBAL,
+  LOCAL,
+  OVERFLOWED,
+  PROOF,
+  RESEND,
+  type SourceIndex,
+  SPAN_END,
+  type Stats,
+} from '../report/stats.ts'
 import { type Cell, LATEST, type StorePolicy, type SyncEntry, type SyncResult } from '../store/contract.ts'
 import { sumOf } from '../store/units.ts'
 import { epochTimeOf } from '../time/calendar.ts'
@@ -27,6 +40,7 @@ import { type EpochTime, type Ordinal, ordinalAt, startOf } from '../time/interv
 import { Batch, type Ticket } from './batch.ts'
 import type { CountsSynced, Exchange, ScanOptions } from './site.ts'
 import { SyncedBlocks } from './synced-blocks.ts'
+import type { SyncedKeys } from './synced-key.ts'
 
 /**
  * The gate of a key without capacity for one more unit, and without a block: one comparison rejects a request. The source of the confirmed
@@ -42,6 +56,8 @@ function versionsOf(width: number): number {
   return 2 ** Math.floor(Math.log2(Number.MAX_SAFE_INTEGER / (LATEST / width + 1)))
 }
 
+/** Slots that one step of a walk visits at most, so that a step takes about a millisecond. */
+const SCAN_STEP = 20_000
 /** Milliseconds between two syncs of one key, at least. */
 const SPACING = 2
 /**
@@ -78,6 +94,8 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
   readonly syncing: Syncing = this
   readonly jitter: boolean = true
   readonly surveyed: number = 50_000
+  /** Absent for leases, which have a protocol of their own. */
+  readonly records?: SyncedKeys
   /** The running interval or bucket of the epoch. */
   ordinal: Ordinal = 0 as Ordinal
   /** `ordinal`, and the version of the state for which gates were computed. */
@@ -227,7 +245,7 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
   }
 
   invalidate(now: number, away: boolean): void {
-    this.#version = (this.#version + 1) % this.#stale
+    this.#version = (this.#version + 1) % (this.#versions - 1)
     this.tag = this.#tagOf(this.ordinal, this.#version)
     this.roll(now)
     if (away) this.awayIn = this.ordinal
@@ -238,11 +256,6 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
     const hot = this.storePolicy.hot === Number.POSITIVE_INFINITY ? this.storePolicy.hot : limit / 4
     this.storePolicy = Object.freeze({ ...this.storePolicy, limit, hot })
     this.invalidate(now, false)
-  }
-
-  /** The last version, which no gate has. */
-  get #stale(): number {
-    return this.#versions - 1
   }
 
   /** The ordinal that a record's counts belong to; 0 for a new one. */
@@ -256,7 +269,8 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
 
   recheck(slot: number): void {
     const base = baseOf(slot)
-    this.table.fields[base + TAG] = this.#tagOf(this.ordinalOf(base), this.#stale)
+    // The last version, which no gate has.
+    this.table.fields[base + TAG] = this.#tagOf(this.ordinalOf(base), this.#versions - 1)
   }
 
   refundNewest(slot: number, units: number, now: number): number {
@@ -292,7 +306,9 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
   }
 
   sourceOf(slot: number, cost: number): SourceIndex {
-    return this.site.isShared(slot) ? OVERFLOWED : this.knownBy(slot, cost)
+    if (this.site.isShared(slot)) return OVERFLOWED
+    if (this.byOwn(slot, cost)) return LOCAL
+    return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
   }
 
   /** Returns the gate of a key that has become full, and notes by which counts. */
@@ -302,12 +318,19 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
     return FULL
   }
 
+  /** When the key was last sent, on the monotonic clock; -Infinity if it never was. */
+  protected sentAt(slot: number): number {
+    return this.records?.at(slot).sentAt ?? Number.NEGATIVE_INFINITY
+  }
+
   /** Queues the key for a sync, no sooner than its spacing and a running sync allow. */
   wantExchange(slot: number, now: number, reason: number): void {
-    const flags = this.table.flags[slot] as number
-    if ((flags & (IN_FLIGHT | DUE)) !== 0) return
+    const { flags } = this.table
+    if (((flags[slot] as number) & (IN_FLIGHT | DUE)) !== 0) return
     this.stats.countExchange(reason)
-    this.#queue(slot, Math.max(now, this.sentAt(slot) + SPACING))
+    const at = Math.max(now, this.sentAt(slot) + SPACING)
+    flags[slot] = (flags[slot] as number) | DUE
+    this.exchange.due(this, slot, at)
   }
 
   /** Whether each span's counts are sent, however few they are. */
@@ -318,19 +341,6 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
   /** A charge has counted more than fits. Counts that are synced only at the ends of spans wait until then. */
   exceeded(slot: number, now: number): void {
     if (this.jitter && !this.storeAway && this.unsyncedOf(slot) > 0) this.wantExchange(slot, now, PROOF)
-  }
-
-  /** Syncs a key again after a pause, because its part of the store is down while other parts answer. */
-  retryAlone(slot: number, now: number): void {
-    const flags = this.table.flags[slot] as number
-    if ((flags & (IN_FLIGHT | DUE)) !== 0 || this.table.keys[slot] === undefined) return
-    this.stats.countExchange(RESEND)
-    this.#queue(slot, now + RETRY_ALONE)
-  }
-
-  #queue(slot: number, at: number): void {
-    this.table.flags[slot] = (this.table.flags[slot] as number) | DUE
-    this.exchange.due(this, slot, at)
   }
 
   sweep(from: number, now: number): number {
@@ -345,22 +355,75 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
   collect(slot: number, now: number, batch: Batch): void {
     const flags = (this.table.flags[slot] as number) & ~DUE
     this.table.flags[slot] = flags
-    if ((flags & IN_FLIGHT) === 0 && this.table.keys[slot] !== undefined) this.sendDue?.(slot, now, batch)
+    if ((flags & IN_FLIGHT) === 0 && this.table.keys[slot] !== undefined) this.#send(slot, now, batch, true)
   }
 
-  late(ticket: Ticket): void {
+  #send(slot: number, now: number, batch: Batch, due: boolean): void {
+    const cells = this.toSend?.(slot, now, due) ?? []
+    if (cells.length === 0) return
+    this.records?.find(slot)?.sent(now)
+    this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
+    batch.add(this, slot, this.entryOf(slot, cells))
+  }
+
+  protected entryOf(slot: number, cells: readonly Cell[]): SyncEntry {
+    return this.syncedBlocks.entryOf(this.site.idOf(slot), cells)
+  }
+
+  scan(from: number, now: number, batch: Batch, options: ScanOptions): number {
+    const { table } = this
+    const end = Math.min(table.end, from + Math.min(SCAN_STEP, this.surveyed))
+    for (let slot = from; slot < end; slot++) {
+      if (batch.full) return slot
+      if (table.keys[slot] === undefined || !this.visit(slot, now, options, batch)) continue
+      this.stats.countExchange(options.resend ? RESEND : options.all ? CLOSE : SPAN_END)
+      this.#send(slot, now, batch, false)
+    }
+    return end >= table.end ? -1 : end
+  }
+
+  settle(slot: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
+    if (typeof slot !== 'number') return
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
+    const key = this.records?.find(slot)
+    key?.landed?.()
+    if (key?.away) key.setAway(false, this.ordinal, now)
+    if (this.syncedBlocks.wasReset(entry, result, now)) this.unanswered(slot, now)
+    else this.learn?.(slot, entry, result, sent, now)
+    this.syncedBlocks.replied(slot, result, sent, now)
+  }
+
+  fail(slot: Ticket, _entry: SyncEntry, now: number, alone = false): void {
+    if (typeof slot !== 'number') return
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
+    this.records?.find(slot)?.landed?.()
+    if (alone && this.table.keys[slot] !== undefined) {
+      this.records?.at(slot).setAway(true, this.ordinal, now)
+      this.wantExchange(slot, now + RETRY_ALONE, RESEND)
+    }
+    this.unanswered(slot, now)
+  }
+
+  /** A key write has failed, or its reply is about counts from before a reset. */
+  protected unanswered(slot: number, _now: number): void {
+    this.recheck(slot)
+  }
+
+  late(ticket: Ticket, now: number): void {
     if (typeof ticket !== 'number') return
     const share = this.site.limitOf(ticket) / this.nodes
     const unsynced = this.unsyncedOf(ticket)
     // If a few units were sent immediately, nothing shows that more will come.
-    const more = unsynced > (this.flightOf?.(ticket) ?? 0) || unsynced >= MANY * share
-    if (more && unsynced >= Math.max(2, FILLS_FAST * share)) this.overdue?.(ticket)
+    const more = unsynced > (this.records?.find(ticket)?.flight ?? 0) || unsynced >= MANY * share
+    if (more && unsynced >= Math.max(2, FILLS_FAST * share)) this.overdue(ticket, now)
   }
 
-  /** Own units that are in flight to the store, as far as known. */
-  protected flightOf?(slot: number): number
-
-  overdue?(ticket: Ticket): void
+  overdue(ticket: Ticket, now: number): void {
+    const key = typeof ticket === 'number' ? this.records?.find(ticket) : undefined
+    if (key === undefined || !this.jitter || this.policy.failMode !== 'share') return
+    key.setAway(true, this.ordinal, now)
+    this.recheck(ticket as number)
+  }
 
   makeRoom(now?: number): boolean {
     const { table } = this
@@ -383,34 +446,46 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
     )
   }
 
+  forgotten(slot: number): void {
+    this.records?.forgotten(slot)
+  }
+
+  wasExchanged(slot: number): boolean {
+    return this.heardAt(slot) > Number.NEGATIVE_INFINITY
+  }
+
+  heardAt(slot: number): number {
+    return this.records?.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY
+  }
+
   over(slot: number, now: number): number {
     return Math.max(0, this.usedOf(slot, now) - this.site.most(this.site.limitOf(slot)))
   }
 
   /** The slow part of `allows`: rolls the record over, computes its gate and, if the request counts, requests syncs. */
   protected abstract allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
-  /** When the key was last sent, on the monotonic clock; -Infinity if it never was. */
-  protected abstract sentAt(slot: number): number
-  /** Adds a due key's counts to a batch, unless there is nothing to send. */
-  protected sendDue?(slot: number, now: number, batch: Batch): void
+  /**
+   * Takes the counts that the store lacks of a key; none if there is nothing to send or to learn.
+   *
+   * @param due the key has requested its sync; otherwise a walk has reached it
+   */
+  protected toSend?(slot: number, now: number, due: boolean): readonly Cell[]
+  /** Takes over the store's reply to a key's counts. */
+  protected learn?(slot: number, entry: SyncEntry, result: SyncResult, sent: number, now: number): void
+  /** A walk has reached a key: forgets it if it is idle. Returns whether its counts must be sent now. */
+  protected abstract visit(slot: number, now: number, options: ScanOptions, batch: Batch): boolean
   /** Whether a key without a running sync may be removed. Its unsent counts are put aside first. */
   protected abstract mayForget(slot: number): boolean
   /** Removes all state of a key's units beside its record; `slot` may be negative. */
   protected cleared?(key: string, slot: number): void
-  /** The source of the confirmed counts by which `cost` does not fit. */
-  protected abstract knownBy(slot: number, cost: number): SourceIndex
+  /** Whether `cost` does not fit by this process's own counts alone. */
+  protected abstract byOwn(slot: number, cost: number): boolean
 
-  abstract forgotten(slot: number): void
   abstract reject(slot: number, cost: number, now: number): Rejection
   abstract explain(slot: number, cost: number, now: number): Rejection
   abstract refund(key: string, ordinal: Ordinal, units: number, now: number): void
-  abstract settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void
-  abstract fail(ticket: Ticket, entry: SyncEntry, now: number, alone?: boolean): void
-  abstract scan(from: number, now: number, batch: Batch, options: ScanOptions): number
   abstract usedOf(slot: number, now: number): number
   abstract ownOf(slot: number, now?: number): number
   abstract unsyncedOf(slot: number): number
   abstract unsyncedSince(slot: number, now: number): number
-  abstract wasExchanged(slot: number): boolean
-  abstract heardAt(slot: number): number
 }

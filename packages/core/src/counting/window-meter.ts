@@ -1,7 +1,7 @@
 import type { Rejection } from '../algorithms/meter.ts'
 import type { SharedSite } from '../algorithms/site.ts'
 import { BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from '../keys/key-table.ts'
-import { CLOSE, REFUND, RESEND, type SourceIndex, SPAN_END } from '../report/stats.ts'
+import { REFUND, RESEND, SPAN_END } from '../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../store/contract.ts'
 import { sumOf } from '../store/units.ts'
 import type { Ordinal } from '../time/intervals.ts'
@@ -9,15 +9,12 @@ import type { Batch, Ticket } from './batch.ts'
 import { GatedMeter } from './gated-meter.ts'
 import type { Exchange, ScanOptions } from './site.ts'
 import { IDLE_INTERVALS, WindowRecords } from './window-records.ts'
-import type { WindowRule } from './window-rule.ts'
-
-/** Slots that one step of a scan visits, so that a step takes about a millisecond. */
-const SCAN_STEP = 20_000
+import type { PastCount, WindowRule } from './window-rule.ts'
 
 /** Counts per interval of the epoch, and their sync with the store. Its rule decides which requests are allowed. */
 export class WindowMeter extends GatedMeter {
   override readonly jitter: boolean
-  readonly records: WindowRecords
+  override readonly records: WindowRecords
   // Not `#`: the request path reads it.
   protected readonly rule: WindowRule
 
@@ -80,129 +77,87 @@ export class WindowMeter extends GatedMeter {
     this.records.late.refund(key, ordinal, units)
   }
 
-  protected override sentAt(slot: number): number {
-    return this.records.activate(slot).sentAt
-  }
-
-  protected override sendDue(slot: number, now: number, batch: Batch): void {
+  protected override toSend(slot: number, _now: number, due: boolean): readonly Cell[] {
     const base = baseOf(slot)
     const ordinal = this.ordinalOf(base)
-    if (ordinal === this.ordinal) this.#send(slot, base, ordinal, now, batch)
-  }
-
-  #send(slot: number, base: number, ordinal: Ordinal, now: number, batch: Batch): void {
-    const active = this.records.activeOf(slot)
+    if (due && ordinal !== this.ordinal) return []
+    const active = this.records.find(slot)
     const given = active?.given ?? 0
     const own = this.records.own(base)
-    active?.exchange(now, own - ((this.table.fields[base + SENT] as number) - active.givenSent))
-    this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, this.syncedBlocks.entryOf(this.site.idOf(slot), [{ ordinal, taken: sumOf(own, given), given }]))
+    if (active !== undefined) active.flight = own - ((this.table.fields[base + SENT] as number) - active.givenSent)
+    return [{ ordinal, taken: sumOf(own, given), given }]
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
-    const cell = entry.cells[0]
-    const reply = result.cells[0]
-    if (cell === undefined || reply === undefined) this.fail(ticket, entry, now)
-    else if (typeof ticket !== 'number') {
-      if (ticket.kind === 'late' && this.syncedBlocks.wasReset(entry, result, now)) this.records.late.finish(ticket, this.ordinal)
-      else this.#settleLate(ticket, cell, reply)
-    } else {
-      this.#settled(ticket)
-      if (this.syncedBlocks.wasReset(entry, result, now)) this.recheck(ticket)
-      else if (this.ordinalOf(baseOf(ticket)) === cell.ordinal) this.rule.merge(ticket, baseOf(ticket), cell, reply, now)
-      else this.#acknowledgeLate(ticket, cell, reply)
-      this.syncedBlocks.replied(ticket, result, sent, now)
+    if (typeof ticket === 'number') super.settle(ticket, entry, result, sent, now)
+    else if (ticket.kind !== 'late') return
+    else if (this.syncedBlocks.wasReset(entry, result, now)) this.records.late.finish(ticket, this.ordinal)
+    else {
+      this.records.late.settle(ticket, entry.cells[0] as Cell, this.ordinal)
+      this.#settledLate(ticket, result)
     }
   }
 
-  #settled(slot: number): void {
-    this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
-    const active = this.records.activeOf(slot)
-    if (active?.away !== true) return
-    active.away = false
-    active.awayIn = this.ordinal
-  }
-
-  #settleLate(late: Ticket, cell: Cell, reply: Cell): void {
-    if (typeof late === 'number' || late.kind !== 'late') return
-    this.records.late.settle(late, cell, this.ordinal)
-    this.rule.settledLate?.(late, reply.taken - reply.given)
-  }
-
-  /** The reply is about an interval that the record has left in the meantime. */
-  #acknowledgeLate(slot: number, { ordinal, taken, given }: Cell, reply: Cell): void {
-    const key = this.site.keyOf(slot)
-    const late = this.records.late.find(key, ordinal)
-    if (late !== undefined && late.taken === taken && late.given === given) this.records.late.finish(late, this.ordinal)
-    this.rule.settledLate?.({ key, ordinal, taken, given }, reply.taken - reply.given)
-  }
-
-  override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
-    if (typeof ticket !== 'number') {
-      if (ticket.kind === 'late') this.records.late.again(ticket)
-      return
+  protected override learn(slot: number, entry: SyncEntry, result: SyncResult, _sent: number, now: number): void {
+    const base = baseOf(slot)
+    const cell = entry.cells[0] as Cell
+    if (this.ordinalOf(base) === cell.ordinal) this.rule.merge(slot, base, cell, result.cells[0] as Cell, now)
+    else {
+      // The record has left the reply's interval in the meantime.
+      const key = this.site.keyOf(slot)
+      const late = this.records.late.find(key, cell.ordinal)
+      if (late !== undefined && late.taken === cell.taken && late.given === cell.given) this.records.late.finish(late, this.ordinal)
+      this.#settledLate({ ...cell, key }, result)
     }
-    this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
-    const active = this.records.activeOf(ticket)
-    if (active !== undefined) active.flight = 0
-    if (alone) this.#partAway(ticket, now)
-    this.recheck(ticket)
-    this.rule.spanUnsent?.(ticket, baseOf(ticket), now)
+  }
+
+  #settledLate(count: PastCount, { cells: [total] }: SyncResult): void {
+    if (total !== undefined) this.rule.settledLate?.(count, total.taken - total.given)
+  }
+
+  override fail(ticket: Ticket, entry: SyncEntry, now: number, alone = false): void {
+    super.fail(ticket, entry, now, alone)
+    if (typeof ticket === 'number') this.rule.spanUnsent?.(ticket, baseOf(ticket), now)
+    else if (ticket.kind === 'late') this.records.late.again(ticket)
   }
 
   /** Whether a key is decided without the store. */
   decidesAlone(slot: number): boolean {
-    return this.storeAway || this.records.activeOf(slot)?.away === true
+    return this.storeAway || this.records.find(slot)?.away === true
   }
 
-  #partAway(slot: number, now: number): void {
-    const active = this.records.activate(slot)
-    active.away = true
-    active.awayIn = this.ordinal
-    this.retryAlone(slot, now)
+  override scan(from: number, now: number, batch: Batch, options: ScanOptions): number {
+    return from === 0 && !this.#scanLate(batch, now) ? 0 : super.scan(from, now, batch, options)
   }
 
-  lost(slot: number): void {
-    this.table.fields[baseOf(slot) + SENT] = 0
-    const active = this.records.activeOf(slot)
-    if (active !== undefined) active.givenSent = 0
-    this.recheck(slot)
-  }
-
-  override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
-    const { exchange, records, rule, table } = this
-    if (from === 0 && !this.#scanLate(batch, now)) return 0
-    const end = Math.min(table.end, from + SCAN_STEP)
-    for (let slot = from; slot < end; slot++) {
-      if (batch.full) return slot
-      if (table.keys[slot] === undefined) continue
-      const flags = table.flags[slot] as number
-      const base = baseOf(slot)
-      if (this.ordinalOf(base) > this.ordinal) this.refresh(slot, now)
-      const ordinal = this.ordinalOf(base)
-      if (ordinal < this.ordinal - 1) {
-        if (this.ordinal - ordinal >= IDLE_INTERVALS && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
-          if (ordinal > 0) records.leave(slot, base, ordinal)
-          this.site.forget(slot)
-        } else if ((flags & BLOCKED) !== 0) this.blocks.of(slot, now)
-        continue
-      }
-      // An entry in flight carries all units of its key, so it also restores those that the store has lost.
-      if ((flags & IN_FLIGHT) !== 0) continue
-      if (exchange.storeDown) {
-        rule.spanUnsent?.(slot, base, now)
-        continue
-      }
-      if (resend) this.lost(slot)
-      const unsent = records.unsent(slot, base)
-      const active = records.activeOf(slot)
-      const unsentGiven = active === undefined ? 0 : active.given - active.givenSent
-      if (unsentGiven > 0 || (unsent > 0 && (all || !rule.quiet(slot, base, unsent)))) {
-        this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
-        this.#send(slot, base, ordinal, now, batch)
-      }
+  protected override visit(slot: number, now: number, { all, resend }: ScanOptions): boolean {
+    const { records, rule } = this
+    const flags = this.table.flags[slot] as number
+    const base = baseOf(slot)
+    if (this.ordinalOf(base) > this.ordinal) this.refresh(slot, now)
+    const ordinal = this.ordinalOf(base)
+    if (this.ordinal - ordinal >= IDLE_INTERVALS) {
+      if ((flags & (BLOCKED | IN_FLIGHT)) === 0) {
+        if (ordinal > 0) records.leave(slot, base, ordinal)
+        this.site.forget(slot)
+      } else if ((flags & BLOCKED) !== 0) this.blocks.of(slot, now)
+      return false
     }
-    return end >= table.end ? -1 : end
+    // An entry in flight carries all units of its key, so it also restores those that the store has lost.
+    if ((flags & IN_FLIGHT) !== 0) return false
+    if (this.exchange.storeDown) {
+      rule.spanUnsent?.(slot, base, now)
+      return false
+    }
+    const active = records.find(slot)
+    if (resend) {
+      // The store has lost its counts.
+      this.table.fields[base + SENT] = 0
+      if (active !== undefined) active.givenSent = 0
+      this.recheck(slot)
+    }
+    const unsent = records.unsent(slot, base)
+    return (active !== undefined && active.given > active.givenSent) || (unsent > 0 && (all || !rule.quiet(slot, base, unsent)))
   }
 
   /** Sends the counts of ended intervals; false if not all fit. */
@@ -230,12 +185,8 @@ export class WindowMeter extends GatedMeter {
     return true
   }
 
-  override forgotten(slot: number): void {
-    this.records.forgotten(slot)
-  }
-
   protected override cleared(key: string, slot: number): void {
-    if (slot >= 0) this.records.activeOf(slot)?.clear()
+    if (slot >= 0) this.records.find(slot)?.clear()
     this.records.late.forget(key)
   }
 
@@ -252,26 +203,23 @@ export class WindowMeter extends GatedMeter {
     const block = this.blocks.of(slot, now)
     if (block?.manual === true) return { reason: 'blocked', retryAfterMs: block.until - now }
     const alone = this.decidesAlone(slot)
-    const opensIn = alone && this.policy.failMode === 'closed' ? this.tillEnd(now) : this.rule.opensIn(slot, cost, now)
-    // After an outage the key keeps to its share for a moment, although the limit is not reached.
-    const capped = this.records.activeOf(slot)?.capped === true && this.knownOf(slot) + cost <= this.rule.most(slot, now)
-    if (block === undefined) return { reason: alone || capped ? 'storeDown' : 'limit', retryAfterMs: opensIn }
+    const opensIn = this.rule.opensIn?.(slot, cost, now) ?? this.tillEnd(now)
+    const fits = this.knownOf(slot) + cost <= this.rule.most(slot, now)
+    if (block === undefined) {
+      // After an outage the key keeps to its share for a moment, although the limit is not reached.
+      const capped = fits && this.records.find(slot)?.capped
+      return { reason: alone || capped ? 'storeDown' : 'limit', retryAfterMs: opensIn }
+    }
     // A cooldown may end while the interval still has no capacity.
-    const full = !alone && this.knownOf(slot) + cost > this.rule.most(slot, now)
-    return { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, full ? opensIn : 0) }
+    return { reason: 'cooldown', retryAfterMs: Math.max(block.until - now, alone || fits ? 0 : opensIn) }
   }
 
   announced(announcement: TotalAnnouncement, now: number): void {
     this.rule.announced?.(announcement, now)
   }
 
-  override overdue(ticket: Ticket): void {
-    if (typeof ticket === 'number') this.rule.overdue?.(ticket)
-  }
-
   /** Takes over an announced total: a lower bound of the others' units. */
   hear(announcement: TotalAnnouncement, now: number): void {
-    if (now >= this.rollAt) this.roll(now)
     const cell = announcement.cells[0]
     if ((cell && cell.ordinal !== this.ordinal) || this.syncedBlocks.isOfBefore(announcement, now)) return
     const slot = this.site.locateId(announcement.key)
@@ -282,7 +230,7 @@ export class WindowMeter extends GatedMeter {
       if (this.wasExchanged(slot)) this.wantExchange(slot, now, RESEND)
       return
     }
-    const active = this.records.activate(slot)
+    const active = this.records.at(slot)
     if (this.records.own(base) === 0 && active.total === 0) active.hello = true
     active.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
     active.givenByAll = Math.max(active.givenByAll, cell.given)
@@ -301,8 +249,8 @@ export class WindowMeter extends GatedMeter {
     this.recheck(slot)
   }
 
-  protected override knownBy(slot: number, cost: number): SourceIndex {
-    return this.rule.knownBy(slot, cost)
+  protected override byOwn(slot: number, cost: number): boolean {
+    return this.rule.byOwn(slot, cost)
   }
 
   /** Known units of the running interval. */
@@ -315,7 +263,7 @@ export class WindowMeter extends GatedMeter {
     const base = baseOf(slot)
     const known = this.table.fields[base + KNOWN] as number
     const age = this.ordinal - this.ordinalOf(base)
-    if (age === 0) return this.rule.used(slot, known, now)
+    if (age === 0) return this.rule.used?.(slot, known, now) ?? known
     return age === 1 ? (this.rule.usedBefore?.(known, now) ?? 0) : 0
   }
 
@@ -341,15 +289,11 @@ export class WindowMeter extends GatedMeter {
 
   /** At the start of an interval, no process has counted in it. */
   override heardAt(slot: number): number {
-    return Math.max(this.begunAt, this.records.activeOf(slot)?.syncedAt ?? this.begunAt)
+    return Math.max(this.begunAt, super.heardAt(slot))
   }
 
   override shareOf(slot: number): number {
-    return this.records.activeOf(slot)?.share.value(this.nodes) ?? super.shareOf(slot)
-  }
-
-  protected override flightOf(slot: number): number {
-    return this.records.activeOf(slot)?.flight ?? 0
+    return this.records.find(slot)?.share.value(this.nodes) ?? super.shareOf(slot)
   }
 
   override unsyncedOf(slot: number): number {
@@ -360,7 +304,7 @@ export class WindowMeter extends GatedMeter {
     const base = baseOf(slot)
     if (!this.exchange.storeDown && this.rule.quiet(slot, base, this.unsyncedOf(slot))) return now
     const { begunAt } = this
-    const synced = this.records.activeOf(slot)?.syncedAt ?? (this.wasExchanged(slot) ? this.walkedAt : begunAt)
+    const synced = this.records.find(slot)?.syncedAt ?? (this.wasExchanged(slot) ? this.walkedAt : begunAt)
     return Math.min(now, Math.max(begunAt, synced))
   }
 }

@@ -48,7 +48,7 @@ export class WindowRecords {
       fields[base + KNOWN] = 0
       fields[base + OTHERS] = 0
       fields[base + SENT] = 0
-      this.activeOf(slot)?.nextInterval(begun)
+      this.find(slot)?.nextInterval(begun)
     }
     if (before !== running && this.late.has(running)) this.#countAgain(slot, base)
     // The key may have been full of units that no longer count.
@@ -73,7 +73,7 @@ export class WindowRecords {
   /** The interval of a record has ended. */
   leave(slot: number, base: number, ordinal: Ordinal): void {
     const { site } = this.#meter
-    const active = this.activeOf(slot)
+    const active = this.find(slot)
     const given = active?.given ?? 0
     const unsent = this.unsent(slot, base)
     const quiet = unsent <= 0 || this.#rule().quiet(slot, base, unsent)
@@ -95,7 +95,7 @@ export class WindowRecords {
 
   /** Own units taken in the record's interval; refunds are not subtracted. */
   taken(slot: number, base: number): number {
-    return sumOf(this.own(base), this.activeOf(slot)?.given ?? 0)
+    return sumOf(this.own(base), this.find(slot)?.given ?? 0)
   }
 
   /** Own units taken that the store has not acknowledged, those in flight included. */
@@ -103,12 +103,12 @@ export class WindowRecords {
     return this.taken(slot, base) - (this.#table.fields[base + SENT] as number)
   }
 
-  activeOf(slot: number): Active | undefined {
+  find(slot: number): Active | undefined {
     return ((this.#table.flags[slot] as number) & ACTIVE) === 0 ? undefined : this.#actives.get(slot)
   }
 
-  activate(slot: number): Active {
-    let active = this.activeOf(slot)
+  at(slot: number): Active {
+    let active = this.find(slot)
     if (active === undefined) {
       active = new Active()
       const { fields, flags } = this.#table
@@ -130,7 +130,7 @@ export class WindowRecords {
 
   /** Notes refunded units; the caller updates KNOWN. */
   give(slot: number, units: number): void {
-    const active = this.activate(slot)
+    const active = this.at(slot)
     active.given = sumOf(active.given, units)
   }
 

@@ -1,4 +1,3 @@
-import type { SourceIndex } from '../report/stats.ts'
 import type { Cell, TotalAnnouncement } from '../store/contract.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import type { LateCount } from './late-counts.ts'
@@ -19,12 +18,12 @@ export interface WindowRule {
   most(slot: number, now: number): number
   /** Starts a block if the rejection is due one. */
   rejected(slot: number, cost: number, now: number): void
-  /** Milliseconds until a request that was rejected by the limit fits. */
-  opensIn(slot: number, cost: number, now: number): number
-  /** The source of the confirmed counts by which `cost` does not fit, for a key with its own slot. */
-  knownBy(slot: number, cost: number): SourceIndex
-  /** Used units in a snapshot, if `units` of the running interval are known and more than 0. */
-  used(slot: number, units: number, now: number): number
+  /** Milliseconds until a request that was rejected by the limit fits. Default: when the running interval ends. */
+  opensIn?(slot: number, cost: number, now: number): number
+  /** Whether `cost` does not fit by this process's own counts alone. */
+  byOwn(slot: number, cost: number): boolean
+  /** Used units in a snapshot, if `units` of the running interval are known and more than 0. Default: these. */
+  used?(slot: number, units: number, now: number): number
   /** Milliseconds until all units of a key are back, `end` milliseconds before the running interval ends. Default: when it does. */
   emptyAfter?(slot: number, end: number): number
   /** How many units of the interval before the running one still count; none if the rule ignores them. */
@@ -42,6 +41,4 @@ export interface WindowRule {
   left?(slot: number, base: number, ordinal: Ordinal): void
   /** The final total of an ended interval became known. */
   settledLate?(count: PastCount, total: number): void
-  /** A reply takes much longer than usual. */
-  overdue?(slot: number): void
 }

@@ -72,12 +72,12 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '6: several exchanges of a key under way at once, without spacing',
     file: 'counting/gated-meter.ts',
-    find: 'if ((flags & (IN_FLIGHT | DUE)) !== 0) return\n    this.stats',
-    replace: 'if ((flags & DUE) !== 0) return\n    this.stats',
+    find: 'if (((flags[slot] as number) & (IN_FLIGHT | DUE)) !== 0) return\n    this.stats',
+    replace: 'if (((flags[slot] as number) & DUE) !== 0) return\n    this.stats',
     also: {
-      file: 'counting/window-meter.ts',
-      find: 'this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT\n    batch.add',
-      replace: 'if (active !== undefined) active.sentAt = 0\n    batch.add',
+      file: 'counting/gated-meter.ts',
+      find: 'sent(now)\n    this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT\n',
+      replace: 'sent(0)\n',
     },
     check: 'flood',
   },
@@ -98,8 +98,8 @@ export const FIXED: readonly Mutation[] = [
   {
     name: "7: the last span's counts are booked into the next interval",
     file: 'counting/window-meter.ts',
-    find: 'RESEND : all ? CLOSE : SPAN_END)\n        this.#send(slot, base, ordinal, now, batch)',
-    replace: 'RESEND : all ? CLOSE : SPAN_END)\n        this.#send(slot, base, this.ordinal, now, batch)',
+    find: 'return [{ ordinal, taken: sumOf(own, given), given }]',
+    replace: 'return [{ ordinal: due ? ordinal : this.ordinal, taken: sumOf(own, given), given }]',
     check: "last span's counts",
   },
   {

@@ -5,11 +5,11 @@ import type { Rejection } from '../../algorithms/meter.ts'
 import type { BucketShape } from '../../algorithms/shape.ts'
 import type { SharedSite } from '../../algorithms/site.ts'
 import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN, TOLD } from '../../keys/key-table.ts'
-import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, PROOF, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
+import { PROOF, REFUND, RESEND } from '../../report/stats.ts'
 import type { Cell, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { sumOf } from '../../store/units.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
-import type { Batch, Ticket } from '../batch.ts'
+import type { Ticket } from '../batch.ts'
 import { GatedMeter, SETTLE } from '../gated-meter.ts'
 import type { ScanOptions, StoreExchange } from '../site.ts'
 import { Alone } from './alone.ts'
@@ -21,7 +21,6 @@ import { BucketReservations } from './reservations.ts'
 import { StorePolicies } from './store-policies.ts'
 import { Telling } from './telling.ts'
 
-const SCAN_STEP = 5_000
 /** Intervals for which a store keeps a bucket that has drained. */
 const KEPT = 2
 /** Milliseconds by which a difference of times may be wrong. */
@@ -38,7 +37,7 @@ const ROUNDED = 1e-6
  */
 export class BackgroundBucket extends GatedMeter {
   override readonly surveyed: number = 5_000
-  readonly #records: BucketRecords
+  override readonly records: BucketRecords
   readonly #levels: Levels
   readonly #paces: Paces
   readonly #telling: Telling
@@ -63,9 +62,9 @@ export class BackgroundBucket extends GatedMeter {
     this.#paces = new Paces(site)
     this.#levels = new Levels(site, this.#paces, interval, maxDebt)
     this.#alone = new Alone(site, exchange, this.#levels, this.#paces)
-    this.#records = new BucketRecords(this, this.#levels, this.#paces, policies, this.#alone, earlyDrop)
-    this.#telling = new Telling(this, this.#records, policies)
-    this.reservations = maxDebt === undefined ? new BucketReservations(this, this.#records, policies) : undefined
+    this.records = new BucketRecords(this, this.#levels, this.#paces, policies, this.#alone, earlyDrop)
+    this.#telling = new Telling(this, this.records, policies)
+    this.reservations = maxDebt === undefined ? new BucketReservations(this, this.records, policies) : undefined
     this.#earlyDrop = earlyDrop
     this.#random = exchange.random
     this.#store = exchange
@@ -152,7 +151,7 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   protected override allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
-    const key = this.#records.refresh(slot, now)
+    const key = this.records.refresh(slot, now)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     if (this.blocks.of(slot, now) !== undefined || limit === 0) return false
@@ -181,7 +180,7 @@ export class BackgroundBucket extends GatedMeter {
     }
     if (!count) return true
     if (key.earlyDrop !== undefined && this.#isSoft(slot, key, level, now)) {
-      const allowed = key.earlyDrop.allows(this.#expected(slot, key, level, now), this.#records.shape(slot), this.#random())
+      const allowed = key.earlyDrop.allows(this.#expected(slot, key, level, now), this.records.shape(slot), this.#random())
       if (allowed) this.#telling.softly(slot, key, key.cells.unsent() + cost, now)
       return allowed
     }
@@ -193,19 +192,19 @@ export class BackgroundBucket extends GatedMeter {
 
   /** Whether requests are allowed at random, because more come than the limit's pace and the bucket is nearly full. */
   #isSoft(slot: number, key: BucketKey, level: number, now: number): boolean {
-    const shape = this.#records.shape(slot)
+    const shape = this.records.shape(slot)
     if (shape.most < 4 * this.exchange.nodes || !(shape.drain < Number.POSITIVE_INFINITY)) return false
     return key.earlyDrop?.active(this.#expected(slot, key, level, now), shape, now) === true
   }
 
   /** The level with the units that others have probably allowed since it was received. */
   #expected(slot: number, key: BucketKey, level: number, now: number): number {
-    const { drain } = this.#records.shape(slot)
+    const { drain } = this.records.shape(slot)
     return Math.max(level, key.forecast.bare(now, drain) + key.forecast.others(now, drain))
   }
 
   override reject(slot: number, cost: number, now: number): Rejection {
-    const key = this.#earlyDrop ? this.#records.refresh(slot, now) : this.#records.at(slot)
+    const key = this.#earlyDrop ? this.records.refresh(slot, now) : this.records.at(slot)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     const level = this.#levels.at(slot, now)
@@ -240,7 +239,7 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override explain(slot: number, cost: number, now: number): Rejection {
-    const key = this.#records.at(slot)
+    const key = this.records.at(slot)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     const pace = this.#paces.of(slot)
@@ -260,23 +259,19 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override remaining(slot: number, now: number): number {
-    const key = this.#records.find(slot)
+    const key = this.records.find(slot)
     if (key?.closed(this.site.limitOf(slot), now) === true) return 0
-    return Math.max(0, this.#records.most(slot) - this.#levels.at(slot, now))
+    return Math.max(0, this.records.most(slot) - this.#levels.at(slot, now))
   }
 
   override resetAfterMs(slot: number, now: number): number {
     return drainTime(this.#levels.at(slot, now), this.#paces.of(slot), this.interval)
   }
 
-  protected override sentAt(slot: number): number {
-    return this.#records.at(slot).sentAt
-  }
-
   override refund(name: string, takenIn: Ordinal, units: number, now: number): void {
     const slot = this.table.find(name)
     if (slot < 0) return
-    const key = this.#records.refresh(slot, now)
+    const key = this.records.refresh(slot, now)
     const back = key.cells.giveBack(Math.min(takenIn, this.ordinal) as Ordinal, units)
     this.#fall(slot, key, back, now)
   }
@@ -289,7 +284,7 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override refundNewest(slot: number, units: number, now: number): number {
-    return this.lower(slot, this.#records.refresh(slot, now), units, now)
+    return this.lower(slot, this.records.refresh(slot, now), units, now)
   }
 
   #fall(slot: number, key: BucketKey, back: number, now: number): void {
@@ -310,82 +305,52 @@ export class BackgroundBucket extends GatedMeter {
     key.closedUntil = Math.min(until, key.closedUntil)
   }
 
-  protected override sendDue(slot: number, now: number, batch: Batch): void {
-    this.#send(slot, this.#records.refresh(slot, now), now, batch)
+  protected override toSend(slot: number, now: number): readonly Cell[] {
+    return this.records.toSend(slot, this.records.refresh(slot, now), now)
   }
 
-  #send(slot: number, key: BucketKey, now: number, batch: Batch): void {
-    const cells = this.#records.toSend(slot, key, now)
-    if (cells.length === 0) return
-    key.sentAt = now
-    key.announcedInFlight = false
-    key.hello = false
-    this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { ...this.syncedBlocks.entryOf(this.site.idOf(slot), cells), policy: this.#records.policyOf(slot) })
+  protected override entryOf(slot: number, cells: readonly Cell[]): SyncEntry {
+    return { ...super.entryOf(slot, cells), policy: this.records.policyOf(slot) }
   }
 
-  override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
-    if (typeof ticket !== 'number') return
-    const slot = ticket
-    this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
-    if (this.syncedBlocks.wasReset(entry, result, now)) {
-      this.reservations?.failed(slot, this.#records.at(slot), now)
-      this.recheck(slot)
-      this.syncedBlocks.replied(slot, result, sent, now)
-      return
-    }
-    const key = this.#records.refresh(slot, now)
-    if (key.away) {
-      key.away = false
-      key.awayAt = now
-    }
+  protected override learn(slot: number, { cells }: SyncEntry, result: SyncResult, sent: number, now: number): void {
+    const key = this.records.refresh(slot, now)
     if (key.sentAt >= this.exchange.storeUpAt + SETTLE) key.guess = undefined
     if (key.tellsLevel) key.toldAt = sent
     key.tellsLevel = false
-    const own = key.cells.acknowledge(entry.cells)
+    const own = key.cells.acknowledge(cells)
     const [cell] = result.cells
     if (cell !== undefined) {
       const all = Math.max(own, cell.taken - key.heard)
-      key.share.add(own, all, this.#records.most(slot))
-      if (!key.resent && this.#records.isLost(key, cell)) this.#resend(slot, key, now)
-      if (this.#records.learn(slot, key, cell, now, { announced: false, exact: !key.announcedInFlight })) this.#reopen(key, slot, now)
+      key.share.add(own, all, this.records.most(slot))
+      if (!key.resent && this.records.isLost(key, cell)) this.#resend(slot, key, now)
+      if (this.records.learn(slot, key, cell, now, { announced: false, exact: !key.announcedInFlight })) this.#reopen(key, slot, now)
       key.forecast.answered(cell.taken, own, sent)
-      key.earlyDrop?.answered(cell.taken + (cell.rejected ?? 0), sent, this.#records.shape(slot), now)
+      key.earlyDrop?.answered(cell.taken + (cell.rejected ?? 0), sent, this.records.shape(slot), now)
     }
     key.syncedAt = now
     key.answered(now - sent)
-    this.syncedBlocks.replied(slot, result, sent, now)
     this.#telling.lookAtNews(slot, key, now)
     this.reservations?.answered(slot, key, cell, sent, now)
   }
 
-  override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
-    if (typeof ticket !== 'number') return
-    this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
-    const key = this.#records.at(ticket)
-    if (alone) {
-      key.away = true
-      key.awayAt = now
-      this.retryAlone(ticket, now)
-    }
-    this.recheck(ticket)
-    this.reservations?.failed(ticket, key, now)
+  protected override unanswered(slot: number, now: number): void {
+    super.unanswered(slot, now)
+    this.reservations?.failed(slot, this.records.at(slot), now)
   }
 
-  override overdue(ticket: Ticket): void {
+  override overdue(ticket: Ticket, now: number): void {
     if (typeof ticket !== 'number') return
     // The request may be lost, which shows only at its storeTimeout. So the next request sends again: units sent twice count once.
     this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
-    if (this.policy.failMode !== 'share') return
-    this.#records.at(ticket).away = true
-    this.recheck(ticket)
+    super.overdue(ticket, now)
     // Requests that wait continue with the share.
-    this.site.freed(ticket)
+    if (this.policy.failMode === 'share') this.site.freed(ticket)
   }
 
   override undue(slot: number): void {
     super.undue(slot)
-    const key = this.#records.find(slot)
+    const key = this.records.find(slot)
     if (key !== undefined) this.reservations?.failed(slot, key, Math.max(this.begunAt, key.sentAt))
   }
 
@@ -394,21 +359,21 @@ export class BackgroundBucket extends GatedMeter {
     const [cell] = announcement.cells
     const slot = this.site.locateId(announcement.key)
     if (slot < 0) return
-    const key = this.#records.refresh(slot, now)
+    const key = this.records.refresh(slot, now)
     if (cell === undefined) {
       if (key.cells.acknowledged() > 0) this.#resend(slot, key, now)
       return
     }
     if (key.cells.own() === 0 && key.syncedAt < now - this.policy.interval) key.hello = true
     key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
-    if (this.#records.isLost(key, cell)) this.#resend(slot, key, now)
+    if (this.records.isLost(key, cell)) this.#resend(slot, key, now)
     // If many processes join an attack together, only announcements show that this process's share has shrunk.
     const grown = cell.taken - key.heard
     if (grown > 0) {
-      if (key.syncedAt > Number.NEGATIVE_INFINITY) key.share.add(0, grown, this.#records.most(slot))
+      if (key.syncedAt > Number.NEGATIVE_INFINITY) key.share.add(0, grown, this.records.most(slot))
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
-    if (this.#records.learn(slot, key, cell, now, { announced: true, exact: false })) this.#reopen(key, slot, now)
+    if (this.records.learn(slot, key, cell, now, { announced: true, exact: false })) this.#reopen(key, slot, now)
     key.syncedAt = now
     if (!key.away) this.#telling.lookAtNews(slot, key, now)
   }
@@ -420,53 +385,36 @@ export class BackgroundBucket extends GatedMeter {
     this.wantExchange(slot, now, RESEND)
   }
 
-  protected lost(slot: number): void {
-    const key = this.#records.at(slot)
-    key.cells.forgetSent()
-    key.tellsLevel = true
-    key.heard = 0
-    this.recheck(slot)
-  }
-
-  override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
-    const { table } = this
-    const end = Math.min(table.end, from + SCAN_STEP)
+  protected override visit(slot: number, now: number, { all, resend }: ScanOptions): boolean {
+    const flags = this.table.flags[slot] as number
     const { storeDown } = this.exchange
-    for (let slot = from; slot < end; slot++) {
-      if (batch.full) return slot
-      if (table.keys[slot] === undefined) continue
-      const flags = table.flags[slot] as number
-      if ((flags & BLOCKED) !== 0) this.blocks.of(slot, now)
-      if ((flags & IN_FLIGHT) !== 0) continue
-      const key = this.#records.refresh(slot, now)
-      // If the loss was noticed before the heartbeat reported it, sending the level again would hide units that others allowed since.
-      if (resend && now >= key.toldAt + this.#store.lifetime) this.lost(slot)
-      const unsent = key.cells.unsent()
-      const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
-      if (
-        !storeDown &&
-        (tells || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#telling.quiet(slot, key, unsent, now, resend))))
-      ) {
-        this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
-        this.#send(slot, key, now, batch)
-        continue
-      }
-      const keep = storeDown || key.away || key.guess !== undefined || now < this.exchange.storeUpAt + this.policy.interval
-      const over = (this.ordinal - this.#policies.spans(this.#paces.of(slot)).span) as Ordinal
-      key.cells.trim(over, keep)
-      // A store keeps a drained bucket for so long. Units of an empty key are useless later, and keeping them would keep all keys in an
-      // outage.
-      if (this.#levels.at(slot, now) === 0) key.cells.trim((over - KEPT * this.storePolicy.cells) as Ordinal, false)
-      if ((flags & (BLOCKED | DUE)) === 0 && this.mayForget(slot, now)) this.site.forget(slot)
+    if ((flags & BLOCKED) !== 0) this.blocks.of(slot, now)
+    if ((flags & IN_FLIGHT) !== 0) return false
+    const key = this.records.refresh(slot, now)
+    // If the loss was noticed before the heartbeat reported it, sending the level again would hide units that others allowed since.
+    if (resend && now >= key.toldAt + this.#store.lifetime) {
+      key.cells.forgetSent()
+      key.tellsLevel = true
+      key.heard = 0
+      this.recheck(slot)
     }
-    return end >= table.end ? -1 : end
+    const unsent = key.cells.unsent()
+    const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
+    const isNew = tells || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#telling.quiet(slot, key, unsent, now, resend)))
+    if (!storeDown && isNew) return true
+    const keep = storeDown || key.away || key.guess !== undefined || now < this.exchange.storeUpAt + this.policy.interval
+    const over = (this.ordinal - this.#policies.spans(this.#paces.of(slot)).span) as Ordinal
+    key.cells.trim(over, keep)
+    // A store keeps a drained bucket for so long. Units of an empty key are useless later, and keeping them would keep all keys in an
+    // outage.
+    if (this.#levels.at(slot, now) === 0) key.cells.trim((over - KEPT * this.storePolicy.cells) as Ordinal, false)
+    if ((flags & (BLOCKED | DUE)) === 0 && this.mayForget(slot, now)) this.site.forget(slot)
+    return false
   }
 
-  protected override knownBy(slot: number, cost: number): SourceIndex {
-    const key = this.#records.find(slot)
-    if (key === undefined || key.heard <= key.cells.acknowledged() || this.#records.own(slot) + cost > this.#records.most(slot))
-      return LOCAL
-    return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
+  protected override byOwn(slot: number, cost: number): boolean {
+    const key = this.records.find(slot)
+    return key === undefined || key.heard <= key.cells.acknowledged() || this.records.own(slot) + cost > this.records.most(slot)
   }
 
   override usedOf(slot: number, now: number): number {
@@ -474,35 +422,23 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override ownOf(slot: number): number {
-    return this.#records.own(slot)
-  }
-
-  override wasExchanged(slot: number): boolean {
-    return this.heardAt(slot) > Number.NEGATIVE_INFINITY
-  }
-
-  override heardAt(slot: number): number {
-    return this.#records.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY
+    return this.records.own(slot)
   }
 
   override unsyncedOf(slot: number): number {
-    return this.#records.unsent(slot)
+    return this.records.unsent(slot)
   }
 
   override unsyncedSince(slot: number, now: number): number {
-    const key = this.#records.find(slot)
+    const key = this.records.find(slot)
     if (key === undefined || (!this.exchange.storeDown && this.#telling.quiet(slot, key, this.unsyncedOf(slot), now))) return now
     return Math.min(now, Math.max(now - this.policy.interval, key.syncedAt))
   }
 
-  override forgotten(slot: number): void {
-    this.#records.forget(slot)
-  }
-
   protected override cleared(_key: string, slot: number): void {
-    const key = slot < 0 ? undefined : this.#records.find(slot)
+    const key = slot < 0 ? undefined : this.records.find(slot)
     if (key !== undefined) this.reservations?.failed(slot, key, this.begunAt)
-    if (slot >= 0) this.#records.forget(slot)
+    if (slot >= 0) this.records.forgotten(slot)
   }
 
   override usedIn([cell]: readonly Cell[], now: number): number {
@@ -512,6 +448,6 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   protected override mayForget(slot: number, now: number = this.rollAt): boolean {
-    return this.#records.idle(slot, now)
+    return this.records.idle(slot, now)
   }
 }

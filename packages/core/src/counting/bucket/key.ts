@@ -1,5 +1,6 @@
 import type { Ordinal } from '../../time/intervals.ts'
 import { Share } from '../estimate.ts'
+import { SyncedKey } from '../synced-key.ts'
 import type { EarlyDrop } from './early-drop.ts'
 import { Forecast } from './forecast.ts'
 import { OwnCells } from './own-cells.ts'
@@ -19,7 +20,7 @@ export interface Unconfirmed {
 }
 
 /** The state of a key's bucket beside its record. Times are of the monotonic clock. */
-export class BucketKey {
+export class BucketKey extends SyncedKey {
   readonly cells: OwnCells = new OwnCells()
   readonly share: Share = new Share()
   readonly forecast: Forecast = new Forecast()
@@ -30,8 +31,6 @@ export class BucketKey {
   closedFor: number = Number.NEGATIVE_INFINITY
   /** Units of requests that wait, in the order in which they were counted. */
   unconfirmed: readonly Unconfirmed[] = []
-  sentAt: number = Number.NEGATIVE_INFINITY
-  syncedAt: number = Number.NEGATIVE_INFINITY
   /** Average milliseconds to an answer; NaN before the first one. */
   #roundTrip = Number.NaN
   /** Units of all processes that the store had received by its last answer, and refunded ones among them. */
@@ -39,8 +38,6 @@ export class BucketKey {
   givenHeard = 0
   /** The store's cell of that answer. */
   heardIn: Ordinal = Number.NEGATIVE_INFINITY as Ordinal
-  /** Near its limit in other processes, and new here: its first request is synced immediately. */
-  hello = false
   /** The store has lost counts of this key: whether the next sync carries all of them, and whether the last one did. */
   resend = false
   resent = false
@@ -48,9 +45,6 @@ export class BucketKey {
   tellsLevel = false
   /** When the last answered sync that carried our level was sent. */
   toldAt: number = Number.NEGATIVE_INFINITY
-  announcedInFlight = false
-  /** The part of the store with this key is down, though others answer: `failMode` decides until it is back. */
-  away = false
   /** When units were last allowed without the store. */
   awayAt: number = Number.NEGATIVE_INFINITY
   /** `failMode: 'share'`: the level at `guessAt` if the others allow as much as they usually do. Undefined while the store answers. */
@@ -61,6 +55,11 @@ export class BucketKey {
   isLate(now: number): boolean {
     if (this.unconfirmed.length > 0 || this.tellsLevel || this.resend) return false
     return now >= this.sentAt + LATE_ROUND_TRIPS * this.#roundTrip + LATE_TIME
+  }
+
+  override setAway(away: boolean, running: Ordinal, now: number): void {
+    super.setAway(away, running, now)
+    this.awayAt = now
   }
 
   /** Whether it is rejected though a request may fit. A higher limit of the key opens it. */
@@ -74,6 +73,7 @@ export class BucketKey {
   }
 
   constructor(earlyDrop: EarlyDrop | undefined) {
+    super()
     this.earlyDrop = earlyDrop
   }
 }

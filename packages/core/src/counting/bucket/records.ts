@@ -50,7 +50,7 @@ export class BucketRecords {
     return key
   }
 
-  forget(slot: number): void {
+  forgotten(slot: number): void {
     this.#keys.delete(slot)
     this.paces.forget(slot)
   }

@@ -1,5 +1,5 @@
-import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, STRIDE, TOLD } from '../../keys/key-table.ts'
-import { ANNOUNCED, COUNTDOWN, GLOBAL, HELLO, LOCAL, RESEND, type SourceIndex } from '../../report/stats.ts'
+import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, STRIDE } from '../../keys/key-table.ts'
+import { COUNTDOWN, HELLO, RESEND } from '../../report/stats.ts'
 import type { Cell, TotalAnnouncement } from '../../store/contract.ts'
 import { type Active, nodesOf } from '../active-key.ts'
 import { divisorFor, heldBack, smooth, threshold } from '../estimate.ts'
@@ -39,7 +39,7 @@ export class BackgroundFixedWindow implements WindowRule {
       return false
     }
     const known = fields[base + KNOWN] as number
-    const active = this.#records.activeOf(slot)
+    const active = this.#records.find(slot)
     if (meter.decidesAlone(slot)) {
       const most = this.#mostWhileDown(slot, base)
       fields[base + GATE] = Math.min(most, limit)
@@ -74,13 +74,13 @@ export class BackgroundFixedWindow implements WindowRule {
   #allowsCapped(slot: number, base: number, cost: number, now: number): boolean {
     this.#meter.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
     this.#meter.wantExchange(slot, Math.max(now, this.#meter.exchange.storeUpAt + SETTLE), RESEND)
-    return this.#records.own(base) + cost <= this.#records.activate(slot).cap
+    return this.#records.own(base) + cost <= this.#records.at(slot).cap
   }
 
   /** Requests a sync if `cost` more units make one due; otherwise sets the gate to where one may be due. */
   #countDown(slot: number, base: number, cost: number, now: number): void {
     const { fields } = this.#meter.table
-    const active = this.#records.activeOf(slot)
+    const active = this.#records.find(slot)
     const unsent = this.#records.unsent(slot, base)
     const due = this.#dueAt(base, active, now)
     if (unsent + cost >= due || active?.hello === true) {
@@ -125,7 +125,7 @@ export class BackgroundFixedWindow implements WindowRule {
 
   /** Whether a key's only unsent units are one that may stay unsent. */
   #holdsOne(slot: number, base: number): boolean {
-    const active = this.#records.activeOf(slot)
+    const active = this.#records.find(slot)
     const unsent = this.#records.unsent(slot, base)
     return unsent > 0 && unsent <= 1 && this.#mayHoldOne(this.#told(base, active), nodesOf(active, this.#meter.exchange.nodes))
   }
@@ -142,7 +142,7 @@ export class BackgroundFixedWindow implements WindowRule {
       case 'closed':
         return Number.NEGATIVE_INFINITY
       default: {
-        const active = this.#records.activate(slot)
+        const active = this.#records.at(slot)
         const sentNet = (fields[base + SENT] as number) - active.givenSent
         const others = fields[base + OTHERS] as number
         const room = Math.max(0, limit - others - sentNet)
@@ -159,31 +159,14 @@ export class BackgroundFixedWindow implements WindowRule {
   rejected(slot: number, cost: number, now: number): void {
     const { awayIn, blocks, ordinal, policy, rollAt, site, table } = this.#meter
     if (policy.cooldown === 0 || this.#meter.decidesAlone(slot)) return
-    if (ordinal <= Math.max(awayIn, this.#records.activeOf(slot)?.awayIn ?? -1)) return
+    if (ordinal <= Math.max(awayIn, this.#records.find(slot)?.awayIn ?? -1)) return
     // Not if only this request is rejected because it costs more than the remaining units.
     const closed = cost <= 1 || (table.fields[baseOf(slot) + KNOWN] as number) + 1 > site.limitOf(slot)
     if (closed && this.#meter.blocks.of(slot, now) === undefined) blocks.startCooldown(slot, now, rollAt)
   }
 
-  opensIn(_slot: number, _cost: number, now: number): number {
-    return this.#meter.tillEnd(now)
-  }
-
-  knownBy(slot: number, cost: number): SourceIndex {
-    if (this.#records.own(baseOf(slot)) + cost > this.#meter.site.limitOf(slot)) return LOCAL
-    return ((this.#meter.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
-  }
-
-  used(_slot: number, units: number): number {
-    return units
-  }
-
-  overdue(slot: number): void {
-    const active = this.#records.activeOf(slot)
-    if (active === undefined || this.#meter.policy.failMode !== 'share') return
-    active.away = true
-    active.awayIn = this.#meter.ordinal
-    this.#meter.recheck(slot)
+  byOwn(slot: number, cost: number): boolean {
+    return this.#records.own(baseOf(slot)) + cost > this.#meter.site.limitOf(slot)
   }
 
   quiet(slot: number, base: number, unsent: number): boolean {
@@ -208,7 +191,7 @@ export class BackgroundFixedWindow implements WindowRule {
   merge(slot: number, base: number, cell: Cell, reply: Cell, now: number): void {
     const { exchange, site, table } = this.#meter
     const { fields } = table
-    const active = this.#records.activeOf(slot)
+    const active = this.#records.find(slot)
     const total = reply.taken - reply.given
     const ownNet = cell.taken - cell.given
     const others = Math.max(0, total - ownNet)
@@ -221,7 +204,6 @@ export class BackgroundFixedWindow implements WindowRule {
       return
     }
     active.givenSent = Math.max(active.givenSent, cell.given)
-    active.flight = 0
     if (active.sentAt >= exchange.storeUpAt + SETTLE) active.capped = false
     const before = fields[base + OTHERS] as number
     if (reply.given > active.givenByAll && !active.announcedInFlight) this.#records.setOthers(base, others)
@@ -243,7 +225,7 @@ export class BackgroundFixedWindow implements WindowRule {
     const slot = this.#meter.site.findId(announcement.key)
     const held = slot >= 0 && this.#holdsOne(slot, baseOf(slot))
     this.#meter.hear(announcement, now)
-    if (held) this.#lookAtNews(slot, baseOf(slot), this.#records.activate(slot), now)
+    if (held) this.#lookAtNews(slot, baseOf(slot), this.#records.at(slot), now)
   }
 
   /** New counts have arrived: units that were too few to be sent may now be worth a sync. */

@@ -39,7 +39,7 @@ export class PublishedFixedWindow implements WindowRule {
 
   /** Own units up to which `own · nodes <= limit`. */
   most(slot: number): number {
-    return this.#meter.site.limitOf(slot) / (this.#records.activeOf(slot)?.nodes ?? 1)
+    return this.#meter.site.limitOf(slot) / (this.#records.find(slot)?.nodes ?? 1)
   }
 
   rejected(slot: number, cost: number, now: number): void {
@@ -50,15 +50,11 @@ export class PublishedFixedWindow implements WindowRule {
     if (closed && !forgiven && !this.#blocked(slot, now)) this.#blockHere(slot, ordinal, now, LOCAL)
   }
 
-  opensIn(_slot: number, _cost: number, now: number): number {
-    return this.#meter.tillEnd(now)
-  }
-
   /** Whether a block applies. Without a cooldown it is for the limit that was exceeded, and for lower ones. */
   #blocked(slot: number, now: number): boolean {
     const block = this.#meter.blocks.of(slot, now)
     if (block === undefined || block.manual || this.#meter.policy.cooldown > 0) return block !== undefined
-    const active = this.#records.activeOf(slot)
+    const active = this.#records.find(slot)
     const limit = this.#meter.site.limitOf(slot)
     return active === undefined || limit <= active.blockedFor || active.lastTotal > limit
   }
@@ -68,7 +64,7 @@ export class PublishedFixedWindow implements WindowRule {
     const { cooldown, interval } = this.#meter.policy
     const until = cooldown > 0 ? now + cooldown : this.#meter.time.monotonicAt(endOf(ordinal, interval))
     if (until <= now) return
-    this.#records.activate(slot).blockedFor = this.#meter.site.limitOf(slot)
+    this.#records.at(slot).blockedFor = this.#meter.site.limitOf(slot)
     this.#meter.blocks.set(slot, until, false, source)
     this.#meter.site.blocked(this.#meter.site.keyOf(slot), until - now, 'exceeded')
   }
@@ -78,7 +74,7 @@ export class PublishedFixedWindow implements WindowRule {
   }
 
   left(slot: number, base: number): void {
-    const active = this.#records.activeOf(slot)
+    const active = this.#records.find(slot)
     const own = this.#records.own(base)
     // Everything was synced before the interval ended, so its total is known.
     if (active !== undefined && own > 0 && (this.#meter.table.fields[base + SENT] as number) >= this.#records.taken(slot, base)) {
@@ -90,17 +86,16 @@ export class PublishedFixedWindow implements WindowRule {
     const slot = this.#meter.table.find(late.key)
     const own = late.taken - late.given
     if (slot >= 0 && own > 0 && late.ordinal === this.#meter.ordinal - 1) {
-      this.#records.activate(slot).nodes = Math.max(1, total / own)
+      this.#records.at(slot).nodes = Math.max(1, total / own)
       this.#meter.recheck(slot)
     }
   }
 
   merge(slot: number, base: number, cell: Cell, reply: Cell, now: number): void {
     const { fields } = this.#meter.table
-    const active = this.#records.activate(slot)
+    const active = this.#records.at(slot)
     fields[base + SENT] = Math.max(fields[base + SENT] as number, cell.taken)
     active.givenSent = Math.max(active.givenSent, cell.given)
-    active.flight = 0
     active.syncedAt = now
     active.lastTotal = reply.taken - reply.given
     active.spanTaken = cell.taken
@@ -109,18 +104,18 @@ export class PublishedFixedWindow implements WindowRule {
     if (over && cell.ordinal > this.#meter.awayIn && !this.#blocked(slot, now)) this.#blockHere(slot, cell.ordinal, now, GLOBAL)
   }
 
-  knownBy(): SourceIndex {
-    return LOCAL
+  byOwn(): boolean {
+    return true
   }
 
   used(slot: number, own: number): number {
-    const active = this.#records.activeOf(slot)
+    const active = this.#records.find(slot)
     return active === undefined ? own : Math.max(own, active.lastTotal + this.#meter.unsyncedOf(slot))
   }
 
   /** The key write at a span's end failed, or was not even tried. */
   spanUnsent(slot: number, base: number, now: number): void {
-    const active = this.#records.activate(slot)
+    const active = this.#records.at(slot)
     const taken = this.#records.taken(slot, base)
     const count = taken - active.spanTaken
     active.spanTaken = taken

@@ -3,7 +3,7 @@ import type { Reserved, ReserveRequest, StoreReservations } from '../../algorith
 import type { SharedSite } from '../../algorithms/site.ts'
 import { BLOCKED, DUE, IN_FLIGHT } from '../../keys/key-table.ts'
 import { Slices } from '../../keys/slices.ts'
-import { CLOSE, GLOBAL, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
+import { CLOSE, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult } from '../../store/contract.ts'
 import type { LeaseAsk, LeaseNotice } from '../../store/leases/ask.ts'
 import { heldOf, surrender } from '../../store/leases/lease.ts'
@@ -14,9 +14,6 @@ import type { ScanOptions, StoreExchange } from '../site.ts'
 import type { LeasedKey } from './leased-key.ts'
 import { Leasing } from './leasing.ts'
 import type { Quota } from './quota.ts'
-
-/** Keys that one step of a walk visits, so that a step takes about a millisecond. */
-const SCAN_STEP = 20_000
 
 /**
  * Counts with quota taken ahead: a request is allowed immediately as long as the process has units of its key, and otherwise waits for the
@@ -210,33 +207,24 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Sto
     return key !== undefined && key.current.ordinal >= this.ordinal ? key : undefined
   }
 
-  override scan(from: number, now: number, batch: Batch, options: ScanOptions): number {
-    const { table } = this
-    const end = Math.min(table.end, from + SCAN_STEP)
-    for (let slot = from; slot < end; slot++) {
-      if (batch.full) return slot
-      if (table.keys[slot] !== undefined) this.#visit(slot, now, batch, options)
-    }
-    return end >= table.end ? -1 : end
-  }
-
-  #visit(slot: number, now: number, batch: Batch, { all, resend }: ScanOptions): void {
+  protected override visit(slot: number, now: number, { all, resend }: ScanOptions, batch: Batch): boolean {
     const quota = this.#quota
     quota.expire?.(slot, now)
     const flags = this.table.flags[slot] as number
     if (quota.isIdle(slot, this.keys[slot], now) && this.blocks.of(slot, now) === undefined && (flags & (IN_FLIGHT | DUE)) === 0) {
       this.site.forget(slot)
-      return
+      return false
     }
-    if (this.#running(slot) === undefined || this.exchange.storeDown) return
+    if (this.#running(slot) === undefined || this.exchange.storeDown) return false
     const key = this.keyOf(slot, now)
     if (all) {
       surrender(key.current, 0)
       if (key.unsaid) key.report = true
     } else if (resend) key.report = true
-    if (!all && (flags & IN_FLIGHT) !== 0) return
+    if (!all && (flags & IN_FLIGHT) !== 0) return false
     const renews = quota.visit(slot, key, now, batch, all)
     if (renews || key.report) this.leasing.send(slot, key, key.current, now, batch, all ? CLOSE : renews ? SPAN_END : RESEND)
+    return false
   }
 
   override forgotten(slot: number): void {
@@ -396,7 +384,7 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Sto
     return this.keys[slot]?.sentAt ?? Number.NEGATIVE_INFINITY
   }
 
-  protected override knownBy(): SourceIndex {
-    return GLOBAL
+  protected override byOwn(): boolean {
+    return false
   }
 }

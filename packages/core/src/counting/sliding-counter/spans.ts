@@ -1,6 +1,5 @@
 import { slackOf } from '../../algorithms/whole-wait.ts'
 import { baseOf, GATE, KNOWN, OTHERS, SENT } from '../../keys/key-table.ts'
-import { GLOBAL, LOCAL, type SourceIndex } from '../../report/stats.ts'
 import type { Cell, TotalAnnouncement } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import type { WindowMeter } from '../window-meter.ts'
@@ -49,8 +48,8 @@ export class PublishedSlidingCounter implements WindowRule {
     return this.#meter.site.limitOf(slot) - this.#previous(slot) * (1 - this.#elapsed(now))
   }
 
-  knownBy(slot: number): SourceIndex {
-    return (this.#meter.table.fields[baseOf(slot) + OTHERS] as number) > 0 ? GLOBAL : LOCAL
+  byOwn(slot: number): boolean {
+    return this.#meter.table.fields[baseOf(slot) + OTHERS] === 0
   }
 
   used(slot: number, units: number, now: number): number {
@@ -67,7 +66,7 @@ export class PublishedSlidingCounter implements WindowRule {
   }
 
   #previous(slot: number): number {
-    return this.#records.activeOf(slot)?.previous ?? 0
+    return this.#records.find(slot)?.previous ?? 0
   }
 
   #elapsed(now: number): number {
@@ -84,7 +83,8 @@ export class PublishedSlidingCounter implements WindowRule {
 
   /** When the weighted sum is low enough, if no other request comes. */
   opensIn(slot: number, cost: number, now: number): number {
-    const { interval } = this.#meter.policy
+    const { failMode, interval } = this.#meter.policy
+    if (failMode === 'closed' && this.#meter.decidesAlone(slot)) return this.#meter.tillEnd(now)
     const limit = this.#meter.site.limitOf(slot)
     const known = this.#meter.table.fields[baseOf(slot) + KNOWN] as number
     const room = limit - Math.min(cost, limit) + slackOf(limit) / 2
@@ -99,25 +99,24 @@ export class PublishedSlidingCounter implements WindowRule {
 
   left(slot: number, base: number, ordinal: Ordinal): void {
     const known = this.#meter.table.fields[base + KNOWN] as number
-    if (ordinal === this.#meter.ordinal - 1 && known > 0) this.#records.activate(slot).previous = known
-    else if (this.#records.activeOf(slot) !== undefined) this.#records.activate(slot).previous = 0
+    if (ordinal === this.#meter.ordinal - 1 && known > 0) this.#records.at(slot).previous = known
+    else if (this.#records.find(slot) !== undefined) this.#records.at(slot).previous = 0
   }
 
   settledLate(late: PastCount, total: number): void {
     const slot = this.#meter.table.find(late.key)
     if (slot < 0 || late.ordinal !== this.#meter.ordinal - 1) return
     // Whatever the store reports, this process's own units were taken.
-    this.#records.activate(slot).previous = Math.max(total, late.taken - late.given)
+    this.#records.at(slot).previous = Math.max(total, late.taken - late.given)
     this.#meter.recheck(slot)
   }
 
   merge(slot: number, base: number, cell: Cell, reply: Cell, now: number): void {
     const { fields } = this.#meter.table
     fields[base + SENT] = Math.max(fields[base + SENT] as number, cell.taken)
-    const active = this.#records.activeOf(slot)
+    const active = this.#records.find(slot)
     if (active !== undefined) {
       active.givenSent = Math.max(active.givenSent, cell.given)
-      active.flight = 0
       active.syncedAt = now
     }
     const others = Math.max(0, reply.taken - reply.given - (cell.taken - cell.given))

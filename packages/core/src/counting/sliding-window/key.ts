@@ -1,8 +1,9 @@
 import { SlidingCells } from '../../algorithms/sliding-window/cells.ts'
 import { Share } from '../estimate.ts'
+import { SyncedKey } from '../synced-key.ts'
 
 /** The state of a key's sliding window beside its record. */
-export class SlidingKey {
+export class SlidingKey extends SyncedKey {
   readonly cells: SlidingCells = new SlidingCells()
   readonly share: Share = new Share()
   /** The limit at the last update. */
@@ -19,8 +20,6 @@ export class SlidingKey {
   openedIn: number = Number.NEGATIVE_INFINITY
   /** Requests rejected here since it was last far below its limit. */
   rejected = 0
-  sentAt: number = Number.NEGATIVE_INFINITY
-  syncedAt: number = Number.NEGATIVE_INFINITY
   /** Whether a sync has returned yet. */
   synced = false
   /** When the key was last found idle: the others' rate is measured from then on. */
@@ -32,15 +31,9 @@ export class SlidingKey {
   /** Own units taken since the start, and at the last sync. */
   ownTaken = 0
   ownThen = 0
-  hello = false
   /** The store has lost counts of this key: whether the next sync carries all of them, and whether the last one did. */
   resend = false
   resent = false
-  announcedInFlight = false
-  /** The part of the store with this key is down, though others answer: `failMode` decides until it is back. */
-  away = false
-  /** The last part in which `away` was true: exceeding the limit in it starts no cooldown. */
-  awayIn = -1
   /** `failMode: 'share'`: own units that may have been taken since the start, and whether this limit still applies. */
   cap = 0
   capped = false
@@ -48,6 +41,10 @@ export class SlidingKey {
   /** Whether it reached its limit and is rejected until enough of it is free again. A higher limit of the key opens it. */
   get closed(): boolean {
     return this.limit <= this.#closedFor
+  }
+
+  override landed(): void {
+    this.cells.landed()
   }
 
   close(): void {

@@ -1,11 +1,10 @@
 import type { Rejection } from '../../algorithms/meter.ts'
 import type { SharedSite } from '../../algorithms/site.ts'
 import { BLOCKED, baseOf, GATE, IN_FLIGHT, TOLD } from '../../keys/key-table.ts'
-import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
+import { REFUND, RESEND } from '../../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { sumOf } from '../../store/units.ts'
 import type { Ordinal } from '../../time/intervals.ts'
-import type { Batch, Ticket } from '../batch.ts'
 import { mostOthers } from '../estimate.ts'
 import { GatedMeter, SETTLE } from '../gated-meter.ts'
 import type { Exchange, ScanOptions } from '../site.ts'
@@ -15,14 +14,13 @@ import { SlidingRecords } from './records.ts'
 import type { SlidingRule } from './rule.ts'
 import type { WindowShape } from './wait.ts'
 
-const SCAN_STEP = 5_000
 /** Sums of fractions differ by less than this part. */
 const ROUNDING = 1e-9
 
 /** Counts in the sub-windows of a sliding window, and their sync with the store. Its rule decides which requests are allowed. */
 export class SlidingWindowMeter extends GatedMeter {
   override readonly surveyed: number = 5_000
-  readonly records: SlidingRecords
+  override readonly records: SlidingRecords
   readonly #rule: SlidingRule
 
   constructor(site: SharedSite, exchange: Exchange, shape: WindowShape, rule: (meter: SlidingWindowMeter) => SlidingRule) {
@@ -78,10 +76,6 @@ export class SlidingWindowMeter extends GatedMeter {
     return empty === undefined ? 0 : Math.max(0, empty - this.time.at(now))
   }
 
-  protected override sentAt(slot: number): number {
-    return this.records.at(slot).sentAt
-  }
-
   override refund(name: string, takenIn: Ordinal, units: number, now: number): void {
     const slot = this.table.find(name)
     if (slot < 0) return
@@ -108,45 +102,22 @@ export class SlidingWindowMeter extends GatedMeter {
     return back
   }
 
-  protected override sendDue(slot: number, now: number, batch: Batch): void {
-    this.#send(slot, this.records.at(slot), now, batch)
-  }
-
-  #send(slot: number, key: SlidingKey, now: number, batch: Batch): void {
+  protected override toSend(slot: number, now: number): readonly Cell[] {
+    const key = this.records.at(slot)
     this.records.absorb(slot, key, now)
     const cells = key.cells.toSend(key.resend)
     key.resent = key.resend
     key.resend = false
-    if (cells.length === 0) {
-      if (!key.capped) return
-      // There is nothing to send, but the answer shows the units that others allowed during an outage.
-      cells.push({ ordinal: this.ordinal, taken: 0, given: 0 })
-    }
-    key.sentAt = now
-    key.announcedInFlight = false
-    key.hello = false
-    this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, this.syncedBlocks.entryOf(this.site.idOf(slot), cells))
+    // There is nothing to send, but the answer shows the units that others allowed during an outage.
+    if (cells.length === 0 && key.capped) cells.push({ ordinal: this.ordinal, taken: 0, given: 0 })
+    return cells
   }
 
-  override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
-    if (typeof ticket !== 'number') return
-    const slot = ticket
-    this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
-    if (this.syncedBlocks.wasReset(entry, result, now)) {
-      this.recheck(slot)
-      this.syncedBlocks.replied(slot, result, sent, now)
-      return
-    }
+  protected override learn(slot: number, { cells }: SyncEntry, result: SyncResult, _sent: number, now: number): void {
     const key = this.records.at(slot)
-    if (key.away) {
-      key.away = false
-      key.awayIn = this.ordinal
-    }
-    key.cells.landed()
     if (key.sentAt >= this.exchange.storeUpAt + SETTLE) key.capped = false
     const before = key.cells.others()
-    for (const { ordinal, taken, given } of entry.cells) {
+    for (const { ordinal, taken, given } of cells) {
       const bucket = key.cells.find(ordinal)
       if (bucket === undefined) continue
       bucket.takenSent = Math.max(bucket.takenSent, taken)
@@ -154,7 +125,7 @@ export class SlidingWindowMeter extends GatedMeter {
     }
     for (const cell of result.cells) this.#learn(key, cell, 0, !key.announcedInFlight)
     key.cells.changed()
-    if (key.resend || (!key.resent && this.#isLost(key, entry.cells, result.cells))) {
+    if (key.resend || (!key.resent && this.#isLost(key, cells, result.cells))) {
       key.resend = true
       this.wantExchange(slot, now, RESEND)
     }
@@ -168,7 +139,6 @@ export class SlidingWindowMeter extends GatedMeter {
     this.recheck(slot)
     this.refresh(slot, now)
     this.recheck(slot)
-    this.syncedBlocks.replied(slot, result, sent, now)
     this.#rule.lookAtNews(slot, key, now)
   }
 
@@ -193,27 +163,6 @@ export class SlidingWindowMeter extends GatedMeter {
     if (exact && cell.given > bucket.givenByAll) bucket.others = others
     else bucket.others = Math.max(bucket.others, others)
     bucket.givenByAll = Math.max(bucket.givenByAll, cell.given)
-  }
-
-  override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
-    if (typeof ticket !== 'number') return
-    this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
-    const key = this.records.at(ticket)
-    key.cells.landed()
-    if (alone) {
-      key.away = true
-      key.awayIn = this.ordinal
-      this.retryAlone(ticket, now)
-    }
-    this.recheck(ticket)
-  }
-
-  override overdue(ticket: Ticket): void {
-    if (typeof ticket !== 'number' || this.policy.failMode !== 'share') return
-    const key = this.records.at(ticket)
-    key.away = true
-    key.awayIn = this.ordinal
-    this.recheck(ticket)
   }
 
   announced(announcement: TotalAnnouncement, now: number): void {
@@ -246,42 +195,37 @@ export class SlidingWindowMeter extends GatedMeter {
     this.recheck(slot)
   }
 
-  protected lost(slot: number): void {
-    this.records.at(slot).cells.forgetSent()
-    this.recheck(slot)
-  }
-
-  override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
-    const { table } = this
-    const end = Math.min(table.end, from + SCAN_STEP)
-    for (let slot = from; slot < end; slot++) {
-      if (batch.full) return slot
-      if (table.keys[slot] === undefined) continue
-      if (((table.flags[slot] as number) & BLOCKED) !== 0) this.blocks.of(slot, now)
-      const flags = table.flags[slot] as number
-      if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
-        if (this.records.isIdle(slot)) this.site.forget(slot)
-      } else if ((flags & IN_FLIGHT) !== 0) {
-        // The running sync carries only new units; the next one must carry all.
-        if (resend) this.records.at(slot).resend = true
-      } else if (!this.exchange.storeDown) {
-        const key = this.records.at(slot)
-        this.records.absorb(slot, key, now)
-        if (resend) this.lost(slot)
-        const unsent = key.cells.unsent()
-        if (key.resend || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(key, unsent)))) {
-          this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
-          this.#send(slot, key, now, batch)
-        }
-      }
+  protected override visit(slot: number, now: number, { all, resend }: ScanOptions): boolean {
+    if (((this.table.flags[slot] as number) & BLOCKED) !== 0) this.blocks.of(slot, now)
+    const flags = this.table.flags[slot] as number
+    if (this.#isOver(slot) && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
+      if (this.records.isIdle(slot)) this.site.forget(slot)
+      return false
     }
-    return end >= table.end ? -1 : end
+    const key = this.records.at(slot)
+    if ((flags & IN_FLIGHT) !== 0) {
+      // The running sync carries only new units; the next one must carry all.
+      if (resend) key.resend = true
+      return false
+    }
+    if (this.exchange.storeDown) return false
+    this.records.absorb(slot, key, now)
+    if (resend) {
+      key.cells.forgetSent()
+      this.recheck(slot)
+    }
+    const unsent = key.cells.unsent()
+    return key.resend || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(key, unsent)))
   }
 
-  protected override knownBy(slot: number, cost: number): SourceIndex {
+  /** Whether the window of the key's last units has ended. */
+  #isOver(slot: number): boolean {
+    return this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells
+  }
+
+  protected override byOwn(slot: number, cost: number): boolean {
     const key = this.records.find(slot)
-    if (key === undefined || key.cells.others() === 0 || key.cells.own() + cost > this.site.limitOf(slot)) return LOCAL
-    return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
+    return key === undefined || key.cells.others() === 0 || key.cells.own() + cost > this.site.limitOf(slot)
   }
 
   override usedOf(slot: number, now: number): number {
@@ -291,14 +235,6 @@ export class SlidingWindowMeter extends GatedMeter {
 
   override ownOf(slot: number): number {
     return sumOf(this.records.find(slot)?.cells.own() ?? 0, this.records.uncounted(slot))
-  }
-
-  override wasExchanged(slot: number): boolean {
-    return this.heardAt(slot) > Number.NEGATIVE_INFINITY
-  }
-
-  override heardAt(slot: number): number {
-    return this.records.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY
   }
 
   override unsyncedOf(slot: number): number {
@@ -318,10 +254,6 @@ export class SlidingWindowMeter extends GatedMeter {
     return key.cells.own() * live < limit / 4 || unsent * live < limit * 0.1
   }
 
-  override forgotten(slot: number): void {
-    this.records.forgotten(slot)
-  }
-
   protected override cleared(_key: string, slot: number): void {
     if (slot >= 0) this.records.forgotten(slot)
   }
@@ -332,7 +264,6 @@ export class SlidingWindowMeter extends GatedMeter {
   }
 
   protected override mayForget(slot: number): boolean {
-    const over = this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells
-    return (over || this.isEmpty(slot)) && this.records.isIdle(slot)
+    return (this.#isOver(slot) || this.isEmpty(slot)) && this.records.isIdle(slot)
   }
 }

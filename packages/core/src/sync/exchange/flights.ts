@@ -140,8 +140,8 @@ export class Flights {
       const { owners, tickets } = flight.batch
       for (let i = 0; i < owners.length; i++) {
         const owner = owners[i] as EntryOwner
-        if (overdue) owner.overdue?.(tickets[i] as Batch['tickets'][number])
-        else owner.late?.(tickets[i] as Batch['tickets'][number])
+        if (overdue) owner.overdue?.(tickets[i] as Batch['tickets'][number], now)
+        else owner.late?.(tickets[i] as Batch['tickets'][number], now)
       }
     }
     return false
