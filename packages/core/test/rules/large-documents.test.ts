@@ -56,5 +56,6 @@ test.each<[string, (count: number) => string]>([
 ])('a document is read in time that grows with its length. %s', (_, make) => {
   // Less than a millisecond can't be told from the work around it.
   const allowed = MOST * Math.max(1_000, leastCost(make(SMALL), 3))
-  expect(leastCost(make(SMALL * FACTOR), 5, allowed)).toBeLessThan(allowed)
+  // Collections of the garbage of other tests may fall into several in a row.
+  expect(leastCost(make(SMALL * FACTOR), 20, allowed)).toBeLessThan(allowed)
 })
