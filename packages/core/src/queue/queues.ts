@@ -281,7 +281,9 @@ export class Queues<D extends Answer> {
       if (!this.#admission.keeps(request, rejection, now)) return
       const counter = this.#counters.closed(rejection, now)
       this.#join(request, now, counter)
-      const line = request.line as Line<D>
+      const { line } = request
+      // The counter had capacity again: the request has gone, or all requests of the line are at the store.
+      if (line?.first === undefined) return
       // The other requests of the line wait for the same counter.
       if (line.counter !== counter) {
         this.#counters.takeOut(line)

@@ -55,7 +55,7 @@ test.each([...seeds(8), 16, 141])(
   },
 )
 
-test.each([...seeds(10), 435874423])('whatever happens meanwhile, all end in time: seed %i', async (seed) => {
+test.each([...seeds(10), 435874423, 871819738, 111038698])('whatever happens meanwhile, all end in time: seed %i', async (seed) => {
   const played = await play(200 + seed, 3_000, (chance) => (chance.of(0.2) ? { cooldown: '500ms' } : {}), disturb, beside)
   expectEnded(played, 230)
   await played.it.close()
