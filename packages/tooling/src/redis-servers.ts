@@ -163,7 +163,7 @@ export class RedisServer {
   /**
    * Sends a command as the administrator, on a connection of its own: the server may have cut all others.
    *
-   * @returns the reply as text, an item per line; for an error of the server its message
+   * @returns the reply as text, an item per line. For an error of the server, its message
    * @throws if the server can't be reached
    */
   command(...command: readonly string[]): Promise<string> {

@@ -318,7 +318,7 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
     return FULL
   }
 
-  /** When the key was last sent, on the monotonic clock; -Infinity if it never was. */
+  /** When the key was last sent, on the monotonic clock. -Infinity if it never was. */
   protected sentAt(slot: number): number {
     return this.records?.at(slot).sentAt ?? Number.NEGATIVE_INFINITY
   }
@@ -465,9 +465,9 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
   /** The slow part of `allows`: rolls the record over, computes its gate and, if the request counts, requests syncs. */
   protected abstract allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
   /**
-   * Takes the counts that the store lacks of a key; none if there is nothing to send or to learn.
+   * Takes the counts of a key that the store lacks. None if there is nothing to send or to learn.
    *
-   * @param due the key has requested its sync; otherwise a walk has reached it
+   * @param due whether the key has requested its sync. Otherwise a walk has reached it
    */
   protected toSend?(slot: number, now: number, due: boolean): readonly Cell[]
   /** Takes over the store's reply to a key's counts. */

@@ -5,7 +5,7 @@ export class SyncedKey {
   /** When the last sync was sent, and when one last returned. */
   sentAt: number = Number.NEGATIVE_INFINITY
   syncedAt: number = Number.NEGATIVE_INFINITY
-  /** Own net units in the running sync; absent if each cell counts its own. */
+  /** Own net units in the running sync. Absent if each cell counts its own. */
   declare readonly flight?: number
   /** Announced as near its limit before this process took part: its first request is synced immediately. */
   hello = false

@@ -204,7 +204,7 @@ export class SlidingWindowMeter extends GatedMeter {
     }
     const key = this.records.at(slot)
     if ((flags & IN_FLIGHT) !== 0) {
-      // The running sync carries only new units; the next one must carry all.
+      // The running sync carries only new units, so the next one must carry all.
       if (resend) key.resend = true
       return false
     }
