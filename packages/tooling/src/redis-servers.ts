@@ -47,8 +47,9 @@ export async function until(condition: () => Promise<boolean> | boolean, what: s
 }
 
 // Below the ports of outgoing connections (from 32,768 on, on most systems): one of those may be gone before a server listens to it, or
-// while the server is restarted. The bus of a Cluster listens 10,000 above.
-const FIRST_PORT = 10_000
+// while the server is restarted. Above 10,080, the highest port that `fetch` refuses to connect to ("bad port"). The bus of a Cluster listens
+// 10,000 above.
+const FIRST_PORT = 10_100
 const PORTS = 10_000
 const BUS = 10_000
 const given = new Set<number>()
