@@ -101,10 +101,7 @@ export class Asking<D extends Answer> {
     const answered = (take: (now: number) => void) => {
       const now = this.#gate.clock.monotonic()
       counter.asked -= length
-      for (const request of requests) {
-        request.line?.ask(request, false)
-        if (!request.settled) request.at = Math.min(request.at, this.#waiters.closesAt)
-      }
+      for (const request of requests) if (!request.settled) request.at = Math.min(request.at, this.#waiters.closesAt)
       take(now)
       if (counter.lines.first === undefined) this.#counters.tidy(counter)
       else if (counter.place < 0) this.#counters.open.set(counter, now)
@@ -118,7 +115,7 @@ export class Asking<D extends Answer> {
           if (counter.pause !== undefined) counter.pause = undefined
           this.#share(group, decisions, counter, now)
           if (decisions.length === length) {
-            for (const request of left(group)) this.#putBack(request, counter)
+            for (const request of left(group)) if (this.#inTime(request, now)) this.#putBack(request, counter)
             return
           }
           // The call was decided without the store, and not all requests fit.
@@ -139,7 +136,8 @@ export class Asking<D extends Answer> {
    * That is another request of the call, or the first one that waits behind them. A request that came before them goes first, if it waits
    * again because an earlier call was rejected.
    */
-  #share({ requests, costs, together }: Group<D>, decisions: readonly D[], counter: Counter<D>, now: number): void {
+  #share(group: Group<D>, decisions: readonly D[], counter: Counter<D>, now: number): void {
+    const { requests, costs, together } = group
     const next = new Map<number, number>()
     const spare = spareOf(requests, costs, now)
     for (const [place, decision] of decisions.entries()) {
@@ -152,11 +150,11 @@ export class Asking<D extends Answer> {
         const left = now < request.at ? (spare.get(cost) ?? 0) : 0
         const before = this.#before(request, cost, decision, { together, urgent: left > 0 }, now)
         if (before !== undefined) {
-          spare.set(cost, left - 1)
+          if (before.group !== group) spare.set(cost, left - 1)
           taker = before
           // This request uses the next grant, or the other request's call.
           if (before.group !== undefined) at++
-          this.#exchange(request, before)
+          this.#exchange(request, before, now)
           break
         }
         if (this.#takes(request, decision, now)) taker = request
@@ -181,15 +179,23 @@ export class Asking<D extends Answer> {
     })
   }
 
-  /** Allows a request that is part of another call in flight. A later request replaces it in that call. */
-  #exchange(later: Request<D>, first: Request<D>): void {
+  /**
+   * Allows a request that is part of this call or of another one in flight. A later request replaces it there. It fails if the other call
+   * would end after its timeout.
+   */
+  #exchange(later: Request<D>, first: Request<D>, now: number): void {
     const { group, line } = first
     if (group === undefined) return
-    group.requests[group.requests.indexOf(first)] = later
-    later.group = group
-    first.group = undefined
+    const { requests } = group
+    const place = requests.indexOf(first)
+    if (later.group === group) requests[requests.indexOf(later)] = first
+    requests[place] = later
     line?.ask(first, false)
+    first.group = undefined
+    if (later.group === group) return
+    later.group = group
     line?.ask(later, true)
+    this.#inTime(later, now)
   }
 
   /** Whether a request of the call can use this grant. If the grant comes too late, the request fails. */
@@ -214,8 +220,16 @@ export class Asking<D extends Answer> {
    */
   #rejected(requests: readonly Request<D>[], by: Counter<D>, decision: D, now: number, asked: number): void {
     for (const request of requests) {
-      if (decision.allowed || this.#rejections.keeps(request, decision, now)) this.#waitAgain(request, by, decision, now, asked)
+      const waits = decision.allowed ? this.#inTime(request, now) : this.#rejections.keeps(request, decision, now)
+      if (waits) this.#waitAgain(request, by, decision, now, asked)
     }
+  }
+
+  /** Whether a request without a grant may wait for another call. Otherwise it fails, because two calls would be too late. */
+  #inTime(request: Request<D>, now: number): boolean {
+    if (now < request.at) return true
+    this.#waiters.fail(request, 'timeout')
+    return false
   }
 
   /** Handles a call whose first reservation would come too late. Requests that can't make their timeout fail. The others wait again. */
@@ -244,6 +258,7 @@ export class Asking<D extends Answer> {
    */
   #putBack(request: Request<D>, counter?: Counter<D>): Line<D> {
     const line = request.line as Line<D>
+    line.ask(request, false)
     request.group = undefined
     request.by = undefined
     line.add(request)

@@ -122,9 +122,10 @@ export class Reservations<D, R extends Reservable<D, R>> implements Timed {
    * Swaps a request whose reservation is due with the first request here that goes before it.
    *
    * @param than a request in a line that also goes before it
+   * @param fits whether a request may use its reservation
    */
-  exchange(request: R, than: R | undefined): R | undefined {
-    const first = this.#first(request, than ?? request)
+  exchange(request: R, than: R | undefined, fits: (request: R) => boolean): R | undefined {
+    const first = this.#requests.find(Number.POSITIVE_INFINITY, fits, than ?? request)
     if (first === undefined) return undefined
     this.#leave(first)
     this.#requests.add(request)

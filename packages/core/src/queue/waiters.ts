@@ -265,18 +265,24 @@ export class Waiters<D extends Answer> {
     if (!this.#gate.pace(decision).shared) this.#gate.giveBack(decision, 0)
   }
 
-  /** Ends a request as allowed. If another waiting request goes before it, that one is allowed in its place. */
+  /**
+   * Ends a request as allowed. If another waiting request goes before it, that one is allowed in its place. A request that has reached its
+   * timeout then fails, so only an earlier one of its priority goes before it.
+   */
   #use(request: Request<D>, decision: D, reservations: Reservations<D, Request<D>>, now: number): void {
     const { id } = reservations
-    const canWait = !this.closing && request.wanted.decided !== true && now < request.at
-    const line = canWait ? this.#counters.lines.get(request.key) : undefined
-    const waits = line?.findBefore(request, SEARCHED, ({ wanted }) => isLike(wanted, request.wanted))
-    const first = canWait ? reservations.exchange(request, waits) : undefined
+    const isFinal = this.closing || request.wanted.decided === true
+    const highest = now < request.at ? Number.POSITIVE_INFINITY : request.wanted.priority
+    const goesFirst = ({ key, wanted }: Request<D>): boolean =>
+      key === request.key && wanted.priority <= highest && isLike(wanted, request.wanted)
+    const waits = isFinal ? undefined : this.#counters.lines.get(request.key)?.findBefore(request, SEARCHED, goesFirst)
+    const first = isFinal ? undefined : reservations.exchange(request, waits, goesFirst)
     if (first !== undefined) {
       // It waits for the reservation of the other request.
       first.reservations = undefined
       request.reservations = reservations
-      this.enter(request)
+      if (now < request.at) this.enter(request)
+      else this.fail(request, 'timeout')
       this.#goes(first, now, decision, id)
     } else {
       this.#goes(waits ?? request, now, decision, id)
