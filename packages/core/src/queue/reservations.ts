@@ -2,6 +2,8 @@ import { isLike } from './options.ts'
 import { goesBefore, type Ordered, Priorities } from './priorities.ts'
 import type { Timed } from './schedule.ts'
 
+const ALL = Number.POSITIVE_INFINITY
+
 /** The part of a request that reservations need. */
 export interface Reservable<D, R> extends Ordered<R> {
   readonly key: string
@@ -49,9 +51,13 @@ export class Reservations<D, R extends Reservable<D, R>> implements Timed {
   readonly #list: Reservation<D, R>[] = []
   readonly #requests: Priorities<R> = new Priorities()
 
-  constructor(id: string, policy: string) {
+  /** Whether other processes reserve in between. Then requests with different costs have no order. */
+  readonly #shared: boolean
+
+  constructor(id: string, policy: string, shared: boolean) {
     this.id = id
     this.policy = policy
+    this.#shared = shared
   }
 
   get size(): number {
@@ -105,14 +111,18 @@ export class Reservations<D, R extends Reservable<D, R>> implements Timed {
 
   /** Removes and returns the request that uses a due reservation. There are as many interchangeable requests as reservations for them. */
   next({ request, own }: Reservation<D, R>): R {
-    const next = own ? request : (this.#first(request) as R)
+    // If units were refunded, a later request may have an earlier reservation than one with another cost. Then it may go first.
+    const next = own ? request : ((this.#first(request) ?? this.#requests.find(ALL, (one) => isLikeRequest(one, request))) as R)
     this.#leave(next)
     return next
   }
 
-  /** Removes a request. Returns the reservation that is no longer needed, which is removed too: its own, or the last one of its kind. */
+  /**
+   * Removes a request. Returns the reservation that is no longer needed, which is removed too: its own, or the last one that interchangeable
+   * requests can leave without overtaking another request of the key.
+   */
   leave(request: R): Reservation<D, R> {
-    const needless = (request.own ?? this.#lastFor(request)) as Reservation<D, R>
+    const needless = request.own ?? this.#needless(request)
     this.#leave(request)
     this.remove(needless)
     return needless
@@ -125,7 +135,7 @@ export class Reservations<D, R extends Reservable<D, R>> implements Timed {
    * @param fits whether a request may use its reservation
    */
   exchange(request: R, than: R | undefined, fits: (request: R) => boolean): R | undefined {
-    const first = this.#requests.find(Number.POSITIVE_INFINITY, fits, than ?? request)
+    const first = this.#requests.find(ALL, fits, than ?? request)
     if (first === undefined) return undefined
     this.#leave(first)
     this.#requests.add(request)
@@ -173,13 +183,41 @@ export class Reservations<D, R extends Reservable<D, R>> implements Timed {
     this.#list.sort(bySooner)
   }
 
+  /**
+   * A test for requests in their order: whether each can use the reservation of this one, without overtaking a request with another cost
+   * that came between them.
+   */
+  inTurn(replaced: R): (one: R) => boolean {
+    let earliest = ALL
+    return (one) => {
+      if (!this.#shared && one.number > replaced.number && isOther(one, replaced)) earliest = Math.min(earliest, one.number)
+      return one.number < earliest && isLikeRequest(one, replaced)
+    }
+  }
+
+  /** Whether a request in place of this one would go before an earlier request that came between them and has another cost. */
+  overtakes(request: R, replaced: R): boolean {
+    const isBetween = (one: R) => one.number > replaced.number && one.number < request.number && isOther(one, request)
+    return !this.#shared && this.#requests.find(ALL, isBetween, request) !== undefined
+  }
+
+  #needless(request: R): Reservation<D, R> {
+    const place = this.#shared ? -1 : this.#list.findIndex((one) => !one.own && one.request === request)
+    let needless = place < 0 ? this.#lastFor(request) : this.#list[place]
+    for (const one of place < 0 ? [] : this.#list.slice(place)) {
+      if (isOther(one.request, request)) break
+      if (!one.own && one.request.key === request.key) needless = one
+    }
+    return needless as Reservation<D, R>
+  }
+
   #lastFor(request: R): Reservation<D, R> | undefined {
     return this.#list.findLast((one) => !one.own && isLikeRequest(one.request, request))
   }
 
-  /** The first request that is interchangeable with this one. */
+  /** The first request that may use a reservation of this one. */
   #first(like: R, before?: R): R | undefined {
-    return this.#requests.find(Number.POSITIVE_INFINITY, (one) => isLikeRequest(one, like), before)
+    return this.#requests.find(ALL, this.inTurn(like), before)
   }
 
   #leave(request: R): void {
@@ -203,4 +241,9 @@ type Alike = Pick<Reservable<never, never>, 'key' | 'wanted'>
 /** Whether each of two requests can use the other's reservation. */
 function isLikeRequest(one: Alike, other: Alike): boolean {
   return one.key === other.key && isLike(one.wanted, other.wanted)
+}
+
+/** Whether neither of two requests of the same key can use the other's reservation. */
+function isOther(one: Alike, other: Alike): boolean {
+  return one.key === other.key && !isLike(one.wanted, other.wanted)
 }

@@ -116,7 +116,7 @@ export class Waiters<D extends Answer> {
     const full =
       ((by !== undefined || (isNew && request.wanted.decided !== true)) && this.crowded(id)) ||
       (isNew && this.isFull(request.wanted.client))
-    const reservations = found ?? new Reservations<D, Request<D>>(id, named(id).policy)
+    const reservations = found ?? new Reservations<D, Request<D>>(id, named(id).policy, this.#gate.pace(decision).shared)
     const reservation = { at, decision, request, own, beyond: delay - decision.delayMs }
     this.#counters.leave(request)
     this.#reserve(reservation, reservations)
@@ -273,10 +273,12 @@ export class Waiters<D extends Answer> {
     const { id } = reservations
     const isFinal = this.closing || request.wanted.decided === true
     const highest = now < request.at ? Number.POSITIVE_INFINITY : request.wanted.priority
-    const goesFirst = ({ key, wanted }: Request<D>): boolean =>
-      key === request.key && wanted.priority <= highest && isLike(wanted, request.wanted)
-    const waits = isFinal ? undefined : this.#counters.lines.get(request.key)?.findBefore(request, SEARCHED, goesFirst)
-    const first = isFinal ? undefined : reservations.exchange(request, waits, goesFirst)
+    const before = (line: boolean) => {
+      const isInTurn = reservations.inTurn(request)
+      return (one: Request<D>) => one.wanted.priority <= highest && isInTurn(one) && !(line && reservations.overtakes(one, request))
+    }
+    const waits = isFinal ? undefined : this.#counters.lines.get(request.key)?.findBefore(request, SEARCHED, before(true))
+    const first = isFinal ? undefined : reservations.exchange(request, waits, before(false))
     if (first !== undefined) {
       // It waits for the reservation of the other request.
       first.reservations = undefined

@@ -35,6 +35,28 @@ describe('a request', () => {
     ])
     await it.close()
   })
+
+  test.each([
+    { what: 'uses the time of one of lower priority', limit: 4, priority: 'low', timeout: 126, went: [0, 125, 375, undefined] },
+    { what: 'moves up after another one was cancelled', limit: 8, priority: 'default', timeout: 4_000, went: [0, undefined, 250, 375] },
+  ] as const)('with a small cost goes after an earlier one with a large cost if it $what', async ({ limit, priority, timeout, went }) => {
+    const it = scene()
+    const node = it.node({ limit, interval: 125 * limit, algorithm: leakyBucket(), coordination: 'local' })
+    const queue = await waiting(it, node)
+    const controller = new AbortController()
+    const made = [
+      queue.acquire('a'),
+      queue.acquire('a', { priority, timeout, signal: controller.signal }),
+      queue.acquire('a', { cost: 2, timeout: 375 }),
+    ]
+    await it.world.run(1)
+    made.push(queue.acquire('a', { timeout: priority === 'low' ? 124 : 4_000 }))
+    await it.world.run(1)
+    if (priority === 'default') controller.abort()
+    await it.world.run(2_000)
+    expect(made.map(({ at, decision }) => (decision === undefined ? undefined : at))).toEqual(went)
+    await it.close()
+  })
 })
 
 test('keys that a policy counts together take turns', async () => {
