@@ -29,16 +29,19 @@ export class Alone {
   }
 
   /** `failMode: 'share'`: the bucket's level if the others allow as much as they usually do. */
-  guess({ guess = 0, guessAt }: BucketKey, slot: number, now: number): number {
+  guess(key: BucketKey, slot: number, now: number): number {
+    const { guess, guessAt } = key
+    // The others usually have as many unsent units, in proportion.
+    if (guess === undefined) return this.#levels.at(slot, now) + key.cells.unsent() * (1 / this.#share(key, slot) - 1)
     return drained(guess, now - guessAt, this.#paces.of(slot), this.#site.policy.interval)
   }
 
-  allows(key: BucketKey, slot: number, cost: number, now: number): boolean {
+  /** @param count whether a request is decided: it sets the level from which the units of this process count */
+  allows(key: BucketKey, slot: number, cost: number, now: number, count: boolean): boolean {
     if (this.#site.policy.failMode === 'closed') return false
-    const share = this.#share(key, slot)
-    // The others usually have as many unsent units, in proportion.
-    if (key.guess === undefined) this.#set(key, this.#levels.at(slot, now) + key.cells.unsent() * (1 / share - 1), now)
-    return this.guess(key, slot, now) + cost / share <= this.#most(key, slot, cost) * (1 + ROUNDING)
+    const guess = this.guess(key, slot, now)
+    if (count && key.guess === undefined) this.#set(key, guess, now)
+    return guess + cost / this.#share(key, slot) <= this.#most(key, slot, cost) * (1 + ROUNDING)
   }
 
   /** Milliseconds until a rejected request may be allowed. */

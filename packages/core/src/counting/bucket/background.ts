@@ -162,7 +162,7 @@ export class BackgroundBucket extends GatedMeter {
       if (!this.exchange.storeDown && count) this.wantExchange(slot, now, RESEND)
       if (this.policy.failMode === 'open') return true
       if (key.closed(limit, now)) return false
-      return level + cost <= most + most * ROUNDING && this.#alone.allows(key, slot, cost, now)
+      return level + cost <= most + most * ROUNDING && this.#alone.allows(key, slot, cost, now, count)
     }
     if (key.closed(limit, now)) return false
     const idle = this.#telling.free(slot, key, now)
@@ -175,7 +175,7 @@ export class BackgroundBucket extends GatedMeter {
       else {
         // Others may not have sent the units that they allowed meanwhile.
         if (count) this.wantExchange(slot, Math.max(now, this.exchange.storeUpAt + SETTLE), RESEND)
-        return this.#alone.allows(key, slot, cost, now)
+        return this.#alone.allows(key, slot, cost, now, count)
       }
     }
     if (!count) return true
