@@ -19,7 +19,7 @@ test.each([
   ['waits', false, 0],
   ['has left', true, 1],
 ])('the answer about a request goes to the earliest one about which policies still decide, if that %s', (_, settled, expected) => {
-  const reservations = new Reservations<never, Request<never>>('p\u0000k', 'p')
+  const reservations = new Reservations<never, Request<never>>('p\u0000k', 'p', false)
   const [earlier, later] = [{ request: request(0) }, { request: request(1) }]
   earlier.request.settled = settled
   reservations.deciding.add(earlier).add(later)

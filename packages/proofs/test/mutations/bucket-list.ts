@@ -84,8 +84,8 @@ export const BUCKETS: readonly Mutation[] = [
   {
     name: 'without the store a node decides by what it knows alone',
     file: ALONE,
-    find: 'if (key.guess === undefined) this.#set(key, this.#levels.at(slot, now) + key.cells.unsent() * (1 / share - 1), now)',
-    replace: 'this.#set(key, this.#levels.at(slot, now) - cost, now)',
+    find: 'if (count && key.guess === undefined) this.#set(key, guess, now)',
+    replace: 'if (count) this.#set(key, this.#levels.at(slot, now) - cost, now)',
     also: {
       file: ALONE,
       find: 'this.guess(key, slot, now) + units / this.#share(key, slot), now)',
