@@ -52,8 +52,8 @@ Each fault was made to happen to a store that real processes use, while clients 
 rows with "at boot" show this, and their overshoot is by far the largest. Set \`expectedProcesses: n\` to give each process its part of
 the limit until the store answers ([starting while the store is down](../guides/production.md#starting-while-the-store-is-down)).
 
-Requests don't wait for the store, whatever happens to it. No request got a 5xx, and no count was lost or doubled. Otherwise
-\`npx -y pnpm faults\` fails.
+With the default coordination no request waits for the store, whatever happens to it. No request got a 5xx, and no count was lost or
+doubled. Otherwise \`npx -y pnpm faults\` fails.
 
 ## How it was measured
 
