@@ -10,7 +10,7 @@ import { openStage, type StageName } from './stage.ts'
 import { CLIENT } from './store-of.ts'
 import { runTrial, TRIALS } from './trials.ts'
 
-const PAGE = fileURLToPath(new URL('../../../../docs/reference/faults.md', import.meta.url))
+const PAGE = fileURLToPath(new URL('../../../../docs/evidence/faults.md', import.meta.url))
 
 const program = new Command('faults')
   .description('Makes each fault of a store happen while requests flow through all three adapters, and says what clients saw.')
@@ -21,7 +21,7 @@ const program = new Command('faults')
   .option('--trials', 'instead, cases of the accuracy goals with processes that are busy all the time, beside a simulation of each')
   .option('--leases', "with coordination: 'leased' and failMode: 'closed'")
   .option('--node-redis', 'nodes reach Redis by the package redis, and not by ioredis')
-  .option('--write', 'write docs/reference/faults.md')
+  .option('--write', 'write docs/evidence/faults.md')
   .parse()
 const { only, seed, scale, write, trials, bucket, leases, nodeRedis } = program.opts<{
   only?: string
