@@ -76,7 +76,8 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    */
   readonly headers?: HeaderStyle | readonly HeaderStyle[] | false
   /**
-   * Sends `Retry-After` with a rejection, independently of `headers`. Requests that can never fit, or that `concurrency()` rejects, get none.
+   * Sends `Retry-After` with a rejection, independently of `headers`. Requests that can never fit, or that `concurrency()` rejects, get
+   * none.
    *
    * @default true
    */
@@ -140,7 +141,7 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
   /**
    * Decides after the response whether a request was successful, for `skipFailedRequests` and `skipSuccessfulRequests`. It returns `true`
    * or `false`, or a promise. If it fails, nothing is refunded. A response that was cut off is never successful. Throws
-   * `WEIR_MISSING_OPTION` without both of them.
+   * `WEIR_MISSING_OPTION` if neither is `true`.
    *
    * @default status below 400
    */
@@ -175,7 +176,10 @@ export type SharedThrottlerOptions<Req, Name extends string> = Omit<ThrottlerOpt
 export type ThrottleInput<Req, Args extends readonly unknown[], Name extends string = string, Plan extends string = string> =
   | Throttler<Name, Req>
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & {
-      /** Uses a throttler made by `createThrottler`, e.g. to share it between adapters. Not allowed with options of a throttler or policy. */
+      /**
+       * Uses a throttler made by `createThrottler`, e.g. to share it between adapters. Throws `WEIR_UNKNOWN_OPTION` with options of a
+       * throttler or policy.
+       */
       readonly throttler: Throttler<Name, Req>
     })
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> &

@@ -5,7 +5,7 @@ import { checkNames } from '../report/names.ts'
 import type { Asked } from './asked.ts'
 import type { QueueSettings } from './settings.ts'
 
-/** Options of `acquire` and `tryAcquire` for one request. An invalid value throws `WEIR_INVALID_OPTION`. */
+/** Options of `acquire` and `tryAcquire` for one request. */
 export interface AcquireOptions {
   /**
    * Sets how many units this request uses. A finite number > 0.

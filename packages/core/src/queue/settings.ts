@@ -6,15 +6,14 @@ import { LONGEST_TIMER } from '../time/alarm.ts'
 /** Limits how many requests may wait with `acquire` or a policy's `delay`, and for how long. */
 export interface QueueOptions {
   /**
-   * Limits how many requests wait in total. A whole number of at least 1. Beyond it, requests are rejected with the reason `'queue-full'`.
-   * In middleware, one client (by its address) may use as many positions as are still free, so a single client uses half at most.
+   * Limits how many requests wait in total. A whole number of at least 1. Beyond it, `acquire` rejects with the reason `'queue-full'`. In
+   * middleware, one client (by its address) may use as many positions as are still free, so a single client uses half at most.
    *
    * @default 10_000
    */
   readonly maxWaiting?: number
   /**
-   * Limits how many requests wait for one key. A whole number of at least 1. Beyond it, requests are rejected with the reason
-   * `'queue-full'`.
+   * Limits how many requests wait for one key. A whole number of at least 1. Beyond it, `acquire` rejects with the reason `'queue-full'`.
    *
    * @default 1_000
    */
