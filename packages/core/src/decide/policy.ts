@@ -13,7 +13,10 @@ import type { KeyOption, MatchOption } from './request-options.ts'
 /** The key of policies that count all requests together. */
 export const ALL_KEY = 'all'
 
-/** A rule as a user writes it. Times are milliseconds or strings such as `'500ms'`, `'10s'`, `'1m'`, `'1h'`. */
+/**
+ * A rule as you write it. Durations are milliseconds or strings such as `'500ms'`, `'10s'`, `'1m'`, `'1h'`. An invalid value throws
+ * `WEIR_INVALID_OPTION`, an unknown name `WEIR_UNKNOWN_OPTION`.
+ */
 export interface PolicyOptions<Req = unknown, Name extends string = string> {
   /**
    * Names the policy in decisions, headers, metrics and the store. 1 to 64 printable ASCII characters. Throws `WEIR_DUPLICATE_POLICY` if
@@ -25,31 +28,32 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   /**
    * Sets how many requests each key may send per `interval`, or how many units if requests have a `cost`. A number from 1 to 2^53 - 1, or
    * a function of the request that returns one, such as the limit in the customer's contract. The function may also return 0, which
-   * rejects all requests, `Infinity`, which allows all, or a promise, whose result is used for the key for a second. A function needs
-   * `fallbackLimit`.
+   * rejects all requests, or `Infinity`, which allows all. If it returns a promise, the result is used for the key for a second. Throws
+   * `WEIR_MISSING_OPTION` for a function without `fallbackLimit`.
    *
    * @see `@weir/core/docs/guides/levels-and-costs.md`
    */
   readonly limit: number | ((request: Req) => Awaitable<number>)
   /**
-   * Applies if the `limit` function fails, is late or returns no limit, and to `check` without a `limit`. A number from 1 to 2^53 - 1.
-   * Required if `limit` is a function, not allowed if it is a number.
+   * Applies if the `limit` function fails, takes longer than `callbackTimeout` or returns no limit, and to `check` without a `limit`. A
+   * number from 1 to 2^53 - 1. Required if `limit` is a function. Throws `WEIR_INVALID_OPTION` if it is a number.
    *
    * @default none: the limit is a number
    */
   readonly fallbackLimit?: number
   /**
    * Sets the time that `limit` is for: a string such as `'60s'` or `'1h'`, or a number of milliseconds, at least 10 ms. With
-   * `fixedWindow()` it may be a calendar's day, week or month: `calendar('month', { timeZone: 'Europe/Prague' })`. Throws
+   * `fixedWindow()` it may be a day, week or month of a calendar: `calendar('month', { timeZone: 'Europe/Prague' })`. Throws
    * `WEIR_INVALID_OPTION` if a span, or a sub-window of `slidingWindow()`, would be shorter than 5 ms.
    *
    * @see `@weir/core/docs/guides/windows.md`
    */
   readonly interval: IntervalOption
   /**
-   * Divides the interval into parts: counts are synced at the end of each at the latest. A process that is killed loses the counts of one
-   * part at most. A whole number from 2 to 1000, and a part lasts at least 5 ms. Ignored with coordination `'local'` and `'central'`. Not
-   * allowed with `concurrency()`.
+   * Divides the interval into spans. Counts are synced at the end of each span at the latest, so a process that is killed loses the counts
+   * of one span at most. Keys far below their limit are not synced at the end of spans shorter than 5 minutes. A whole number from 2 to
+   * 1000, and a span lasts at least 5 ms. Ignored with coordination `'local'` and `'central'`. Throws `WEIR_INVALID_OPTION` with
+   * `concurrency()`.
    *
    * @default 6, or as many as make a span no longer than 5 minutes
    * @see `@weir/core/docs/guides/accuracy.md`
@@ -57,8 +61,8 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly spans?: number
   /**
    * Blocks a key for this long after its first rejected request, in all processes. A duration such as `'10m'`, or 0, which blocks the key
-   * only until units come back. `escalating()` makes each further block longer. Not allowed with a `delay`, with `concurrency()`, and with
-   * a `leakyBucket()` that delays requests in the background.
+   * only until units come back. `escalating()` makes each further block longer. Throws `WEIR_INVALID_OPTION` with a `delay`, with
+   * `concurrency()`, and with a `leakyBucket()` that delays requests in the background.
    *
    * @default 0
    */
@@ -86,14 +90,14 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * - `'local'`: this process counts and decides alone.
    * - `'background'`: each process decides at once, and counts are synced as needed. It rejects a key once confirmed counts show that the
    *   cluster is over the limit.
-   * - `'periodic'`: each process decides at once, and counts are synced only at the end of each span, as the basic algorithm was
-   *   published.
+   * - `'periodic'`: each process decides at once by estimates, and counts are synced only at the end of each span, as in A. Gurtovoi,
+   *   "Decentralized Request Throttling".
    * - `'leased'`: each process takes part of a key's quota ahead. A request waits for the store if no quota is left here. The cluster
    *   never allows more than the limit while the store answers and keeps its data.
    * - `'central'`: the store decides each request, and each waits for a round trip.
    *
-   * Without a `store` only `'local'` is allowed. Some algorithms allow only some of these: otherwise it throws `WEIR_INVALID_OPTION`. With
-   * `'leased'` and `'central'` call `checkAsync` instead of `check`.
+   * Throws `WEIR_INVALID_OPTION` if the algorithm doesn't support it, and `WEIR_MISSING_OPTION` for all but `'local'` without a `store`.
+   * With `'leased'` and `'central'` call `checkAsync` instead of `check`.
    *
    * @default `'background'` with a `store`, `'local'` without one
    * @see `@weir/core/docs/guides/coordination.md`
@@ -101,7 +105,8 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly coordination?: Coordination
   /**
    * Decides requests while the store is down, and those that the store doesn't answer within `storeTimeout`. Blocked keys stay blocked.
-   * - `'share'`: allows this process's part of the limit. With coordination `'periodic'` it follows rule 4 of the published algorithm.
+   * - `'share'`: allows this process's part of the limit, at least one unit. With coordination `'periodic'` it follows rule 4 of the
+   *   published algorithm. A process that starts while the store is down allows the whole limit, unless you set `expectedProcesses`.
    * - `'open'`: allows all requests.
    * - `'closed'`: rejects all requests.
    *
@@ -114,8 +119,8 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    */
   readonly failMode?: FailMode
   /**
-   * Limits how long a request waits for the store. Then `failMode` decides. A duration from 1 ms to 1 minute. Not allowed with
-   * coordination `'local'`, `'background'` and `'periodic'`, because no request waits there.
+   * Limits how long a request waits for the store. Then `failMode` decides. A duration from 1 ms to 1 minute. Throws
+   * `WEIR_INVALID_OPTION` with coordination `'local'`, `'background'` and `'periodic'`, because no request waits there.
    *
    * @default '50ms'
    * @see `@weir/core/docs/guides/central.md`
@@ -141,7 +146,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly key?: KeyOption<Req>
   /**
    * Chooses which requests the policy applies to. `paths('POST /login', '/api/*rest')` matches methods and paths, in every spelling that
-   * leads to the route. A function returns `true` or `false`, or a promise. If it fails, the policy applies.
+   * leads to the route. A function returns `true` or `false`, or a promise. If it fails, the policy applies. Ignored by `check`.
    *
    * @default all requests
    * @example
@@ -166,8 +171,8 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * - A function `(over, request)`: requests above the limit are counted too, and each waits as long as the function returns. `Infinity`,
    *   or more than `maxWait` of the throttler's `queue`, rejects the request. With coordination `'local'` and `'background'` only.
    *
-   * Adapters delay requests by themselves. In your own code call `checkAsync`. Not allowed with a `cooldown`, and with a `leakyBucket()`
-   * that delays requests itself.
+   * Adapters delay requests by themselves. In your own code call `checkAsync`. Throws `WEIR_INVALID_OPTION` with a `cooldown`, and with a
+   * `leakyBucket()` that delays requests itself.
    *
    * @default none: requests above the limit are rejected
    * @example
@@ -176,7 +181,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    */
   readonly delay?: Duration | SlowDown<Req>
   /**
-   * Decides and reports, but never rejects.
+   * Decides, counts and reports, but never rejects. The decision has `dryRun: true` if it would have rejected the request.
    *
    * @default false
    */

@@ -23,20 +23,21 @@ import type { AccessList, AddressList } from './request/address-list.ts'
  */
 export interface AdapterOptions<Req, Args extends readonly unknown[], Name extends string = string> {
   /**
-   * Skips requests for which the function returns `true`: they are neither counted nor rejected. If the function fails, the request is
-   * counted.
+   * Skips requests for which the function returns `true`: they are neither counted nor rejected, and get no rate-limit headers. If the
+   * function fails, the request is counted.
    *
    * @default none: all requests are counted
    */
   readonly skip?: (request: Req) => Awaitable<boolean>
   /**
-   * Skips preflight requests of CORS: `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Other `OPTIONS` requests count.
+   * Skips CORS preflight requests: `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Other `OPTIONS` requests count.
    *
    * @default false
    */
   readonly skipPreflight?: boolean
   /**
-   * Switches the limit on and off: while it is `false`, nothing is counted or rejected. A function is called for each request.
+   * Switches the limits on and off: while it is `false`, nothing is counted or rejected. A function is called for each request, and may
+   * return a promise. If it fails, the limits apply.
    *
    * @default true
    */
@@ -58,7 +59,7 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    */
   readonly deny?: AccessList<Req>
   /**
-   * Chooses the response headers that tell clients about their limits: a style, a list of one draft's and one legacy style, or none.
+   * Chooses the response headers that show clients their limits: a style, a list of one draft and one legacy style, or none.
    * - `'draft-11'`: `RateLimit-Policy: "api";q=100;w=60` and `RateLimit: "api";r=73;t=21`, with an item for each policy.
    * - `'draft-7'`: `RateLimit-Policy`, and `RateLimit: limit=100, remaining=73, reset=21`.
    * - `'draft-6'`: `RateLimit-Policy`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now).
@@ -66,7 +67,7 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    * - `'legacy-unix'`: the same, with the reset as a Unix time in seconds.
    * - `false`: none of them.
    *
-   * Throws `WEIR_INVALID_OPTION` for two styles that set the same headers.
+   * Throws `WEIR_INVALID_OPTION` for two drafts and for two legacy styles. Draft 11 lapsed in November 2026, without a successor so far.
    *
    * @default 'draft-11'
    * @example
@@ -75,7 +76,8 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    */
   readonly headers?: HeaderStyle | readonly HeaderStyle[] | false
   /**
-   * Sends `Retry-After` with a rejection, independently of `headers`. Requests that can never fit, or that `concurrency()` rejects, get none.
+   * Sends `Retry-After` with a rejection, independently of `headers`. Requests that can never fit, or that `concurrency()` rejects, get
+   * none.
    *
    * @default true
    */
@@ -88,23 +90,25 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
   readonly statusCode?: number
   /**
    * Replaces the body of a rejection: a string is sent as plain text, any other value as JSON. A function of the request and the decision
-   * returns one of these, or a promise. If it fails, the standard body is sent. Not allowed with `handler` or `throwOnReject`.
+   * returns one of these, or a promise. If it fails, the standard body is sent. Throws `WEIR_INVALID_OPTION` with `handler` and with
+   * `throwOnReject`.
    *
    * @default problem details (RFC 9457), a page or plain text, as the client accepts
    * @see `@weir/core/docs/reference/http.md`
    */
   readonly message?: string | object | ((request: Req, decision: Decision<Name>) => Awaitable<string | object>)
   /**
-   * Answers rejected requests in place of the adapter. It is called with the arguments of a middleware (Express `req, res`; Fastify
+   * Answers rejected requests instead of the adapter. It is called with the arguments of a middleware (Express `req, res`; Fastify
    * `request, reply`; Koa `ctx`; Hono `c`, and returns the response; NestJS the execution context) and the rejection. Status and headers
-   * are already set. If it throws or rejects, or is pending after `callbackTimeout`, the standard answer is sent, unless it has begun its
-   * own. Not allowed with `message` or `throwOnReject`.
+   * are already set. If it throws or rejects, or is pending after `callbackTimeout`, the standard response is sent, unless the handler has
+   * begun its own. Throws `WEIR_INVALID_OPTION` with `message` and with `throwOnReject`.
    *
    * @default none: the adapter answers
    */
   readonly handler?: (...args: [...Args, rejection: Rejection<Name>]) => unknown
   /**
-   * Passes rejections to the framework's error handler as a `ThrottledError`, instead of answering. Not allowed with `message` or `handler`.
+   * Passes rejections to the framework's error handler as a `ThrottledError`, which has `statusCode`, `headers` and `decision`. Throws
+   * `WEIR_INVALID_OPTION` with `message` and with `handler`.
    *
    * @default false
    */
@@ -117,7 +121,7 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    */
   readonly onRejected?: (request: Req, decision: Decision<Name>) => void
   /**
-   * Decides and reports for all policies, but never rejects.
+   * Decides, counts and reports for all policies, but never rejects.
    *
    * @default false
    */
@@ -136,14 +140,15 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
   readonly skipSuccessfulRequests?: boolean
   /**
    * Decides after the response whether a request was successful, for `skipFailedRequests` and `skipSuccessfulRequests`. It returns `true`
-   * or `false`, or a promise. If it fails, nothing is refunded. A response that was cut off is never successful.
+   * or `false`, or a promise. If it fails, nothing is refunded. A response that was cut off is never successful. Throws
+   * `WEIR_MISSING_OPTION` if neither is `true`.
    *
    * @default status below 400
    */
   readonly requestWasSuccessful?: (...args: Args) => Awaitable<boolean>
   /**
-   * Counts IPv6 clients by their network: the number of bits of an address that a key keeps, 1 to 128. A client can use any address of its
-   * network, so 128 lets it choose a new key for each request.
+   * Counts IPv6 clients by their network: the number of bits of an address that a key keeps, a whole number from 1 to 128. A client can use
+   * any address of its network, so 128 lets it choose a new key for each request.
    *
    * @default 64
    * @see `@weir/core/docs/guides/keys.md`
@@ -171,7 +176,10 @@ export type SharedThrottlerOptions<Req, Name extends string> = Omit<ThrottlerOpt
 export type ThrottleInput<Req, Args extends readonly unknown[], Name extends string = string, Plan extends string = string> =
   | Throttler<Name, Req>
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & {
-      /** Uses a throttler made by `createThrottler`, e.g. to share it between adapters. Not allowed with options of a throttler or policy. */
+      /**
+       * Uses a throttler made by `createThrottler`, e.g. to share it between adapters. Throws `WEIR_UNKNOWN_OPTION` with options of a
+       * throttler or policy.
+       */
       readonly throttler: Throttler<Name, Req>
     })
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> &

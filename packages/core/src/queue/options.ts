@@ -22,13 +22,15 @@ export interface AcquireOptions {
    */
   readonly limit?: number | undefined
   /**
-   * Limits how long the request waits. A duration from 0, which doesn't wait, to `maxWait` of the throttler's `queue`.
+   * Limits how long the request waits. A duration from 0, which doesn't wait, to `maxWait` of the throttler's `queue`. A longer one throws
+   * `WEIR_INVALID_OPTION`.
    *
    * @default `maxWait` of the throttler's `queue`; 0 with `tryAcquire`
    */
   readonly timeout?: Duration
   /**
-   * Cancels the request when it is aborted. Then the request uses no units. One signal can serve any number of requests.
+   * Cancels the request when the signal is aborted. The request then uses no units, and rejects with the reason `'aborted'`. One signal
+   * can serve any number of requests.
    *
    * @default none: only `timeout` ends the wait
    */

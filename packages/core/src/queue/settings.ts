@@ -3,23 +3,23 @@ import { invalidOption } from '../report/errors.ts'
 import { checkNames } from '../report/names.ts'
 import { LONGEST_TIMER } from '../time/alarm.ts'
 
-/** Limits how many requests may wait with `acquire`, and for how long. */
+/** Limits how many requests may wait with `acquire` or a policy's `delay`, and for how long. */
 export interface QueueOptions {
   /**
-   * Limits how many requests wait in total. A whole number of at least 1. In middleware, one client (by its address) may use as many
-   * positions as are still free, so a single client uses half at most.
+   * Limits how many requests wait in total. A whole number of at least 1. Beyond it, `acquire` rejects with the reason `'queue-full'`. In
+   * middleware, one client (by its address) may use as many positions as are still free, so a single client uses half at most.
    *
    * @default 10_000
    */
   readonly maxWaiting?: number
   /**
-   * Limits how many requests wait for one key. A whole number of at least 1.
+   * Limits how many requests wait for one key. A whole number of at least 1. Beyond it, `acquire` rejects with the reason `'queue-full'`.
    *
    * @default 1_000
    */
   readonly maxWaitingPerKey?: number
   /**
-   * Limits how long a request waits. It is the default of `timeout`, and its maximum. A duration of at most 24 days.
+   * Limits how long a request waits. It is the default of `timeout` of `acquire`, and its maximum. A duration from 0 to 24 days.
    *
    * @default '30s'
    */

@@ -13,9 +13,12 @@ import { LONGEST_TIMER } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Store } from './coordinator.ts'
 
-/** Options of `createThrottler`. */
+/** Options of `createThrottler`. An invalid value throws `WEIR_INVALID_OPTION`, an unknown name `WEIR_UNKNOWN_OPTION`. */
 export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
-  /** Lists the rules, at least one. Every policy that applies to a request is checked, and only if all allow it, all count it. */
+  /**
+   * Lists the rules, at least one. Every policy that applies to a request is checked, and only if all allow it, all count it. Throws
+   * `WEIR_MISSING_OPTION` without it, and `WEIR_DUPLICATE_POLICY` if two have the same name.
+   */
   readonly policies: readonly (AnyPolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[]
   /**
    * Shares limits with other processes: `redisStore(…)`, `postgresStore(…)`, `etcdStore(…)`, `ipcStore()` for the processes of one
@@ -27,7 +30,7 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
    */
   readonly store?: Store
   /**
-   * Replaces time and timers, for tests: `manualClock()` of `@weir/testing`.
+   * Replaces time and timers in tests: `manualClock()` of `@weir/testing`.
    *
    * @default the clock and timers of this process
    */
@@ -40,8 +43,8 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
    */
   readonly random?: () => number
   /**
-   * Limits memory: the number of keys that each policy stores. A key takes about 100 bytes, up to a few kilobytes with algorithms that
-   * store more. A whole number of at least 1.
+   * Limits memory: the number of keys that each policy stores. A key needs about 100 bytes, or up to a few kilobytes with algorithms that
+   * store more. A whole number of at least 1. Manual blocks may add as many keys again.
    *
    * @default 250_000
    */
@@ -56,32 +59,32 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
    */
   readonly overflow?: Overflow
   /**
-   * Sets how many processes you run, for a process that starts while the store is down. It has no information about the others, so it
-   * would allow the whole limit. With this option its limit is `max(1, limit / expectedProcesses)` per key until the store has answered
-   * once. A whole number of at least 1. Ignored with `failMode: 'open'` while the store is known to be down, with coordination `'local'`,
-   * and without a `store`.
+   * Sets how many processes you run, for a process that starts while the store is down. Such a process has no information about the
+   * others, so it would allow the whole limit. With this option its limit is `max(1, limit / expectedProcesses)` per key until the store
+   * has answered once. A whole number of at least 1. Ignored with `failMode: 'open'` while the store is known to be down, with
+   * coordination `'local'`, and without a `store`.
    *
    * @default 1
    * @see `@weir/core/docs/guides/production.md`
    */
   readonly expectedProcesses?: number
   /**
-   * Sets how often this process reports to the store that it is alive. A duration from 100 ms to 10 s. A shorter one notices sooner that a
-   * process has left or that the store has lost its data, for more round trips. Throttlers with different heartbeats don't share syncs.
-   * Ignored without a `store`.
+   * Sets how often this process reports to the store that it is alive. A duration from 100 ms to 10 s. A shorter one detects sooner that a
+   * process has left or that the store has lost its data, but needs more round trips. Throttlers with different heartbeats don't share
+   * syncs. Ignored without a `store`.
    *
    * @default '1s'
    */
   readonly heartbeat?: Duration
   /**
-   * Limits how long `close` waits for the last sync and for queued requests, even if the store is down. A duration of at most 24 days.
+   * Limits how long `close` waits for queued requests and then for the last sync, even if the store is down. A duration of at most 24 days.
    *
    * @default '1s'
    * @see `@weir/core/docs/recipes/shutdown.md`
    */
   readonly closeTimeout?: Duration
   /**
-   * Limits how many requests wait, and for how long.
+   * Limits how many requests wait with `acquire` or a policy's `delay`, and for how long.
    *
    * @default { maxWaiting: 10_000, maxWaitingPerKey: 1_000, maxWait: '30s', onClose: 'finish' }
    * @see `@weir/core/docs/guides/waiting.md`

@@ -1,10 +1,10 @@
 import { type Duration, parseDuration, WeirError } from '@weir/core'
 import { checkOptions as checkNames, invalidOption, kindOf } from '@weir/core/sync'
 
-/** How servers are trusted, and what this process shows them. PEM, as in `node:tls`. */
+/** Certificates for connections to etcd. PEM, as in `node:tls`. */
 export interface EtcdTls {
   /**
-   * Trusts servers whose certificates these authorities have signed. PEM.
+   * Trusts servers with certificates that these authorities have signed. PEM.
    *
    * @default the authorities of Node.js
    */
@@ -29,27 +29,27 @@ export interface EtcdTls {
   readonly servername?: string
 }
 
-/** Where etcd is: addresses of client ports, such as `'http://127.0.0.1:2379'`, or these with what it takes to be let in. */
+/** The addresses of etcd's client ports, such as `'http://127.0.0.1:2379'`, or an object with these, a user and certificates. */
 export type EtcdTarget =
   | string
   | readonly string[]
   | {
-      /** Lists the members of one cluster, 1 to 32. One is used, and if it is down, the next. */
+      /** Lists the members of one cluster, 1 to 32 addresses. One is used, and if it is down, the next. */
       readonly endpoints: string | readonly string[]
       /**
-       * Signs in as this user of etcd, together with `password`.
+       * Signs in as this user of etcd. Throws `WEIR_INVALID_OPTION` without `password`.
        *
        * @default none
        */
       readonly username?: string
       /**
-       * Sets the user's password.
+       * Sets the password of `username`. Throws `WEIR_INVALID_OPTION` without it.
        *
        * @default none
        */
       readonly password?: string
       /**
-       * Sets certificates, for endpoints that begin with `https:`.
+       * Sets certificates, for endpoints that begin with `https:`. Throws `WEIR_INVALID_OPTION` with others.
        *
        * @default none: the servers' certificates are checked by the authorities of Node.js
        * @see `@weir/core/docs/guides/etcd.md`
@@ -57,17 +57,18 @@ export type EtcdTarget =
       readonly tls?: EtcdTls
     }
 
-/** Options of `etcdStore` beside the connection. */
+/** Options of `etcdStore`, after the addresses. An invalid value throws `WEIR_INVALID_OPTION`, an unknown name `WEIR_UNKNOWN_OPTION`. */
 export interface EtcdStoreOptions {
   /**
-   * Begins the names of all keys, so that several applications can share an etcd. Letters, digits and `_ . : -`.
+   * Begins the names of all keys, so that several applications can share an etcd. Processes with different namespaces share no counts. 1 to
+   * 100 letters, digits or any of `_ . : -`.
    *
    * @default 'weir'
    */
   readonly namespace?: string
   /**
-   * Limits how long a request to etcd waits before it counts as failed, and half as long while etcd is down. A duration from 10 ms to 60 s.
-   * Requests to your application wait for it only with coordination `'central'` and `'leased'`.
+   * Limits how long a call to etcd waits before it counts as failed, and half as long while etcd is down. A duration from 10 ms to 60 s.
+   * Requests to your application wait for etcd only with coordination `'central'` and `'leased'`, at most for `storeTimeout`.
    *
    * @default 1000
    */

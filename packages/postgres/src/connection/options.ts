@@ -2,25 +2,27 @@ import { type Duration, parseDuration, WeirError } from '@weir/core'
 import { checkOptions as checkNames, invalidOption, kindOf } from '@weir/core/sync'
 import { SCHEMA_NAME } from '../schema/schema-sql.ts'
 
-/** Options of `postgresStore` beside the connection. */
+/**
+ * Options of `postgresStore`, after the connection. An invalid value throws `WEIR_INVALID_OPTION`, an unknown name `WEIR_UNKNOWN_OPTION`.
+ */
 export interface PostgresStoreOptions {
   /**
-   * Names the schema for the store's tables and functions, and its channel. 1 to 50 lower-case letters, digits and `_`, not beginning with
-   * a digit.
+   * Names the schema of the store's tables and functions, and its channel. Processes with different schemas share no counts. 1 to 50
+   * lower-case letters, digits and `_`, not beginning with a digit.
    *
    * @default 'weir'
    */
   readonly schema?: string
   /**
-   * Creates tables that are not written to the log. They are several times cheaper. After a crash of the server, and on a replica that
-   * takes over, they are empty, and the processes send their counts again. Ignored for tables that exist already.
+   * Creates tables that are not written to the log, which makes them several times cheaper. After a crash of the server, and on a replica
+   * that takes over, they are empty, and the processes send their counts again. Ignored for tables that exist already.
    *
    * @default true
    * @see `@weir/core/docs/guides/postgres.md`
    */
   readonly unlogged?: boolean
   /**
-   * Creates the parts of the schema that are missing. If the role may not create them, an error lists them. With `false` put the output of
+   * Creates the missing parts of the schema. If the role has no permission, an error lists them. With `false`, put the output of
    * `schemaSql` into a migration.
    *
    * @default true
@@ -34,7 +36,8 @@ export interface PostgresStoreOptions {
    */
   readonly timeout?: Duration
   /**
-   * Announces totals and blocks by NOTIFY, and receives them by LISTEN on a second connection. Without it limits are less accurate.
+   * Announces totals and blocks by NOTIFY, and receives them by LISTEN on a second connection, so that all processes stop sooner at a
+   * limit. With `false`, limits are less accurate.
    *
    * @default true
    */

@@ -1,32 +1,32 @@
 import { type Duration, parseDuration, WeirError } from '@weir/core'
 import { checkOptions as checkNames, invalidOption, kindOf } from '@weir/core/sync'
 
-/** Options of `redisStore` beside the connection. */
+/** Options of `redisStore`, after the connection. An invalid value throws `WEIR_INVALID_OPTION`, an unknown name `WEIR_UNKNOWN_OPTION`. */
 export interface RedisStoreOptions {
   /**
-   * Begins the names of all Redis keys and of the channel, so that several applications can share a Redis. 1 to 100 letters, digits or any
-   * of `_ . : / -`.
+   * Begins the names of all Redis keys and of the channel, so that several applications can share a Redis. Processes with different
+   * namespaces share no counts. 1 to 100 letters, digits or any of `_ . : / -`.
    *
    * @default 'weir'
    */
   readonly namespace?: string
   /**
-   * Limits how long a sync waits for Redis before it counts as failed. A duration from 10 ms to 60 s. Requests never wait for it. The default
-   * is five times as long as a badly overloaded Redis takes, and detects a Redis that hangs within a second.
+   * Limits how long a sync waits for Redis before it counts as failed. A duration from 10 ms to 60 s. Requests never wait for it. A shorter
+   * timeout detects outages sooner, but if Redis or this process is overloaded, a healthy reply may count as missing.
    *
    * @default 1000
    */
   readonly timeout?: Duration
   /**
-   * Divides keys into this many groups (hash tags): a sync makes one call for each. All processes must use the same number. A whole number
-   * from 1 to 1024.
+   * Divides keys into this many groups (hash tags), so that a Cluster can distribute them. A sync makes one call for each group. All
+   * processes must use the same number. A whole number from 1 to 1024.
    *
    * @default 1, or 16 with a Cluster: about five for each of three primaries
    * @see `@weir/core/docs/guides/production.md`
    */
   readonly shards?: number
   /**
-   * Announces totals and blocks by publish/subscribe, so that all processes stop sooner at a limit. Without it limits are less accurate.
+   * Announces totals and blocks by publish/subscribe, so that all processes stop sooner at a limit. With `false`, limits are less accurate.
    *
    * @default true
    */
