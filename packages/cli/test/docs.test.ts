@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { programOf } from '../src/program.ts'
 import { Output } from '../src/terminal/output.ts'
 
-const page = readFileSync(new URL('../../../docs/guides/command-line.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../../docs/reference/command-line.md', import.meta.url), 'utf8')
 const { stdin, stdout, stderr } = process
 const program = programOf(new Output({ stdin, stdout, stderr, env: {} }), '1.2.3', () => {})
 

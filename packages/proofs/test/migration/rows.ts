@@ -10,13 +10,15 @@ export interface Row {
   readonly text: string
 }
 
-const PAGE = new URL('../../../../docs/guides/migration.md', import.meta.url)
+const PAGES = new URL('../../../../docs/migration/', import.meta.url)
 
-/** The rows of the table under a peer's heading. */
+/** The rows of a peer's table: the options in the page that is named after the peer. */
 export function rowsOf(peer: string): Row[] {
-  const page = readFileSync(PAGE, 'utf8')
-  const start = page.indexOf(`\n## ${peer}\n`)
-  if (start < 0) throw new Error(`The page has no section "${peer}"`)
+  const isOwn = peer !== 'rate-limit-redis'
+  const file = isOwn ? peer.replace('@', '').replace('/', '-') : 'express-rate-limit'
+  const page = readFileSync(new URL(`${file}.md`, PAGES), 'utf8')
+  const start = page.indexOf(`\n## ${isOwn ? 'Options' : peer}\n`)
+  if (start < 0) throw new Error(`${file}.md has no table of ${peer}`)
   const end = page.indexOf('\n## ', start + 4)
   const section = page.slice(start, end < 0 ? undefined : end)
   return [...section.matchAll(/^\| (?!-)(.*?) \| (.*) \|$/gm)].slice(1).map(([text, first = '', right = '']) => {

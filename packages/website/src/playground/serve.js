@@ -12,9 +12,9 @@ const dist = new URL('../../dist/playground/', import.meta.url)
 /** Serves dist/playground/, the page that its links lead to as plain text, and nothing else. */
 export const server = createServer((request, response) => {
   const path = /^\/([\w./-]*)(?:\?|$)/.exec(request.url ?? '')?.[1] ?? ' '
-  const about = path === 'guides/playground.html'
+  const about = path === 'guides/try-it.html'
   const file = path === '' ? 'index.html' : path
-  readFile(about ? new URL('../../../../docs/guides/playground.md', import.meta.url) : new URL(encodeURIComponent(file), dist)).then(
+  readFile(about ? new URL('../../../../docs/guides/try-it.md', import.meta.url) : new URL(encodeURIComponent(file), dist)).then(
     (content) => {
       const type = about ? 'text/plain; charset=utf-8' : (TYPES.get(extname(file)) ?? 'application/octet-stream')
       response.writeHead(200, { 'content-type': type }).end(content)

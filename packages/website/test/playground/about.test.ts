@@ -5,7 +5,7 @@ import { anchorOf, SCENES } from '../../src/playground/settings/scenes.ts'
 import { readAddress, writeAddress } from '../../src/playground/settings/settings.ts'
 import { serve, unserve } from './browser.ts'
 
-const GUIDE = readFileSync(new URL('../../../../docs/guides/playground.md', import.meta.url), 'utf8')
+const GUIDE = readFileSync(new URL('../../../../docs/guides/try-it.md', import.meta.url), 'utf8')
 const sections = GUIDE.split(/^(?=## )/m)
 let root = ''
 beforeAll(async () => {
@@ -24,7 +24,7 @@ test.each(SCENES.map((scene) => [scene.name, scene] as const))(
 )
 
 test('what the page links to is served beside it', async () => {
-  expect(await (await fetch(`${root}guides/playground.html`)).text()).toBe(GUIDE)
+  expect(await (await fetch(`${root}guides/try-it.html`)).text()).toBe(GUIDE)
 })
 
 test('the addresses of the guides are those that the page would write', () => {

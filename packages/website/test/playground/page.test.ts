@@ -236,7 +236,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('[data-digest]').waitFor()
       const background = (of: Page) => of.evaluate('getComputedStyle(document.body).backgroundColor')
       const light = await background(page)
-      await other.goto(`${root}guides/playground.html`)
+      await other.goto(`${root}guides/try-it.html`)
       await other.evaluate("localStorage.setItem('vitepress-theme-appearance', 'dark')")
       await expect.poll(() => background(page)).not.toBe(light)
       await page.reload()
@@ -312,7 +312,7 @@ describe.skipIf(CHROMIUM === undefined)(
     test('embedded it tells the page around it how high it is', async () => {
       const page = await browser.newPage()
       onTestFinished(() => page.close())
-      await page.goto(`${root}guides/playground.html`)
+      await page.goto(`${root}guides/try-it.html`)
       const told = page.evaluate(`new Promise((resolve) => {
         addEventListener('message', ({ data }) => resolve(data.weirHeight))
         const frame = document.createElement('iframe')

@@ -100,7 +100,7 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
       const heard = complaints(page)
       const outside: string[] = []
       page.on('request', (request) => void (request.url().startsWith(top) || outside.push(request.url())))
-      for (const path of ['', 'start.html', 'guides/algorithms.html', 'reference/performance.html', 'errors/weir_invalid_option.html']) {
+      for (const path of ['', 'start.html', 'guides/algorithms.html', 'evidence/performance.html', 'errors/weir_invalid_option.html']) {
         await page.goto(top + path)
         await page.locator('.VPContent').waitFor()
         const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
@@ -168,7 +168,7 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).first().click()
     await page.locator('[data-digest]').waitFor({ timeout: 60_000 })
     await page.getByRole('link', { name: 'Where it is tested' }).click()
-    await page.waitForURL(`${top}guides/playground.html#one-limit-n-nodes`)
+    await page.waitForURL(`${top}guides/try-it.html#one-limit-n-nodes`)
     await page.getByRole('heading', { level: 2, name: 'One limit, N nodes' }).waitFor()
     expect(heard).toEqual([])
     expect(outside).toEqual([])

@@ -10,7 +10,7 @@ import { useOutcome } from './use-outcome.ts'
 
 /** The documentation, and the page of it that tells where each promise is tested. */
 const HOME = '../index.html'
-const ABOUT = '../guides/playground.html'
+const ABOUT = '../guides/try-it.html'
 
 export function App({ runner }: { readonly runner: Runner }) {
   const [settings, setSettings] = useState<Settings>(() => readAddress(location.search))
