@@ -29,13 +29,14 @@ export function sidebar(): Group[] {
       text: 'Begin',
       items: [
         { text: 'Weir in two minutes', link: '/start' },
-        { text: 'Where to find what', link: '/overview' },
+        { text: 'Find your question', link: '/overview' },
+        ...items('Start'),
       ],
     },
-    { text: 'Guides', items: items('Guides') },
+    ...['Core concepts', 'Traffic shaping', 'Operations', 'Extending', 'Migration'].map((text) => ({ text, items: items(text), collapsed: true })),
     { text: 'Recipes', items: itemsOf('docs/recipes', listed).map(({ text, link }) => ({ text: capital(text), link })), collapsed: true },
     { text: 'Reference', items: items('Reference') },
-    { text: 'Notes', items: items('Notes'), collapsed: true },
+    { text: 'Evidence', items: items('Evidence'), collapsed: true },
     { text: 'Packages', items: read('packages'), collapsed: true },
     { text: 'Examples', items: read('examples'), collapsed: true },
     {

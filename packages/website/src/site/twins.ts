@@ -18,13 +18,15 @@ export function writeTwins(directory: string, staged: readonly Staged[]): void {
 
 const GROUPS: readonly (readonly [string, string])[] = [
   ['', 'Begin'],
+  ['start/', 'Quick starts'],
   ['guides/', 'Guides'],
+  ['migration/', 'Migration'],
   ['recipes/', 'Recipes'],
   ['reference/', 'Reference'],
   ['packages/', 'Packages'],
   ['examples/', 'Examples'],
   ['errors/', 'Errors and warnings'],
-  ['notes/', 'Optional'],
+  ['evidence/', 'Optional'],
   ['project/', 'Project'],
 ]
 

@@ -70,15 +70,14 @@ export const SCENES: readonly Scene[] = [
   {
     name: 'limit',
     title: 'One limit, N nodes',
-    promise:
-      'Each node decides by itself, at once, and rejects only on proof: what it knows to be allowed everywhere has reached the limit.',
+    promise: 'Each process decides in memory, and rejects a key once confirmed counts show that its limit is reached.',
     tested: 'npx -y pnpm accuracy --case 3',
     controls: [NODES, LOAD, ROUND_TRIP, LIMIT, INTERVAL, BALANCING, SEED],
   },
   {
     name: 'outage',
     title: 'Kill Redis',
-    promise: 'Without the store requests are still answered at once. Each node goes on with its share of the limit, and no count is lost.',
+    promise: 'Without the store, requests are still answered at once. Each process allows its share of the limit.',
     tested: 'npx -y pnpm accuracy --case 14',
     controls: [
       { ...NODES, fallback: 6 },
@@ -118,8 +117,7 @@ export const SCENES: readonly Scene[] = [
   {
     name: 'straddle',
     title: 'The straddling attack',
-    promise:
-      'A sliding window allows no more than the limit in any interval, not only in those of the clock. Whoever floods around a boundary gains nothing.',
+    promise: 'A flood around a boundary of intervals gets twice the limit from a fixed window, but not from a sliding one.',
     tested: 'npx -y pnpm accuracy --case S7',
     controls: [
       { ...NODES, fallback: 3 },
@@ -134,7 +132,7 @@ export const SCENES: readonly Scene[] = [
   {
     name: 'stream',
     title: 'One stream, every algorithm',
-    promise: 'An algorithm is what a limit means over time: the same requests, and what each of them lets go on, and when.',
+    promise: 'The same requests through every algorithm: which are allowed, and when.',
     tested: 'packages/testing/test/algorithms-keep-the-contract.test.ts',
     controls: [
       {
@@ -160,8 +158,7 @@ export const SCENES: readonly Scene[] = [
   {
     name: 'far',
     title: 'Far regions',
-    promise:
-      'Far from the store nodes allow more before they know. A token bucket remembers it and pays it back: in the long run the limit passes, and no more.',
+    promise: 'Far from the store, processes allow more before they learn of each other. A token bucket pays this back.',
     tested: 'npx -y pnpm accuracy --case B12',
     controls: [
       { ...NODES, fallback: 6 },
@@ -178,7 +175,7 @@ export const SCENES: readonly Scene[] = [
     name: 'policy',
     title: 'Your policy',
     promise:
-      'Paste the options of a policy as you would write them: by how much a cluster exceeds the limit, whom it rejects wrongly, and what it costs.',
+      'Paste a policy: by how much would your cluster exceed the limit, which requests would it reject wrongly, and how much would it cost? Your options are parsed, not executed.',
     tested: 'packages/website/test/playground/policy.test.ts',
     controls: [
       {
@@ -212,7 +209,7 @@ export function sceneOf(name: unknown): Scene {
   return SCENES.find((scene) => scene.name === name) ?? (SCENES[0] as Scene)
 }
 
-/** The heading of a scene in the page that tells where it is tested. */
+/** The heading of a scene in the page that lists where each scene is tested. */
 export function anchorOf({ title }: Scene): string {
   return title
     .toLowerCase()
