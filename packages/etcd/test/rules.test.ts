@@ -214,8 +214,8 @@ describeEtcd('rules in etcd', () => {
 })
 
 describeEtcd('rules in an etcd with users', () => {
-  test('are read by nodes that the README lets read only, and written by others', { timeout: 60_000 }, async () => {
-    const text = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  test('are read by processes that the guide allows only to read, and written by others', { timeout: 60_000 }, async () => {
+    const text = readFileSync(new URL('../../../docs/guides/etcd.md', import.meta.url), 'utf8')
     expect(text).toContain('etcdctl role grant-permission weir-node read --prefix weir/rules/')
     const server = await EtcdServer.start()
     onTestFinished(() => server.stop())
