@@ -10,9 +10,9 @@ import { describeEtcd, freshNamespace, PATIENT } from './fixtures.ts'
 
 const bytes = (text: string): string => Buffer.from(text).toString('base64')
 
-/** The role that the README shows, for another namespace. */
+/** The role that the guide shows, for another namespace. */
 async function addUsers(server: EtcdServer, namespace: string): Promise<void> {
-  const text = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../../docs/guides/etcd.md', import.meta.url), 'utf8')
   expect(text).toContain('etcdctl role grant-permission weir readwrite --prefix weir/')
   await server.ask('/v3/auth/role/add', { name: 'root' })
   await server.ask('/v3/auth/user/add', { name: 'root', password: 'admin' })
@@ -26,7 +26,7 @@ async function addUsers(server: EtcdServer, namespace: string): Promise<void> {
 }
 
 describeEtcd('an etcd with users', () => {
-  test('the permissions in the README suffice, a lost token is asked for anew, and a wrong password is told', async () => {
+  test('the permissions in the guide suffice, a lost token is asked for anew, and a wrong password is told', async () => {
     const server = await EtcdServer.start()
     const namespace = freshNamespace()
     await addUsers(server, namespace)

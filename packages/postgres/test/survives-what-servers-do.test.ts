@@ -24,11 +24,11 @@ function failure(node: TestNode, taken: number): Promise<string> {
   )
 }
 
-/** The statements of the README that grant what a role needs. */
+/** The statements of the guide that grant what a role needs. */
 function documentedGrants(schema: string, role: string): string {
-  const text = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../../docs/guides/postgres.md', import.meta.url), 'utf8')
   const found = /```sql\n(GRANT [^`]+)```/.exec(text)?.[1]
-  if (found === undefined) throw new Error('The README names no permissions any more.')
+  if (found === undefined) throw new Error('docs/guides/postgres.md contains no permissions.')
   return found.replaceAll('SCHEMA weir', `SCHEMA ${schema}`).replaceAll('TO app', `TO ${role}`)
 }
 
@@ -114,7 +114,7 @@ describe('a store in PostgreSQL', () => {
     await late.stop()
   })
 
-  test('the permissions in the README suffice, and what is missing is said', async () => {
+  test('the permissions in the guide suffice, and what is missing is said', async () => {
     const schema = freshSchema()
     const role = `role_${schema}`
     await here.server.sql(`CREATE ROLE ${role} LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC`)

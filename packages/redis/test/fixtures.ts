@@ -6,15 +6,15 @@ import type { StoreContractFixture } from '@weir/testing'
 import type { RedisServer } from '@weir/tooling/redis-servers'
 import { expect } from 'vitest'
 
-const README = new URL('../README.md', import.meta.url)
+const GUIDE = new URL('../../../docs/guides/redis.md', import.meta.url)
 let count = 0
 
-/** The user that the README shows, for `ACL SETUSER`, with another namespace. */
+/** The user that the guide shows, for `ACL SETUSER`, with another namespace. */
 export function documentedUser(namespace: string, cluster = false): string[] {
-  const text = readFileSync(README, 'utf8')
+  const text = readFileSync(GUIDE, 'utf8')
   const rule = /ACL SETUSER (weir on >secret [^`]+)```/.exec(text)?.[1]
   const more = /In a Cluster add `([^`]+)`/.exec(text)?.[1]
-  if (rule === undefined || more === undefined) throw new Error('The README names no permissions any more.')
+  if (rule === undefined || more === undefined) throw new Error('docs/guides/redis.md contains no permissions.')
   return `${rule} ${cluster ? more : ''}`
     .trim()
     .split(/\s+/)

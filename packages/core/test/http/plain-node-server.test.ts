@@ -7,7 +7,7 @@ import { ManualTime } from './manual-time.ts'
 
 type Args = readonly [request: IncomingMessage, response: ServerResponse]
 
-/** A whole adapter in a few lines: what the README of core shows for plain `node:http`. */
+/** A whole adapter in a few lines: what the quick start shows for plain `node:http`, and more. */
 function throttled(
   input: ThrottleInput<IncomingMessage, Args>,
   handle: (request: IncomingMessage, response: ServerResponse) => void,

@@ -8,14 +8,14 @@ import { startCluster } from '@weir/tooling/redis-topologies'
 import type { Stage } from './servers.ts'
 
 const execute = promisify(execFile)
-const README = new URL('../../../redis/README.md', import.meta.url)
+const GUIDE = new URL('../../../../docs/guides/redis.md', import.meta.url)
 
 /** The permissions that the documentation of the Redis store gives, as `ACL SETUSER` takes them. */
 export function documentedPermissions(namespace: string, cluster = false): string[] {
-  const text = readFileSync(README, 'utf8')
+  const text = readFileSync(GUIDE, 'utf8')
   const rule = /ACL SETUSER weir on >secret ([^`]+)```/.exec(text)?.[1]
   const more = /In a Cluster add `([^`]+)`/.exec(text)?.[1]
-  if (rule === undefined || more === undefined) throw new Error('The README of @weir/redis names no permissions any more.')
+  if (rule === undefined || more === undefined) throw new Error('docs/guides/redis.md contains no permissions.')
   return `${rule} ${cluster ? more : ''}`
     .trim()
     .split(/\s+/)

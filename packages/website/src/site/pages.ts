@@ -16,6 +16,7 @@ const SINGLE: Readonly<Record<string, string>> = {
   'README.md': 'start.md',
   '.github/CONTRIBUTING.md': 'project/contributing.md',
   'docs/architecture.md': 'project/architecture.md',
+  'examples/README.md': 'project/examples.md',
   '.github/SECURITY.md': 'project/security.md',
 }
 

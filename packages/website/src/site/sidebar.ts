@@ -38,7 +38,7 @@ export function sidebar(): Group[] {
     { text: 'Reference', items: items('Reference') },
     { text: 'Evidence', items: items('Evidence'), collapsed: true },
     { text: 'Packages', items: read('packages'), collapsed: true },
-    { text: 'Examples', items: read('examples'), collapsed: true },
+    { text: 'Examples', items: [{ text: 'Overview', link: '/project/examples' }, ...read('examples')], collapsed: true },
     {
       text: 'Project',
       items: [
