@@ -122,7 +122,7 @@ export class EtcdConnection implements StoreConnection {
     }
   }
 
-  /** Warns about errors that last until a setting changes, such as a wrong password. Many applications don't listen to other events. */
+  /** Warns about errors that last until a setting changes, such as a wrong password, because an application may not listen to events. */
   #failed(error: unknown): WeirError {
     const told = asWeirError(error)
     if (isSetting(told)) this.#node.warned?.(told)
