@@ -6,7 +6,7 @@ const LONGEST_LIFE = 4
 /** Extra milliseconds for which changes stay in etcd, because heartbeats may be late. */
 const GRACE = 60_000
 
-/** A key's block and its last reset, as etcd keeps them. Times are the server's. */
+/** A key's block and its last reset, as etcd keeps them. Times are the processes' common time. */
 export interface Block {
   readonly policyId: string
   readonly key: string

@@ -3,7 +3,7 @@ import type { Cell, LeaseReply, Ordinal } from '@weir/core/sync'
 
 /** Checks for the values that the database returns. A value of another form throws, so no invalid value is used. */
 
-/** The most units of one cell. */
+/** The most units of one cell: about the sum of a thousand processes with `Number.MAX_SAFE_INTEGER` units each. */
 const MOST_UNITS = 2 ** 63
 
 /** The longest time in milliseconds, 158 years. Longer times are shortened to it. */
