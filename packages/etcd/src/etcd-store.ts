@@ -4,7 +4,7 @@ import { checkOptions, checkTarget, type EtcdStoreOptions, type EtcdTarget } fro
 import { Layout } from './keys/layout.ts'
 
 /**
- * A store in etcd 3.4 or newer, over the JSON gateway that each member has on its client port.
+ * Connects processes through etcd 3.4 or newer, over the JSON gateway that each member has on its client port.
  *
  * @param target - the addresses of members of one cluster, or `{ endpoints, username, password, tls }`
  * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
@@ -23,7 +23,7 @@ export function etcdStore(target: EtcdTarget, storeOptions: EtcdStoreOptions = {
   return backgroundStore({
     kind: 'etcd',
     address: `${checked.endpoints.map(({ host }) => host).join(',')} ${namespace}`,
-    // Whatever can be written as a pure step.
+    // Any pure step runs in the process, so etcd needs no code for it.
     decides: () => true,
     open: (node) => new EtcdConnection(node, checked, new Layout(namespace), options),
   })

@@ -9,7 +9,7 @@ describeEtcd('a store in etcd', () => {
   test('random requests bring from etcd what they bring from the hub', { timeout: 120_000 }, () =>
     agreesWithTheHub({
       open: () => etcdStore(here.server.url, { namespace: freshNamespace(), timeout: PATIENT }),
-      // Counts are each node's own, and buckets are kept as cells: what is older is known less exactly.
+      // Each process has its own counts, and buckets are kept as cells, so older units are known less exactly.
       cells: [-1, 1],
       resets: 0,
       unsound: false,

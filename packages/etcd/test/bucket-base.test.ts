@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type Base, Bucket, NO_BASE } from '../src/counts/bucket.ts'
 import type { NodeCounts } from '../src/counts/node-counts.ts'
 
-/** 100 units, of which one runs out in the time of a cell. */
+/** A bucket of 100 units. One unit drains per cell. */
 const policy = { id: 'p', width: 1_000, cells: 100, limit: 100, hot: 50, ttl: 1e6, drain: 1 } as StorePolicy
 const base: Base = { ...NO_BASE, ordinal: 990, heldUntil: 1_100 }
 
@@ -27,7 +27,7 @@ describe('the base of a bucket', () => {
   })
 
   test('after a silence of this node takes up no more, though another one has just written', () => {
-    // Both were silent, and the third one brings cells of that time next.
+    // Both processes were silent, and a third one may send cells of that time next.
     const one = bucket(1_300, base, node(1_000, 1_120, 1_190, 1_250, 1_290), node(1_190, 1_250, 1_290))
     expect(one.due(base, 1_290, 1_120)?.base).toMatchObject({ ordinal: 1_019, taken: 5 })
     expect(one.due(base, 1_290, undefined)).toBe(undefined)

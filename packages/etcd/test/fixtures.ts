@@ -5,15 +5,15 @@ import { afterAll, beforeAll, describe } from 'vitest'
 
 let count = 0
 
-/** Milliseconds for an answer where no test is about its absence: the machine may be busy. */
+/** Milliseconds for replies in tests that are not about missing ones, because the machine may be busy. */
 export const PATIENT = 10_000
 
-/** A namespace that no other test uses, so that tests share a server and nothing else. */
+/** A namespace that no other test uses, so that tests share only the server. */
 export function freshNamespace(): string {
   return `weir-${process.pid}-${++count}`
 }
 
-/** As `describe`; left out, with the reason in its title, where there is no etcd. */
+/** Defines a `describe` that is skipped, with the reason in its title, if etcd is not installed. */
 export function describeEtcd(title: string, define: () => void): void {
   if (NO_ETCD === undefined) describe(title, define)
   else describe.skip(`${title} (${NO_ETCD})`, define)
@@ -34,10 +34,10 @@ export function ownServer(options?: Parameters<typeof EtcdServer.start>[0]): { r
   }
 }
 
-/** How long things are to outlast the counts: what a node knows of itself, and that blocks have changed. */
+/** Keys that live longer than counts: the entries of processes, blocks, and the mark that blocks have changed. */
 const OUTLASTS = /\/1\/(n\/[^/]+|v|b\/.*)$/
 
-/** A fixture of the store contract before a server that is shared by the cases. */
+/** A fixture of the store contract that uses one server for all cases. */
 export function etcdFixture(
   makeStore: (namespace: string) => Store,
   server: EtcdServer,

@@ -11,7 +11,7 @@ import { etcdStore } from '../src/index.ts'
 const header = { revision: '7' }
 const held = (key: string, value: string) => ({ key, value, mod_revision: '3' })
 
-/** Parts of answers that are not what belongs there. */
+/** Invalid parts of replies. */
 const WRONG: readonly unknown[] = [null, 7, -1, 1e300, 'x', '', [], {}, [null], [7], { revision: 'x' }, true]
 const SHAPES: readonly ((part: unknown) => unknown)[] = [
   (part) => part,
@@ -47,7 +47,7 @@ afterAll(() => {
   server.close()
 })
 
-/** All that a node does. What can't be understood rejects, or is left out; it never throws elsewhere. */
+/** Runs every operation of a process. An invalid reply rejects the call or is ignored, and never throws elsewhere. */
 async function use(username?: string): Promise<void> {
   const endpoints = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const node = new TestNode(etcdStore({ endpoints, ...(username && { username, password: 'x' }) }, { namespace: 'garbled', timeout: 500 }))

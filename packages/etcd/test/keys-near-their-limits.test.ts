@@ -20,7 +20,7 @@ function written(body: string): readonly string[] {
 describeEtcd('a process that starts receives the keys near their limits', () => {
   let etcd: EtcdServer
   let proxy: Server
-  /** The fault for a request that writes these keys: undefined if it passes. */
+  /** Returns the fault for a request that writes these keys, undefined if it passes. */
   let fault: (keys: readonly string[]) => 'rejected' | 'reply lost' | undefined
   let faults = 0
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { etcdStore } from '../src/index.ts'
 import { describeEtcd, freshNamespace, ownServer, PATIENT } from './fixtures.ts'
 
-/** Keys of an answer at most, and how many there are of each kind: some pages of them. */
+/** The most keys of a reply, and the number of keys of each kind: several pages. */
 const MOST = 1_000
 const MANY = 2_600
 const HOUR = 3_600_000
@@ -18,10 +18,10 @@ type Body = { readonly responses?: readonly { readonly response_range?: { readon
 describeEtcd('ranges of thousands of keys', () => {
   const here = ownServer()
   let gateway: Server
-  /** Keys of each answer, and characters of each line of a watch. */
+  /** The number of keys of each reply, and of characters of each line of a watch. */
   const answers: number[] = []
   const lines: number[] = []
-  /** Runs before a later page of a range is asked for; false: that one is never answered. */
+  /** Runs before a request for a later page. If it resolves to false, the request gets no reply. */
   let beforePage: () => Promise<boolean> = async () => true
 
   const url = (): string => `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`
@@ -145,7 +145,7 @@ describeEtcd('ranges of thousands of keys', () => {
     for (const key of keys) await fill(`${namespace}/1/c/${policy.id}/${key}/`, () => own.value, 700)
     answers.length = 0
     expect(await sync(2)).toEqual(keys.map(() => 702))
-    // Fewer keys are asked for together from now on, so that no second page is needed.
+    // Fewer keys are read together from now on, so that no second page is needed.
     expect(await sync(3)).toEqual(keys.map(() => 703))
     expect(Math.max(...answers)).toBeLessThan(1.1 * MOST)
     expect(answers.filter((count) => count > 0).slice(-5)).toEqual(Array(5).fill(701))

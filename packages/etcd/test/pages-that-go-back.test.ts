@@ -10,7 +10,7 @@ const page = (name: string | undefined): PartReply => ({
   next: name === undefined ? undefined : Buffer.from(name).toString('base64'),
 })
 
-/** Reads a range whose pages after the first are these, over and over. */
+/** Reads a range whose later pages repeat this list endlessly. */
 async function read(
   first: string,
   ...others: readonly (string | undefined)[]

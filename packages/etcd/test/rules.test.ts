@@ -56,7 +56,7 @@ describeEtcd('rules in etcd', () => {
     return throttler.start()
   }
 
-  /** One that hears of changes by the watch alone. */
+  /** A source that receives changes only by the watch. */
   function heard(source: EtcdRules): RulesSource {
     return Object.create(source, {
       interval: { value: 86_400_000 },
@@ -65,7 +65,7 @@ describeEtcd('rules in etcd', () => {
     })
   }
 
-  /** As `etcdctl put` and `etcdctl del` do. */
+  /** The requests that `etcdctl put` and `etcdctl del` send. */
   const putBy = (key: string, value: string) => shared.server.ask('/v3/kv/put', { key: bytes(key), value: bytes(value) })
   const deleteBy = (key: string) => shared.server.ask('/v3/kv/deleterange', { key: bytes(key) })
 
@@ -85,7 +85,7 @@ describeEtcd('rules in etcd', () => {
     const versions = () => nodes.map(({ rules }) => rules.status.version)
     expect(versions()).toEqual(nodes.map(() => 7))
     for (const { throttler } of nodes) throttler.check('k', 2)
-    // A busy machine may need another try; that it can be done is what counts.
+    // A busy machine may need another try. One success is enough.
     let version = 7
     await vi.waitFor(
       async () => {
@@ -144,7 +144,7 @@ describeEtcd('rules in etcd', () => {
     await deleteBy(key)
     await vi.waitFor(() => expect(follower.status).toMatchObject({ version: 4, away: 'it holds no rules' }), DEADLINE)
     expect(throttler.policies[0]?.limit).toBe(4)
-    // An entry that is no document of the history is left out.
+    // An entry of the history that is not a document is ignored.
     await putBy(`${key}/history/9999999999999999`, 'nonsense')
     expect(await rules.history(10)).toEqual([4, 3, 2, 1].map((version) => textOf(version)))
   })
@@ -172,7 +172,7 @@ describeEtcd('rules in etcd', () => {
     const throttler = throttlerAt(namespace)
     const source = rulesIn(namespace, own)
     await source.replace(undefined, textOf(3))
-    // By the watch, which has to be begun again.
+    // The change arrives by the watch, which has to start again.
     const rules = follow(throttler, source)
     onTestFinished(() => rules.close())
     await rules.ready

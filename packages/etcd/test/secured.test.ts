@@ -40,7 +40,7 @@ describeEtcd('an etcd with users', () => {
       await a.count(`k${++asked}`, 1, { ...POLICY, id: 'limited', limit: 1 })
       return b.announcements.length > 0 ? true : undefined
     })
-    // Simple tokens are in memory only.
+    // etcd keeps simple tokens only in memory, so a restart makes them invalid.
     await server.kill()
     await server.start()
     expect(await a.eventually(() => a.count('k', 6).catch(() => undefined))).toBe(6)

@@ -3,7 +3,7 @@ import { SeededRandom } from '@weir/testing'
 import { expect, test } from 'vitest'
 import { ServerTime } from '../src/gateway/server-time.ts'
 
-/** A node whose clock is off by some milliseconds, beside a server that tells whole seconds. */
+/** A process whose clock is off by some milliseconds, and a server that reports whole seconds. */
 class Pair {
   off: number
   serverOff = 0

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { etcdStore } from '../src/index.ts'
 import { describeEtcd, freshNamespace, ownServer, PATIENT } from './fixtures.ts'
 
-/** Milliseconds for an answer of members that may have lost their leader: less than they take to vote. */
+/** Milliseconds for a reply of members that may have lost their leader: less than an election takes. */
 const SHORT = 1_000
-/** Each unit of it is announced. */
+/** A policy whose every unit is announced. */
 const LIMITED = { ...POLICY, id: 'limited', limit: 1 }
 
 describeEtcd('a cluster of three members', () => {
@@ -17,7 +17,7 @@ describeEtcd('a cluster of three members', () => {
   }, 60_000)
   afterAll(() => Promise.all(members.map((member) => member.stop())))
 
-  /** Nodes that ask one member each at first: what one says the others hear of through another. */
+  /** Processes that each use another member at first, so that announcements pass between members. */
   function nodes(): TestNode[] {
     const namespace = freshNamespace()
     const urls = members.map(({ url }) => url)
@@ -50,7 +50,7 @@ describeEtcd('a cluster of three members', () => {
     expect(await b.eventually(() => b.block('blocked', 600_000).catch(() => undefined))).toBeGreaterThan(0)
     const lost = await leader()
     await lost.kill()
-    // Each goes on saying the same count until somebody answers: whether an earlier word came through, nobody knows.
+    // Each process sends the same count until it gets a reply, because an earlier write may have succeeded or not.
     await Promise.all(all.map((node) => node.eventually(() => node.count('k', 4).catch(() => undefined))))
     for (const node of all) expect(await node.eventually(() => node.count('k', 4).catch(() => undefined))).toBe(12)
     const beat = await a.eventually(() => a.beat(cursor).catch(() => undefined))
@@ -88,7 +88,7 @@ describeEtcd('an etcd that is restored from a backup', () => {
     await here.server.start()
     expect(await a.eventually(() => a.count('k', 9).catch(() => undefined))).toBe(9)
     expect(await b.count('k', 3)).toBe(12)
-    // So much happens that is lost that the watch of what was never comes back to it.
+    // These writes are lost with the restore. They are so many that etcd doesn't reach the old revision of the watch again during the test.
     for (let i = 0; i < 100; i++) await a.count(`k${key++}`, 1, LIMITED)
     await until(async () => {
       await a.count(`k${key++}`, 1, LIMITED)
@@ -103,7 +103,7 @@ describeEtcd('an etcd that is restored from a backup', () => {
     expect(after.generation).not.toBe(middle.generation)
     expect(await a.count('k', 9)).toBe(9)
     expect(await b.count('k', 3)).toBe(12)
-    // A revision to go on from that etcd had before lies in its future now.
+    // The watch's next revision, from before the loss, is now in etcd's future.
     await until(async () => {
       await b.beat().catch(() => undefined)
       await a.count(`k${key++}`, 1, LIMITED).catch(() => undefined)

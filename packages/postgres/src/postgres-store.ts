@@ -5,10 +5,10 @@ import { PostgresConnection } from './exchange/store-connection.ts'
 import { grants, statements } from './schema/schema-sql.ts'
 
 /**
- * A store in PostgreSQL 12 or newer.
+ * Connects processes through PostgreSQL 12 or newer.
  *
- * @param target - a `Pool` of pg, a URL, or settings of pg. A pool is a template only: at most two connections of the store's own are
- * opened with its settings, and it is neither used, changed nor ended. All throttlers of a process that get the same store share them.
+ * @param target - a `Pool` of pg, a URL, or settings of pg. A pool is a template only: the store opens at most two connections of its own
+ * with the pool's settings, and never uses, changes or ends the pool. All throttlers of a process that use the same store share them.
  * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
  *
  * @example
@@ -25,7 +25,7 @@ export function postgresStore(target: PostgresTarget, storeOptions: PostgresStor
   return backgroundStore({
     kind: 'postgres',
     address: `${template.address} ${options.schema}`,
-    // By the algorithm's own step, whichever it is.
+    // Any step runs in the process, so the database needs no code for it.
     decides: () => true,
     open: (node) => new PostgresConnection(node, template, options),
   })
@@ -55,10 +55,10 @@ export interface SchemaOptions {
 }
 
 /**
- * The SQL that makes the schema, its tables and functions, for a migration. What is there already stays as it is. To be run in one
+ * Returns the SQL that creates the schema, its tables and functions, for a migration. Existing objects stay unchanged. Run it in one
  * transaction.
  *
- * @throws {WeirError} `WEIR_INVALID_OPTION`
+ * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
  */
 export function schemaSql(options: SchemaOptions = {}): string {
   checkNames('schemaSql', options, ['schema', 'unlogged', 'role'], 'an object such as { schema: "weir" }')

@@ -9,7 +9,7 @@ describe('a standby that takes over', () => {
     const primary = await PostgresServer.start({ settings: ['wal_level=replica'] })
     const node = new TestNode(postgresStore(primary.url, { unlogged: false, timeout: 10_000 }))
     expect(await node.count('k', 3)).toBe(3)
-    // It has what was there until now, and nothing of what follows.
+    // The standby has the data up to now, and nothing that is written later.
     const standby = await PostgresServer.start({ port: primary.port + 1, data: standbyOf(primary) })
     await standby.kill()
     expect(await node.count('k', 8)).toBe(8)

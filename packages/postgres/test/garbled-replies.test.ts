@@ -6,7 +6,7 @@ import { until } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
 
-/** The kinds of messages in which there is something to read, and one that there is not. */
+/** The kinds of messages with content that pg reads, and one without. */
 const KINDS = [...'RSKZtTDCENAGHdx']
 const BODIES = [
   Buffer.alloc(0),
@@ -30,10 +30,10 @@ const GARBLED = [
   ...LENGTHS.flatMap((length) => ['E', 'D'].map((kind) => message(kind, Buffer.alloc(8), length))),
 ]
 
-/** When a connection gets what is garbled: instead of being welcomed, right behind that, or for an answer. */
+/** When a connection receives the garbled message: instead of the welcome, right after it, or as a reply. */
 const PLACES = ['welcome', 'behind it', 'answer'] as const
 let place: (typeof PLACES)[number]
-/** In how large pieces. */
+/** The size of the pieces in which it is sent. */
 let piece = Number.POSITIVE_INFINITY
 
 let server: Server
@@ -51,7 +51,7 @@ beforeAll(async () => {
       for (let at = 0; at < bytes.length; at += piece) socket.write(bytes.subarray(at, Math.min(bytes.length, at + piece)))
     }
     socket.once('data', (startup) => {
-      // The name of the user says which one it gets.
+      // The name of the user contains the number of the message to send.
       const number = Number(/\0user\0g(\d+)\0/.exec(`\0${startup.subarray(8).toString('latin1')}`)?.[1])
       const what = GARBLED[number] as Buffer
       const garble = (): void => {
@@ -86,7 +86,7 @@ async function use(number: number): Promise<void> {
     await ask()
     return sent.has(number)
   }, 'it has got what is garbled')
-  // By then it has read that, too.
+  // The client has also read the message by the end of this.
   await ask()
   await node.close()
 }

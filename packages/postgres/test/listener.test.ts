@@ -5,7 +5,10 @@ import type { Client } from '../src/connection/template.ts'
 
 type Notified = (of: { readonly channel: string; readonly payload: string }) => void
 
-/** A listener behind a pooler; `notifies` says whether its other connection can send at the moment, `passes` whether the pooler lets it through. */
+/**
+ * A listener behind a pooler. `notifies` returns whether its other connection can send now, and `passes` whether the pooler passes
+ * notifications.
+ */
 function behindPooler({ notifies, passes }: { readonly notifies: () => boolean; readonly passes: boolean }) {
   const clock = manualClock()
   const queries: string[] = []

@@ -41,7 +41,7 @@ describe('many nodes', () => {
     const deadlocks = `SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'`
     const before = await here.server.sql(deadlocks)
     const random = new SeededRandom('many nodes')
-    // One cell, though an hour may end meanwhile.
+    // One cell for the whole test, even if the hour ends meanwhile.
     const now = ordinalAt(Date.now(), HOUR)
     const entriesOf = (taken: number): SyncEntry[] => {
       const entries = POLICIES.flatMap((policy) =>
@@ -61,7 +61,7 @@ describe('many nodes', () => {
           const change = { policy: POLICIES[i % 3] as StorePolicy, key: `k${n}`, kind: 'set', remaining: HOUR } as const
           const reset: BlockChange = { ...change, key: `reset ${i}`, kind: 'reset', remaining: 0, epoch: Date.now() }
           const request = { entries: entriesOf(round), blocks: i === 0 ? [change, reset] : [] }
-          // On a busy machine locks are waited for in vain, and a process sends the same once more.
+          // On a busy machine waiting for a lock can time out. The process then sends the same again.
           return node.eventually(() => node.connection.sync(request).catch(unlessLocked))
         }),
       )
@@ -72,7 +72,7 @@ describe('many nodes', () => {
       const taken = result?.cells.reduce((sum, cell) => sum + cell.taken, 0)
       expect(taken).toBe(3 * NODES * (result?.cells.length ?? 0))
     }
-    // Servers count when a connection ends.
+    // PostgreSQL updates its statistics when a connection ends.
     await Promise.all(nodes.map((node) => node.close()))
     expect(await here.server.sql(deadlocks)).toBe(before)
   })

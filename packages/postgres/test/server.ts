@@ -6,7 +6,7 @@ import { TABLES } from '../src/schema/tables.ts'
 
 let count = 0
 
-/** A schema that no other test uses, so that tests share a server and nothing else. */
+/** A schema that no other test uses, so that tests share only the server. */
 export function freshSchema(): string {
   return `weir_${process.pid}_${++count}`
 }
@@ -17,10 +17,10 @@ if (findPostgres() === undefined) {
   console.warn(howToInstallPostgres)
 }
 
-/** Skips what needs a server where there is none. */
+/** Skips suites that need a server if PostgreSQL is not installed. */
 export const describe: typeof describeAlways = (missing ? describeAlways.skip : describeAlways) as typeof describeAlways
 
-/** One server for all files, ended with this process. */
+/** The server for all files of this process, with which it ends. */
 let shared: Promise<PostgresServer> | undefined
 
 export interface SharedServer {
@@ -50,7 +50,10 @@ async function leftoversOf(server: PostgresServer, schema: string): Promise<stri
   return tables.filter((_, i) => counts[i] !== '0')
 }
 
-/** Fixtures of the store contract before a server that is shared by the cases. They share a schema, which is made by the first and emptied after each. */
+/**
+ * Fixtures of the store contract that use one server for all cases. They share a schema, which the first case creates, and which is emptied
+ * after each.
+ */
 export function postgresFixtures(
   makeStore: (schema: string) => Store,
   here: SharedServer,

@@ -6,7 +6,7 @@ import { describe, freshSchema, sharedServer } from './server.ts'
 const here = sharedServer()
 
 describe('exchanges of simulated clusters', () => {
-  // Hundreds of exchanges one after the other, on a machine that may be busy.
+  // Hundreds of syncs in sequence, on a machine that may be busy.
   test.each(Object.entries(SCENARIOS))(
     '%s: PostgreSQL answers each exchange as the store of the simulation',
     { timeout: 120_000 },

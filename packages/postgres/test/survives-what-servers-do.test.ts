@@ -11,7 +11,7 @@ import { postgresStore, schemaSql } from '../src/index.ts'
 import { describe, freshSchema, sharedServer } from './server.ts'
 
 const here = sharedServer()
-/** Longer than anything takes on a busy machine, where what is tested is not how long it takes. */
+/** A timeout that no step exceeds on a busy machine, for tests that don't measure time. */
 const patient = { timeout: 10_000 }
 
 /** The message of the first sync that fails. */

@@ -46,7 +46,7 @@ describe('rows that somebody else has changed', () => {
       for (const place of [0, 2]) expect(blocks[place]).toBeGreaterThan(0)
       expect(heartbeat?.nodes).toBe(1)
     }
-    // All of the key that is left are its rows that nobody can read.
+    // Removes the key's rows, which can't be read.
     await here.server.sql(`DELETE FROM ${schema}.${table} WHERE key = 'b'`)
     const { results, blocks } = await exchange(5)
     expect(results.map((result) => result?.cells.at(-1)?.taken)).toEqual(POLICIES.flatMap(() => [5, 5, 5]))

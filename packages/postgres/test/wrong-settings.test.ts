@@ -8,7 +8,7 @@ import { mustRun } from '@weir/tooling/run'
 import { expect, onTestFinished, test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
 
-/** A server that rejects everybody with an error, as PostgreSQL writes one. */
+/** A server that rejects every connection with an error, in the format of PostgreSQL. */
 async function rejecting(code: string, message: string): Promise<string> {
   const fields = Buffer.from(`SFATAL\0C${code}\0M${message}\0\0`)
   const length = Buffer.alloc(4)
@@ -23,7 +23,7 @@ async function rejecting(code: string, message: string): Promise<string> {
   return `postgres://app:s3cret@127.0.0.1:${typeof address === 'object' ? address?.port : ''}/app`
 }
 
-/** A server that speaks TLS, with a certificate of nobody's. */
+/** A TLS server with a self-signed certificate. */
 async function selfSigned(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-tls-'))
   const [keyout, out] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]

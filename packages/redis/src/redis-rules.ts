@@ -3,9 +3,9 @@ import { type RedisTarget, templateOf } from './ioredis/template.ts'
 import { type RedisRules, type RedisRulesOptions, rulesAt } from './rules/rules.ts'
 
 /**
- * Rules in a key of Redis, for `follow` of `@weir/core/rules`: a change is announced to all nodes by publish/subscribe.
+ * Reads and writes rules in a key of Redis, for `follow` of `@weir/core/rules`. Changes reach all processes by publish/subscribe.
  *
- * @param target - as that of `redisStore`
+ * @param target - the same as for `redisStore`
  * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
  *
  * @example

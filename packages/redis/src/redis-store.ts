@@ -5,11 +5,11 @@ import { IoredisLink } from './ioredis/ioredis-link.ts'
 import { type RedisTarget, templateOf } from './ioredis/template.ts'
 
 /**
- * A store in Redis 5 or newer (or Valkey): one server, Sentinels, or a Cluster.
+ * Connects processes through Redis 5 or newer (or Valkey): one server, Sentinels, or a Cluster.
  *
- * @param target - an ioredis 5 or 6 instance, a URL, options of ioredis, or `{ cluster: nodes, options }`. An instance is
- * a template only: connections of the store's own are opened with its settings, and it is neither used, changed nor closed.
- * All throttlers of a process that get the same store share them.
+ * @param target - an ioredis 5 or 6 instance, a URL, options of ioredis, or `{ cluster: nodes, options }`. An instance is a template only:
+ * the store opens its own connections with the instance's settings, and never uses, changes or closes the instance. All throttlers of a
+ * process that use the same store share them.
  * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
  *
  * @example

@@ -9,7 +9,7 @@ import { redisStore } from '../src/index.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-/** A server that gets through the handshake and then answers every script call with what it is told to. */
+/** A server that completes the handshake and then sends the test's reply to every script call. */
 let server: Server
 let nonsense: Buffer = Buffer.from('+OK\r\n')
 /** Replaces the replies to heartbeats, if set. */
@@ -41,7 +41,7 @@ function handshake(command: string): string {
   return '+OK\r\n'
 }
 
-/** RESP2 values of all kinds, nested, near what the scripts answer and far from it. */
+/** RESP2 values of all kinds, nested, similar to the scripts' replies and far from them. */
 const text = fc.oneof(
   fc.string(),
   fc.string({ unit: 'binary' }),
@@ -95,7 +95,7 @@ test('whatever a server answers, an exchange ends with results that make sense, 
     { numRuns: 150 },
   )
   await connection.close()
-  // Nonsense of all kinds has come as far as it can.
+  // Proves that replies of all kinds were read as far as possible.
   expect(outcomes.understood).toBeGreaterThan(0)
   expect(outcomes.WEIR_STORE_REPLY).toBeGreaterThan(20)
 })
@@ -116,7 +116,7 @@ test('messages, members and results that are no such thing are told apart, witho
   )
 })
 
-/** A value as a server sends it. */
+/** Returns a value in the form that a server sends. */
 function resp(content: string | number | readonly string[]): string {
   if (typeof content === 'number') return `:${content}\r\n`
   if (typeof content === 'string') return `$${Buffer.byteLength(content)}\r\n${content}\r\n`
@@ -125,7 +125,7 @@ function resp(content: string | number | readonly string[]): string {
 
 const ENTRIES = 6
 const HEAD = [resp('1800000000'), resp('5'), resp('')]
-/** Two blocks, and totals in both forms: what an honest server answers. */
+/** Two blocks, and totals in both forms: the reply of a healthy server. */
 const RESULTS = [
   resp(0),
   resp('1500.5'),
@@ -190,12 +190,12 @@ test('an honest reply of which parts are replaced: these parts fail alone, all o
         })
         const beat = reply.heartbeat
         const wrongInBeat = new Set(wrongBeat.map(([place]) => place))
-        // Without versions of the block list a heartbeat is none.
+        // A heartbeat without versions of the block list is invalid.
         if (!wrongInBeat.has(1) && !wrongInBeat.has(2)) expect(beat).toBeDefined()
         if (beat === undefined) return
         expect(Number.isSafeInteger(beat.nodes) && beat.nodes >= 1).toBe(true)
         if (!wrongInBeat.has(0)) expect(beat.nodes).toBe(3)
-        // Where versions are wrong it is asked again, and answered the same.
+        // If the versions are wrong, the process repeats the heartbeat, and the server sends the same reply.
         if (!wrongInBeat.has(4)) expect([...new Set(beat.blocks.map(({ key, remaining }) => `${key} ${remaining}`))]).toEqual(['k 1000'])
         if (!wrongInBeat.has(6)) expect(beat.statuses).toEqual([{ node: 'other', age: 12, status: 'fine' }])
         for (const { remaining } of beat.blocks) expect(remaining).toBeGreaterThanOrEqual(0)

@@ -28,7 +28,7 @@ async function totals(node: TestNode, entries: readonly SyncEntry[]): Promise<(n
 
 const NO_MORE = 'no more'
 
-/** Two nodes of a store, and a function that resolves with all messages that its scripts have published so far. */
+/** Two processes of a store, and a function that resolves with all messages that its scripts have published so far. */
 async function open(namespace: string): Promise<{ a: TestNode; b: TestNode; messages: () => Promise<string[]> }> {
   const store = redisStore(here.server.url, { ...PATIENT, namespace })
   const [a, b] = [new TestNode(store), new TestNode(store)]
@@ -38,7 +38,7 @@ async function open(namespace: string): Promise<{ a: TestNode; b: TestNode; mess
   await listener.subscribe(channel)
   listener.on('message', (_, message: string) => heard.push(message))
   await here.listening(namespace, 3)
-  // The nodes have connections of their own: what they have heard may not have come here yet. One more message has.
+  // The processes use other connections, so their messages may not have arrived here yet. This last message arrives after them.
   const messages = async (): Promise<string[]> => {
     await here.admin.publish(channel, NO_MORE)
     await until(() => heard.includes(NO_MORE), 'the last message has come')

@@ -21,9 +21,9 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-/** Half of it is longer than any call takes on a busy machine. */
+/** Half of this is longer than any call takes on a busy machine. */
 const WIDTH = 60_000
-/** It holds 40 units and loses one in the time of a cell. */
+/** A bucket of 40 units. One unit drains per cell. */
 const policy: StorePolicy = { id: 'bucket', width: WIDTH, cells: 60, limit: 40, hot: 20, ttl: 120 * WIDTH, drain: 1 }
 
 test('the script of buckets is no part of the other, and is not loaded with the store', async () => {
@@ -41,14 +41,14 @@ const units = fc.oneof(
 )
 const step = fc.record({
   node: fc.nat(2),
-  /** Cells. */
+  /** In cells. */
   pass: fc.oneof({ weight: 5, arbitrary: fc.nat(6) }, { weight: 1, arbitrary: fc.nat(150) }),
   taken: fc.array(fc.record({ ago: fc.integer({ min: -1, max: 70 }), units }), { maxLength: 3 }),
   refunded: fc.integer({ min: 0, max: 2 }),
   rejected: fc.integer({ min: 0, max: 2 }).map((units) => 7 * units),
   /** The units that the process has confirmed. */
   level: fc.constantFrom(0, 0, 0, 10, 30, 55),
-  /** A batch of before comes again, late. */
+  /** An earlier batch is sent again, late. */
   again: fc.option(fc.nat(20), { nil: undefined }),
   maxDebt: fc.constantFrom(undefined, undefined, 5),
 })
@@ -59,7 +59,7 @@ test('random late, doubled and partly sent batches bring from Redis what they br
       const hub = new Hub(systemClock)
       const store = redisStore(server.url, { ...PATIENT, namespace: freshNamespace(), publish: false })
       const connections = [0, 1, 2].map((i) => store.open({ id: `node-${i}`, clock: systemClock, announced: () => {} }))
-      // In the middle of a cell, as the call itself takes time.
+      // The middle of a cell, because the call itself takes time.
       let time = (Math.floor(Date.now() / WIDTH) + 0.5) * WIDTH
       const counts = new Map<string, { taken: number; given: number; rejected: number }>()
       const sent: { node: number; cells: Cell[] }[] = []
@@ -101,7 +101,7 @@ test('a busy key of twelve nodes takes no more than 600 bytes', async () => {
     store.open({ id: `0123456789abcd${10 + i}`, clock: systemClock, announced: () => {} }),
   )
   const client = new Redis(server.url)
-  // As for a limit of 1000 per 10 s, under constant overload.
+  // The policy for a limit of 1000 per 10 s, under constant overload.
   const busy: StorePolicy = { id: 'bucket', width: 10_000 / 256, cells: 256, limit: 1000, hot: 500, ttl: 20_000, drain: 1000 / 256 }
   const begun = Date.now()
   const counts = connections.map(() => new Map<number, number>())

@@ -20,17 +20,17 @@ afterAll(async () => {
 })
 
 const LIMIT = 20
-/** So many times as fast as the calendar's own the time of a fast one is: a day takes two seconds. */
+/** The factor by which time is faster than the calendar's own: a day takes two seconds. */
 const FASTER = 43_200
 
-/** Days around a change of clocks, made short, so that some of them pass while a test runs. */
+/** Days around a change of the clocks, short enough that several of them pass during a test. */
 function fastDays(timeZone: string, from: string): Calendar {
   const days = calendar('day', { timeZone })
   const [origin, begin] = [Date.now(), Date.parse(from)]
   const slow = (time: number) => begin + (time - origin) * FASTER
   const fast = (time: number) => origin + (time - begin) / FASTER
   const shortened = ({ ordinal, start, end }: ReturnType<Calendar['at']>) => ({ ordinal, start: fast(start), end: fast(end) })
-  // Numbers that are ahead of the clock.
+  // Ordinals that are ahead of the clock.
   const usual = days.usual / FASTER
   const ahead = Math.ceil(origin / usual) + 2 - days.at(begin).ordinal
   const moved = (one: ReturnType<Calendar['at']>) => ({ ...shortened(one), ordinal: (one.ordinal + ahead) as typeof one.ordinal })
@@ -58,7 +58,7 @@ async function nodes(count: number, interval: Calendar, coordination: 'backgroun
   const policy = { limit: LIMIT, interval, coordination, storeTimeout: coordination === 'background' ? undefined : '30s' } as const
   const { storeTimeout, ...rest } = policy
   const made = Array.from({ length: count }, () => {
-    // A busy machine is no outage.
+    // The timeout is long, so that a busy machine doesn't look like an outage.
     const store = redisStore(server.url, { namespace, timeout: 30_000 })
     const policies = [storeTimeout === undefined ? rest : { ...rest, storeTimeout }]
     const throttler = createThrottler({ policies, heartbeat: 200, store }).start()
@@ -74,7 +74,7 @@ describe.each(['background', 'leased', 'central'] as const)('intervals of a cale
     const monthly = calendar('month', { timeZone: 'Asia/Kathmandu' })
     const { made, namespace } = await nodes(2, monthly, coordination)
     const [a, b] = made as [Throttler, Throttler]
-    // The share of one of two nodes, which it has even if the machine is so busy that an answer is overdue.
+    // The share of one of two processes. It has this share even if the machine is so busy that a reply is late.
     const first = await a.checkAsync('k', LIMIT / 2)
     expect(first.allowed).toBe(true)
     let allowed = LIMIT / 2
@@ -87,7 +87,7 @@ describe.each(['background', 'leased', 'central'] as const)('intervals of a cale
     // Unused leases of the other process return once it learns that they are needed.
     if (coordination === 'leased') for (let i = 0; i < 500 && allowed < LIMIT; i++) await ask()
     if (coordination !== 'background') expect(allowed).toBe(LIMIT)
-    // As a volley it might hold more than came back.
+    // Requests are sent in sequence. If they came at once, more could be allowed before the store's replies arrive.
     expect(allowed).toBeLessThan(LIMIT + 10)
     const { start, end } = monthly.at(Date.now())
     const rejected = await b.checkAsync('k')
@@ -124,7 +124,7 @@ describe.each(['background', 'leased', 'central'] as const)('intervals of a cale
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
     for (const ordinal of [first + 1, first + 2, first + 3]) {
-      // The units that two processes hold back, and one each around midnight.
+      // The units that two processes keep back, and one each around midnight.
       expect(perDay.get(ordinal)).toBeLessThanOrEqual(coordination === 'background' ? LIMIT + 4 : LIMIT + 2)
       expect(perDay.get(ordinal)).toBeGreaterThanOrEqual(LIMIT - 2)
     }

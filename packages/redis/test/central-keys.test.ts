@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { freshNamespace, PATIENT } from './fixtures.ts'
 
-/** Values that a server may have for a key: nonsense, and times of a clock that was ahead. */
+/** Tests with invalid values in a key, and with times of a clock that was ahead. */
 
 const ALGORITHMS: readonly Algorithm[] = [
   fixedWindow(),
@@ -41,7 +41,7 @@ afterAll(async () => {
 })
 
 describe('a key that holds nonsense is decided about without the server, and disturbs no other one', () => {
-  // In place of a hash, fields that are no numbers, and such as are too large.
+  // Another type in place of a hash, fields that are not numbers, and numbers that are too large.
   const nonsense: Readonly<Record<string, (key: string) => Promise<unknown>>> = {
     text: (key) => client.set(key, 'x'),
     fields: (key) => client.hset(key, { u: 'x', s: 'x', o: 'x', b1: 'x' }),
@@ -62,7 +62,7 @@ describe('a key that holds nonsense is decided about without the server, and dis
           await client.del(key)
           await write(key)
         }
-        // Decided, with a finite number or by the policy's choice for a store that is away: never an error.
+        // The decision has a finite number, or follows the policy's choice for a store that is down. It is never an error.
         const decision = await throttler.checkAsync(what)
         expect(decision.remaining).toBeGreaterThanOrEqual(0)
         expect(decision.remaining).toBeLessThanOrEqual(6)
@@ -103,7 +103,7 @@ describe('a clock that was ahead keeps nobody out once it is right again', () =>
         }
         expect(await take(3_600_000)).toBe(true)
         while ((await take(3_600_000)) === true);
-        // By the server's own clock, an hour before: full still, and open when its time has passed.
+        // The server's own clock is an hour behind now. The bucket is still full, and opens when its time has passed.
         expect(await take(0)).toBe(false)
         await until(async () => (await take(0)) === true, 'it is open', 5_000)
       } finally {

@@ -21,16 +21,16 @@ import type { RedisTarget } from '../src/ioredis/template.ts'
 import { documentedUser, freshNamespace, PATIENT } from './fixtures.ts'
 
 /**
- * Each script against the step that is its model: the same requests, one after the other, some of them asked again as if their answer
- * had been lost, some after the server forgot all scripts.
+ * Compares each script with the step that is its model. Both get the same requests in sequence. Some requests are repeated as if their
+ * reply had been lost, and some come after the server lost all scripts.
  */
 
 const INTERVAL = 1_000_000
-/** Milliseconds in which keys' lives are shortened. */
+/** The unit in which keys' lives are shortened, in milliseconds. */
 const LIFE_STEP = INTERVAL / 100
 const SUBJECTS: readonly { readonly algorithm: Algorithm; readonly by?: 'ttl' }[] = [
   { algorithm: fixedWindow() },
-  // One interval that the whole run lies in: the node tells which it is.
+  // One interval that contains the whole run. The process sends its bounds.
   {
     algorithm: {
       ...fixedWindow(),
@@ -38,7 +38,7 @@ const SUBJECTS: readonly { readonly algorithm: Algorithm; readonly by?: 'ttl' }[
       step: { ...CALENDAR_STEP, parameters: () => [1_900_000_000_000, 1_700_000_000_000] },
     },
   },
-  // It goes by how long its key lives, so time passes by shortening that.
+  // Its window is the remaining life of its key, so time passes by shortening that.
   { algorithm: fixedWindow({ start: 'first-request' }), by: 'ttl' },
   { algorithm: slidingWindow({ subWindows: 6 }) },
   { algorithm: slidingCounter() },
@@ -54,9 +54,9 @@ interface Act {
   readonly key: number
   readonly units: number
   readonly limit: number
-  /** Part of an interval that passes before it. */
+  /** The part of an interval that passes before it. */
   readonly pass: number
-  /** Whether the clock goes back by that instead, where it may. */
+  /** Whether the clock goes back by `pass` instead, if the algorithm supports that. */
   readonly back: boolean
   readonly twice: boolean
   readonly forget: boolean
@@ -109,7 +109,7 @@ for (const [place, target, runs] of places) {
             fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 25 }), async (acts) => {
               await new Both(algorithm, node.decider, `run${++run}`, by === 'ttl' ? new Lives(place, namespace) : undefined).run(acts)
             }),
-            // To shrink a case takes hundreds of runs at a real server, and its failure may be of one moment only.
+            // Shrinking a case takes hundreds of runs on a real server, and its failure may depend on the moment.
             { numRuns: runs, endOnFailure: true },
           )
         } finally {
@@ -156,7 +156,7 @@ function isPaced({ step }: DecidedPolicy): boolean {
   return (step as Required<Algorithm>['step']).paced === true
 }
 
-/** A server and the model beside it. */
+/** A server with the model for comparison. */
 class Both {
   readonly #policy: DecidedPolicy
   readonly #decider: Decider
@@ -179,16 +179,16 @@ class Both {
   }
 
   async #act({ kind, key, units, limit, pass, back: goesBack, twice, forget }: Act): Promise<void> {
-    // A life ends with a step, not shortly after one: the server's own time goes on too, and on a busy machine by seconds.
+    // A life ends with a step, not shortly after one, because the server's own time continues, by seconds on a busy machine.
     const apart = this.#lives === undefined ? 1 : LIFE_STEP
     const passed = apart * Math.round((pass * INTERVAL) / apart)
-    // Steps that go by the server's clock must bear that it is set.
+    // Steps that use the server's clock must support that it is set back.
     const mayGoBack = this.#lives === undefined && this.#policy.step.width === undefined
     this.#now += goesBack && mayGoBack ? -passed : passed
     await this.#lives?.pass(passed)
     if (forget) await Promise.all(clients.map((client) => client.script('FLUSH')))
     const { step } = this.#policy
-    // For a bucket it matters whether the limit is the usual one.
+    // A bucket needs to compare the limit with the usual one.
     const parameters = [...this.#policy.parameters, ...(isPaced(this.#policy) && limit !== 10 ? [10] : [])]
     const state = this.#states[key] as number[]
     const taken = this.#taken[key] as { at: number; units: number }[]
@@ -213,7 +213,7 @@ class Both {
     else step.giveBack(state, at, cost, this.#now, limit, parameters)
     if (model !== undefined) agree(told, model, limit)
     if (question.kind === 'take' && told.allowed && cost > 0) taken.push({ at: this.#now, units: cost })
-    // Looks and resets leave no trace, and a rejection is decided anew.
+    // Looks and resets leave no trace, and a rejected request is decided again.
     if (!twice || cost === 0 || (model !== undefined && !model.allowed)) return
     const [again] = (await this.#decider.decide({ ...request, again: true })) as [Verdict]
     expect(again.allowed).toBe(true)
@@ -242,7 +242,7 @@ test.each(servers)(
     const namespace = freshNamespace()
     await server.command('acl', 'setuser', ...documentedUser(namespace))
     const { connection, decider } = await connected(target(), namespace)
-    // For windows from the first request, time passes only at the server.
+    // Windows from the first request are left out, because their time passes only on the server.
     const steps = SUBJECTS.filter(({ by }) => by === undefined).map(({ algorithm }) => (algorithm as Required<Algorithm>).step)
     let run = 0
     let rejected = 0
@@ -293,7 +293,7 @@ test.each(servers)(
   60_000,
 )
 
-/** Milliseconds that a server's clock goes on while a test runs, and rounds. */
+/** Milliseconds by which a server's clock advances during a test, and by which it rounds. */
 const LATE = 2_000
 
 function agree(told: Verdict, model: Verdict, limit: number): void {

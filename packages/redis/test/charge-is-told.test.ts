@@ -12,7 +12,7 @@ test.each([
   ['sliding', { algorithm: slidingWindow() }],
 ] as const)('a charge that passes the limit is told to another process at once, with a %s window', async (_name, window) => {
   const namespace = freshNamespace()
-  // One store each, as two processes have.
+  // One store each, like two processes.
   const [a, b] = [0, 1].map(() =>
     createThrottler({
       policies: [{ limit: 100, interval: '1d', spans: 2, ...window }],
@@ -24,7 +24,7 @@ test.each([
     await vi.waitFor(() => expect([a, b].map((one) => snapshot(one).nodes)).toEqual([2, 2]), 10_000)
     await here.listening(namespace, 2)
     a.charge(a.check('k', 60), 500)
-    // Nothing asks for the key at `b`: what it knows it was told.
+    // No request uses the key at `b`, so all its counts come from announcements.
     await vi.waitFor(() => expect(b.peek('k').allowed).toBe(false), 10_000)
   } finally {
     await Promise.all([a, b].map((one) => one.close()))

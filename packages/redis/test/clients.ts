@@ -7,7 +7,7 @@ import { PATIENT } from './fixtures.ts'
 
 type OpenAt = (at: { readonly url: string }, namespace: string, user?: { readonly username?: string; readonly password: string }) => Store
 
-/** Stores by each client, for what must be true of all. */
+/** Stores by client, for tests that all clients must pass. */
 export const createStore: Readonly<Record<string, OpenAt>> = {
   ioredis: ({ url }, namespace, user) => {
     const { hostname, port } = new URL(url)

@@ -18,7 +18,7 @@ const POLICIES: readonly StorePolicy[] = [
 ]
 const KEYS = ['x', 'y:1', '__proto__', 'z'.repeat(300)]
 
-/** Nothing of it can be taken for a value of the scripts: what can is a lie, and no test can tell it from the truth. */
+/** Values that the scripts can't mistake for valid ones. No test can detect a false value that is valid. */
 const junk = fc.oneof(
   fc.constantFrom('', 'junk', 'inf', 'nan', '1e308', '-1e308', '0'.repeat(40), '5', '\u0000\u001b'),
   fc.string({ unit: 'binary' }).map((text) => `!${text}`),
@@ -31,7 +31,7 @@ const corruption = fc.record({
 })
 type Corruption = typeof corruption extends fc.Arbitrary<infer T> ? T : never
 
-/** Gives the name of the key that was corrupted. */
+/** Corrupts a value, and returns the name of its key. */
 async function corrupt(namespace: string, { which, how, text, score }: Corruption): Promise<string | undefined> {
   const keys = (await here.admin.keys(`${namespace}:*`)).sort()
   const key = keys[which % keys.length]
@@ -106,7 +106,7 @@ test('random values of a live store are corrupted while three nodes count: none 
             counts[one.key] = (counts[one.key] as number) + one.units
             const { results } = await connection.sync({ entries: [entry(one.node, one.policy, one.key)], blocks: [] })
             const own = results[0]?.cells.find(({ ordinal }) => ordinal === RUNNING)?.taken
-            // Nobody's counts are made more of, and one's own are always there.
+            // No process counts for more than its own units, and a process's own units are always included.
             const most = nodes.reduce((sum, _, node) => sum + (taken[node]?.[one.policy]?.[one.key] ?? 0), 0)
             expect(own).toBeGreaterThanOrEqual(counts[one.key] as number)
             expect(own).toBeLessThanOrEqual(most)
@@ -125,7 +125,8 @@ test('random values of a live store are corrupted while three nodes count: none 
             cursors[one.node] = one.beat ? reply.heartbeat?.cursor : undefined
           }
         }
-        // Nodes send their counts again, as after any loss. One's part may turn out to be lost when the others have sent theirs.
+        // Processes send their counts again, as after any loss. A process may learn that its part is lost only after the others have sent
+        // theirs.
         const totals: unknown[] = []
         for (let round = 0; round < 3; round++) {
           for (let node = 0; node < nodes.length; node++) {
@@ -142,7 +143,7 @@ test('random values of a live store are corrupted while three nodes count: none 
         const told = nodes.flatMap(({ warnings }) => warnings)
         for (const node of nodes) expect(new Set(node.warnings.map(({ message }) => message)).size).toBe(node.warnings.length)
         for (const { message } of told) {
-          // A part of a value is named after its key.
+          // The name of a part of a value begins with its key.
           const key = /read: (\S+?)(?: .*?)?\. Processes/u.exec(message)?.[1] ?? message
           expect([...corrupted.keys()].some((name) => key.startsWith(name.slice(0, 199)))).toBe(true)
         }
@@ -156,7 +157,7 @@ test('random values of a live store are corrupted while three nodes count: none 
 
 function start(namespace: string, warnings: WeirError[], storeDown: unknown[]): Throttler {
   const throttler = createThrottler({
-    // A busy machine is no outage.
+    // The timeout is long, so that a busy machine doesn't look like an outage.
     store: redisStore(here.server.url, { namespace, timeout: 30_000 }),
     policies: [{ name: 'fixed', limit: 100, interval: calendar('week') }],
     heartbeat: 100,
@@ -184,31 +185,31 @@ test('throttlers go on when what they count is corrupted: none is storeDown, lim
   await expect.poll(shown, { timeout: 10_000 }).toBe(60)
   const [cell = ''] = await here.admin.keys(`${namespace}:*:n:*`)
   await here.admin.set(cell, 'junk')
-  // So few units are left that a few are sent at once. A process that learns that its own units are missing sends them again.
+  // So few units remain that processes sync after a few units. A process that learns that its own units are missing sends them again.
   take(c, 20)
   await expect.poll(shown, { timeout: 10_000 }).toBe(80)
   await expect.poll(() => nodes.map((node) => node.peek('key').remaining)).toEqual([20, 20, 20])
   for (const key of await here.admin.keys(`${namespace}:*`)) {
-    // At once: a throttler that counts in between would make the key anew.
+    // One transaction, because a throttler that counts in between would make the key again.
     await here.admin.multi().del(key).rpush(key, 'junk').exec()
   }
   for (let round = 0; nodes.some((node) => node.check('key').allowed && ++allowed > 0); round++) {
     if (round === 200) throw new Error('The limit is never reached.')
     await new Promise((resolve) => setTimeout(resolve, 5))
-    // The one that takes the last unit tells the others at once, which on a busy machine may take longer than a few requests.
+    // The process that takes the last unit announces it immediately. On a busy machine that may take longer than a few requests.
     if (allowed >= 100) await expect.poll(() => nodes.map((node) => node.peek('key').remaining), { interval: 5 }).toEqual([0, 0, 0])
   }
   expect(nodes.map(({ state }) => state)).toEqual(['synced', 'synced', 'synced'])
   expect(storeDown).toEqual([])
-  // The overshoot of three nodes that tell each other of their last units.
+  // The overshoot of three processes that announce their last units to each other.
   expect(allowed).toBeGreaterThanOrEqual(100)
   expect(allowed).toBeLessThanOrEqual(103)
-  // The one that was corrupted twice may have been met by two nodes.
+  // Two processes may have read the key that was corrupted twice.
   const messages = warnings.map(({ message }) => message).filter((message) => !message.includes(cell))
   expect(new Set(messages).size).toBe(messages.length)
   expect(warnings.length - messages.length).toBeLessThanOrEqual(2)
   expect(warnings.map(({ code }) => code)).toEqual(warnings.map(() => 'WEIR_WARN_STORE_VALUE'))
-  // One that starts now hears of it.
+  // A process that starts now gets the counts too.
   const late = start(namespace, warnings, storeDown)
   await expect.poll(() => late.state, { timeout: 10_000 }).toBe('synced')
   await expect.poll(() => snapshot(late).nodes, { timeout: 10_000 }).toBe(4)
@@ -236,8 +237,8 @@ test.each([
   for (let i = 0; i < 30; i++) idle.check('key')
   await expect.poll(() => [busy, idle].map((node) => Math.floor(node.peek('key').remaining))).toEqual([20, 20])
   for (const key of await here.admin.keys(`${namespace}:*key*`)) await here.admin.multi().del(key).rpush(key, 'junk').exec()
-  // With more than the idle one had counted: by the total alone it can't see that its part is missing. On a busy machine an answer
-  // may be overdue, and then the share decides about a request.
+  // The total exceeds the counts of the idle process, so it can't see from the total that its part is missing. On a busy machine a reply
+  // may be late, and then the share decides a request.
   let taken = 0
   await expect.poll(() => (busy.check('key').allowed ? ++taken : taken), { interval: 1 }).toBe(20)
   await expect.poll(() => snapshot(idle).policies[0]?.exchanges.resend).toBeGreaterThan(0)

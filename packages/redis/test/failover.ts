@@ -7,7 +7,10 @@ import { expect, test } from 'vitest'
 
 const QUOTA = { limit: 60, interval: '1h', coordination: 'leased', failMode: 'closed', storeTimeout: '500ms' } as const
 
-/** Asks the throttlers in turn until so many requests are let in, or none is for as long as quota may be withheld; how many were. */
+/**
+ * Sends requests to the throttlers in turn until `most` are allowed, or none is for as long as quota may be withheld. Returns the number
+ * allowed.
+ */
 async function allowed(throttlers: readonly Throttler[], most: number): Promise<number> {
   let count = 0
   let last = Date.now()
@@ -21,13 +24,13 @@ async function allowed(throttlers: readonly Throttler[], most: number): Promise<
   return count
 }
 
-/** Milliseconds: four heartbeats, and those that it takes nodes to hear of each other. */
+/** Milliseconds: four heartbeats, and the heartbeats that processes need to see each other. */
 const WITHHELD = 8_000
 
 /**
- * A case for each client behind Sentinels. It is the last one of its file: the primary is killed.
+ * A case for each client behind Sentinels. It must be the last one of its file, because it kills the primary.
  *
- * @param beat how a node beats when the new primary has just been chosen
+ * @param beat sends a heartbeat when the new primary has just been chosen
  */
 export function followsFailovers(
   setup: () => SentinelSetup,
@@ -44,7 +47,7 @@ export function followsFailovers(
     const early = await allowed(throttlers, 10)
     const before = await node.beat()
     const old = await setup().primary()
-    // A replica that lags: it gets nothing of what is written from here on.
+    // The other servers lag: they receive no write from now on.
     for (const server of setup().servers) if (server !== old) await server.command('replicaof', '127.0.0.1', '1')
     expect(await node.count('k', 5)).toBe(5)
     const lagged = await allowed(throttlers, 30)
@@ -54,7 +57,7 @@ export function followsFailovers(
     const after = await node.eventually(() => beat(node))
     expect(after.generation).not.toBe(before.generation)
     expect(await node.eventually(() => node.count('k', 5))).toBe(5)
-    // The new primary knows of ten units or so. All of the limit is used, and nothing beyond it.
+    // The new primary has the counts of about ten units. Exactly the limit is allowed all the same.
     await until(() => throttlers.every(({ state }) => state === 'synced'), 'nodes that take quota ahead are there again', 30_000)
     expect(early + lagged + (await allowed(throttlers, 100))).toBe(60)
     await Promise.all([node.close(), ...throttlers.map((throttler) => throttler.close())])

@@ -4,14 +4,14 @@ import type { RedisServer } from '@weir/tooling/redis-servers'
 type Servers = () => readonly RedisServer[] | Promise<readonly RedisServer[]>
 type Fault = Required<Pick<StoreContractFixture, 'lose' | 'goAway'>>
 
-/** They forget all. */
+/** Servers that lose their data. */
 export function flushed(servers: Servers): Fault['lose'] {
   return async () => {
     for (const server of await servers()) await server.command('flushall')
   }
 }
 
-/** They answer nothing, and keep what they have. */
+/** Servers that send no replies, and keep their data. */
 export function hanging(servers: Servers): Fault['goAway'] {
   return async () => {
     const all = await servers()
@@ -22,7 +22,7 @@ export function hanging(servers: Servers): Fault['goAway'] {
   }
 }
 
-/** It is gone with all that it has. */
+/** A server that is killed, together with its data. */
 export function killed(own: { readonly server: RedisServer }): Fault['goAway'] {
   return async () => {
     await own.server.kill()

@@ -21,19 +21,19 @@ export function documentedUser(namespace: string, cluster = false): string[] {
     .map((word) => word.replace(/^([~&])weir:/, `$1${namespace}:`))
 }
 
-/** For stores whose servers never hang: a machine that does other things too must not look as one of them. */
+/** For stores whose servers never hang, so that a busy machine doesn't look like a server that hangs. */
 export const PATIENT = { timeout: 20_000 } as const
-/** For stores whose servers hang in a case of the contract: that case must fail promptly, but not if the machine pauses for a second. */
+/** For stores whose servers hang in a case of the contract. That case must fail promptly, but not if the machine pauses for a second. */
 export const BRIEF = { timeout: 1_500 } as const
 
-/** A namespace that no other test uses, so that tests share a server and nothing else. */
+/** A namespace that no other test uses, so that tests share only the server. */
 export function freshNamespace(): string {
   return `weir-${process.pid}-${++count}`
 }
 
 /**
- * Keys that never expire, and counters that are still there. A node's sequence number and the version of the block
- * list are meant to outlast the counts, and are over within an hour.
+ * Returns keys that never expire, and remaining counters. A process's sequence number and the version of the block list live longer than
+ * counts, but expire within an hour.
  */
 async function leftoversOf(servers: readonly RedisServer[], namespace: string): Promise<string[]> {
   const found: string[] = []
@@ -48,7 +48,7 @@ async function leftoversOf(servers: readonly RedisServer[], namespace: string): 
   return found
 }
 
-/** A fixture of the store contract before servers that are shared by the cases. */
+/** A fixture of the store contract that uses the same servers for all cases. */
 export function redisFixture(
   makeStore: (namespace: string) => Store,
   servers: readonly RedisServer[],

@@ -10,7 +10,7 @@ import { redisStore } from '../src/index.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
 
-/** A part of a reply that is not what belongs there. */
+/** Invalid parts of a reply. */
 const WRONG = ['$-1\r\n', '_\r\n', ':7\r\n', '$0\r\n\r\n', '*0\r\n', '>1\r\n_\r\n']
 const KINDS = ['subscribe', 'unsubscribe', 'message', 'pmessage', 'smessage']
 const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`
@@ -40,15 +40,15 @@ const GARBLED = [
   ]),
 ]
 
-/** Where something garbled is sent: for the reply to a subscription, a script or a question to a Sentinel, or right behind it. */
+/** The places of garbled replies: in place of the reply to a subscription, a script or a query of a Sentinel, or right after it. */
 const PLACES = ['subscription', 'behind a subscription', 'script', 'behind a script', 'sentinel', 'behind a sentinel'] as const
 type Place = (typeof PLACES)[number]
 
-/** A server that keeps to the handshake. A connection's name, or its password, says which garbled reply it gets. */
+/** A server that completes the handshake. A connection's name, or its password, contains the number of its garbled reply. */
 let server: Server
 let place: Place
 const sockets = new Set<Socket>()
-/** Which garbled replies were sent. */
+/** The numbers of the garbled replies that were sent. */
 const sent = new Set<number>()
 const uncaught = watchUncaught()
 
@@ -94,7 +94,7 @@ async function use(target: Redis | Redis5, shape: number): Promise<void> {
   const node = new TestNode(redisStore(target, { namespace: 'garbled', timeout: 400 }))
   await until(
     async () => {
-      // On a busy machine the first attempts to connect may come to nothing.
+      // On a busy machine the first attempts to connect may fail.
       if (!sent.has(shape)) await node.count('k', 1).catch(() => undefined)
       return sent.has(shape)
     },

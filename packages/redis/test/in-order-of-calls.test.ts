@@ -17,7 +17,7 @@ test.each([
     store: redisStore(here.server.url, { ...PATIENT, namespace: freshNamespace() }),
   }).start()
   try {
-    // The first one that the store decides loads the code for it.
+    // The first request that the store decides loads the code for it.
     await vi.waitFor(() => expect(throttler.state).toBe('synced'), 10_000)
     const all = async (key: string) => [await throttler.checkAsync(key, 2), await throttler.checkAsync(key, 2)] as const
     const full = async (key: string) => expect((await throttler.checkAsync(key)).allowed).toBe(false)
@@ -36,7 +36,7 @@ test.each([
     expect((await throttler.checkAsync('blocked')).reason).toBe('blocked')
     throttler.unblock('blocked')
     expect((await throttler.checkAsync('blocked')).reason).toBe('limit')
-    // A server that loses its scripts later is sent all of them, in the order of the calls.
+    // A server that loses its scripts later gets all of them again, in the order of the calls.
     const [again] = await all('again')
     await here.server.command('script', 'flush')
     throttler.refund(again)

@@ -9,7 +9,7 @@ import { ownServer } from './own-server.ts'
 
 const here = ownServer()
 
-/** Commands that ran inside of scripts while `work` did. */
+/** Returns the commands that ran inside scripts during `work`. */
 async function commandsDuring(work: () => Promise<unknown>): Promise<Record<string, number>> {
   await here.admin.config('RESETSTAT')
   await work()
@@ -22,7 +22,7 @@ async function commandsDuring(work: () => Promise<unknown>): Promise<Record<stri
 test('a key-write takes three commands, and in a batch two', async () => {
   const node = new TestNode(redisStore(here.server.url, { ...PATIENT, namespace: 'commands' }))
   await node.count('warm', 1)
-  // Both kinds of calls begin with TIME, GET and SET, and look once whether anything is blocked.
+  // Both kinds of calls begin with TIME, GET and SET, and check once if any key is blocked.
   const fixedPart = { evalsha: 1, time: 1, get: 1, zcard: 1 }
   expect(await commandsDuring(() => node.count('k', 1))).toMatchObject({ ...fixedPart, set: 3, mget: 1 })
   const steady = await commandsDuring(() => node.count('k', 2))

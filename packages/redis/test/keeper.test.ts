@@ -5,7 +5,7 @@ import type { Client } from '../src/ioredis/template.ts'
 
 const PATIENCE = 500
 
-/** A client that connects to a server as it is told: what it has read is set by hand. */
+/** A client that connects when the test decides. The test sets the bytes that it has read. */
 class FakeClient {
   status = 'wait'
   stream: { connecting: boolean; bytesRead: number } | null = null

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-/** Two nodes, the Redis key of what they hold, and what becomes of an ask for so many units more. */
+/** Two processes, the Redis key of their leases, and a function for each that requests more units. */
 async function started() {
   const namespace = freshNamespace()
   const warnings: unknown[] = []
@@ -75,7 +75,7 @@ test.each(LOSSES)('%s: what nodes hold is told again, and nothing new is granted
   expect((await one(40)).granted).toBe(40)
   expect((await two(20)).granted).toBe(20)
   await lose(key)
-  // The first one to ask tells what it holds, and is granted nothing.
+  // The first process that syncs reports its leases, and is granted nothing.
   const told = await one(10)
   expect([told.granted, told.free]).toEqual([40, 60])
   expect(told.quiet).toBeGreaterThan(0)

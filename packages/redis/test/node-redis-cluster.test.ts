@@ -69,7 +69,7 @@ test('slots that move are followed, and asked for where they are meanwhile', { t
   await from.command('cluster', 'setslot', slot, 'migrating', target as string)
   const keys = (await from.command('cluster', 'getkeysinslot', slot, '100')).trim().split('\n')
   await from.command('migrate', '127.0.0.1', String(to.port), '', '0', '5000', 'keys', ...keys)
-  // A script whose keys are at two places can't be run meanwhile; a command of one key can.
+  // While a slot moves, a script whose keys are in two places can't run. A command with one key can.
   const link = targetOf(client).open({ clock: systemClock, timeout: 5000, channel: undefined, received: () => {} })
   expect(await link.connected()).toBe(true)
   expect(await link.remove(`${key.slice(0, key.indexOf('}') + 1)}:none`, 'member')).toBe(0)

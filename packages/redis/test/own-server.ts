@@ -6,7 +6,7 @@ import { afterAll, beforeAll } from 'vitest'
 export interface OwnServer {
   readonly server: RedisServer
   readonly admin: Redis
-  /** Waits until so many nodes of a store with one bucket hear what is announced, which may be after their first replies. */
+  /** Waits until this many processes of a store with one shard receive announcements, which may be after their first replies. */
   listening(namespace: string, nodes: number): Promise<void>
 }
 

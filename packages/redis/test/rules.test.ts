@@ -24,7 +24,7 @@ function rulesIn(namespace: string, at: RedisServer = server): RedisRules {
   return rules
 }
 
-/** One that hears of changes by messages alone. */
+/** A source that receives changes only by messages. */
 function heard(source: RedisRules): RulesSource {
   return Object.create(source, {
     interval: { value: 86_400_000 },
@@ -88,7 +88,7 @@ describe('rules in Redis', () => {
     const off = other.watch(changed)
     await other.read()
     expect(await rules.replace(undefined, textOf(1))).toBe(true)
-    // The subscription may not have been there yet.
+    // The subscription may not have started yet.
     await vi.waitFor(async () => {
       const before = await rules.read()
       await rules.replace(before, `${before} `)
@@ -119,7 +119,7 @@ describe('rules in Redis', () => {
     const versions = () => nodes.map(({ rules }) => rules.status.version)
     expect(versions()).toEqual(nodes.map(() => 7))
     for (const { throttler } of nodes) throttler.check('k', 2)
-    // Until each has subscribed a message may pass it by; once all have heard one, the next must reach all.
+    // A process can miss messages until it has subscribed. Once all have received one, the next must reach all.
     let version = 7
     await vi.waitFor(
       async () => {

@@ -50,7 +50,7 @@ test('nothing is told while nobody watches', async () => {
 
 test('nodes of two processes that have different rules under one name are told, and what they told expires', async () => {
   const namespace = freshNamespace()
-  // By another name of the server, as in another process, where no error can say so.
+  // Another name of the server hides that both throttlers use one store, as in another process, so no error can report it.
   const urls = [server.url, server.url.replace('127.0.0.1', 'localhost')]
   const warnings = urls.map((url, at) => {
     const throttler = createThrottler({

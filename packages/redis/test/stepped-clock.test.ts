@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { PATIENT } from './fixtures.ts'
 
-/** The server's clock can't be stepped, so what the scripts read of it is. */
+/** Steps the time that the scripts read, because the server's clock can't be stepped. */
 vi.mock('../src/scripts/prelude.ts', async (original) => {
   const prelude = await original<typeof import('../src/scripts/prelude.ts')>()
   const [before, after] = prelude.PRELUDE.split("local clock = call('TIME')\n")
@@ -55,7 +55,7 @@ test.each([
     const nodes = [await start(namespace, policy), await start(namespace, policy)]
     await server.command('set', 'clock-step', String(seconds))
     nodes.push(await start(namespace, policy))
-    // The others may report the step only after it has started. Then it joins them, or they it, with the next heartbeats.
+    // The others may report the step only after it has started. It joins them, or they join it, with the next heartbeats.
     await vi.waitFor(() => {
       expect(nodes.map((node) => snapshot(node).nodes)).toEqual([3, 3, 3])
       const offsets = nodes.map((node) => snapshot(node).sync?.clockOffsetMs ?? Number.NaN)
@@ -65,11 +65,11 @@ test.each([
     let allowed = 0
     while (performance.now() - begun < 2.5 * INTERVAL) {
       for (const node of nodes) if (node.check('key').allowed) allowed++
-      // Each is asked for the limit. More would pass only while an answer takes long on a busy machine.
+      // Each process gets requests at the rate of the limit. More would be allowed only while a reply takes long on a busy machine.
       await sleep(INTERVAL / LIMIT)
     }
     const intervals = (performance.now() - begun) / INTERVAL
-    // A part of an interval at each end, and a tenth while time is slewed. A node that kept to itself would take it all twice.
+    // A part of an interval at each end, and a tenth while time is slewed. A process that counted alone would allow twice as much.
     expect(allowed).toBeLessThan(LIMIT * (1.1 * intervals + 1) * 1.2)
     expect(allowed).toBeGreaterThan(LIMIT * (0.9 * intervals - 1) * 0.8)
   },
@@ -83,7 +83,7 @@ test.each([HOUR, -HOUR])('a step of the server’s clock by %d s neither lengthe
   first.block('key', 6_000)
   await vi.waitFor(() => expect(second.check('key').allowed).toBe(false), 5_000)
   await server.command('set', 'clock-step', String(seconds))
-  // Exchanges of the key, as its neighbours of the same bucket are exchanged.
+  // Causes syncs of the key's shard by other keys.
   for (let i = 0; i < 16; i++) {
     first.check(`other-${i}`)
     second.check(`other-${i}`)
@@ -96,7 +96,7 @@ test.each([HOUR, -HOUR])('a step of the server’s clock by %d s neither lengthe
     expect(allowed).toBe(false)
     expect(Math.abs(retryAfterMs - left)).toBeLessThan(1_500)
   }
-  // The server lost nothing, so who starts hears of it too.
+  // The server lost nothing, so a process that starts receives the block too.
   expect(Math.abs(third.peek('key').retryAfterMs - left)).toBeLessThan(1_500)
   const later = performance.now() + 3_000
   first.block('later', 3_000)

@@ -59,7 +59,7 @@ describe.each(Object.entries(createStore))('%s', (name, open) => {
     await primary.command('replicaof', 'no', 'one')
     expect(await node.eventually(() => node.count('k', 2))).toBe(2)
     const made = (info: string) => Number(/total_connections_received:(\d+)/.exec(info)?.[1])
-    // The two commands since then have made connections of their own.
+    // The two commands since then opened two connections.
     expect(made(await primary.command('info', 'stats'))).toBeGreaterThan(made(before) + 2)
     await node.close()
     await Promise.all([primary.stop(), replica.stop()])

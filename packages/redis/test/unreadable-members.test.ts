@@ -6,7 +6,7 @@ import { intervalKeys, Keys, MOST_HOT, type ShardKeys, windowKey } from '../src/
 import { freshNamespace } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
-// Cells so wide that the running one does not change while the test runs.
+// The width of a cell, so large that the running cell does not change during the test.
 const WIDTH = 86_400_000_000
 const RUNNING = Math.floor(Date.now() / WIDTH) as Ordinal
 const FIXED: StorePolicy = { id: 'fixed', width: WIDTH, cells: 1, limit: 1000, hot: 3, ttl: WIDTH }
@@ -114,7 +114,7 @@ test('each node learns that a key has lost its counts, also the one that meets t
   await Promise.all([a.close(), b.close()])
 })
 
-/** Packed by the server itself. */
+/** A script with which the server itself packs a value. */
 const PACK = "return redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack(cjson.decode(ARGV[2])))"
 const WINDOWS: readonly (readonly [what: string, field: 'sum' | 'own', value: unknown, packed: boolean])[] = (
   ['sum', 'own'] as const
@@ -205,7 +205,7 @@ test('a block whose end is none is lost, others are not, and nodes send theirs a
       expect(after.generation).not.toBe(before.generation)
       expect(a.warnings.map(({ message }) => message)).toEqual([expect.stringContaining(`${bucket.ends} fixed blocked`)])
     }
-    // As a node does that was told so.
+    // The restore of a process that had received the block.
     expect(await block(a, { kind: 'restore', remaining: 3_000_000 })).toBeGreaterThan(2_900_000)
     expect((await beat(a)).blocks).toHaveLength(2)
     const ttls = await Promise.all([bucket.log, bucket.ends, bucket.keep].map((key) => here.admin.pttl(key)))
@@ -266,7 +266,7 @@ test('what is no hot key is dropped from the list, and a new node hears of those
     `fixed\n${'x'.repeat(600_000)}\n5`,
   ]
   await here.admin.zadd(bucket.hot, ...junk.flatMap((member) => [soon, member]), '+inf', 'fixed\nendless\n5')
-  // This can be read; there is nothing of the kind.
+  // These names are valid, but no such counts exist.
   await here.admin.zadd(bucket.hot, soon, `fixed\nk\n${'9'.repeat(30)}`)
   await here.admin.zadd(bucket.hot, soon, 'no such policy\nk\n5', soon, 'fixed\nno such key\n5')
   for (const node of [b, c]) expect((await beat(node)).hot.map(({ key }) => key)).toEqual(['k'])
@@ -363,7 +363,7 @@ test('what lives for ever, or far too long, still counts right', async () => {
   }
   for (const policy of [FIXED, SLIDING]) expect(nets(await count(b, policy, 'k', [RUNNING, 4]))).toEqual([7])
   expect((await beat(b)).blocks).toHaveLength(1)
-  // Sets that all nodes share end again.
+  // Sets that all processes share expire again.
   await block(b, { key: 'later', remaining: 7_200_000 })
   for (const set of [bucket.nodes, bucket.status]) expect(await here.admin.pttl(set)).not.toBe(-1)
   await Promise.all([a.close(), b.close()])

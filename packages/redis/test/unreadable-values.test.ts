@@ -8,12 +8,12 @@ import { redisStore } from '../src/index.ts'
 import { escapePolicy, intervalKeys, Keys, offenceKey, sequenceKey, windowKey } from '../src/keys/keys.ts'
 import { freshNamespace, PATIENT } from './fixtures.ts'
 
-// Cells so wide that the running one does not change while the test runs.
+// The width of a cell, so large that the running cell does not change during the test.
 const WIDTH = 86_400_000_000
 const RUNNING = Math.floor(Date.now() / WIDTH) as Ordinal
 const FIXED: StorePolicy = { id: 'fixed', width: WIDTH, cells: 1, limit: 1000, hot: 3, ttl: WIDTH }
 const SLIDING: StorePolicy = { id: 'sliding', width: WIDTH, cells: 4, limit: 1000, hot: 3, ttl: 8 * WIDTH }
-/** The one that is corrupted, and its neighbours in the batch. */
+/** The key that is corrupted, and its neighbours in the batch. */
 const NAMES = ['before', 'corrupt', 'behind']
 const GROWTH = { factor: 2, max: 7_200_000, memory: 60_000 }
 const TEN_MEGABYTES = 'x'.repeat(10 * 1024 * 1024)
@@ -47,14 +47,14 @@ const TEXTS: Readonly<Record<string, string>> = {
 interface Target {
   readonly key: string
   readonly types: readonly string[]
-  /** Texts that are no such value; of a key that holds no text: none. */
+  /** Texts that are invalid values. None for a key that contains no text. */
   readonly texts: readonly string[]
 }
 
 const allTypesBut = (...types: string[]): string[] => Object.keys(OF_ANOTHER_TYPE).filter((type) => !types.includes(type))
 const allTextsBut = (...texts: string[]): string[] => Object.keys(TEXTS).filter((text) => !texts.includes(text))
 
-/** Three nodes that count, block, and tell of themselves in a namespace of their own. */
+/** Three processes that count, block, and report their status in their own namespace. */
 class Scene {
   readonly nodes: readonly TestNode[]
   readonly keys: Keys
@@ -77,7 +77,7 @@ class Scene {
     return this.nodes.flatMap(({ warnings }) => warnings.map(({ message }) => message))
   }
 
-  /** Each node sends its counts and blocks, which have grown by one unit, and a heartbeat. */
+  /** Every process sends its counts and blocks, which have grown by `grow` units, and a heartbeat. */
   async round(grow = 1): Promise<SyncReply[]> {
     this.#taken += grow
     const replies: SyncReply[] = []
@@ -145,7 +145,7 @@ class Scene {
   }
 }
 
-/** All that was sent came back: each key's total of all nodes, its block, and the nodes. */
+/** Expects a complete reply: each key's total of all processes, its block, and the processes. */
 function expectWhole({ results, blocks, heartbeat }: SyncReply, total: number, nodes: number, hot = NAMES.length): void {
   expect(results.map((result) => result?.cells)).toEqual(results.map(() => [{ ordinal: RUNNING, taken: total, given: 0 }]))
   expect(blocks.every((remaining) => remaining !== undefined && Number.isFinite(remaining))).toBe(true)
@@ -155,13 +155,13 @@ function expectWhole({ results, blocks, heartbeat }: SyncReply, total: number, n
   expect(heartbeat?.hot.filter(({ policyId }) => policyId === 'fixed')).toHaveLength(hot)
 }
 
-/** Corrupts a value, and lets all nodes meet it. */
+/** Corrupts a value, and syncs all processes. */
 async function corruptAndCount(scene: Scene, corrupt: () => Promise<unknown>, hotLost = false): Promise<void> {
   await scene.round(5)
   expectWhole((await scene.round())[1] as SyncReply, 2 * scene.taken, 2)
   expect(scene.warnings).toEqual([])
   await corrupt()
-  // Nothing fails meanwhile, and what is lost of one key is not lost of others.
+  // No call fails meanwhile, and other keys lose nothing.
   const [first] = await scene.round()
   expect(first?.results.every((result) => result !== undefined)).toBe(true)
   for (const place of [0, 2, 3, 5]) expect(first?.results[place]?.cells[0]?.taken).toBe(2 * scene.taken - 1)
@@ -169,9 +169,9 @@ async function corruptAndCount(scene: Scene, corrupt: () => Promise<unknown>, ho
   expect(third.heartbeat.nodes).toBe(3)
   expect(third.node.warnings).toEqual([])
   await third.node.close()
-  // All nodes have sent their counts again.
+  // All processes have sent their counts again.
   const [, last] = await scene.round()
-  // A key is marked as hot once: the mark of a corrupted list is for nodes that start later lost until the interval ends.
+  // A key is marked as near its limit once. If that list is corrupted, processes that start later lack the mark until the interval ends.
   const hot = last?.heartbeat?.hot.filter(({ policyId }) => policyId === 'fixed').length
   expectWhole(last as SyncReply, 2 * scene.taken, 2, hotLost ? hot : NAMES.length)
 }
@@ -204,7 +204,7 @@ describe.each(['a server', 'a Cluster'])('%s', (topology) => {
   test.each(names)('%s: whatever stands there instead is lost, told of once and written anew', { timeout: 120_000 }, async (name) => {
     const scene = () => new Scene(open, buckets)
     const { types, texts } = scene().targets()[name] as Target
-    // The scripts are the same in a Cluster; what differs is that keys of a batch are in several shards.
+    // A Cluster runs the same scripts. The only difference is that keys of a batch are in several shards.
     const most = topology === 'a server' ? Number.POSITIVE_INFINITY : 1
     const corruptions = [
       ...types.slice(0, most).map((type) => [type, OF_ANOTHER_TYPE[type] as (admin: Admin, key: string) => Promise<unknown>] as const),

@@ -22,7 +22,7 @@ async function start(namespace: string, count: number, options: Partial<Throttle
     return throttler.start()
   })
   await expect.poll(() => nodes.map((node) => snapshot(node).nodes), { timeout: 10_000 }).toEqual(nodes.map(() => count))
-  // One node alone counts itself before the store does.
+  // A single process reports the number 1 even before its first sync.
   await expect.poll(() => nodes.every(({ state }) => state === 'synced')).toBe(true)
   await here.listening(namespace, count)
   return nodes
@@ -38,7 +38,7 @@ test('a total that is made larger rejects its key, and no other', async () => {
   await expect.poll(() => here.admin.keys(`${namespace}:*:n:*`)).toHaveLength(1)
   const [cell = ''] = await here.admin.keys(`${namespace}:*:n:*`)
   await here.admin.set(cell, '1000 liar:1000', 'KEEPTTL')
-  // Its own count would allow ten more. `usage()` asks the store, which knows the false total.
+  // Its own count would allow ten more. `usage()` reads the false total from the store.
   await expect.poll(() => node?.usage('key').then(() => node.peek('key').allowed)).toBe(false)
   expect(node?.check('other').allowed).toBe(true)
 })

@@ -4,10 +4,10 @@ import type { Layout } from '../keys/layout.ts'
 import type { Records, Write } from '../records/records.ts'
 import { type DecidedState, newState, readState, textOf } from './state.ts'
 
-/** Requests that are decided in one round trip at most, and requests that wait for the ones before them at most. */
+/** The most requests that one round trip decides, and the most that wait for a round trip of their keys. */
 const MOST_TOGETHER = 200
 const MOST_WAITING = 10_000
-/** Ten years, in milliseconds: a debt may take for ever to be over. */
+/** Ten years, in milliseconds. Some debts never drain, so a lifetime needs a bound. */
 const LONGEST_LIFE = 315_360_000_000
 
 const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfterMs: 0, retryAfterMs: 0, delayMs: 0 })
@@ -15,7 +15,7 @@ const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfterMs:
 interface Waiting {
   readonly request: Decide
   readonly names: readonly string[]
-  /** On the monotonic clock: who waits longer is not answered. */
+  /** On the monotonic clock. A request that still waits then is rejected. */
   readonly until: number
   resolve(verdicts: readonly Verdict[] | undefined): void
   reject(error: unknown): void
@@ -28,7 +28,7 @@ export interface DeciderHost {
   readonly records: Records
   readonly timeout: number
   monotonic(): number
-  /** Resolves so many milliseconds later. */
+  /** Resolves after this many milliseconds. */
   pause(milliseconds: number): Promise<void>
   /** The server's clock. */
   now(): number
@@ -36,19 +36,20 @@ export interface DeciderHost {
 }
 
 /**
- * Decides about requests by each policy's pure step: reads a key's numbers, calls it, and writes them back if no other node has. A node's
- * requests for the same keys that come in the meantime are decided together in the next round trip, so they never compete among themselves.
+ * Decides requests by each policy's pure step: reads a key's numbers, calls the step, and writes them back if no other process has written.
+ * While a round trip runs, further requests of this process for the same keys wait and share the next one. So they never compete with each
+ * other.
  */
 export class EtcdDecider implements Decider {
   readonly #host: DeciderHost
-  /** Requests for the same keys that wait until one before them was answered. */
+  /** Requests by their keys. They wait until the round trip before them ends. */
   readonly #lines = new Map<string, Waiting[]>()
 
   constructor(host: DeciderHost) {
     this.#host = host
   }
 
-  /** All keys are in one store. */
+  /** All keys are in one part, because etcd is one store. */
   partOf(): number {
     return 0
   }
@@ -113,11 +114,11 @@ export class EtcdDecider implements Decider {
         )
       else resolve(answers[i])
     }
-    // The last writer knows the current state and would always be first to write again, so it pauses to let another process write.
+    // The last writer has the current state and would always be first to write again, so it pauses to let another process write.
     if (isShared) await this.#host.pause((this.#host.monotonic() - begun) / Math.max(1, tries))
   }
 
-  /** Answers to all of them, one after another, and what the keys are then. */
+  /** Decides all requests in order. Returns their verdicts and the new values of the keys. */
   #answers(
     batch: readonly Waiting[],
     names: readonly string[],
@@ -128,7 +129,7 @@ export class EtcdDecider implements Decider {
     for (const [i, name] of names.entries()) {
       const text = values[i]
       const state = text === undefined ? newState() : readState(text)
-      // The value can't be read, whoever wrote it. These requests are decided without it.
+      // The value can't be read, whichever process wrote it. These requests are decided without it.
       if (state === undefined) return { writes: names.map(() => undefined), result: batch.map(() => undefined), isShared: false }
       states.set(name, state.until > now ? state : newState())
     }
@@ -202,7 +203,7 @@ export class EtcdDecider implements Decider {
     const last = new Map(sequences)
     const from = laneOf(this.#host.id, request)
     const before = last.get(from) ?? 0
-    // The latest stands last.
+    // Moves the lane to the end, because `textOf` keeps the last lanes.
     last.delete(from)
     last.set(from, Math.max(request.sequence, before))
     const name = this.#nameOf(question)
@@ -230,7 +231,7 @@ function take(numbers: number[], question: Question, request: Decide, now: numbe
   return policy.step.take(numbers, timeOf(question, request, now), units, limit, policy.parameters)
 }
 
-/** Steps that count in cells of the epoch go by the time that the nodes go by, all others by the server's clock. */
+/** Steps that count in cells of the epoch use the processes' common time. All others use the server's clock. */
 function timeOf({ policy: { step, parameters } }: Question, { time, stepped }: Decide, now: number): number {
   return stepped === true || step.width?.(parameters) !== undefined ? time : now
 }

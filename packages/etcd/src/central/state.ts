@@ -1,15 +1,15 @@
 /** The state of one key of a policy. */
 export interface DecidedState {
   readonly numbers: number[]
-  /** The last request of each lane of a node that changed it, the latest last. */
+  /** The last request of each lane of a process that changed the key, the latest last. */
   readonly sequences: Map<string, number>
-  /** Until when it says more than a new one, by the server's clock. */
+  /** The time at which the state equals a new one, by the server's clock. */
   readonly until: number
 }
 
-/** Lanes of a key at most: then those go that did not change it last. */
+/** The most lanes of a key. If there are more, the lanes that changed the key longest ago are forgotten. */
 const MOST_LANES = 256
-/** Numbers of a key at most: those of a log are two for each request. */
+/** The most numbers of a key. A log has two for each request. */
 const MOST_NUMBERS = 40_000
 
 export function newState(): DecidedState {
@@ -22,7 +22,7 @@ export function textOf({ numbers, sequences, until }: DecidedState): string {
   return JSON.stringify([until, numbers.map((number) => (Number.isFinite(number) ? number : String(number))), kept])
 }
 
-/** @returns undefined for what can't be read */
+/** @returns undefined if the text can't be read */
 export function readState(text: string): DecidedState | undefined {
   let list: unknown
   try {

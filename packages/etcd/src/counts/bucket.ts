@@ -2,11 +2,11 @@ import { BUCKET_PARTS, type Cell, type Level, levelAt, type Ordinal, ordinalAt, 
 import { isForgotten, type NodeCounts, readAmounts } from './node-counts.ts'
 
 /**
- * Where the sum over a bucket's nodes begins: the level at the end of all cells that are too old to be sent again. What nodes send later
- * of such cells is dropped. Without it nodes would have to keep their counts for as long as the bucket never ran out.
+ * The start of the sum over a bucket's processes: the level at the end of all cells that are too old to be sent again. Later counts for
+ * such cells are dropped. Without a base, processes would have to keep their counts until the bucket runs out.
  */
 export interface Base {
-  /** The last of these cells; -1 for none. */
+  /** The last of these cells, -1 for none. */
   readonly ordinal: number
   readonly level: number
   readonly taken: number
@@ -14,7 +14,7 @@ export interface Base {
   readonly rejected: number
   /** The reset after which these were counted. */
   readonly epoch: number
-  /** Until this cell nothing more is added, since the nodes may bring what is older. */
+  /** No cell is added to the base before this one, because processes may still send older counts. */
   readonly heldUntil: number
 }
 
@@ -31,7 +31,7 @@ export function textOfBase({ ordinal, level, taken, given, rejected, epoch, held
   return JSON.stringify([ordinal + 1, level, taken, given, rejected, epoch, heldUntil])
 }
 
-/** All that is known of a bucket, at one revision of etcd. */
+/** The state of a bucket at one revision of etcd: the base and the counts of the processes. */
 export class Bucket {
   readonly #policy: StorePolicy
   readonly #base: Base
@@ -40,7 +40,7 @@ export class Bucket {
   readonly #floors: readonly Level[]
   readonly running: Ordinal
 
-  /** @param epoch the key's last reset; 0 for none */
+  /** @param epoch the key's last reset, 0 for none */
   constructor(policy: StorePolicy, base: Base | undefined, nodes: Iterable<NodeCounts>, epoch: number, now: number) {
     this.#policy = policy
     this.running = ordinalAt(now, policy.width)
@@ -51,7 +51,7 @@ export class Bucket {
       const counts = (ordinal: number): boolean => ordinal > this.#base.ordinal && !(known < epoch && isForgotten(ordinal, epoch, policy))
       for (const [at, units] of counted) {
         if (!counts(at)) continue
-        // Cells from the future come from a clock that is ahead.
+        // Cells in the future come from a clock that is ahead.
         const ordinal = Math.min(at, this.running)
         const sum = cells.get(ordinal) ?? { ordinal, taken: 0, given: 0, rejected: 0 }
         sum.taken = sumOf(sum.taken, units.taken)
@@ -65,12 +65,12 @@ export class Bucket {
     this.#floors = floors.sort((a, b) => a.ordinal - b.ordinal)
   }
 
-  /** Units in it when the running cell began, those of the cell included. */
+  /** Units in the bucket at the start of the running cell, including the units of that cell. */
   get level(): number {
     return this.#levelAt(this.running)
   }
 
-  /** As answers tell it. */
+  /** The cell for replies and announcements. */
   get cell(): Cell {
     let { taken, given, rejected } = this.#base
     for (const cell of this.#cells) {
@@ -82,13 +82,13 @@ export class Bucket {
   }
 
   /**
-   * The base that is due, with the milliseconds that it must last; undefined while the known one will do. One is made with a key's first
-   * units, and after a silence of half a span: then nodes may bring what is older than usual, so it takes up only what was old before the
-   * silence, and then lasts for a span. If this node was silent, the others may have been silent too, even if one of
-   * them has just written. So the base then takes up only cells that were old before this node's silence.
+   * Returns the base to write, with the milliseconds that it must last, or undefined if the known one is still good. A key's first units
+   * make one. So does the end of a silence of half a span, after which processes may send older counts than usual. This base adds only
+   * cells that were old before the silence, and stays for a span. If this process was silent, others may have been silent too, even if one
+   * of them has just written. So the base then adds only cells that were old before this process's silence.
    *
-   * @param written the last cell of which somebody wrote before this; undefined for none
-   * @param own the last cell that this node wrote before; undefined for none
+   * @param written the newest cell that any process wrote before this write, undefined for none
+   * @param own the last cell that this process wrote before, undefined for none
    */
   due(
     known: Base | undefined,
@@ -103,7 +103,7 @@ export class Bucket {
     if (written !== undefined && silent(written)) {
       return this.#lasting({ ...this.#baseAt(written - (holds ? 2 : 1) * span - 1), ...held })
     }
-    // Set by a limit with a longer span, or by a clock that was ahead, it may lie too far in the future.
+    // A limit with a longer span, or a clock that was ahead, may have set it too far in the future.
     if (known.heldUntil > held.heldUntil) return this.#lasting({ ...this.#base, ...held })
     if (holds || own === undefined) return undefined
     const last = silent(own) ? own : this.running
@@ -117,7 +117,7 @@ export class Bucket {
     return { base, life: this.#life(base) }
   }
 
-  /** The base that takes up the cells up to this one. */
+  /** Returns the base with all cells up to this one added. */
   #baseAt(upTo: number): Base {
     const [oldest] = this.#cells
     if (oldest === undefined || oldest.ordinal > upTo) return this.#base
@@ -131,12 +131,12 @@ export class Bucket {
     return { ...this.#base, ordinal: upTo, level: this.#levelAt(upTo), taken, given, rejected }
   }
 
-  /** The newest cell of which somebody has written. */
+  /** The newest cell that any process has written. */
   get newest(): number | undefined {
     return this.#cells.at(-1)?.ordinal
   }
 
-  /** How long what is in it matters, in milliseconds. */
+  /** The milliseconds for which the units in the bucket matter. */
   get life(): number {
     return this.#life(this.#base)
   }

@@ -31,18 +31,18 @@ import { type Own, OwnCounts, UNANNOUNCED } from './own.ts'
 import { Snapshot } from './snapshot.ts'
 import { windowLife } from './window.ts'
 
-/** Operations of an entry: what it writes, and the two that read. */
+/** Operations of a key write: one write and two reads. */
 const OPERATIONS = 3
 const READS = 2
-/** Transactions that are under way at once. */
+/** The number of transactions that run at once. */
 const AT_ONCE = 4
-/** An entry is tried again where the node's own counts were not as it thought, or the store did not know of a reset. */
+/** A key write is tried again if the process's counts in etcd differ from its own record of them, or if etcd had lost a reset. */
 const MOST_TRIES = 4
 
-/** A key that is hot now. */
+/** The mark of a key near its limit. */
 export interface Hot {
   readonly policy: StorePolicy
-  /** As `CellNews.hot` has them. */
+  /** The cells of `CellNews.hot`. */
   readonly cells: readonly number[]
   /** Milliseconds. */
   readonly life: number
@@ -55,24 +55,27 @@ export interface CountsHost {
   readonly link: Link
   readonly expiry: Expiry
   readonly records: Records
-  /** Changes blocks, and sees to it that other nodes hear of it. */
+  /** Changes blocks and announces them to other processes. */
   changeBlocks(changes: readonly Change<Changed>[], results: (Changed | undefined)[]): Promise<void>
   announce(announcement: Announcement, hot?: Hot): void
   unreadable(name: string): void
 }
 
-/** Where the results of an exchange go, while they come in. */
+/** The results of a sync, filled in as replies arrive. */
 export interface Results {
   readonly results: (SyncResult | undefined)[]
   answered(): void
 }
 
-/** Exchanges counts: a node writes its own, and reads in the same step of the same transaction what all have. */
+/** Syncs counts: a process writes its own counts, and reads those of all processes in the same transaction. */
 export class Counts {
   readonly #host: CountsHost
   readonly #own = new OwnCounts()
   readonly #node: string
-  /** The most nodes that a key of the last transaction had: so few keys are asked for together that one page holds their counts. */
+  /**
+   * The most processes that a key of the last transaction had. A transaction reads only as many keys as fit in one page with so many counts
+   * each.
+   */
   #widest = 1
 
   constructor(host: CountsHost) {
@@ -81,13 +84,13 @@ export class Counts {
   }
 
   /**
-   * @param places of the entries in the request
-   * @param now the time that the nodes go by
-   * @throws when etcd is away; what was answered until then has a result
+   * @param places indexes of the entries in the request
+   * @param now the processes' common time
+   * @throws if etcd is down. Entries that were answered before that have a result
    */
   async exchange(entries: readonly SyncEntry[], places: readonly number[], now: number, into: Results): Promise<void> {
     let open = places
-    /** Keys of which etcd was told a reset in this exchange. */
+    /** Keys whose reset this sync has sent to etcd. */
     const told = new Set<string>()
     for (let tried = 0; tried < MOST_TRIES && open.length > 0; tried++) {
       const again: number[] = []
@@ -108,7 +111,7 @@ export class Counts {
     }
   }
 
-  /** The totals of keys that are hot, for a node that starts; those that are so no more are left out. */
+  /** Returns the totals of keys near their limits, for a process that starts. Keys that are no longer near their limits are left out. */
   async totals(hot: readonly HotKey[], now: number): Promise<TotalAnnouncement[]> {
     const parts = await this.#parts(hot, await this.#host.link.transact(this.#reads(hot)))
     return hot.flatMap((one, i) => this.#total(one, parts[i] as KeyParts, now) ?? [])
@@ -138,7 +141,7 @@ export class Counts {
     return range(this.#host.keys.counts(policy, key), limit)
   }
 
-  /** The values of some keys in etcd, all at one revision. `#reads` were the last operations of the transaction. */
+  /** Returns the values of some keys in etcd, all at one revision. `#reads` must be the last operations of the transaction. */
   async #parts(keys: readonly KeyOf[], { parts, revision }: TransactionReply): Promise<readonly KeyParts[]> {
     const { link } = this.#host
     const from = parts.length - READS * keys.length
@@ -183,20 +186,20 @@ export class Counts {
         own.unsure = false
         own.counts = next
       } else if ((snapshot.own?.revision ?? 0) !== own.revision) {
-        // It was lost, or an earlier request came to etcd whose answer did not come back.
+        // etcd has lost the value, or an earlier write succeeded and its reply was lost.
         this.#learn(own, snapshot, entry.policy, now)
         again.push(place)
         continue
       } else if (next !== undefined) {
-        // Another entry was not as it was thought to be, and all are written or none.
+        // Another entry's counts in etcd differed, and a transaction writes all of its keys or none.
         again.push(place)
         continue
       }
       if ((entry.epoch ?? 0) > snapshot.epoch && !told.has(asked.ownName)) {
         told.add(asked.ownName)
-        // Written again after it, so that others hear of what is new.
+        // Keeps the counts as they were before, so that the retry after the reset announces the new units.
         own.counts = before
-        // The node knows of a reset that etcd has lost.
+        // The process has a reset that etcd has lost.
         const { policy, key, epoch = 0 } = entry
         resets.push(blockChange({ policy, key, kind: 'reset', remaining: 0, epoch }, this.#host.keys.block(policy, key), now))
         again.push(place)
@@ -207,7 +210,7 @@ export class Counts {
       if (base !== undefined) bases.push(base)
     }
     if (resets.length > 0) await this.#host.changeBlocks(resets, [])
-    // Whether or not that succeeds, the next write will see to it.
+    // If this fails, the next write makes the base again.
     if (bases.length > 0) await records.run(bases, []).catch(() => {})
     return again
   }
@@ -233,7 +236,7 @@ export class Counts {
     return result
   }
 
-  /** A bucket's base is carried on by whoever writes. */
+  /** Returns the change of a bucket's base. Every process that writes to a bucket maintains the base. */
   #baseDue({ policy, key }: SyncEntry, own: Own, snapshot: Snapshot, before: NodeCounts): Change<void> | undefined {
     own.folded = snapshot.base?.ordinal ?? -1
     if (policy.drain === undefined || own.counts === before) return undefined
@@ -243,14 +246,14 @@ export class Counts {
     return {
       names: [this.#host.keys.counts(policy, key) + BASE],
       decide: ([text]) => {
-        // Another node was faster: what is folded twice would count twice.
+        // Writes nothing if another process has changed the base, because cells that are added twice would count twice.
         const same = sameBase(text === undefined ? undefined : readBase(text), known)
         return { writes: [same ? { value: textOfBase(due.base), life: due.life } : undefined], result: undefined }
       },
     }
   }
 
-  /** Takes over this process's own counts from etcd, which may be more or fewer than it knew. */
+  /** Takes over this process's own counts from etcd, which may be more or fewer than its record of them. */
   #learn(own: Own, { own: held, base }: Snapshot, policy: StorePolicy, now: number): void {
     const lost = (held?.revision ?? 0) < own.revision
     own.revision = held?.revision ?? 0
@@ -263,7 +266,7 @@ export class Counts {
     }
     own.behind = own.counts.cells.size > 0 && (counts === undefined || textOf(counts) !== textOf(own.counts))
     if (lost) {
-      // With the counts etcd has lost that the key is near its limit.
+      // Together with the counts, etcd has lost the mark that the key is near its limit.
       own.reported = counts ?? NOTHING
       Object.assign(own, UNANNOUNCED)
     } else if (!own.unsure) {
@@ -292,7 +295,7 @@ export class Counts {
       const more = 2 * (asked.value?.length ?? 0) + 8 * asked.ownName.length
       const last = chunks.at(-1)
       const full = last === undefined || last.length >= most || length + more > LONGEST_TRANSACTION
-      // A transaction writes no key twice.
+      // A transaction must not write a key twice.
       if (full || names.has(asked.ownName)) {
         chunks.push([asked])
         length = more
@@ -323,7 +326,7 @@ export class Counts {
 /** A key of a policy. */
 type KeyOf = Pick<SyncEntry, 'policy' | 'key'>
 
-/** A key that was marked as hot, with the cell in which it became so, as `CellNews.hot` has it. */
+/** A key that was marked as near its limit, with the cell from `CellNews.hot`. */
 export interface HotKey extends KeyOf {
   readonly cell: number
 }
@@ -334,24 +337,27 @@ interface KeyParts {
   readonly block: Held | undefined
 }
 
-/** An entry on its way. */
+/** An entry in a transaction. */
 interface Asked {
   readonly entry: SyncEntry
   readonly place: number
   readonly own: Own
   readonly ownName: string
-  /** The process's counts after the write; undefined if it only reads. */
+  /** The process's counts after the write, undefined if the entry only reads. */
   readonly next: NodeCounts | undefined
   readonly value: string | undefined
   readonly life: number
 }
 
-/** The last reset, where it concerns the first cell; else 0. */
+/** Returns the last reset if it concerns the first cell, else 0. */
 function concerning(epoch: number, first: Ordinal | undefined, { width }: StorePolicy): number {
   return epoch > 0 && (first === undefined || first <= lastCellOf(epoch, width)) ? epoch : 0
 }
 
-/** Until what the node has counted has run out, were the bucket its alone, and what was in it when it was last heard of. */
+/**
+ * The time until this process's units have drained, as if the bucket contained no others, plus the time for the level that etcd last
+ * returned.
+ */
 function bucketLife({ cells, floor }: NodeCounts, own: Own, { width, drain = 0, cells: all, ttl }: StorePolicy): number {
   let units = floor?.level ?? 0
   for (const { taken, given } of cells.values()) units += taken - given

@@ -1,6 +1,6 @@
 import { type Cell, endOf, lastCellOf, type Ordinal, type StorePolicy, type SyncEntry } from '@weir/core/sync'
 
-/** Units of one node in one cell. */
+/** Units of one process in one cell. */
 export interface Units {
   readonly taken: number
   readonly given: number
@@ -9,36 +9,36 @@ export interface Units {
 
 /** The counts of one process for a key, as its value in etcd contains them. */
 export interface NodeCounts {
-  /** The last reset that the node knew of: units of cells up to that one were counted after it. */
+  /** The last reset that the process had received. Its units in the cells of that reset were counted after it. */
   readonly epoch: number
-  /** So much it knew to be in the bucket then, though the store had lost it. */
+  /** The level that the process had confirmed for that cell, although the store has lost its counts. */
   readonly floor: { readonly ordinal: Ordinal; readonly level: number } | undefined
   readonly cells: ReadonlyMap<Ordinal, Units>
 }
 
 export const NOTHING: NodeCounts = { epoch: 0, floor: undefined, cells: new Map() }
 
-/** Cells of a value at most, in windows: nodes whose clock is wrong count in cells that nobody else has. */
+/** The most cells of a value, in windows. Processes with a wrong clock count in cells that no other process uses. */
 const MOST_WINDOWS = 4
 const SPARE_CELLS = 8
 const NUMBERS = 4
 
-/** Whether a reset concerns a cell: units that were counted in it without knowing of the reset count no more. */
+/** Returns whether a reset concerns a cell. Units that a process counted in it before it received the reset no longer count. */
 export function isForgotten(ordinal: number, epoch: number, { width }: StorePolicy): boolean {
   return epoch > 0 && ordinal <= lastCellOf(epoch, width)
 }
 
-/** Whether a node only asks. */
+/** Returns whether a cell only requests totals, with nothing to write. */
 export function isEmpty({ taken, given, rejected = 0, level = 0 }: Cell, isBucket: boolean): boolean {
   return taken === 0 && given === 0 && (!isBucket || (rejected === 0 && level === 0))
 }
 
 /**
- * A node's counts with those of an entry: of each cell the larger counts, as they are absolute and only grow.
+ * Merges a process's counts with those of an entry. Each cell keeps the larger counts, because counts are absolute and only grow.
  *
- * @param now the time that the nodes go by
+ * @param now the processes' common time
  * @param folded cells up to this one are part of the bucket's base
- * @returns the very same if the entry says nothing new
+ * @returns the same object if the entry contains nothing new
  */
 export function merged(own: NodeCounts, { policy, cells, epoch = 0 }: SyncEntry, now: number, folded: number): NodeCounts {
   const isBucket = policy.drain !== undefined
@@ -82,7 +82,7 @@ function levelOf(floor: NodeCounts['floor'], at: Ordinal, { drain = 0 }: StorePo
 
 const NONE: ReadonlySet<Ordinal> = new Set()
 
-/** Cells that may still count for anybody, and those that were just sent, in ascending order. */
+/** Returns the cells that may still count for any process, and the cells that were just sent, in ascending order. */
 function kept(
   cells: ReadonlyMap<Ordinal, Units>,
   sent: ReadonlySet<Ordinal>,
@@ -103,7 +103,7 @@ export function textOf({ epoch, floor, cells }: NodeCounts): string {
   return JSON.stringify(numbers)
 }
 
-/** @returns undefined for what can't be read */
+/** @returns undefined if the text can't be read */
 export function readCounts(text: string): NodeCounts | undefined {
   const numbers = readAmounts(text)
   if (numbers === undefined || numbers.length % NUMBERS !== 3) return undefined
@@ -118,7 +118,7 @@ export function readCounts(text: string): NodeCounts | undefined {
   return { epoch, floor: level > 0 ? { ordinal: ordinal as Ordinal, level } : undefined, cells }
 }
 
-/** A list of numbers that are none of them negative; undefined for anything else. */
+/** Returns a list of numbers that are not negative, or undefined for any other text. */
 export function readAmounts(text: string): readonly number[] | undefined {
   let list: unknown
   try {

@@ -1,16 +1,16 @@
 import type { BucketAnnounced, SlidingAnnounced } from '@weir/core/sync'
 import { NOTHING, type NodeCounts } from './node-counts.ts'
 
-/** The counts of a key that this process has in etcd, as far as it knows, and the announcements that it has made of the key. */
+/** The counts of a key that this process has in etcd, by its own record, and the announcements that it has made of the key. */
 export interface Own extends SlidingAnnounced, BucketAnnounced {
-  /** The revision that wrote it; 0 for none. */
+  /** The revision that wrote the value, 0 for none. */
   revision: number
-  /** Whether etcd has only a part of it, because it lost data. */
+  /** Whether etcd has only a part of the counts, because it lost data. */
   behind: boolean
   counts: NodeCounts
-  /** A write got no reply, so etcd may have it or not. */
+  /** A write got no reply, so etcd may contain it or not. */
   unsure: boolean
-  /** The counts for which news was last decided. */
+  /** The counts at the last decision about announcements. */
   reported: NodeCounts
   /** Buckets: the last cell that was added to the base, and how long its level lasts. */
   folded: number
@@ -22,11 +22,12 @@ const NEVER = Number.NEGATIVE_INFINITY
 /** Nothing of a key was announced yet. */
 export const UNANNOUNCED: Readonly<SlidingAnnounced & BucketAnnounced> = { announcedAt: NEVER, hotUntil: NEVER, hot: false }
 
-/** Keys that are remembered: of others the node reads first what it has in etcd. */
+/** The most keys that are remembered. For other keys the first transaction fails its comparison and returns the counts. */
 const MOST = 50_000
 
 /**
- * The values that this process has in etcd. If there are too many, some are forgotten; the next write of such a key takes two round trips.
+ * The values that this process has in etcd. If there are too many, the oldest are forgotten. The next write of a forgotten key takes two
+ * round trips.
  */
 export class OwnCounts {
   readonly #kept = new Map<string, Own>()

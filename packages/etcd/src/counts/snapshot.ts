@@ -20,23 +20,26 @@ import { type NodeCounts, readCounts } from './node-counts.ts'
 import type { Own } from './own.ts'
 import { type Totals, totalsOf } from './window.ts'
 
-/** The messages that follow from a write: `News`, with the cells in which the key became hot. For sliding windows and buckets that is 0. */
+/**
+ * The messages that follow from a write: `News`, with the cells in which the key came near its limit. For sliding windows and buckets that
+ * cell is 0.
+ */
 export interface CellNews {
   readonly announce: boolean
   readonly hot: readonly number[]
 }
 
-/** A key with all that nodes have counted, at one revision of etcd. */
+/** A key with the counts of all processes, at one revision of etcd. */
 export class Snapshot {
   readonly block: Block | undefined
   readonly base: Base | undefined
   readonly others: readonly NodeCounts[]
-  /** The counts that this process has there. */
+  /** The counts of this process in etcd. */
   readonly own: { readonly revision: number; readonly counts: NodeCounts | undefined } | undefined
   readonly #policy: StorePolicy
   readonly #now: number
 
-  /** @param unreadable is told of what can't be read: it counts as nothing */
+  /** @param unreadable receives the names of values that can't be read. They count as nothing */
   constructor(
     policy: StorePolicy,
     prefix: string,
@@ -61,7 +64,7 @@ export class Snapshot {
     this.others = others
   }
 
-  /** The key's last reset that nodes may not have heard of; 0 for none. */
+  /** The key's last reset that processes may not have received yet, 0 for none. */
   get epoch(): number {
     return epochOf(this.block, this.#now)
   }

@@ -5,9 +5,9 @@ import { isForgotten, type NodeCounts } from './node-counts.ts'
 export type Totals = ReadonlyMap<Ordinal, Cell>
 
 /**
- * The sums over all nodes. What nodes counted before a reset that they had not heard of counts no more.
+ * Returns the sums over all processes. Units that a process counted before it received a reset no longer count.
  *
- * @param epoch the key's last reset; 0 for none
+ * @param epoch the key's last reset, 0 for none
  */
 export function totalsOf(nodes: Iterable<NodeCounts>, epoch: number, policy: StorePolicy): Totals {
   const totals = new Map<Ordinal, Cell>()
@@ -21,7 +21,7 @@ export function totalsOf(nodes: Iterable<NodeCounts>, epoch: number, policy: Sto
   return totals
 }
 
-/** How long a node's counts of a window must last. */
+/** The milliseconds that a process's counts of a window must last. */
 export function windowLife({ cells }: NodeCounts, { width, ttl }: StorePolicy, now: number): number {
   let newest = 0
   for (const ordinal of cells.keys()) newest = Math.max(newest, ordinal)

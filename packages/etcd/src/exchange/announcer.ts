@@ -4,15 +4,17 @@ import type { Link } from '../gateway/link.ts'
 import { type Operation, put } from '../gateway/operations.ts'
 import type { Mark } from '../records/records.ts'
 
-/** Announcements of one write, and such that wait for the next; what is beyond is lost, as announcements may be. */
+/**
+ * The most announcements of one write, and the most that wait for the next. Further ones are dropped, because announcements may be lost.
+ */
 const MOST_TOGETHER = 500
 const MOST_WAITING = 10_000
-/** Keys that are marked with one write. */
+/** The most keys that one write marks. */
 const MOST_MARKS = 100
-/** How long the last ones of a node stay in etcd, in milliseconds; who watches gets them at once. */
+/** How long the last announcements of a process stay in etcd, in milliseconds. Watches receive them immediately. */
 const LIFE = 60_000
 
-/** Tells other nodes what is news: one write at a time, so that what comes meanwhile goes together. */
+/** Sends announcements to other processes. One write runs at a time, and announcements that arrive meanwhile share the next one. */
 export class Announcer {
   readonly #link: Link
   readonly #expiry: Expiry
@@ -21,14 +23,14 @@ export class Announcer {
   #marks = new Map<string, Mark>()
   #writing: Promise<void> | undefined
 
-  /** @param name of the key that it writes, which others watch */
+  /** @param name the key that it writes, which other processes watch */
   constructor(link: Link, expiry: Expiry, name: string) {
     this.#link = link
     this.#expiry = expiry
     this.#name = name
   }
 
-  /** @param marks what heartbeats read later */
+  /** @param marks keys near their limits, for processes that start later */
   announce(announcement: Announcement, marks: readonly Mark[] = []): void {
     if (this.#waiting.length < MOST_WAITING) this.#waiting.push(announcement)
     for (const mark of marks) if (this.#marks.size < MOST_WAITING) this.#marks.set(mark.name, mark)
@@ -36,7 +38,7 @@ export class Announcer {
   }
 
   /**
-   * Writes what waits, marks included that could not be written before. Resolves when that is done.
+   * Writes the waiting announcements, and marks that could not be written before. Resolves after the write.
    *
    * @param tries how often it tries to write marks
    */
@@ -56,7 +58,7 @@ export class Announcer {
   }
 
   async #write(): Promise<void> {
-    // Other announcements of this turn are sent with it.
+    // Waits for the other announcements of this turn, to send them in the same write.
     await Promise.resolve()
     while (this.#waiting.length > 0 || this.#marks.size > 0) {
       const announcements = this.#waiting.splice(0, MOST_TOGETHER)

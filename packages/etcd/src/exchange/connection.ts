@@ -26,7 +26,7 @@ import { Heartbeat } from './heartbeat.ts'
 import { Listener } from './listener.ts'
 import { Unreadable } from './unreadable.ts'
 
-/** How long it is told that blocks have changed, in milliseconds: longer than any node's heartbeats are apart. */
+/** How long heartbeats see that blocks have changed, in milliseconds: longer than the time between two heartbeats of any process. */
 const CHANGED_FOR = 3_600_000
 /** The number of tries to write marks while the connection closes. */
 const CLOSING_TRIES = 3
@@ -35,7 +35,7 @@ type Leases = typeof import('@weir/core/leases')
 
 let leases: Leases | undefined
 
-/** One node's connection to etcd. */
+/** The connection of one process to etcd. */
 export class EtcdConnection implements StoreConnection {
   readonly id: string
   readonly keys: Layout
@@ -49,9 +49,9 @@ export class EtcdConnection implements StoreConnection {
   readonly #heartbeat: Heartbeat
   readonly #unreadable: Unreadable
   #closed = false
-  /** Whether it has warned that code could not be loaded. */
+  /** Whether a warning about code that could not be loaded was sent. */
   #notLoaded = false
-  /** Something was sent that may have to be taken back when the node leaves. */
+  /** A heartbeat may have written this process's entries, so `close` must remove them. */
   #known = false
 
   constructor(node: StoreNode, target: CheckedTarget, keys: Layout, { timeout }: CheckedOptions) {
@@ -76,7 +76,7 @@ export class EtcdConnection implements StoreConnection {
     const { clock } = this.#node
     const begun = clock.monotonic()
     const { time } = request
-    /** The time that the nodes go by. */
+    /** The processes' common time. */
     const now = (): number => (time === undefined ? this.link.time.now() : time + clock.monotonic() - begun)
     const results: (SyncResult | undefined)[] = request.entries.map(() => undefined)
     const changed: (Changed | undefined)[] = request.blocks.map(() => undefined)
@@ -107,7 +107,7 @@ export class EtcdConnection implements StoreConnection {
         this.#known = true
         answered()
       } else if (answers === 0) {
-        // Without anything to send, or without the code for it, it still brings the time.
+        // A sync with nothing to send, or without the code for its entries, still returns the server's time.
         await this.link.transact([get(this.keys.node(this.id))])
         answered()
       }
@@ -122,7 +122,7 @@ export class EtcdConnection implements StoreConnection {
     }
   }
 
-  /** A wrong password lasts until somebody hears of it: not everybody listens to events. */
+  /** Warns about errors that last until a setting changes, such as a wrong password, because an application may not listen to events. */
   #failed(error: unknown): WeirError {
     const told = asWeirError(error)
     if (isSetting(told)) this.#node.warned?.(told)
@@ -134,7 +134,7 @@ export class EtcdConnection implements StoreConnection {
     const { id, keys, records, link } = this
     const monotonic = (): number => link.clock.monotonic()
     const pause = async (milliseconds: number): Promise<void> => {
-      // Requests wait for it.
+      // Keeps the process alive, because requests wait for this pause.
       const release = link.clock.hold?.()
       await new Promise<void>((resolve) => link.clock.setTimeout(() => resolve(), milliseconds))
       release?.()
@@ -147,12 +147,12 @@ export class EtcdConnection implements StoreConnection {
     this.#closed = true
     this.#listener.close()
     await this.#announcer.settled(CLOSING_TRIES)
-    // Other nodes need not wait until this one is over; but it is anyway.
+    // Removes this process's entries, so that others don't wait for them to expire. If that fails, they expire.
     if (this.#known) await this.#heartbeat.leave().catch(() => {})
     this.link.close()
   }
 
-  /** Tells other nodes; a key that is hot now, also those that start later. */
+  /** Sends an announcement to other processes. If the key is near its limit, marks it for processes that start later. */
   announce(announcement: Announcement, hot?: Hot): void {
     const { policyId, key } = announcement
     const marks = hot?.cells.map((cell) => {
@@ -179,7 +179,7 @@ export class EtcdConnection implements StoreConnection {
     this.#listener.beginAnew()
   }
 
-  /** Undefined if the code can't be loaded: the quota alone has failed, and the next exchange asks for it again. */
+  /** Returns undefined if the code can't be loaded. Only the quota fails then, and the next sync requests it again. */
   async #leases(): Promise<Leases | undefined> {
     leases ??= await loadCode(() => import('@weir/core/leases')).catch((cause: unknown) => {
       if (!this.#notLoaded) this.#node.warned?.(codeNotLoaded('etcd', cause))
@@ -189,7 +189,7 @@ export class EtcdConnection implements StoreConnection {
     return leases
   }
 
-  /** Asks for quota ahead. */
+  /** Requests quota ahead. */
   async #ask(
     quota: Leases,
     { entries }: SyncRequest,

@@ -17,19 +17,22 @@ import { type Held, type PartReply, partOf } from '../gateway/replies.ts'
 import type { Layout } from '../keys/layout.ts'
 import { readBlock, stateOf } from '../records/blocks.ts'
 
-/** How long a node's own entry stays, by which it notices that etcd has lost data; milliseconds. Whether it is live is told in it. */
+/**
+ * How long a process's own entry stays, in milliseconds. If it is missing earlier, etcd has lost data. Its value contains the time until
+ * which the process counts as live.
+ */
 const REMEMBERED = 600_000
-/** How long nodes are asked for their statuses after one of them watched. */
+/** How long processes report their statuses after one of them watched, in milliseconds. */
 const WATCHED_FOR = 10_000
 const RULES_KEPT = 60_000
 const MOST_RULES = 64
-/** Nodes whose time is off by more than this go by another one than the server's clock, in milliseconds. */
+/** Processes whose common time differs from the server's clock by more than this report the difference, in milliseconds. */
 const STEPPED = 1_000
-/** Hot keys that a node hears of when it starts, news of quota taken ahead, and statuses of nodes. */
+/** The most keys near their limits for a process that starts, the most news of leases, and the most statuses. */
 const MOST_HOT = 1_000
 const MOST_NEWS = 5_000
 const MOST_STATUSES = 4_096
-/** Keys of each range that a heartbeat begins to read: one page all together. */
+/** Keys of each range in a heartbeat's first transaction. All four ranges together make one page. */
 const SHARE = PAGE / 4
 const HOT_AT_ONCE = 40
 
@@ -40,14 +43,14 @@ export interface HeartbeatHost {
   readonly expiry: Expiry
   readonly counts: Counts
   unreadable(name: string): void
-  /** etcd has lost data: what it was known to have is to be looked at anew. */
+  /** Called if etcd has lost data: records of its contents are no longer valid. */
   lost(): void
 }
 
 /** The heartbeat of a process: once a second it reports its status and reads that of the others. */
 export class Heartbeat {
   readonly #host: HeartbeatHost
-  /** The revision that wrote this node's entry, as far as is known; 0 for none. */
+  /** The revision that last wrote this process's entry, 0 for none. */
   #written = 0
   #losses = 0
 
@@ -56,8 +59,8 @@ export class Heartbeat {
   }
 
   /**
-   * @param now the time that the nodes go by
-   * @param ahead by how much that is ahead of the server's clock; undefined where the node does not know
+   * @param now the processes' common time
+   * @param ahead how far `now` is ahead of the server's clock, undefined if the process doesn't know
    */
   async beat(request: HeartbeatRequest, now: number, ahead: number | undefined): Promise<HeartbeatReply> {
     const { keys, link, expiry, id } = this.#host
@@ -67,7 +70,7 @@ export class Heartbeat {
     const operations = await expiry.renewing(async () => {
       const list = await this.#operations(request, cursor, now, ahead)
       const all = list.map(({ operation }) => operation)
-      // Blocks are looked through only where one has changed.
+      // Blocks are read only if one has changed.
       const compare = cursor === undefined ? [] : [changedAfter(keys.blocksChanged, cursor)]
       const others = all.filter((_, i) => list[i]?.what !== 'blocks')
       newest = link.newest
@@ -80,7 +83,7 @@ export class Heartbeat {
       return place < 0 ? undefined : partOf(reply, place)
     }
     const before = part('own')?.held[0]?.revision ?? 0
-    // It was there, and is not, or an older one is; or etcd itself is older than it was.
+    // The entry is missing or older than the last write, or etcd itself has an older revision than before.
     const lost = before < written || reply.revision < newest
     this.#written = lost ? reply.revision : Math.max(written, reply.revision)
     if (lost) {
@@ -105,7 +108,7 @@ export class Heartbeat {
       }
     }
     const ids = new Map(request.policies.map((policy) => [policy.id, policy]))
-    // Where data was lost revisions may begin anew, and a cursor says nothing: all blocks are handed out.
+    // After a loss revisions may start again, which makes the cursor invalid. So the reply contains all blocks.
     const anew = lost && cursor !== undefined
     const blocks = await this.#blocks(anew ? this.#allBlocks(revision) : pages('blocks'), anew ? undefined : cursor, ids, now)
     const rules = request.rules === undefined ? undefined : this.#rules(request.rules, part('rules')?.held ?? [])
@@ -124,7 +127,7 @@ export class Heartbeat {
     }
   }
 
-  /** Takes the node out of the list of live ones. */
+  /** Removes the process from the list of live ones. */
   async leave(): Promise<void> {
     const { keys, link, id } = this.#host
     await link.transact([remove(keys.node(id)), remove(keys.status(id)), remove(keys.announced(id))])
@@ -218,7 +221,7 @@ type What = 'own' | 'written' | 'nodes' | 'blocks' | 'hot' | 'news' | 'watched' 
 interface Node {
   readonly name: string
   readonly revision: number
-  /** Until when it counts as live, by the server's clock. */
+  /** The time until which the process counts as live, by the processes' common time. */
   readonly until: number
   readonly ahead: number | undefined
 }
@@ -233,7 +236,7 @@ function readUntil(held: Held | undefined): number {
   return typeof until === 'number' ? until : 0
 }
 
-/** The last part of a name, which stands for a node. */
+/** The last part of a name, which identifies a process. */
 function partOfName(name: string): string {
   return name.slice(name.lastIndexOf('/'))
 }
@@ -272,7 +275,7 @@ function listOf(text: string): readonly unknown[] {
   }
 }
 
-/** A cursor that is not one of ours asks for everything, like none. */
+/** Returns the revision of a cursor. An invalid cursor requests everything, like a missing one. */
 function revisionOf(cursor: string | undefined): number | undefined {
   const revision = Number(cursor === undefined || cursor === '' ? Number.NaN : cursor)
   return Number.isSafeInteger(revision) && revision >= 0 ? revision : undefined

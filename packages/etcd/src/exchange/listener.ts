@@ -4,16 +4,19 @@ import { watchOf } from '../gateway/operations.ts'
 import type { WatchReply } from '../gateway/replies.ts'
 import { Watch } from '../gateway/watch.ts'
 
-/** Hears what other nodes announce: a watch that is begun again where it ended, so that nothing is missed that etcd still has. */
+/**
+ * Receives the announcements of other processes. If its watch ends, the next one continues where it ended, so no announcement is missed
+ * that etcd still has.
+ */
 export class Listener {
   readonly #watch: Watch
   readonly #own: string
   readonly #announced: (announcement: Announcement) => void
   #closed = false
-  /** The next revision to hear of. */
+  /** The next revision to receive. */
   #next: number | undefined
 
-  /** @param own name of what this node announces itself */
+  /** @param own the key of this process's own announcements, which are ignored */
   constructor(link: Link, prefix: string, own: string, announced: (announcement: Announcement) => void) {
     this.#watch = new Watch(
       link,
@@ -28,7 +31,7 @@ export class Listener {
     this.#watch.start()
   }
 
-  /** From now on, as the revision to go on from may lie far in the future: etcd has lost data, and counts anew. */
+  /** Watches from the current revision. After etcd lost data its revisions start again, so the next revision may be far in the future. */
   beginAnew(): void {
     this.#next = undefined
     this.start()
@@ -53,7 +56,7 @@ export class Listener {
   }
 }
 
-/** A value that is no list is not ours. The receiver checks the entries of a list. */
+/** Returns the entries of a list. Any other value comes from another program. The receiver checks the entries. */
 function announcementsOf(value: string): readonly Announcement[] {
   try {
     const list: unknown = JSON.parse(value)

@@ -2,14 +2,14 @@ import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request a
 import { Agent as HttpsAgent, request as overHttps } from 'node:https'
 import type { EtcdTls } from './options.ts'
 
-/** Characters of an answer at most. Answers come in pages; the longest one holds ten documents of rules. */
+/** The most characters of a reply. Replies come in pages, and the longest contains ten documents of rules. */
 const LONGEST_ANSWER = 64 * 1024 * 1024
-/** Connections to one endpoint at most; requests beyond wait for one. */
+/** The most connections to one endpoint. Further requests wait for a free one. */
 const MOST_CONNECTIONS = 32
 
-/** etcd rejects, and says why. */
+/** A rejection by etcd, with its message. */
 export class EtcdError extends Error {
-  /** As gRPC has them, e.g. 14 for what is not available. */
+  /** A gRPC code, for example 14 for unavailable. -1 if etcd returned none. */
   readonly code: number
 
   constructor(code: number, message: string) {
@@ -18,16 +18,16 @@ export class EtcdError extends Error {
   }
 }
 
-/** Nobody answered: the request may have come to etcd or not. */
+/** A request without a reply: etcd may have received it or not. */
 export class Unreachable extends Error {}
 
 export interface Answer {
   readonly body: unknown
-  /** The time of the server in whole seconds, as its answer tells it, milliseconds since the epoch; NaN if it does not. */
+  /** The server's time from the `Date` header, in milliseconds since the epoch with a resolution of one second. NaN without the header. */
   readonly date: number
 }
 
-/** A member of the cluster, by its JSON gateway. Its idle connections don't keep the process alive; requests do. */
+/** A member of the cluster, reached through its JSON gateway. Idle connections don't keep the process alive, but requests do. */
 export class Endpoint {
   readonly #url: URL
   readonly #tls: EtcdTls
@@ -39,7 +39,7 @@ export class Endpoint {
     this.#agent = this.#newAgent(MOST_CONNECTIONS)
   }
 
-  /** @param begun gets what ends the request before its answer is there */
+  /** @param begun receives a function that ends the request before its reply arrives */
   post(path: string, body: string, token: string | undefined, begun: (end: (why: Error) => void) => void): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const request = this.#request(path, body, token, this.#agent)
@@ -68,9 +68,9 @@ export class Endpoint {
   }
 
   /**
-   * Asks for what comes in lines, on a connection of its own that does not keep the process alive.
+   * Requests a stream of lines, on a separate connection that does not keep the process alive.
    *
-   * @returns a function that ends it; `ended` is not called then
+   * @returns a function that ends it, without a call of `ended`
    */
   stream(path: string, body: string, token: string | undefined, line: (value: unknown) => void, ended: (why: Error) => void): () => void {
     const agent = this.#newAgent(1)
@@ -108,7 +108,7 @@ export class Endpoint {
     return stop
   }
 
-  /** Ends all connections; the next request makes a new one. */
+  /** Closes all connections. The next request opens a new one. */
   drop(): void {
     this.#agent.destroy()
     this.#agent = this.#newAgent(MOST_CONNECTIONS)
@@ -144,7 +144,7 @@ export class Endpoint {
   }
 }
 
-/** The body of a response. @throws EtcdError for one that rejects */
+/** Returns the body of a response. @throws EtcdError if etcd rejected the request */
 function bodyOf(text: string, status: IncomingMessage['statusCode'] & number): unknown {
   let body: unknown
   try {

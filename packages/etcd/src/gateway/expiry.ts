@@ -2,13 +2,13 @@ import { EtcdError } from './endpoint.ts'
 import type { Link } from './link.ts'
 import { readLeaseId } from './replies.ts'
 
-/** A lease is shared by what ends within this part of its own length. */
+/** Keys share a lease if they end within this part of its length. */
 const PARTS = 8
-/** Milliseconds: leases of etcd are of whole seconds. */
+/** Milliseconds. Leases of etcd last whole seconds. */
 const SHORTEST = 1_000
-/** Ten years. */
+/** Ten years, in milliseconds. */
 const LONGEST = 315_360_000_000
-/** Leases that are remembered, so that what ends with them shares them. */
+/** The most leases that are remembered, so that further keys can share them. */
 const MOST = 1_000
 
 interface Kept {
@@ -18,8 +18,8 @@ interface Kept {
 }
 
 /**
- * When things end: each key lives under a lease, which is never kept alive. What ends at about the same time shares one, since each costs
- * etcd a write of its own.
+ * Expiry by leases of etcd: each key has one, which is never renewed. Keys that end at about the same time share a lease, because each
+ * lease costs etcd a write.
  */
 export class Expiry {
   readonly #link: Link
@@ -29,7 +29,7 @@ export class Expiry {
     this.#link = link
   }
 
-  /** A lease that lasts for `life` milliseconds, and by no more than a quarter and three seconds longer. */
+  /** Returns a lease that lasts for `life` milliseconds, or longer by at most a quarter and three seconds. */
   leaseFor(life: number): Promise<string> {
     const length = Math.min(Math.max(life, SHORTEST), LONGEST)
     const now = this.#link.clock.monotonic()
@@ -45,7 +45,7 @@ export class Expiry {
     return id
   }
 
-  /** Runs what writes under leases; where etcd has lost these, once more. */
+  /** Runs a write with leases. If etcd has lost the leases, runs it once more with new ones. */
   async renewing<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write()

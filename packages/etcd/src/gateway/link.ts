@@ -6,16 +6,19 @@ import type { CheckedTarget } from './options.ts'
 import { readToken, readTransaction, replyError, type TransactionReply } from './replies.ts'
 import { ServerTime } from './server-time.ts'
 
-/** Part of the storeTimeout within which a server that is being probed must answer. */
+/** Part of the timeout within which a server must answer while it is down. */
 const PROBE_PATIENCE = 0.5
 /** gRPC: no leader, or too slow. */
 const UNAVAILABLE = 14
 const UNAUTHENTICATED = 16
 
-/** No answer within the storeTimeout. */
+/** No reply within the timeout. */
 class TimedOut extends WeirError {}
 
-/** One node's way to etcd: to one member of the cluster, and when that is away to the next. Nothing is queued, and nothing sent twice unasked. */
+/**
+ * The connection of one process to etcd: it uses one member of the cluster, and the next one if that is down. It has no queue. If a
+ * connection fails, the request goes to the next member, so etcd may run it twice.
+ */
 export class Link {
   readonly time: ServerTime
   readonly clock: Clock
@@ -25,10 +28,10 @@ export class Link {
   #place = 0
   #token: string | undefined
   #login: Promise<string> | undefined
-  /** The last request got no answer. */
+  /** The last request got no reply. */
   #failing = false
   #closed = false
-  /** The newest revision that etcd has told. What is asked from now on is answered by that one or a later one, unless etcd has lost data. */
+  /** The newest revision that etcd has returned. Later requests return the same or a newer one, unless etcd has lost data. */
   newest = 0
 
   constructor(target: CheckedTarget, clock: Clock, timeout: number) {
@@ -40,11 +43,11 @@ export class Link {
   }
 
   /**
-   * One transaction: the first operations if all comparisons hold, else the second.
+   * Runs one transaction: the first operations if all comparisons are true, else the second.
    *
-   * Steps within a transaction, which etcd knows too, are not used: etcd 3.4 checks neither its quota nor a user's permissions for what they write.
+   * Nested transactions are not used, because etcd 3.4 checks neither its quota nor a user's permissions for their writes.
    *
-   * @throws EtcdError, or WeirError: nothing is known of what became of it
+   * @throws EtcdError, or WeirError. The outcome is unknown then
    */
   async transact(
     success: readonly Operation[],
@@ -57,7 +60,7 @@ export class Link {
     return reply
   }
 
-  /** @throws EtcdError when etcd rejects; WeirError when it is away or says what can't be read */
+  /** @throws EtcdError if etcd rejects, WeirError or Unreachable if it is down or its reply is invalid */
   async call(path: string, body: object): Promise<unknown> {
     const text = JSON.stringify(body)
     for (let tried = 1; ; tried++) {
@@ -71,13 +74,13 @@ export class Link {
         if (error instanceof EtcdError && error.code !== UNAVAILABLE) throw error
         this.#failing = true
         this.#moveOn(place)
-        // Whether or not it came to that one: all that is asked may come twice.
+        // The failed member may have run the request already, so every request must be safe to run twice.
         if (!(error instanceof Unreachable) || tried >= this.#endpoints.length) throw error
       }
     }
   }
 
-  /** Begins what comes in lines, where requests go now. */
+  /** Starts a stream of lines at the member that requests currently use. */
   stream(path: string, body: string, line: (value: unknown) => void, ended: (why: Error) => void): () => void {
     const endpoint = this.#endpoint
     let stop: (() => void) | undefined
@@ -96,12 +99,12 @@ export class Link {
     }
   }
 
-  /** The token is not good any more. */
+  /** Forgets the token, which is no longer valid. */
   forgetToken(): void {
     this.#token = undefined
   }
 
-  /** Ends what is under way. Later requests are not sent. */
+  /** Closes all connections. Later requests are not sent. */
   close(): void {
     this.#closed = true
     for (const endpoint of this.#endpoints) endpoint.close()
@@ -111,7 +114,7 @@ export class Link {
     return this.#endpoints[this.#place] as Endpoint
   }
 
-  /** Away from a member that did not answer, unless another request has seen to that. */
+  /** Leaves a member that did not answer, unless another request has already done so. */
   #moveOn(place: number): void {
     if (place !== this.#place) return
     this.#endpoint.drop()
@@ -120,7 +123,10 @@ export class Link {
     this.time.forget()
   }
 
-  /** Tokens end with time, and with each change of a user: then a new one is asked for, once. */
+  /**
+   * Runs a request with a token. Tokens expire, and every change of a user makes them invalid. So a failed request is repeated once with a
+   * new token.
+   */
   async #authorized<T>(run: (token: string | undefined) => Promise<T>): Promise<T> {
     if (this.#target.user === undefined) return run(undefined)
     const token = this.#token ?? (await this.#loggedIn())
@@ -145,7 +151,7 @@ export class Link {
 
   async #ask(path: string, body: string, token: string | undefined): Promise<unknown> {
     const { clock } = this
-    // While the store is away each try is a probe, and one that is lost must not hold up the next for long.
+    // While the store is down each request is a probe. A lost probe must not delay the next one for long.
     const timeout = this.#failing ? this.timeout * PROBE_PATIENCE : this.timeout
     const sent = clock.monotonic()
     let timer: TimerHandle
@@ -174,7 +180,7 @@ function isStaleToken(error: unknown): boolean {
   )
 }
 
-/** Anything that went wrong on the way, as users see it. */
+/** Converts any error of a request to one for users. */
 export function asWeirError(error: unknown): WeirError {
   if (error instanceof WeirError) return error
   const message = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
@@ -183,7 +189,7 @@ export function asWeirError(error: unknown): WeirError {
   return new WeirError('WEIR_STORE_UNAVAILABLE', `etcd ${what} (${message}). ${step ?? OTHERWISE}`, { cause: error })
 }
 
-/** Whether it stays so until somebody changes a setting: then it is worth a warning. */
+/** Returns whether an error lasts until a setting changes, so that it needs a warning. */
 export function isSetting(error: WeirError): boolean {
   return error.code === 'WEIR_STORE_UNAVAILABLE' && STEPS.some(([, step]) => error.message.includes(step))
 }

@@ -13,16 +13,16 @@ export interface Compare {
   readonly mod_revision: string
 }
 
-/** A transaction has at most so many operations, as etcd is set up by default (`--max-txn-ops`). */
+/** The most operations of a transaction. etcd's default is the same (`--max-txn-ops`). */
 export const MOST_OPERATIONS = 128
-/** Characters of a transaction at most: etcd takes 1.5 MB by default (`--max-request-bytes`), and base64 makes a third more of it here. */
+/** The most characters of a transaction. etcd accepts 1.5 MB by default (`--max-request-bytes`), and base64 adds a third here. */
 export const LONGEST_TRANSACTION = 700_000
 
 function bytes(text: string): string {
   return Buffer.from(text, 'utf8').toString('base64')
 }
 
-/** @param lease the id of the lease that it lives as long as; without one it stays */
+/** @param lease the id of the lease with which the key ends. Without a lease it stays */
 export function put(name: string, value: string, lease?: string): Operation {
   return { request_put: { key: bytes(name), value: bytes(value), ...(lease !== undefined && { lease }) } }
 }
@@ -35,7 +35,7 @@ export function remove(name: string): Operation {
   return { request_delete_range: { key: bytes(name) } }
 }
 
-/** Removes all names from one on, up to another one, which stays. */
+/** Removes all names from one on, up to `end`, which stays. */
 export function removeFrom(name: string, end: string): Operation {
   return { request_delete_range: { key: bytes(name), range_end: bytes(end) } }
 }
@@ -78,7 +78,7 @@ export function range(prefix: string, limit: number, after?: number): RangeOpera
   }
 }
 
-/** A page as things were at a revision. @param key the key that it begins with, in base64; undefined for the first page */
+/** Returns a page at a revision. @param key the first key of the page, in base64, undefined for the first page */
 export function pageFrom({ request_range }: RangeOperation, key: string | undefined, limit: number, revision: number): RangeOperation {
   return { request_range: { ...request_range, ...(key !== undefined && { key }), limit: String(limit), revision: String(revision) } }
 }
@@ -88,7 +88,7 @@ export function endOfPrefix(prefix: string): string {
   return `${prefix.slice(0, -1)}0`
 }
 
-/** Whether a key is as it was written at a revision; 0: whether there is none. */
+/** True if a revision was the last to write the key. Revision 0 is true if the key is missing. */
 export function unchanged(name: string, revision: number): Compare {
   return { key: bytes(name), target: 'MOD', result: 'EQUAL', mod_revision: String(revision) }
 }
@@ -97,12 +97,12 @@ export function changedAfter(name: string, revision: number): Compare {
   return { key: bytes(name), target: 'MOD', result: 'GREATER', mod_revision: String(revision) }
 }
 
-/** The request that begins a watch of one name. */
+/** The request that starts a watch of one name. */
 export function watchOfOne(name: string): string {
   return JSON.stringify({ create_request: { key: bytes(name) } })
 }
 
-/** The request that begins a watch of all names with a prefix. */
+/** The request that starts a watch of all names with a prefix. */
 export function watchOf(prefix: string, from: number | undefined): string {
   const start = from === undefined ? {} : { start_revision: String(from) }
   return JSON.stringify({
@@ -111,7 +111,7 @@ export function watchOf(prefix: string, from: number | undefined): string {
       range_end: bytes(endOfPrefix(prefix)),
       filters: ['NODELETE'],
       progress_notify: true,
-      // Catching up after an outage, etcd would otherwise put a thousand revisions into one line, however long it becomes.
+      // After an outage, etcd would otherwise put a thousand revisions into one line, of any length.
       fragment: true,
       ...start,
     },

@@ -34,7 +34,7 @@ export type EtcdTarget =
   | string
   | readonly string[]
   | {
-      /** Lists the members of one cluster, 1 to 32 addresses. One is used, and if it is down, the next. */
+      /** Lists the members of one cluster, 1 to 32 addresses. The store uses one of them, and the next one if it is down. */
       readonly endpoints: string | readonly string[]
       /**
        * Signs in as this user of etcd. Throws `WEIR_INVALID_OPTION` without `password`.
@@ -140,7 +140,7 @@ export function checkOptions(options: EtcdStoreOptions, of = 'etcdStore'): Check
   return { namespace, timeout: parseDuration(options.timeout ?? 1000, 'timeout', 10, 60_000) }
 }
 
-/** An address, a password or a certificate: only its kind is shown. */
+/** An error that shows only the kind of a value, because an address, a password or a certificate may be secret. */
 function hidden(option: string, given: unknown, allowed: string): WeirError {
   return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${kindOf(given)} that can't be used. Use ${allowed}.`)
 }

@@ -2,15 +2,15 @@ import type { Link } from './link.ts'
 import { pageFrom, type RangeOperation } from './operations.ts'
 import { type Held, type PartReply, partOf, replyError } from './replies.ts'
 
-/** Keys in one answer at most: each takes the event loop about 5 µs. */
+/** The most keys of one reply. Each key takes about 5 µs of the event loop. */
 export const PAGE = 1_000
 
 /**
- * The pages of a range, which a transaction has begun to read. All of them are as things were at that transaction's revision.
+ * The pages of a range whose first page a transaction has read. All pages are from that transaction's revision.
  *
- * @param first the answer to the operation in that transaction; without one there are no pages
- * @throws as `Link.transact`: each page has the store's timeout for itself, and a link that is closed reads no further page. If etcd has
- *   compacted the revision meanwhile, the whole range has to be read anew.
+ * @param first the reply to the operation in that transaction. Without it there are no pages
+ * @throws the errors of `Link.transact`. Each page has the full timeout, and a closed link reads no further page. If etcd has compacted the
+ * revision meanwhile, the whole range must be read again.
  */
 export async function* pagesOf(
   link: Link,
@@ -27,14 +27,14 @@ export async function* pagesOf(
   }
 }
 
-/** Whether a key comes later, in the order of bytes. Else a range could go on for ever. */
+/** Returns whether a key comes later, in the order of bytes. Without this check a range could go on forever. */
 function isAfter(key: string, other: string): boolean {
   return Buffer.compare(Buffer.from(key, 'base64'), Buffer.from(other, 'base64')) > 0
 }
 
 /** All keys of such a range. */
 export async function allOf(link: Link, operation: RangeOperation, first: PartReply, revision: number): Promise<readonly Held[]> {
-  // Nearly always; then nothing is copied.
+  // The usual case, which needs no copy.
   if (first.next === undefined) return first.held
   const all: Held[] = []
   for await (const held of pagesOf(link, operation, first, revision)) for (const one of held) all.push(one)

@@ -4,7 +4,7 @@ import { WeirError } from '@weir/core'
  * Every reply of etcd is checked by type and range before it is used. The gateway omits values that are 0, false or empty.
  */
 
-/** A key as etcd has it. */
+/** A key with its value in etcd. */
 export interface Held {
   readonly name: string
   readonly value: string
@@ -13,18 +13,18 @@ export interface Held {
 }
 
 export interface TransactionReply {
-  /** That of the whole store when it answered. */
+  /** The revision of the whole store at the time of the reply. */
   readonly revision: number
-  /** Whether all comparisons held. */
+  /** Whether all comparisons were true. */
   readonly succeeded: boolean
   /** One for each operation. */
   readonly parts: readonly PartReply[]
 }
 
-/** The answer to one operation: a page of a range. */
+/** The reply to one operation: a page of a range. */
 export interface PartReply {
   readonly held: readonly Held[]
-  /** The key, in base64, that the next page begins with; undefined if this is the last one. */
+  /** The first key of the next page, in base64. Undefined if this is the last page. */
   readonly next: string | undefined
 }
 
@@ -44,7 +44,7 @@ function readPart(value: unknown): PartReply {
   return { held: list.map(readHeld), next: more === true && list.length > 0 ? keyAfter(objectOf(list.at(-1))['key']) : undefined }
 }
 
-/** The smallest key after another one, in bytes: a key that is no UTF-8 has no name to continue from. */
+/** Returns the smallest key after another one, in bytes. A key that is not UTF-8 has no name to continue from. */
 function keyAfter(key: unknown): string {
   return Buffer.concat([Buffer.from(typeof key === 'string' ? key : '', 'base64'), Buffer.of(0)]).toString('base64')
 }
@@ -66,7 +66,7 @@ export function readRevision(value: unknown): number {
   return revision as number
 }
 
-/** The id of a lease: a 64-bit number, which stays a text. @throws WeirError `WEIR_STORE_REPLY` */
+/** Returns the id of a lease: a 64-bit number, which stays a text. @throws WeirError `WEIR_STORE_REPLY` */
 export function readLeaseId(body: unknown): string {
   const { ID, error } = objectOf(body)
   if (typeof ID !== 'string' || !/^[1-9]\d{0,18}$/.test(ID)) throw replyError(typeof error === 'string' ? error : 'a lease without an id')
@@ -76,7 +76,7 @@ export function readLeaseId(body: unknown): string {
 /** @throws WeirError `WEIR_STORE_REPLY` */
 export function readToken(body: unknown): string {
   const { token } = objectOf(body)
-  // Text that isn't printable can't stand in a header.
+  // A header can't contain text that isn't printable.
   if (typeof token !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(token)) throw replyError('a token that is none')
   return token
 }
@@ -85,7 +85,7 @@ export interface WatchReply {
   readonly revision: number
   readonly created: boolean
   readonly canceled: boolean
-  /** Older revisions were compacted; 0 if none is missing. */
+  /** The oldest revision that etcd still has, if older ones are missing from the watch. Otherwise 0. */
   readonly compacted: number
   readonly reason: string
   readonly held: readonly Held[]

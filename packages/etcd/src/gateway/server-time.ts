@@ -1,18 +1,18 @@
 import type { Clock } from '@weir/core'
 
-/** Clocks of computers run apart by no more than this part of the time that passes. */
+/** The most that two computers' clocks drift apart, as a part of the time that passes. */
 const DRIFT = 1e-4
-/** Answers tell the time in whole seconds, milliseconds. */
+/** The resolution of times in replies, in milliseconds. */
 const SECOND = 1_000
 
 /**
- * The server's clock. etcd has none among its requests, but each answer of its gateway has a `Date`, in whole seconds. What two answers say
- * together is finer than one: after some dozen of them the bounds are about a round trip apart.
+ * The server's clock. etcd has no request for it, but each reply of its gateway has a `Date`, in whole seconds. Two replies together give
+ * finer bounds than one. After some dozen replies the bounds are about a round trip apart.
  *
  *     date ≤ server < date + 1 s        at some moment between sent and received
  *
- * Within the bounds the node's own clock decides. So nodes whose clocks are right go by them exactly, and others are a second off at
- * most, as soon as a first answer is there.
+ * Within the bounds the process's own clock is used. So processes with correct clocks use exactly these, and others are off by at most a
+ * second after the first reply.
  */
 export class ServerTime {
   readonly #clock: Clock
@@ -25,7 +25,7 @@ export class ServerTime {
     this.#clock = clock
   }
 
-  /** An answer told the time. Times but `date` are of the monotonic clock. */
+  /** Adds the time of a reply. `date` is the server's time. The others are on the monotonic clock. */
   saw(date: number, sent: number, received: number): void {
     if (!(date > 0)) return
     const passed = received - this.#boundAt
@@ -33,20 +33,20 @@ export class ServerTime {
     const high = date + SECOND - sent
     const lowest = Math.max(low, this.#low - DRIFT * passed)
     const highest = Math.min(high, this.#high + DRIFT * passed)
-    // Where they exclude each other its clock was stepped: only the newest answer counts.
+    // If the bounds exclude each other, the server's clock was stepped, and only the newest reply counts.
     const stepped = lowest > highest
     this.#low = stepped ? low : lowest
     this.#high = stepped ? high : highest
     this.#boundAt = received
   }
 
-  /** Another server answers from now on, with a clock of its own. */
+  /** Drops the bounds, because another server with its own clock answers from now on. */
   forget(): void {
     this.#low = Number.NEGATIVE_INFINITY
     this.#high = Number.POSITIVE_INFINITY
   }
 
-  /** The server's time at a time of the monotonic clock, milliseconds since the epoch. */
+  /** Returns the server's time at a time of the monotonic clock, in milliseconds since the epoch. */
   at(monotonic: number): number {
     const own = this.#clock.now() - this.#clock.monotonic()
     return monotonic + Math.min(Math.max(own, this.#low), this.#high)

@@ -2,10 +2,10 @@ import type { Clock, TimerHandle } from '@weir/core'
 import type { Link } from './link.ts'
 import { readWatch, type WatchReply } from './replies.ts'
 
-/** Milliseconds until a watch that ended is begun again. */
+/** Milliseconds until a watch that ended starts again. */
 const RETRY = 200
 
-/** Hears what is written, until it is closed: a watch that ends is begun again, at the member of the cluster that requests go to then. */
+/** Receives writes until it is closed. A watch that ends starts again, at the member of the cluster that requests use then. */
 export class Watch {
   readonly #link: Link
   readonly #body: () => string
@@ -16,8 +16,8 @@ export class Watch {
   #closed = false
 
   /**
-   * @param body what it is begun with, each time
-   * @param heard gets each line; one that it throws on ends the watch, which is begun again
+   * @param body makes the request for each start
+   * @param heard receives each line. If it throws, the watch ends and starts again
    */
   constructor(link: Link, body: () => string, heard: (reply: WatchReply) => void) {
     this.#link = link
@@ -26,7 +26,7 @@ export class Watch {
     this.#clock = link.clock
   }
 
-  /** Begins it, also anew. */
+  /** Starts the watch, or restarts it. */
   start(): void {
     if (this.#closed) return
     this.#stop?.()

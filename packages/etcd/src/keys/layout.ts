@@ -1,29 +1,30 @@
 import { createHash } from 'node:crypto'
 
-/** Names of this form stand in keys as they are. */
+/** Names of this form are parts of keys without a change. */
 const PLAIN = /^[\w.:@-]{1,150}$/
 
-/** A name as a part of a key of etcd: itself where it is short and plain, else its hash, which no plain name is. */
+/** Returns a name as a part of a key of etcd: the name itself if it is short and plain, else its hash. No plain name equals a hash. */
 export function nameOf(text: string): string {
-  // As JSON, since lone surrogates have no bytes of their own.
+  // JSON, because lone surrogates have no bytes of their own.
   return PLAIN.test(text) ? text : `%${createHash('sha256').update(JSON.stringify(text)).digest('base64url')}`
 }
 
 /**
- * The names of everything in etcd. `p` is a policy, `k` a caller's key, `n` a node.
+ * The names of everything in etcd. `p` is a policy, `k` a caller's key, `n` a process.
  *
- *     c/p/k/n    what a node has counted of a key
- *     c/p/k/=    of a bucket: the level from which on nodes' counts are added
+ *     c/p/k/n    the counts of a process for a key
+ *     c/p/k/=    the base of a bucket: the level to which processes' counts are added
  *     b/p/k      a key's block and its last reset
  *     v          is written with each change of a block
- *     h/p/k/o    a key that is hot, in the cell `o` of a fixed window
- *     d/p/k      the state by which requests to a key are decided
+ *     h/p/k/o    a key near its limit, in the cell `o` of a fixed window
+ *     d/p/k      the state of a key that the store decides
  *     q/p/k/o    quota taken ahead in the interval `o`
- *     f/p/k/o    news of that
- *     n/n        a live node
- *     s/n        what a node tells of itself, while somebody watches: `w`
- *     r/hash     what nodes tell of their rules
- *     a/n        what a node announced last
+ *     f/p/k/o    the last announcement about that quota
+ *     n/n        a live process
+ *     s/n        the status of a process, while any process watches
+ *     w          the time until which processes report their statuses
+ *     r/hash     the rules of processes
+ *     a/n        the last announcements of a process
  */
 export class Layout {
   /** Begins with the version of the layout. */
@@ -34,7 +35,7 @@ export class Layout {
     this.#root = `${namespace}/1/`
   }
 
-  /** @param policy the same object for everything of a policy */
+  /** @param policy the same object for every name of a policy */
   #of(policy: { readonly id: string }): string {
     let name = this.#names.get(policy)
     if (name === undefined) this.#names.set(policy, (name = nameOf(policy.id)))

@@ -1,24 +1,24 @@
 import { type BlockChange, type BlockState, endOf, lastCellOf, type StorePolicy } from '@weir/core/sync'
 import type { Change } from './records.ts'
 
-/** Times the life of a policy's cells for which a reset is remembered at most, whatever its moment says. */
+/** The longest time for which a reset is remembered, in lifetimes of the policy's cells. It bounds resets with a time far in the future. */
 const LONGEST_LIFE = 4
-/** Milliseconds by which what was changed is handed out longer than it must be: nodes' heartbeats may be late. */
+/** Extra milliseconds for which changes stay in etcd, because heartbeats may be late. */
 const GRACE = 60_000
 
-/** A key's block and its last reset, as etcd keeps them. Times are those of the server. */
+/** A key's block and its last reset, as etcd keeps them. Times are the processes' common time. */
 export interface Block {
   readonly policyId: string
   readonly key: string
-  /** When it ends; 0 once it was lifted: the next request may be decided at the very moment that lifted it. */
+  /** The end of the block, 0 after it was lifted: the next request may be decided at the very moment of the lift. */
   readonly end: number
-  /** Until when nodes may hold a longer one. */
+  /** The time until which processes may still have a longer block. */
   readonly keep: number
   readonly manual: boolean
-  /** The last reset, 0 for none, and until when it is remembered. */
+  /** The last reset, 0 for none, and the time until which it is remembered. */
   readonly epoch: number
   readonly epochUntil: number
-  /** How often it was blocked lately, and until when that is remembered. */
+  /** How often the key was blocked lately, and the time until which that is remembered. */
   readonly offences: number
   readonly offencesUntil: number
 }
@@ -27,7 +27,7 @@ function noBlock(policyId: string, key: string): Block {
   return { policyId, key, end: 0, keep: 0, manual: false, epoch: 0, epochUntil: 0, offences: 0, offencesUntil: 0 }
 }
 
-/** @returns undefined for what can't be read */
+/** @returns undefined if the text can't be read */
 export function readBlock(text: string): Block | undefined {
   let list: unknown
   try {
@@ -56,7 +56,7 @@ function textOf({ policyId, key, end, keep, manual, epoch, epochUntil, offences,
   return JSON.stringify([policyId, key, end, keep, manual ? 1 : 0, epoch, epochUntil, offences, offencesUntil])
 }
 
-/** The last reset that nodes may not have heard of; 0 for none. */
+/** Returns the last reset that processes may not have received yet, 0 for none. */
 export function epochOf(block: Block | undefined, now: number): number {
   return block !== undefined && block.epochUntil > now ? block.epoch : 0
 }
@@ -66,7 +66,7 @@ export function blockedOf(block: Block | undefined, now: number): { readonly blo
   return blocked > 0 && block?.manual === true ? { blocked, manual: true } : { blocked }
 }
 
-/** As heartbeats and announcements tell it. */
+/** The state for heartbeats and announcements. */
 export function stateOf(block: Block, now: number): BlockState {
   const { blocked, manual } = blockedOf(block, now)
   const epoch = epochOf(block, now)
@@ -74,14 +74,14 @@ export function stateOf(block: Block, now: number): BlockState {
 }
 
 export interface Changed {
-  /** Undefined where it is as it was. */
+  /** Undefined if nothing changed. */
   readonly news: BlockState | undefined
   readonly remaining: number
 }
 
 /**
- * @param name of the key's block in etcd
- * @param now the time that the nodes go by
+ * @param name the key of the block in etcd
+ * @param now the processes' common time
  */
 export function blockChange(change: BlockChange, name: string, now: number): Change<Changed> {
   return {
@@ -98,7 +98,7 @@ export function blockChange(change: BlockChange, name: string, now: number): Cha
   }
 }
 
-/** @returns undefined where nothing changes */
+/** @returns undefined if nothing changes */
 function afterChange(block: Block, { kind, remaining, growth, manual, epoch = 0 }: BlockChange, now: number): Block | undefined {
   const left = blockedOf(block, now).blocked
   const wanted = kind === 'lift' ? 0 : Math.max(0, remaining)

@@ -3,25 +3,25 @@ import { endOf, HELD, type LeaseNotice, type LeaseReply, type StorePolicy, type 
 import { blockedOf, readBlock } from './blocks.ts'
 import type { Change } from './records.ts'
 
-/** An interval's record is kept for so long after its end, in milliseconds: clocks may be corrected a little. */
+/** An interval's record stays for this many milliseconds after its end, because clocks may be corrected a little. */
 const KEPT = 1_000
 
 export interface Granted {
   readonly reply: LeaseReply
-  /** The announcement for other processes, and how long it is valid. */
+  /** The announcement for other processes, undefined if there is none. */
   readonly news: LeaseNotice | undefined
   readonly blocked: ReturnType<typeof blockedOf>
 }
 
-/** The part of core that decides; loaded when quota is first taken ahead. */
+/** The part of core that grants leases. It is loaded when a process first takes quota ahead. */
 type Grants = Pick<typeof import('@weir/core/leases'), 'grantLease' | 'newLeaseRecord' | 'servesLease'>
 
 /**
- * One key in one interval: asks of a node about it, one after another.
+ * Returns the change for a process's request for quota of one key in one interval.
  *
- * @param name of the record in etcd
- * @param block of the key's block there
- * @param now the time that the nodes go by
+ * @param name the key of the record in etcd
+ * @param block the key of the block in etcd
+ * @param now the processes' common time
  */
 export function quotaChange(grants: Grants, node: string, name: string, block: string, entry: SyncEntry, now: number): Change<Granted> {
   const { policy, key, lease: ask } = entry
@@ -59,7 +59,7 @@ type Kept = LeaseRecord & { readonly until: number }
 const COLUMNS = ['granted', 'returned', 'taken', 'given', 'cleared', 'seq', 'until'] as const
 
 function textOf({ out, used, tail, quietUntil, epoch, rows, until }: Kept): string {
-  // JSON knows no infinity: a row without an end is null there.
+  // JSON has no infinity, so a row without an end has null there.
   const list = Array.from(rows, ([name, row]) => [name, ...COLUMNS.map((column) => row[column])])
   return JSON.stringify([out, used, tail ? 1 : 0, quietUntil, epoch, until, list])
 }

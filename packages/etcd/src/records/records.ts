@@ -6,7 +6,7 @@ import type { PartReply } from '../gateway/replies.ts'
 /** The next value of a key: a value with its lifetime in milliseconds, nothing, or unchanged (undefined). */
 export type Write = { readonly value: string; readonly life: number } | 'remove' | undefined
 
-/** A key that is written whatever it was. */
+/** A key that is written whatever its value was. */
 export interface Mark {
   readonly name: string
   readonly value: string
@@ -14,15 +14,15 @@ export interface Mark {
   readonly life: number
 }
 
-/** A change of some keys together, as a function of what they are. */
+/** A change of several keys together, as a function of their values. */
 export interface Change<T> {
   readonly names: readonly string[]
-  /** @param values undefined for what is not there. May be called several times: it changes nothing itself */
+  /** @param values undefined for missing keys. It may be called several times, so it must have no side effects */
   decide(values: readonly (string | undefined)[]): Decided<T>
 }
 
 export interface Decided<T> {
-  /** For each key. */
+  /** One for each key. */
   readonly writes: readonly Write[]
   readonly result: T
 }
@@ -32,18 +32,18 @@ interface Known {
   readonly value: string | undefined
 }
 
-/** Keys whose values are remembered, and the characters of such a value at most. */
+/** The most keys whose values are remembered, and the most characters of such a value. */
 const MOST_KEPT = 5_000
 const LONGEST_KEPT = 4_096
 /**
- * How often a change is tried. Each time that it fails another one has succeeded, so among a dozen nodes that write the same key all
- * the time one in a thousand fails this often.
+ * How often a change is tried. When a try fails, another process's change has succeeded. With a dozen processes that write the same key all
+ * the time, one change in a thousand fails this often.
  */
 const MOST_TRIES = 24
 
 /**
- * Keys that several nodes change, by comparing and swapping: read, decide, write if nobody else has. What a node wrote last it need not
- * read again, so that a key which one node uses takes one round trip.
+ * Keys that several processes change by comparing and swapping: read, decide, write if no other process has written. A process remembers
+ * its last written values. So a key that only one process uses takes one round trip.
  */
 export class Records {
   readonly #link: Link
@@ -57,12 +57,12 @@ export class Records {
   }
 
   /**
-   * Makes changes, each for itself.
+   * Makes changes, each independently.
    *
-   * @param results gets their results, as they are known; those stay undefined that others were always faster than
-   * @param also what is written with each transaction that writes
+   * @param results receives their results as they arrive. A result stays undefined if other processes were always faster
+   * @param also keys that are written with each transaction that writes
    * @returns how often it was tried
-   * @throws when etcd is away: what has no result then may have been done or not
+   * @throws if etcd is down. A change without a result may have been made or not
    */
   async run<T>(changes: readonly Change<T>[], results: (T | undefined)[], also: readonly Mark[] = []): Promise<number> {
     const known = new Map<string, Known>()
@@ -73,10 +73,10 @@ export class Records {
     let open: readonly number[] = [...changes.keys()]
     await this.#read(open, changes, known)
     for (let tried = 0; tried < MOST_TRIES; tried++) {
-      // As it was read a moment ago, so it was: what writes nothing is done. What was only remembered must be looked at.
+      // A change without writes is done if its values were just read. Values that were only remembered must be compared first.
       if (tried > 0) open = open.filter((place) => !settled(changes[place] as Change<T>, known, results, place))
       if (open.length === 0) return tried
-      // In a transaction all are written or none: those that failed together are tried in smaller and smaller groups.
+      // A transaction writes all or nothing, so changes that failed together are tried in smaller and smaller groups.
       const most = Math.max(1, Math.floor(MOST_OPERATIONS / 4 ** tried))
       const left: number[] = []
       for (const chunk of chunksOf(open, changes, Math.min(most, MOST_OPERATIONS - also.length))) {
@@ -93,7 +93,7 @@ export class Records {
     this.#kept.clear()
   }
 
-  /** Reads what is not remembered. */
+  /** Reads the keys that are not remembered. */
   async #read<T>(places: readonly number[], changes: readonly Change<T>[], known: Map<string, Known>): Promise<void> {
     const unread = places.filter((place) => (changes[place] as Change<T>).names.some((name) => !known.has(name)))
     for (const chunk of chunksOf(unread, changes, MOST_OPERATIONS)) {
@@ -102,7 +102,7 @@ export class Records {
     }
   }
 
-  /** Writes a chunk of the changes, or none of it: then it is known why. */
+  /** Writes all changes of a chunk or none. If none, the current values are remembered for the next try. */
   async #write<T>(
     chunk: readonly number[],
     changes: readonly Change<T>[],
@@ -162,7 +162,7 @@ function decide<T>(change: Change<T>, known: ReadonlyMap<string, Known>): Decide
   return change.decide(change.names.map((name) => known.get(name)?.value))
 }
 
-/** Whether a change writes nothing; then it has its result. */
+/** Returns whether a change writes nothing. If so, sets its result. */
 function settled<T>(change: Change<T>, known: ReadonlyMap<string, Known>, results: (T | undefined)[], place: number): boolean {
   const { writes, result } = decide(change, known)
   if (writes.some((write) => write !== undefined)) return false
@@ -170,14 +170,14 @@ function settled<T>(change: Change<T>, known: ReadonlyMap<string, Known>, result
   return true
 }
 
-/** As many changes together as etcd takes, of so many keys at most. */
+/** Groups changes into transactions that etcd accepts, with at most `most` keys. */
 function* chunksOf<T>(places: readonly number[], changes: readonly Change<T>[], most: number): Generator<readonly number[]> {
   let chunk: number[] = []
   let keys = new Set<string>()
   for (const place of places) {
     const { names } = changes[place] as Change<T>
     const full = keys.size + names.length > most || keys.size * LONGEST_KEPT > LONGEST_TRANSACTION
-    // A transaction writes no key twice, and a second change of one must see the first.
+    // A transaction must not write a key twice, and a second change of a key must see the first.
     if (chunk.length > 0 && (full || names.some((name) => keys.has(name)))) {
       yield chunk
       chunk = []

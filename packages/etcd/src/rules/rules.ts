@@ -9,7 +9,7 @@ import { type CheckedTarget, checkOptions, checkTarget, type EtcdStoreOptions, t
 import { type Held, partOf } from '../gateway/replies.ts'
 import { Watch } from '../gateway/watch.ts'
 
-/** Options of `etcdRules` beside the connection. */
+/** Options of `etcdRules`, after the addresses. */
 export interface EtcdRulesOptions extends EtcdStoreOptions {
   /**
    * Names the document, so that one etcd can store several. 1 to 100 letters, digits or any of `_ . -`.
@@ -19,28 +19,28 @@ export interface EtcdRulesOptions extends EtcdStoreOptions {
   readonly name?: string
 }
 
-/** Rules in a key of etcd. Its connections are made when it is first used, and keep no process alive. */
+/** Rules in a key of etcd. It connects when it is first used, and does not keep the process alive. */
 export interface EtcdRules extends RulesSource {
   read(): Promise<string | undefined>
   watch(changed: () => void): () => void
   replace(before: string | undefined, text: string): Promise<boolean>
   history(most: number): Promise<readonly string[]>
-  /** Ends its connections; it must not be used any more. */
+  /** Closes the connections. Any later use throws. */
   close(): void
 }
 
-/** A watch may have ended without a word: so often it is looked, in milliseconds. */
+/** Milliseconds between two reads of the document, because a watch may end without a message. */
 const INTERVAL = 5_000
-/** Documents that are kept. */
+/** The most documents of the history. */
 const MOST_KEPT = 100
-/** Documents that are read at once. */
+/** The most documents that are read at once. */
 const PAGE = 10
-/** Bytes of a document that was kept. */
+/** The most bytes of a document in the history, uncompressed. */
 const LONGEST = 16_000_000
 
 /**
- * Rules in a key of etcd 3.4 or newer, such as `weir/rules/default`, which holds the document as it is. etcd takes 1.5 MB in a request by
- * default (`--max-request-bytes`).
+ * Reads and writes rules in a key of etcd 3.4 or newer, such as `weir/rules/default`, whose value is the document. etcd accepts 1.5 MB in a
+ * request by default (`--max-request-bytes`).
  *
  * @param target - the addresses of members of one cluster, or `{ endpoints, username, password, tls }`
  * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
@@ -108,7 +108,7 @@ class RulesKey implements EtcdRules {
       const oldest = kept[MOST_KEPT - puts.length + 1]
       if (oldest !== undefined) puts.push(removeFrom(this.#history, `${oldest.name}\0`))
       const done = await this.#link.transact(puts, [unchanged(this.#key, held?.revision ?? 0)], [get(this.#key)])
-      // It may have been asked twice, where the first answer was lost.
+      // The link may have sent it twice because the first reply was lost.
       return done.succeeded || partOf(done, 0).held[0]?.value === text
     })
   }
@@ -136,7 +136,7 @@ class RulesKey implements EtcdRules {
     this.#link.close()
   }
 
-  /** Texts stand under what is more than all revisions before, and no more than the one that wrote them. */
+  /** The name of a document in the history. Its number is above all earlier revisions, and at most the revision that wrote it. */
   #placeOf(revision: number): string {
     return `${this.#history}${String(revision).padStart(16, '0')}`
   }
@@ -146,9 +146,9 @@ class RulesKey implements EtcdRules {
   }
 
   /**
-   * The document, the revision of all of etcd, and the last places of the history, the newest first, without what they hold.
+   * Returns the document, the revision of all of etcd, and the last names of the history, the newest first, without values.
    *
-   * @param most places of the history
+   * @param most the most names of the history
    */
   async #document(most = 0): Promise<{ readonly held: Held | undefined; readonly revision: number; readonly kept: readonly Held[] }> {
     const reply = await this.#link.transact([get(this.#key), ...(most > 0 ? [last(this.#history, most)] : [])])
@@ -164,7 +164,7 @@ class RulesKey implements EtcdRules {
     }
   }
 
-  /** Also when the watch has begun, as something may have been written before. */
+  /** Reports a change, also when the watch has started, because the document may have changed before. */
   #hear(canceled: boolean, reason: string): void {
     if (canceled) throw new Error(reason)
     for (const changed of this.#listeners) changed()
@@ -174,12 +174,12 @@ class RulesKey implements EtcdRules {
 const compressed = promisify(gzip)
 const uncompressed = promisify(gunzip)
 
-/** As `base64 -d | gunzip` reads it. */
+/** The format that `base64 -d | gunzip` reads. */
 async function packed(text: string): Promise<string> {
   return (await compressed(text)).toString('base64')
 }
 
-/** Undefined for what is none, which somebody else has put there. */
+/** Returns undefined if the value is not a document, for example because another program wrote it. */
 async function unpacked(value: string): Promise<string | undefined> {
   try {
     return (await uncompressed(Buffer.from(value, 'base64'), { maxOutputLength: LONGEST })).toString('utf8')

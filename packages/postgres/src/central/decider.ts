@@ -5,18 +5,18 @@ import { isOfData } from '../reply/of-data.ts'
 import { KnownStates, stateOf } from './known-states.ts'
 import { type Change, outcomeOf } from './step.ts'
 
-/** Requests that go together at most. */
+/** The most requests in one call. */
 const MOST_TOGETHER = 100
-/** Requests that wait for those before them at most. */
+/** The most requests that wait for the calls before them. */
 const MOST_WAITING = 10_000
-/** Times that others may be quicker before a request is given up. */
+/** How often other processes may be faster before a request is rejected. */
 const MOST_TRIES = 32
 
-/** A connection, as far as it is needed here. */
+/** The parts of a connection that a decider uses. */
 export interface Asked {
   readonly node: string
   readonly connection: { readonly ready: boolean; hold(): void; release(): void }
-  /** The store's time now, as far as it is known. */
+  /** The store's time now, undefined before the first reply. */
   storeTime(): number | undefined
   heard(time: number, since: number): void
   monotonic(): number
@@ -31,7 +31,7 @@ interface Pending {
   reject(error: unknown): void
 }
 
-/** A key of one call, with what the requests before make of it. */
+/** A key of one call, with its state after the requests before. */
 interface Working {
   readonly policy: string
   readonly key: string
@@ -42,8 +42,9 @@ interface Working {
 }
 
 /**
- * Decides about requests by the algorithm's own step, on what this node knows of a key; the database replaces the key's numbers if they
- * are still those. As a rule that is one round trip, also of a key that is new or that this node used last; two where another node did. Requests that come while one is on its way go together.
+ * Decides requests by the algorithm's own step, on the state of a key that this process last received. The database replaces the key's
+ * numbers if they haven't changed since. This takes one round trip if the key is new or this process used it last, and two if another
+ * process did. Requests that arrive during a call share the next one.
  */
 export class PostgresDecider implements Decider {
   readonly #asked: Asked
@@ -80,7 +81,7 @@ export class PostgresDecider implements Decider {
       try {
         await this.#ask(batch)
       } catch (error) {
-        // Bad data of one key fails only the requests of that key.
+        // Invalid data of one key fails only the requests of that key.
         if (batch.length > 1 && isOfData(error)) await Promise.all(batch.map((one) => this.#ask([one]).catch(one.reject)))
         else for (const { reject } of batch) reject(error)
       }
@@ -89,7 +90,10 @@ export class PostgresDecider implements Decider {
     this.#asked.connection.release()
   }
 
-  /** The next request of several keys, whose changes belong together; or all of one key until then. */
+  /**
+   * Returns the first request alone if it has several keys, because their changes belong together. Otherwise returns all requests of one
+   * key up to the next one with several.
+   */
   #next(): Pending[] {
     const [first] = this.#queue as [Pending]
     if (first.names.length > 1) return this.#queue.splice(0, 1)
@@ -139,7 +143,7 @@ export class PostgresDecider implements Decider {
     this.#queue.unshift(...late)
   }
 
-  /** The known states of the keys, sorted, because all processes must lock them in the same order. */
+  /** Returns the known states of the keys. They are sorted, because all processes must lock them in the same order. */
   #workingOf(batch: readonly Pending[]): Map<string, Working> {
     const names = [...new Set(batch.flatMap((pending) => pending.names))].sort(byPolicyAndKey)
     return new Map(
@@ -177,7 +181,7 @@ function byPolicyAndKey(a: string, b: string): number {
   return keyA < keyB ? -1 : keyA > keyB ? 1 : 0
 }
 
-/** An array of the database, which unlike JSON knows infinity; how long it says anything; and the numbers of the last requests. */
+/** Returns the change as an array of the database, which unlike JSON has infinity, its lifetime, and the numbers of the last requests. */
 function writeOf({ state, lifetime, sequences }: Change): unknown[] {
   const said = [`{${state.join()}}`, Math.min(LONGEST_TIME, Math.max(0, lifetime))]
   return sequences === undefined ? said : [...said, sequences]

@@ -1,24 +1,24 @@
 import { asArray, asNumber, asWhole, replyError } from '../reply/check.ts'
 
-/** Keys that are remembered. */
+/** The most keys that are remembered. */
 const MOST_KEYS = 10_000
-/** Numbers of one state: a log of the largest limit that can be kept of single requests. */
+/** The most numbers of one state. The largest limit of a log needs this many. */
 const MOST_NUMBERS = 1_000_000
-/** Lanes of a node. */
+/** The most lanes of a process. */
 const MOST_LANES = 64
 
 /** The state of a key that this process last wrote or received. Another process may have changed it since. */
 export interface KnownState {
-  /** 0 for a key that was never heard of: then it is taken for new. */
+  /** 0 for an unknown key, which is first treated as new. */
   readonly version: number
   readonly state: readonly number[]
-  /** The numbers of this node's last requests that changed it, by lane. */
+  /** The numbers of this process's last requests that changed the key, by lane. */
   readonly sequences: readonly number[]
 }
 
 const NEW: KnownState = Object.freeze({ version: 0, state: Object.freeze([]), sequences: Object.freeze([]) })
 
-/** The states of keys as far as this node has heard of them, the latest ones. */
+/** The states of the latest keys that this process wrote or received. */
 export class KnownStates {
   readonly #byKey = new Map<string, KnownState>()
 
@@ -33,7 +33,7 @@ export class KnownStates {
   }
 }
 
-/** [whether it was as known, version, numbers, sequences]. Infinity comes as a text. */
+/** Reads [whether it was as known, version, numbers, sequences]. JSON contains infinity as a text. */
 export function stateOf(value: unknown): { readonly same: boolean; readonly known: KnownState } {
   const [same, version, numbers, lanes] = asArray(value)
   const state = asArray(numbers)

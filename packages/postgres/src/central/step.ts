@@ -7,13 +7,13 @@ const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfterMs:
 export interface Change {
   readonly state: readonly number[]
   readonly lifetime: number
-  /** This node's, by lane; undefined with a reset. */
+  /** The last requests of this process by lane, undefined after a reset. */
   readonly sequences: readonly number[] | undefined
 }
 
 export interface Outcome {
   readonly verdicts: readonly Verdict[]
-  /** Parallel to the questions; undefined for a key that stays as it is. */
+  /** Parallel to the questions, undefined for a key that doesn't change. */
   readonly changes: readonly (Change | undefined)[]
 }
 
@@ -76,7 +76,7 @@ function take(state: number[], question: Question, request: Decide, clock: numbe
   return step.take(state, timeOf(question, request, clock), question.units, question.limit, parameters)
 }
 
-/** Steps that count in cells of the epoch go by the time that the nodes go by, all others by the store's own clock. */
+/** Steps that count in cells of the epoch use the processes' common time. All others use the store's own clock. */
 function timeOf({ policy: { step, parameters } }: Question, { time, stepped }: Decide, clock: number): number {
   return stepped === true || step.width?.(parameters) !== undefined ? time : clock
 }

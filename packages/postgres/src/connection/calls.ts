@@ -2,17 +2,17 @@ import { statementsIfMissing } from '../schema/schema-sql.ts'
 import type { CheckedOptions } from './options.ts'
 import type { Session } from './session.ts'
 
-/** Milliseconds between attempts to make what is missing of the schema. */
+/** Milliseconds between two attempts to create the missing parts of the schema. */
 const CREATE_AGAIN = 1_000
 
-/** No such schema, function, table or column: nothing is there yet, or somebody took it away. */
+/** No such schema, function, table or column: it was not created yet, or it was removed. */
 const MISSING = ['3F000', '42883', '42P01', '42703']
-/** Two transactions were in each other's way, by the isolation that this database has for all. What was sent can be sent again. */
+/** Two transactions conflicted at the isolation level that is this database's default. The call can be sent again. */
 const AGAIN = ['40001', '40P01']
-/** Nobody hears announcements any more, as one listener is stuck: they fill the queue, and nothing that announces can be committed. */
+/** The queue of notifications is full because one listener is stuck. Transactions with announcements can't commit. */
 export const QUEUE_FULL = '54000'
 
-/** Calls the functions of the schema, and makes them where they are missing, if the user wants it. */
+/** Calls the functions of the schema. Creates them if they are missing and the options allow it. */
 export class Calls {
   readonly #session: Session
   readonly #options: CheckedOptions
@@ -26,7 +26,7 @@ export class Calls {
     this.#monotonic = monotonic
   }
 
-  /** @returns the text of what the function returns, undefined if there is none */
+  /** @returns the text that the function returns, undefined if there is none */
   async call(name: 'exchange_1' | 'decide_1', values: unknown[], again = false): Promise<unknown> {
     const parameters = values.map((_, i) => `$${i + 1}`).join()
     try {
@@ -40,9 +40,9 @@ export class Calls {
   }
 
   /**
-   * Calls that were sent at the same time miss the same, and wait for the same.
+   * Creates the schema. Calls that run at the same time wait for the same attempt.
    *
-   * @throws (rejects) where the role may not
+   * @throws (rejects) if the role has no permission
    */
   async #create(): Promise<boolean> {
     if (!this.#options.create) return false
@@ -59,13 +59,13 @@ export class Calls {
   }
 }
 
-/** The five characters by which PostgreSQL names an error; none for others. */
+/** Returns the SQLSTATE of an error: five characters. Errors of connections have longer codes, and others have none. */
 export function codeOf(error: unknown): string {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined
   return typeof code === 'string' ? code : ''
 }
 
-/** Whether what is there, or what the role may, does not suffice. */
+/** Returns whether a part of the schema or a permission of the role is missing. */
 export function lacks(code: string): boolean {
   return MISSING.includes(code) || code === '42501'
 }

@@ -6,22 +6,22 @@ import type { Client, Template } from './template.ts'
 export interface ListenerOptions {
   readonly template: Template
   readonly clock: Clock
-  /** Milliseconds. */
+  /** Milliseconds to wait for the server. */
   readonly patience: number
   readonly channel: string
   /** Sends a notification over another connection. */
   notify(channel: string): Promise<unknown>
   heard(payload: string): void
-  /** Nothing is heard here, and never will be. */
+  /** Called if notifications can't arrive on this connection. */
   deaf(reason: string): void
 }
 
-/** Notifications that are sent at the test whether they come through. */
+/** Notifications that the test sends. */
 const TRIES = 5
 
 /**
- * Hears what is announced, over a connection of its own. A pooler that gives a server's connection away after each transaction
- * (pgbouncer in transaction mode) lets no notifications through; that is noticed, and then there is no listener.
+ * Receives announcements on a separate connection. A pooler that returns the server's connection after each transaction (pgbouncer in
+ * transaction mode) passes no notifications. The listener detects such a pooler, reports it and closes.
  */
 export class Listener {
   readonly #options: ListenerOptions
@@ -54,7 +54,10 @@ export class Listener {
     this.#session.close()
   }
 
-  /** Whether a notification of another connection comes through. The name is used once: where it does not, a server's connection goes on listening to it in vain. */
+  /**
+   * Tests if a notification from another connection arrives. Each test uses a new name, because a server connection that a pooler keeps
+   * would listen to an old one forever.
+   */
   async #test(client: Client): Promise<void> {
     const { clock, patience, notify, deaf } = this.#options
     const probe = `weir-${randomUUID()}`
@@ -76,7 +79,7 @@ export class Listener {
       }
       if (heard || this.#closed) await client.query(`UNLISTEN "${probe}"`)
     } catch {
-      // The connection is gone; the next one is tested again.
+      // The connection is lost. The next one is tested again.
       return
     } finally {
       this.#probes.delete(probe)
@@ -87,7 +90,7 @@ export class Listener {
   }
 }
 
-/** A pooler makes up the process that it names to clients. */
+/** Returns whether a pooler is in between. Poolers send clients a process id that is not the server's. */
 async function isPooled(client: Client): Promise<boolean> {
   const { rows } = await client.query({ text: 'SELECT pg_backend_pid() AS pid' })
   return Number((rows[0] as { readonly pid?: unknown } | undefined)?.pid) !== client.processID

@@ -54,7 +54,7 @@ export interface CheckedOptions {
 
 const KNOWN = ['schema', 'unlogged', 'create', 'timeout', 'publish']
 
-/** Checks what a user gave. @throws WEIR_INVALID_OPTION, WEIR_UNKNOWN_OPTION */
+/** Checks the user's options. @throws WEIR_INVALID_OPTION, WEIR_UNKNOWN_OPTION */
 export function checkOptions(options: PostgresStoreOptions): CheckedOptions {
   checkNames('postgresStore', options, KNOWN, 'an object such as { schema: "weir" } as second argument')
   const { schema = 'weir', unlogged = true, create = true, publish = true } = options
@@ -66,10 +66,10 @@ export function checkOptions(options: PostgresStoreOptions): CheckedOptions {
   return { schema, unlogged, create, timeout, publish }
 }
 
-/** Where other limiters have the connection. pg ignores them, and would connect to localhost. */
+/** Options that contain the connection in other limiters. pg ignores them and would connect to localhost. */
 const FOREIGN = ['url', 'uri', 'pool', 'client', 'storeClient', 'connection']
 
-/** Names among the settings of pg that pg would ignore. @throws WEIR_UNKNOWN_OPTION */
+/** Checks for names that pg would ignore among its settings. @throws WEIR_UNKNOWN_OPTION */
 export function checkSettings(settings: object): void {
   const name = [...KNOWN, ...FOREIGN].find((known) => known in settings)
   if (name === undefined) return
@@ -86,7 +86,7 @@ export function checkSchema(schema: unknown): asserts schema is string {
 
 const ALLOWED = 'a URL like postgres://user@host:5432/database, a Pool of pg, or settings of pg'
 
-/** For what `postgresStore` can't connect to. A pool or a URL may hold a password, so only its kind is shown. */
+/** The error for a target that is no address. A pool or a URL may contain a password, so only its kind is shown. */
 export function invalidTarget(given: unknown): WeirError {
   return new WeirError('WEIR_INVALID_OPTION', `postgresStore(): the first argument is ${kindOf(given)} that can't be used. Use ${ALLOWED}.`)
 }

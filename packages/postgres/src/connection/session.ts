@@ -1,44 +1,44 @@
 import { type Clock, type TimerHandle, WeirError } from '@weir/core'
 import type { Client, Template } from './template.ts'
 
-/** Milliseconds between attempts to connect: a server that returns is noticed well within a second. */
+/** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */
 const RETRY_AFTER = 200
 
-/** Times the patience after which a connection that does not answer is given up for a new one. */
+/** How many times the patience a query may wait before its connection is replaced. */
 const LONG = 3
 
-/** Everything as the text that the server sent, whatever parsers the application has set for its own queries. */
+/** Returns every value as the text that the server sent, even if the application has set parsers for its own queries. */
 const TEXTS = { getTypeParser: () => (text: string) => text }
 
 export interface SessionOptions {
   readonly template: Template
   readonly clock: Clock
-  /** Milliseconds of silence after which a query counts as lost, and an attempt to connect is given up. */
+  /** Milliseconds of silence after which other queries fail. An attempt to connect may take twice as long. */
   readonly patience: number
-  /** Called with each new connection before it is used. One that rejects closes it. */
+  /** Called with each new connection before it is used. If it rejects, the connection is closed. */
   opened?(client: Client): Promise<void>
   notified?(channel: string, payload: string): void
 }
 
 /**
- * Keeps one connection of our own, made and renewed in the background. It queues nothing while there is none, and neither the
- * connection nor the waiting for one keeps the process alive, but for what is held.
+ * Keeps one connection of the store's own, which is opened and replaced in the background. Without a connection, queries fail immediately.
+ * Neither the connection nor an attempt to connect keeps the process alive, except between `hold` and `release`.
  */
 export class Session {
   readonly #options: SessionOptions
   #client: Client | undefined
-  /** Connected, and `opened` is through. */
+  /** Connected, and `opened` has resolved. */
   #ready = false
   #retry: TimerHandle | undefined
   #closed = false
   #held = 0
   readonly #first: Promise<void>
   #firstDone = false
-  /** Monotonic times at which queries without an answer were sent. */
+  /** The times at which unanswered queries were sent, on the monotonic clock. */
   #pending: { readonly since: number }[] = []
-  /** Settles with the query that was sent last. */
+  /** Resolves with the end of the last query. */
   #last: Promise<void> = Promise.resolve()
-  /** Why there is no connection, as far as is known. */
+  /** The reason why there is no connection, if one is known. */
   lastError: unknown
 
   constructor(options: SessionOptions) {
@@ -52,23 +52,26 @@ export class Session {
     return this.#ready
   }
 
-  /** Waits for the first attempt to connect; later ones nobody waits for. */
+  /** Waits for the first attempt to connect. Later attempts run in the background. */
   async connected(): Promise<boolean> {
     if (!this.#ready && !this.#firstDone) await this.#first
     return this.#ready
   }
 
-  /** One statement, in one round trip. The rows hold texts. @throws (rejects) what pg throws, or WEIR_STORE_TIMEOUT at once while the server is silent */
+  /**
+   * Runs one statement in one round trip. The rows contain texts. @throws (rejects) the errors of pg, or WEIR_STORE_TIMEOUT immediately
+   * while the server is silent
+   */
   query(text: string, values: unknown[]): Promise<readonly unknown[]> {
     return this.#inTurn(async (client) => (await client.query({ text, values, types: TEXTS })).rows)
   }
 
-  /** Several statements as one transaction. */
+  /** Runs several statements as one transaction. */
   async script(text: string): Promise<void> {
     await this.#inTurn((client) => client.query(text))
   }
 
-  /** One after the other, as pg itself no longer queues. */
+  /** Runs queries in order, because pg itself no longer queues them. */
   async #inTurn<T>(run: (client: Client) => Promise<T>): Promise<T> {
     const client = this.#ready ? this.#client : undefined
     if (client === undefined) throw this.#away()
@@ -95,7 +98,7 @@ export class Session {
     return this.lastError ?? new Error('not connected')
   }
 
-  /** The process may not end before `release`. */
+  /** Keeps the process alive until `release`. */
   hold(): void {
     if (this.#held++ === 0) this.#client?.ref?.()
   }
@@ -117,8 +120,8 @@ export class Session {
   }
 
   /**
-   * While one query waits beyond its storeTimeout, no others join it: the server hangs, and they would pile up before it. When it answers
-   * at last, all goes on; when it never does, there is a new connection in time.
+   * Rejects further queries while the oldest one waits beyond the timeout, because they would pile up at a server that hangs. After three
+   * times the timeout the connection is replaced.
    */
   #rejectWhenSilent(now: number): void {
     const { patience } = this.#options
@@ -170,7 +173,7 @@ export class Session {
       const connecting = client.connect()
       if (this.#held === 0) client.unref?.()
       await connecting
-      // TLS has put another socket in place of the first one.
+      // TLS replaces the first socket by another one.
       if (this.#held === 0) client.unref?.()
       await opened?.(client)
       if (this.#client === client) this.#ready = true
@@ -194,7 +197,7 @@ export class Session {
   }
 }
 
-/** Without a word to the server, which may hang. */
+/** Closes the socket without a message to the server, which may hang. */
 function drop(client: Client): void {
   client.connection?.stream?.destroy()
 }

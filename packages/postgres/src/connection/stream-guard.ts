@@ -13,22 +13,21 @@ interface GuardedStream {
   destroy(error?: Error): unknown
 }
 
-/** Bytes of a message at most: 500 keys of a long sliding window take a few million. */
+/** The most bytes of a message. 500 keys of a long sliding window need a few million. */
 const LONGEST_MESSAGE = 2 ** 26
-/** A byte that says what it is, and four with its length, which count themselves. */
+/** The header of a message: one byte for its kind, and four for its length, which includes these four. */
 const HEADER = 5
 const [ERROR, NOTICE] = [0x45, 0x4e]
 
 /**
- * Makes of whatever pg throws over the bytes of a server the end of that connection, as a broken one ends. Otherwise it would end
- * the process, since nobody stands above the listener of a socket to catch it: pg reads messages without asking whether all of
- * them is there. Over a length below that of the length itself, and over an error without an end, it would go on for ever; so
- * messages are looked at before it gets them.
+ * Ends a connection if pg throws while it reads the server's bytes. Otherwise the error would end the process, because no caller catches
+ * the errors of a socket's listener. pg doesn't check if a message is complete. It would loop forever on a message whose length is below
+ * four, and on an error without an end. So messages are inspected before pg receives them.
  */
 export function guard(client: GuardedClient): void {
   const { connection } = client
   if (connection?.stream === undefined) return
-  // With TLS there is another stream in place of the first one, and pg listens to that by then; nothing has been read of it yet.
+  // TLS replaces the stream. pg listens to the new one at this event, and has read nothing of it yet.
   if (client.ssl) connection.on?.('sslconnect', () => guardStream(connection.stream as GuardedStream))
   else guardStream(connection.stream)
 }
@@ -48,16 +47,16 @@ function guardStream(stream: GuardedStream): void {
   }
 }
 
-/** The messages of a server, as they come in pieces. */
+/** The messages of a server, whose bytes arrive in pieces. */
 class Messages {
   readonly #header = Buffer.alloc(HEADER)
   #read = 0
-  /** Bytes of the message that are still to come. */
+  /** Bytes of the message that have not arrived yet. */
   #left = 0
   /** The received part of a message that is inspected. */
   #body: Buffer[] | undefined
 
-  /** @throws for what no server of PostgreSQL says */
+  /** @throws if the message is impossible in PostgreSQL's protocol */
   read(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
       if (this.#read < HEADER) {
@@ -88,7 +87,7 @@ class Messages {
   }
 }
 
-/** An error or a notice: of each field a byte that says what it is, and a text that ends with zero; a zero at the end of all. */
+/** Checks an error or a notice. Each field is a byte for its kind and a text that ends with zero. A zero ends the message. */
 function checkFields(body: Buffer): void {
   let at = 0
   while (body[at] !== 0) {

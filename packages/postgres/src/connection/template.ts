@@ -16,7 +16,7 @@ export interface PoolTemplate {
  */
 export type PostgresTarget = PoolTemplate | ConnectionSettings | string
 
-/** The settings of pg that say where the server is. All others of its `Client` are used as well. */
+/** The settings of pg that identify the server. All others of its `Client` are used as well. */
 export interface ConnectionSettings {
   /**
    * Sets the address as a URL, such as `postgres://user:password@host:5432/database`.
@@ -63,7 +63,7 @@ export interface ConnectionSettings {
   readonly [more: string]: unknown
 }
 
-/** The parts of our own clients that are used. */
+/** The parts of the store's own clients that are used. */
 export interface Client {
   /** The process id that the server, or a pooler before it, sent for this connection. */
   readonly processID?: number | null
@@ -81,9 +81,9 @@ export interface Client {
   on(event: 'error' | 'end' | 'notification', listener: (of: never) => void): unknown
 }
 
-/** Makes clients of our own from what a user gave, which itself is neither used nor changed. */
+/** Makes the store's own clients from the user's target, which is neither used nor changed. */
 export interface Template {
-  /** Where the server is, as far as the settings say: the same for the same ones. */
+  /** The server's address by the settings. Equal settings have the same address. */
   readonly address: string
   client(): Client
 }
@@ -103,15 +103,18 @@ export function templateOf(target: PostgresTarget): Template {
   }
 }
 
-/** Our own deadlines decide, by the injected clock; and a connection that is seldom used must not be forgotten by what lies between. */
+/**
+ * pg's own timeouts are off, because the store has its own, which use the injected clock. `keepAlive` stops routers and firewalls from
+ * dropping an idle connection.
+ */
 const OWN = { connectionTimeoutMillis: 0, query_timeout: 0, keepAlive: true, fallback_application_name: 'weir' }
 
-/** pg reads URLs, and the environment, when a client is made. */
+/** Makes a client, in which pg has read the URL and the environment. */
 function made(make: () => Client): { readonly host: string; readonly port: number; readonly database: string | null } {
   try {
     return make() as unknown as ReturnType<typeof made>
   } catch {
-    // Its message may hold the password.
+    // pg's message may contain the password.
     throw invalidTarget('')
   }
 }

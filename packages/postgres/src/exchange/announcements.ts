@@ -3,19 +3,19 @@ import { unescapeText } from '../keys/keys.ts'
 import { asArray, asBucket, asCells, asRemaining, asText, asUnits, asWhole, replyError, understood } from '../reply/check.ts'
 import type { PolicyNames } from './policies.ts'
 
-/** Characters of a message: PostgreSQL carries less than 8,000 bytes. */
+/** The most characters of a message. PostgreSQL accepts less than 8,000 bytes. */
 const LONGEST_MESSAGE = 8_000
 
 /**
- * A message: [node, …], each of them
+ * Reads a message: [process, …]. Each further element is one of
  *
  *     ['t' | 'u', policy, key, cells | bucket, reset or 0]
- *     ['b', policy, key, remaining, by hand, reset or 0]
+ *     ['b', policy, key, remaining, manual, reset or 0]
  *     ['l', policy, key, ordinal, free, tail, lost]
  *     ['a', policy, key]
  *
- * @returns nothing for a node's own ones: its reply tells it the same
- * @throws for what is no message of ours
+ * @returns nothing for a process's own messages, because its reply contains the same
+ * @throws if the message is not from Weir
  */
 export function announcementsOf(message: string, node: string, names: PolicyNames): Announcement[] {
   if (message.length > LONGEST_MESSAGE) throw replyError('a long message')
@@ -44,7 +44,7 @@ export function totalOf([policy, key, cells, epoch, isBucket]: readonly unknown[
   }
 }
 
-/** [policy, key, remaining, by hand, reset]. */
+/** [policy, key, remaining, manual, reset]. */
 export function blockOf([policy, key, left, manual, epoch]: readonly unknown[], names: PolicyNames): BlockState {
   return {
     policyId: names.idOf(asText(policy)),

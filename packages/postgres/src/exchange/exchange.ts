@@ -8,11 +8,11 @@ import { PolicyList, type PolicyNames } from './policies.ts'
 import { resultsOf } from './results.ts'
 import { Rows } from './rows.ts'
 
-/** Entries, and changes of blocks, of one call at most: it takes the server some ten milliseconds, in which it holds their rows. */
+/** The most entries, and the most changes of blocks, of one call. It takes the server some ten milliseconds and locks their rows. */
 const MOST_ENTRIES = 500
-/** Calls of one heartbeat at most, each with thousands of changed blocks. What is left comes with the next one. */
+/** The most calls of one heartbeat, each with thousands of changed blocks. The next heartbeat receives the rest. */
 const MOST_PAGES = 64
-/** Two readings of the server's clock that differ by more than this, milliseconds, mean a step. */
+/** Milliseconds. If two readings of the server's clock differ by more than this, the clock was stepped. */
 const LEAST_STEP = 1_000
 
 /** State that the syncs of one process share. */
@@ -21,20 +21,20 @@ export interface ExchangeContext {
   readonly names: PolicyNames
   readonly losses: Losses
   readonly channel: string | undefined
-  /** When the server was last heard of, on its clock and on ours. */
+  /** The last reply of the server, on its clock and on this process's. */
   last: Moment | undefined
   monotonic(): number
-  /** Calls `exchange_1`, and gives the JSON that it returns. */
+  /** Calls `exchange_1` and returns its JSON. */
   call(values: unknown[]): Promise<string>
 }
 
-/** When the server handled a call, on its clock, and the middle of the call on the node's monotonic one. */
+/** The time of a call on the server's clock, and the middle of the call on the process's monotonic clock. */
 export interface Moment {
   readonly time: number
   readonly middle: number
 }
 
-/** One request on its way: one call, or several one after the other where it is large. What has come back when the storeTimeout passes counts, the rest has failed. */
+/** One sync: one call, or several in sequence if it is large. At the timeout, parts that were answered count, and the rest has failed. */
 export class Exchange {
   readonly #request: SyncRequest
   readonly #context: ExchangeContext
@@ -45,7 +45,7 @@ export class Exchange {
   #heartbeat: HeartbeatReply | undefined
   #answered = false
 
-  /** @param progressed called at each answer, so that a large request may take longer than a hanging server */
+  /** @param progressed called at each reply, so that a large sync may take longer than the timeout */
   constructor(request: SyncRequest, context: ExchangeContext, progressed: () => void) {
     this.#request = request
     this.#context = context
@@ -88,9 +88,10 @@ export class Exchange {
   }
 
   /**
-   * A bad value in one row may fail a whole call. Then each half is called alone, and so on, until only that key fails.
+   * Calls with some entries and blocks. An invalid value in one row may fail a whole call. Then each half is called alone, and so on, until
+   * only that key fails.
    *
-   * @param beats whether the heartbeat goes with it
+   * @param beats whether the call includes the heartbeat
    */
   async #call(entries: readonly SyncEntry[], at: number, firstBlock: number, endBlock: number, beats = false): Promise<void> {
     try {
@@ -104,7 +105,7 @@ export class Exchange {
       if (blocks > 1 || (blocks === 1 && entries.length > 0)) await this.#call([], 0, blocks > 1 ? middle : firstBlock, endBlock)
       if (half > 0) await this.#call(entries.slice(0, half), at, endBlock, endBlock)
       if (half > 0 || (blocks > 0 && entries.length > 0)) await this.#call(entries.slice(half), at + half, endBlock, endBlock)
-      // The rest of the call; the server is there, which has to be known.
+      // The rest of the call, which may include the heartbeat. It also proves that the server is up.
       await this.#callOnce([], 0, endBlock, endBlock, beats)
     }
   }
@@ -148,7 +149,7 @@ export class Exchange {
       const { reply: rest, more } = heartbeatOf(next.reply['beat'], heartbeat, losses.generation, names, next.setBack)
       found = { reply: { ...found.reply, cursor: rest.cursor, blocks: [...found.reply.blocks, ...rest.blocks] }, more }
     }
-    // The first page may have been of before a loss that a later one told of.
+    // A later page may have shown a loss, so the generation is read again.
     this.#heartbeat = { ...found.reply, generation: losses.generation }
   }
 
@@ -170,7 +171,8 @@ export class Exchange {
     this.#context.last = moment
     this.#answered = true
     this.#progressed()
-    // The nodes' time hides a step; and by what the network delays replies, or by drift, nothing is corrected.
+    // With a common time of the processes, a step has no effect. Small steps are not corrected, because slow networks and drift look the
+    // same.
     return { reply, setBack: now === undefined && step < -LEAST_STEP ? -step : 0 }
   }
 }
@@ -185,12 +187,12 @@ function* policiesOf(
   yield* more
 }
 
-/** Only policies; nothing of any key. */
+/** Columns with the policies only, without any key. */
 function emptyColumns(policies: PolicyList): unknown[][] {
   return [...policies.columns(), ...new Rows([], policies).columns()]
 }
 
-/** @param told whether its outcome is wanted */
+/** @param told whether the reply must contain its outcome */
 function changeOf({ policy, key, kind, remaining, epoch, manual, growth }: BlockChange, policies: PolicyList, told: boolean): object {
   const escaped = escapeText(key)
   const name = nameOf(escaped)

@@ -4,7 +4,7 @@ import { asArray, asNumber, asObject, asRemaining, asText, asWhole, understood }
 import { blockOf, noticeOf, totalOf } from './announcements.ts'
 import type { PolicyNames } from './policies.ts'
 
-/** The heartbeat's query. A cursor that isn't ours requests everything, as no cursor does. */
+/** The heartbeat's query. An invalid cursor requests everything, like a missing one. */
 export function beatOf(
   { ttl, cursor, policies, status, rules, watch, leases }: HeartbeatRequest,
   names: PolicyNames,
@@ -57,7 +57,7 @@ export function heartbeatOf(
   return { reply, more: more === true }
 }
 
-/** Each stands for itself. */
+/** Reads a list. An invalid element is left out, and the others are kept. */
 function listed<T>(value: unknown, parse: (one: readonly unknown[]) => T): T[] {
   return asArray(value).flatMap((one) => understood(() => parse(asArray(one))) ?? [])
 }

@@ -1,7 +1,7 @@
 /**
- * Notices when the store has lost data. Each call of a node has a number, which the database remembers in the same transaction. A
- * call that finds a smaller number than one that was acknowledged before it was sent met a database that has not what the other one
- * had: emptied by a crash, or a replica that lagged behind when it took over. That tables were emptied by hand shows in their files.
+ * Detects that the store has lost data. Each call of a process has a number, which the database remembers in the same transaction. If a
+ * call finds a smaller number than the last acknowledged one, the database has lost that call: a crash emptied it, or a replica that lagged
+ * behind took over. If the tables were emptied manually, the names of their files change.
  */
 export class Losses {
   #last = 0
@@ -9,7 +9,7 @@ export class Losses {
   #tables: string | undefined
   #count = 0
 
-  /** The number of the next call. */
+  /** Returns the number of the next call. */
   next(): number {
     return ++this.#last
   }
@@ -20,13 +20,13 @@ export class Losses {
   }
 
   /**
-   * A call was answered.
+   * Records a reply.
    *
-   * @param before the number that the database remembered before the call; 0 for none
+   * @param before the number that the database remembered before the call, 0 for none
    * @param tables the names of the tables' files
    */
   answered(sequence: number, before: number, tables: string): void {
-    // Out of order, the older answer proves nothing.
+    // The reply of an older call proves nothing if it arrives late.
     if (sequence < this.#acknowledged) return
     if (before < this.#acknowledged || (this.#tables !== undefined && this.#tables !== tables)) this.#count++
     this.#acknowledged = sequence

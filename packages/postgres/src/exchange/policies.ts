@@ -1,10 +1,10 @@
 import type { StorePolicy } from '@weir/core/sync'
 import { escapeText, nameOf, unescapeText } from '../keys/keys.ts'
 
-/** Policies that names are remembered of, so that nobody can fill the memory with them. */
+/** The most policies whose names are remembered, which bounds the memory. */
 const MOST_KNOWN = 10_000
 
-/** The names by which the database knows policies, and back. */
+/** The names of policies in the database, and the ids for names. */
 export class PolicyNames {
   readonly #names = new WeakMap<StorePolicy, string>()
   readonly #ids = new Map<string, string>()
@@ -42,12 +42,12 @@ export class PolicyList {
     this.#policies = sorted.map(([, policy]) => policy)
   }
 
-  /** From 1 on, as the database counts. */
+  /** Counts from 1, like the database. */
   placeOf(policy: StorePolicy): number {
     return this.#places.get(this.#names.of(policy)) as number
   }
 
-  /** id, width, cells, limit, hot, ttl, drain and debt, each as an array. */
+  /** Returns id, width, cells, limit, hot, ttl, drain and debt, each as an array. */
   columns(): unknown[][] {
     const all = this.#policies
     return [

@@ -2,7 +2,7 @@ import type { Cell, SyncResult } from '@weir/core/sync'
 import { asArray, asBucket, asCells, asLease, asObject, asRemaining, asUnits, asWhole, replyError, understood } from '../reply/check.ts'
 import type { EntryPlace } from './rows.ts'
 
-/** The blocks and resets of keys in a reply, in their order; nothing if no key has any. */
+/** The blocks and resets of keys in a reply, in the order of the rows. Empty if no key has any. */
 class Known {
   readonly #left: readonly unknown[]
   readonly #manual: ReadonlySet<unknown>
@@ -30,9 +30,9 @@ class Known {
 }
 
 /**
- * The results of the entries of one call. Each stands for itself: what is not understood has failed, and is sent again.
+ * Returns the results of the entries of one call. If a result can't be read, only that entry has failed and is sent again.
  *
- * @param setBack the server's clock was set back since the last call by so many milliseconds: blocks seem to last longer by them
+ * @param setBack milliseconds by which the server's clock was set back since the last call. Remaining times of blocks are too long by this
  */
 export function resultsOf(
   reply: Readonly<Record<string, unknown>>,

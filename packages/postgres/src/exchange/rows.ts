@@ -14,11 +14,11 @@ interface Row {
   readonly first: number
   /** Sliding windows: the entry to which it belongs. */
   readonly window: KeyRow | undefined
-  /** Its number in the call, from 0 on. */
+  /** Its index in the call, from 0. */
   place: number
 }
 
-/** A key's window or bucket, or a key of which no cell was sent. */
+/** A key's window or bucket, or a key without cells in its entry. */
 interface KeyRow {
   readonly policy: number
   readonly key: string
@@ -30,13 +30,13 @@ interface KeyRow {
   place: number
 }
 
-/** An ask for quota. */
+/** A request for quota. */
 interface LeaseRow extends Pick<KeyRow, 'policy' | 'key' | 'label'> {
   readonly ask: LeaseAsk
   place: number
 }
 
-/** Where the answer to an entry stands in a reply. */
+/** The part of a reply that answers an entry. */
 export type EntryPlace =
   | { readonly kind: 'cells'; readonly rows: readonly { readonly written: boolean; readonly row: Row }[] }
   | { readonly kind: 'window'; readonly row: KeyRow }
@@ -44,7 +44,7 @@ export type EntryPlace =
   | { readonly kind: 'none'; readonly row: KeyRow }
   | { readonly kind: 'lease'; readonly row: KeyRow; readonly lease: LeaseRow }
 
-/** The entries of one call as rows: sorted, as all nodes lock them in one order, and none twice. */
+/** The entries of one call as rows, without duplicates. They are sorted, because all processes must lock them in the same order. */
 export class Rows {
   readonly places: readonly EntryPlace[]
   readonly #written: Row[]
@@ -95,7 +95,7 @@ export class Rows {
     this.#written = merged(written.sort(byCell))
   }
 
-  /** The values of x_, y_, w_, b_ and e_. */
+  /** Returns the values of x_, y_, w_, b_ and e_. */
   columns(): unknown[][] {
     const [x, y, w, b, e] = [this.#written, this.#asked, this.#windows, this.#buckets, this.#bare]
     return [
@@ -112,7 +112,7 @@ export class Rows {
     ]
   }
 
-  /** The asks for quota. */
+  /** The requests for quota. */
   get leases(): object[] {
     return this.#leases.map(({ policy: p, key: k, label: l, ask }) => {
       const {
@@ -173,7 +173,7 @@ function numbered<T extends { place: number }>(rows: T[]): T[] {
 
 type Sorted = Pick<KeyRow, 'policy' | 'key'>
 
-// Names are ASCII, so that this is the order of the database too.
+// Names are ASCII, so the database sorts them in the same order.
 function byKey(a: Sorted, b: Sorted): number {
   return a.policy - b.policy || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 }
@@ -182,7 +182,7 @@ function byCell(a: Row, b: Row): number {
   return byKey(a, b) || a.ordinal - b.ordinal
 }
 
-/** Numbers sorted rows; those of one cell become one. */
+/** Numbers sorted rows, and merges rows of the same cell. */
 function merged(rows: readonly Row[]): Row[] {
   const kept: Row[] = []
   for (const row of rows) {

@@ -11,9 +11,9 @@ import { Exchange, type ExchangeContext } from './exchange.ts'
 import { Losses } from './losses.ts'
 import { PolicyNames } from './policies.ts'
 
-/** Part of the storeTimeout within which a server that is being probed must answer. */
+/** Part of the timeout within which a server must answer while it is down. */
 const PROBE_PATIENCE = 0.5
-/** One node's connections to PostgreSQL. */
+/** The connections of one process to PostgreSQL. */
 export class PostgresConnection implements StoreConnection {
   readonly #node: StoreNode
   readonly #options: CheckedOptions
@@ -23,7 +23,7 @@ export class PostgresConnection implements StoreConnection {
   readonly #names = new PolicyNames()
   readonly #calls: Calls
   #closed = false
-  /** The last exchange got no answer at all. */
+  /** The last sync got no reply. */
   #failing = false
 
   constructor(node: StoreNode, template: Template, options: CheckedOptions) {
@@ -33,7 +33,7 @@ export class PostgresConnection implements StoreConnection {
     this.#options = options
     this.#session = new Session({ template, clock, patience: timeout })
     this.#calls = new Calls(this.#session, options, () => clock.monotonic())
-    // A later layout may say things differently.
+    // The version of the layout, because messages of a later one may differ.
     const channel = `${schema}:1`
     if (publish) {
       this.#listener = new Listener({
@@ -67,7 +67,7 @@ export class PostgresConnection implements StoreConnection {
       const waitForAnswer = (): void => {
         if (settled) return
         clock.clearTimeout(timer)
-        // While the store is away each try is a probe, and one that is lost must not hold up the next for long.
+        // While the store is down each sync is a probe. A lost probe must not delay the next one for long.
         const timeout = this.#failing ? this.#options.timeout * PROBE_PATIENCE : this.#options.timeout
         timer = clock.setTimeout(() => settle(timedOut(timeout)), timeout)
       }
@@ -107,7 +107,7 @@ export class PostgresConnection implements StoreConnection {
     this.#closed = true
     this.#listener?.close()
     const { clock, id } = this.#node
-    // Other nodes need not wait until the registry forgets this one; but it does anyway.
+    // Removes this process from the live ones, so that others don't wait for its entry to expire. If that fails, it expires.
     if (this.#session.ready) {
       this.#session.hold()
       await new Promise<void>((resolve) => {
@@ -123,7 +123,7 @@ export class PostgresConnection implements StoreConnection {
     this.#session.close()
   }
 
-  /** A wrong password lasts until somebody hears of it: not everybody listens to events. */
+  /** Warns about errors that last until a setting changes, such as a wrong password, because an application may not listen to events. */
   #failed(error: unknown): WeirError {
     const told = asWeirError(error, this.#options)
     if (error !== told && nextStep(codeOf(error), told.message, this.#options) !== undefined) this.#node.warned?.(told)
@@ -150,7 +150,7 @@ export class PostgresConnection implements StoreConnection {
     try {
       announcements = announcementsOf(payload, this.#node.id, this.#names)
     } catch {
-      // Not ours, or of a version that is not known here. Announcements may be lost, so this one is.
+      // The message is from another program or an unknown version. Announcements may be lost, so it is ignored.
       return
     }
     for (const announcement of announcements) this.#node.announced(announcement)
@@ -185,7 +185,7 @@ function asWeirError(error: unknown, options: CheckedOptions): WeirError {
   return new WeirError('WEIR_STORE_UNAVAILABLE', `PostgreSQL ${what} (${message}). ${step ?? OTHERWISE}`, { cause: error })
 }
 
-/** Characters of a code that PostgreSQL gives to an error; those of connections are longer. */
+/** The length of PostgreSQL's error codes. Codes of connection errors are longer. */
 const SQLSTATE = 5
 const OTHERWISE = 'Weir tries again. Check the server, its address and the network.'
 
@@ -193,7 +193,7 @@ const OTHERWISE = 'Weir tries again. Check the server, its address and the netwo
 function nextStep(code: string, message: string, { schema, create }: CheckedOptions): string | undefined {
   if (lacks(code))
     return `Run the statements of schemaSql() as a role that may, and grant this one what it needs to the schema ${schema}${create ? '' : ', as the store is not to make it'}.`
-  // Without a code pg itself finds that it was given no password.
+  // pg itself throws without a code if there is no password.
   if (code === '28P01' || /password must be a string/.test(message))
     return 'Check the user and the password in the URL, or the options "user" and "password" of pg.'
   if (code === '28000') return 'Allow this user and this host in pg_hba.conf, or check the "user" and "ssl" of pg.'

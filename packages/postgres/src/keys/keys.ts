@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 
-/** Names longer than this are replaced by their hash where they identify a row: an index entry has room for about 2,700 bytes. */
+/** Longer names are replaced by their hash as the identity of a row, because an index entry has at most about 2,700 bytes. */
 const LONGEST_NAME = 200
 
-// Only printable ASCII gets through: whatever the encoding of the database is, no key can make a statement fail, no two keys
-// become one, and the order of names is the same at nodes and server. `%` introduces what is escaped.
+// Only printable ASCII remains. So, in a database of any encoding, no key can make a statement fail, no two keys become one, and processes
+// and the server sort names in the same order. `%` starts an escape.
 const ESCAPED = /[^!-$&-~]/g
 const ESCAPE = /%u([0-9a-f]{4})|%([0-9a-f]{2})/g
 
-/** A caller's key, or a policy's id, in a form that survives any database. `unescapeText` gives it back. */
+/** Returns a caller's key or a policy's id in a form that every database can store. `unescapeText` reverses it. */
 export function escapeText(text: string): string {
   return text.replace(ESCAPED, (character) => {
     const code = character.charCodeAt(0)
@@ -30,12 +30,12 @@ export function nameOf(escaped: string): string {
   return escaped.length <= LONGEST_NAME ? escaped : `%#${createHash('sha256').update(escaped).digest('base64url')}`
 }
 
-/** A long text that nobody looks for, such as a status: JSON of nothing but ASCII. */
+/** Returns a long text that no query searches, such as a status, as JSON in ASCII. */
 export function asciiOf(text: string): string {
   return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** Gives a text of `asciiOf` back. @throws for anything else */
+/** Reverses `asciiOf`. @throws for any other text */
 export function textOf(ascii: string): string {
   const text: unknown = JSON.parse(ascii)
   if (typeof text !== 'string') throw new TypeError('not a text')

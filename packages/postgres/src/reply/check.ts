@@ -1,15 +1,15 @@
 import { WeirError } from '@weir/core'
 import type { Cell, LeaseReply, Ordinal } from '@weir/core/sync'
 
-/** The forms in which the database hands things back. What has another one is told apart, not trusted. */
+/** Checks for the values that the database returns. A value of another form throws, so no invalid value is used. */
 
-/** Units of one cell. More is in nobody's books. */
+/** The most units of one cell: about the sum of a thousand processes with `Number.MAX_SAFE_INTEGER` units each. */
 const MOST_UNITS = 2 ** 63
 
-/** Milliseconds, 158 years. What is to last longer lasts as long. */
+/** The longest time in milliseconds, 158 years. Longer times are shortened to it. */
 export const LONGEST_TIME = 5e12
 
-/** Cells of a window, in a reply or a message: some 1,000 as a rule, and 7,936 if each part of it has been in a burst. */
+/** The most cells of a window in a reply or a message: usually some 1,000, and 7,936 if each part of the window had a burst. */
 const MOST_CELLS = 8_192
 
 export function replyError(what: string): WeirError {
@@ -36,7 +36,7 @@ export function asUnits(value: unknown): number {
   return units
 }
 
-/** Milliseconds that are left of something; none when it is over. */
+/** Reads remaining milliseconds. Negative ones become 0. */
 export function asRemaining(value: unknown): number {
   return Math.min(LONGEST_TIME, Math.max(0, asNumber(value)))
 }
@@ -55,7 +55,7 @@ export function asText(value: unknown): string {
   return value
 }
 
-/** An array; empty for nothing. */
+/** Reads an array. Null and undefined become an empty one. */
 export function asArray(value: unknown): readonly unknown[] {
   if (value === null || value === undefined) return []
   if (!Array.isArray(value)) throw replyError('not an array')
@@ -67,7 +67,7 @@ export function asObject(value: unknown): Readonly<Record<string, unknown>> {
   return value as Readonly<Record<string, unknown>>
 }
 
-/** [ordinal, taken, given] of each. */
+/** Reads [ordinal, taken, given] of each cell. */
 export function asCells(value: unknown): Cell[] {
   const list = asArray(value)
   if (list.length > MOST_CELLS) throw replyError('too many cells')
@@ -77,14 +77,14 @@ export function asCells(value: unknown): Cell[] {
   })
 }
 
-/** [ordinal, taken, given, level] and perhaps rejected. */
+/** Reads [ordinal, taken, given, level], with an optional fifth number for rejected units. */
 export function asBucket(value: unknown): Cell {
   const [ordinal, taken, given, level, rejected] = asArray(value)
   const cell = { ordinal: asWhole(ordinal) as Ordinal, taken: asUnits(taken), given: asUnits(given), level: asUnits(level) }
   return rejected === undefined ? cell : { ...cell, rejected: asUnits(rejected) }
 }
 
-/** [granted, free, used, tail, quiet, epoch, now]. */
+/** Reads [granted, free, used, tail, quiet, epoch, now]. */
 export function asLease(value: unknown): LeaseReply {
   const [granted, free, used, tail, quiet, epoch, now] = asArray(value)
   if (typeof tail !== 'boolean') throw replyError('a lease')
@@ -99,7 +99,7 @@ export function asLease(value: unknown): LeaseReply {
   }
 }
 
-/** A part of a reply that stands for itself: what is not understood of it is as if it were not there. */
+/** Reads an independent part of a reply. If the part is invalid, it counts as missing. */
 export function understood<T>(parse: () => T): T | undefined {
   try {
     return parse()

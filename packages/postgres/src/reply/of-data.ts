@@ -1,6 +1,6 @@
 /**
- * Whether PostgreSQL can't work with what a row holds, or with what was sent (data exceptions, violated constraints): others are none the
- * worse for it.
+ * Returns whether PostgreSQL rejected the data of a row or of the call (data exceptions, violated constraints). Other keys can still be
+ * counted then.
  */
 export function isOfData(error: unknown): boolean {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined

@@ -1,4 +1,4 @@
-/** The most processes of a key. Above it, processes that did not change it last are removed. */
+/** The most processes whose last requests a key keeps. At this number, the next change replaces all of them. */
 const MOST_NODES = 256
 
 /**

@@ -8,7 +8,7 @@ const MOST_HOT = 10_000
 /** The most changed blocks in one reply. */
 export const PAGE = 5_000
 
-/** The heartbeat of a process. The exchange writes its part of `meta`, before anything else is locked. */
+/** The heartbeat of a process. The sync writes its part of `meta` first, before it locks anything else. */
 export const HEARTBEAT: string = `CREATE OR REPLACE FUNCTION @.beat_1(
   me text, shown float8, t float8, beat jsonb,
   p_id text[], p_width float8[], p_cells int[], p_limit float8[], p_hot float8[], p_ttl float8[], p_drain float8[], p_debt float8[]

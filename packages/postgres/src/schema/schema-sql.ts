@@ -10,8 +10,8 @@ import { TABLES, tables } from './tables.ts'
 export const SCHEMA_NAME: RegExp = /^[a-z_][a-z0-9_]{0,49}$/
 
 /**
- * The statements that make the schema. Existing objects stay, and so does the data in tables. In the texts of functions and tables `@.`
- * stands for the schema.
+ * The statements that make the schema. Existing objects and their data stay. In the texts of functions and tables `@.` stands for the
+ * schema.
  */
 export function statements(schema: string, unlogged: boolean): string {
   const made = `-- One migration at a time.
@@ -25,7 +25,7 @@ ${[tables(unlogged), BLOCK, HELPERS, BUCKETS, LEASES, HEARTBEAT, EXCHANGE, DECID
 }
 
 /**
- * The statements for a schema that may exist. If processes start together, one of them makes it, and the others need no lock on tables that
+ * The statements for a schema that may exist. If processes start together, the first one creates it. The others need no lock on tables that
  * are in use.
  */
 export function statementsIfMissing(schema: string, unlogged: boolean): string {

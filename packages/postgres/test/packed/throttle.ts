@@ -1,12 +1,12 @@
-// Run by packages/acceptance in empty projects of every kind, from the packed tarball, before a real server if there is one: a limit of 2
-// meets two requests at one node and a third at a node that starts later.
+// Run by packages/acceptance in empty projects of every kind, from the packed tarball, against a real server if there is one. With a limit
+// of 2, one process allows two requests, and a process that starts later gets a third.
 import { createThrottler, type Throttler } from '@weir/core'
 import { postgresStore } from '@weir/postgres'
 import { Pool } from 'pg'
 
 async function main(): Promise<void> {
   const url = process.env['POSTGRES_URL'] ?? ''
-  // Without a server a node counts alone.
+  // Without a server a process counts alone.
   const connectionString = url === '' ? 'postgres://nobody@127.0.0.1:1/nowhere' : url
   const schema = `packed_${process.pid}`
   const node = (): Throttler =>

@@ -7,7 +7,7 @@ import type { ServerAlgorithm } from './algorithms/server-algorithm.ts'
 import { ALGORITHMS } from './all.ts'
 import { changeScript, takeScript, takesScript } from './scripts.ts'
 
-/** Milliseconds for which the process is kept alive after the last answer, because each change of that costs time. */
+/** Milliseconds for which the process is kept alive after the last reply, because each change of that costs time. */
 const HOLD = 100
 
 /** A policy in requests for decisions. */
@@ -30,7 +30,7 @@ export class RedisDecider implements Decider {
   readonly #clock: Clock
   readonly #node: string
   readonly #known = new WeakMap<DecidedPolicy, Known>()
-  /** Changes whose scripts were sent with their text, by shard: each shard may be on a server of its own. */
+  /** Changes whose scripts were sent with their text, by shard, because each shard may be on another server. */
   readonly #sent = new Set<string>()
   #inFlight = 0
   #held = false
@@ -97,7 +97,8 @@ export class RedisDecider implements Decider {
     args.push(laneOf(this.#node, request), String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of))
     addArgs(algorithm, question, request, args)
     const script = changeScript(id, question.kind as 'add', algorithm)
-    // A script that the server has to be sent first would run after the request that follows it.
+    // A call that fails because the server lacks its script would run after the request that follows it. So the text is sent the first
+    // time.
     const place = `${this.#keys.placeOf(question.key)} ${question.kind} ${id}`
     const whole = question.kind === 'reset' || !this.#sent.has(place)
     this.#sent.add(place)

@@ -4,11 +4,11 @@ import type { Script } from '../scripts/script.ts'
 import { asked, markAsked, type Place, type ServerAlgorithm } from './algorithms/server-algorithm.ts'
 
 /**
- * ARGV of a call begins with the field of its process and lane, and the request's sequence number. Then:
+ * Layout of ARGV. It begins with the field of the process and lane, and the request's sequence number. Then:
  *
- *     one take      the limit, what `args` adds, and the units unless they are one
- *     several       '', or 'a' for a request that was made before; for each the units, the limit, what `args` adds
- *     a change      the same as of one of several; before it the sequence number of a request without which nothing is given back
+ *     one take      the limit, the values of `args`, and the units unless they are one
+ *     several       '', or 'a' for a repeated request, then for each the units, the limit, the values of `args`
+ *     a change      '' or 'a', the sequence number of the request that must have counted before it (or ''), then as for one of several
  */
 
 /** The most scripts in the cache, because requests choose the combinations. */
@@ -25,7 +25,10 @@ function kept(name: string, source: () => string): Script {
   return found
 }
 
-/** @param firstKey in KEYS, from 1 on; @param firstArg in ARGV, after the limit */
+/**
+ * @param firstKey in KEYS, from 1 on
+ * @param firstArg in ARGV, after the limit
+ */
 function place(firstKey: number, firstArg: number): Place {
   return { key: (index = 0) => `KEYS[${firstKey + index}]`, arg: (index) => `ARGV[${firstArg + index}]` }
 }

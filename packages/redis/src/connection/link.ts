@@ -3,50 +3,53 @@ import type { Script } from '../scripts/script.ts'
 
 export interface LinkOptions {
   readonly clock: Clock
-  /** Milliseconds after which an exchange counts as failed. */
+  /** Milliseconds after which a sync counts as failed. */
   readonly timeout: number
-  /** Undefined to do without announcements. */
+  /** The channel of announcements, undefined for none. */
   readonly channel: string | undefined
   received(message: string): void
 }
 
-/** Where a store is, and how it is reached: all that depends on the client library. */
+/** The server and the way to it: everything that depends on the client library. */
 export interface Target {
   readonly isCluster: boolean
   readonly db: number
-  /** Where the server is, as far as the settings say: the same for the same ones. */
+  /** The server's address by the settings. Equal settings have the same address. */
   readonly address: string
   open(options: LinkOptions): Link
 }
 
 /**
- * One node's connections: one for scripts (one to each primary of a Cluster), and one that listens to announcements. They are
- * made and renewed in the background, queue nothing, and send nothing twice.
+ * The connections of one process: one for scripts (or one to each primary of a Cluster), and another for announcements. They are opened and
+ * replaced in the background. They queue no commands, and send no command twice.
  */
 export interface Link {
-  /** When a server answered last, on the node's monotonic clock. Whoever asks it keeps it. */
+  /** The time of the last reply of any server, on the process's monotonic clock. Callers of the link set it. */
   heardAt: number
   readonly ready: boolean
-  /** Why there is no connection, as far as is known. */
+  /** The reason why there is no connection, if one is known. */
   readonly lastError: unknown
-  /** Whether a command can be sent now; waits for the very first attempt to connect. */
+  /** Returns whether a command can be sent now. Waits for the first attempt to connect. */
   connected(): Promise<boolean>
-  /** Runs a script by its name; a server that has forgotten it gets the source. */
+  /** Runs a script by its SHA-1. A server that does not have the script gets its source. */
   run(script: Script, keys: readonly string[], argument: string): Promise<unknown>
   /**
-   * As `run`, for what is called very often: what follows in the same turn of the event loop goes out together, and a script that the server
-   * does not know is for the caller to `send`.
+   * Runs a script by its SHA-1, for frequent calls. Calls in the same turn of the event loop are sent together. If the server does not have
+   * the script, the caller must `send` it.
    *
    * @param args the keys, then the arguments
    */
   call(script: Script, keys: number, args: readonly string[]): Promise<unknown>
-  /** As `call`, with the text of the script. */
+  /** Does the same as `call`, but with the text of the script. */
   send(script: Script, keys: number, args: readonly string[]): Promise<unknown>
-  /** Takes a member out of a sorted set. */
+  /** Removes a member of a sorted set. */
   remove(key: string, member: string): Promise<unknown>
-  /** A server did not answer in time: look for another one (Cluster), or make a new connection to it. */
+  /**
+   * Reports that a server did not answer in time. A Cluster looks up its primaries again, and other links open a new connection. With
+   * `long`, a Cluster opens new connections too.
+   */
   silent(long: boolean): void
-  /** The process may not end before `release`. */
+  /** Keeps the process alive until `release`. */
   hold(): void
   release(): void
   close(): void
@@ -70,7 +73,7 @@ export function subscriberOf(channel: string, clock: Clock): (subscribe: () => P
       again = clock.setTimeout(() => ask(subscribe), SUBSCRIBE_AGAIN)
       if (warned) return
       warned = true
-      // Safe to print, whatever the server said.
+      // A WeirError, because its message is safe to print even if the server's text is not.
       const { code, message } = new WeirError(
         'WEIR_STORE_UNAVAILABLE',
         `Can't SUBSCRIBE to the channel ${channel} (${error.message}); limits are less accurate. Give this user the permissions under "Permissions" in the README of @weir/redis.`,

@@ -42,7 +42,7 @@ export interface CheckedOptions {
 
 const KNOWN = ['namespace', 'timeout', 'shards', 'publish']
 
-/** Checks what a user gave. @throws WEIR_INVALID_OPTION, WEIR_UNKNOWN_OPTION */
+/** Checks the user's options. @throws WEIR_INVALID_OPTION, WEIR_UNKNOWN_OPTION */
 export function checkOptions(options: RedisStoreOptions, of = 'redisStore', known: readonly string[] = KNOWN): CheckedOptions {
   checkNames(of, options, known, 'an object such as { namespace: "app" } as second argument')
   const { namespace = 'weir', shards, publish = true } = options
@@ -57,7 +57,7 @@ export function checkOptions(options: RedisStoreOptions, of = 'redisStore', know
   return { namespace, timeout, shards, publish }
 }
 
-/** An option of the store among the settings of a client, which would ignore it. @throws WEIR_UNKNOWN_OPTION */
+/** Checks for options of the store among the settings of a client, which would ignore them. @throws WEIR_UNKNOWN_OPTION */
 export function checkPlaces(settings: object): void {
   const name = Object.keys(settings).find((own) => KNOWN.includes(own))
   if (name === undefined) return
@@ -67,7 +67,7 @@ export function checkPlaces(settings: object): void {
   )
 }
 
-/** For what `redisStore` can't connect to. A client or a URL may hold a password, so only its kind is shown. */
+/** The error for a target that is no address. A client or a URL may contain a password, so only its kind is shown. */
 export function invalidTarget(given: unknown, allowed: string): WeirError {
   return new WeirError('WEIR_INVALID_OPTION', `redisStore(): the first argument is ${kindOf(given)}. Use ${allowed}.`)
 }

@@ -1,9 +1,9 @@
 import { WeirError } from '@weir/core'
 
-/** Why Redis could not be used, by whatever the client failed with, and what to do where only another setting helps. */
+/** Converts any error of a client to one for users, with the next step if only another setting helps. */
 export function asWeirError(error: unknown, address: string): WeirError {
   if (error instanceof WeirError) return error
-  // Only for a Cluster: ioredis' own error states no more than that it tried all nodes.
+  // Only for a Cluster: ioredis' own error contains only that it tried all nodes.
   const { lastNodeError = error } = error as { readonly lastNodeError?: unknown }
   const message = (lastNodeError instanceof Error ? lastNodeError.message : String(lastNodeError)).replace(/\.$/, '')
   const step = nextStep(message)
@@ -11,7 +11,7 @@ export function asWeirError(error: unknown, address: string): WeirError {
   return new WeirError('WEIR_STORE_UNAVAILABLE', `Redis at ${address} ${what} (${message}). ${step ?? OTHERWISE}`, { cause: error })
 }
 
-/** Whether it stays so until somebody changes a setting: then it is worth a warning. */
+/** Returns whether an error lasts until a setting changes, so that it needs a warning. */
 export function isSetting(error: WeirError): boolean {
   return error.code === 'WEIR_STORE_UNAVAILABLE' && STEPS.some(([, step]) => error.message.includes(step))
 }

@@ -21,12 +21,12 @@ import {
 } from '../keys/keys.ts'
 import { LONGEST_TIME } from './wire.ts'
 
-/** Work of one script call at most, in cells of fixed windows and in blocks: it holds the server for a few milliseconds. */
+/** The most work of one script call, in cells of fixed windows and in blocks. It blocks the server for a few milliseconds. */
 const MOST_WORK = 40
-/** The work of a key of a sliding window, whose cells are all read and returned, and of each of its cells that is sent. */
+/** The work of a key of a sliding window, whose cells are all read and returned, and the work of each cell that is sent. */
 const WINDOW_WORK = 4
 const WINDOW_CELL_WORK = 0.25
-/** Characters of callers' keys in one script call at most, for the same reason. */
+/** The most characters of callers' keys in one script call, for the same reason. */
 const MOST_CHARACTERS = 256 * 1024
 
 /** A policy in a script call: its name in Redis keys, and its number in the list of policies. */
@@ -35,7 +35,7 @@ interface PolicyPlace {
   readonly number: number
 }
 
-/** Entries of one policy and cell of which only units taken are sent. */
+/** Entries of one policy and cell that contain only units taken. */
 interface PlainGroup {
   readonly policy: number
   readonly ordinal: number
@@ -47,10 +47,10 @@ interface PlainGroup {
   readonly cells: string[]
 }
 
-/** One script call's worth of a request, for one bucket. */
+/** The part of a sync that one script call handles, for one shard. */
 export class Chunk {
   readonly bucket: number
-  /** Which blocks of the request these are. */
+  /** The indexes of its blocks in the request. */
   readonly blockPlaces: number[] = []
   readonly #keys: ShardKeys
   readonly #policies: unknown[] = []
@@ -60,7 +60,7 @@ export class Chunk {
   readonly #blocks: unknown[] = []
   readonly #groups: PlainGroup[] = []
   readonly #entries: unknown[] = []
-  /** Values that few entries have, by their place in that list. */
+  /** Values that few entries have, by the index of the entry in that list. */
   #rare: Record<number, readonly [epoch: number, keys: number, ask: 0 | 1]> | undefined
   readonly #entryKeys: string[] = []
   readonly #entryPlaces: number[] = []
@@ -73,12 +73,12 @@ export class Chunk {
     this.#keys = keys
   }
 
-  /** The shape of its entries, beside fixed windows. */
+  /** The shape of its entries that are not fixed windows. */
   get kind(): Shape {
     return this.#kind
   }
 
-  /** Whether a script can know both what is in it and this. */
+  /** Returns whether a script can handle this policy together with the entries so far. */
   takes(policy: StorePolicy): boolean {
     const kind = shapeOf(policy)
     return kind === 'fixed' || this.#kind === 'fixed' || kind === this.#kind
@@ -88,14 +88,14 @@ export class Chunk {
     return this.#work >= MOST_WORK || this.#characters >= MOST_CHARACTERS
   }
 
-  /** How many results the script has: one for each block, then one for each entry. */
+  /** The number of results of the script: one for each block, then one for each entry. */
   get results(): number {
     let results = this.blockPlaces.length + this.#entryPlaces.length
     for (const { places } of this.#groups) results += places.length
     return results
   }
 
-  /** Which entries of the request these are, in the order of the script's results. */
+  /** Returns the indexes of its entries in the request, in the order of the script's results. */
   entryPlaces(): number[] {
     return this.#groups.flatMap(({ places }) => places).concat(this.#entryPlaces)
   }
@@ -115,7 +115,7 @@ export class Chunk {
 
     if (policy.cells > 1) this.#kind = shapeOf(policy)
     this.#work += policy.cells > 1 ? WINDOW_WORK + cells.length * WINDOW_CELL_WORK : cells.length
-    // A script finds a short label in the Redis keys, but it needs one.
+    // A script finds a short label in the Redis keys, if there are any.
     const found = name === label && (cells.length > 0 || policy.cells > 1) && !rare
     if (rare) {
       const keys = epoch === undefined ? [] : this.#keysOfReset(policy, policyPlace.name, name, epoch)
@@ -136,7 +136,7 @@ export class Chunk {
     this.#entryPlaces.push(place)
   }
 
-  /** False if the group has the key already: a script reads all keys of a group before it writes any. */
+  /** Returns false if the group contains the key already, because a script reads all keys of a group before it writes any. */
   #addPlain(place: number, policy: PolicyPlace, name: string, { ordinal, taken }: Cell): boolean {
     let group = this.#groups.find((one) => one.policy === policy.number && one.ordinal === ordinal)
     if (group === undefined) {
@@ -175,7 +175,7 @@ export class Chunk {
     this.#characters += label.length
   }
 
-  /** All that is kept of a key and goes when it is reset. */
+  /** Returns all Redis keys of a key that a reset deletes. */
   #keysOfReset(policy: StorePolicy, policyName: string, name: string, epoch: number): string[] {
     const keys = [offenceKey(this.#keys, policyName, name)]
     if (policy.cells > 1) return [...keys, windowKey(this.#keys, policyName, name)]
@@ -218,7 +218,7 @@ function finite(value: number): number {
   return Math.min(value, Number.MAX_VALUE)
 }
 
-/** A thousand nodes' sum of what one has counted must be a number that the scripts take for one. */
+/** Bounds a count, so that the sum of a thousand processes is still a number that the scripts accept. */
 function units(count: number): number {
   return Math.min(count, Number.MAX_SAFE_INTEGER)
 }
@@ -227,7 +227,9 @@ function time(milliseconds: number): number {
   return Math.max(0, Math.min(milliseconds, LONGEST_TIME))
 }
 
-/** Divides a request into script calls, by bucket; those of one bucket follow each other. Leaves out quota, and entries of some shapes. */
+/**
+ * Divides a sync into script calls, by shard. Calls of one shard run in sequence. Leaves out quota, and entries of the shapes in `without`.
+ */
 export function chunksOf(
   entries: readonly SyncEntry[],
   blocks: readonly BlockChange[],
@@ -244,7 +246,7 @@ export function chunksOf(
       list.push((chunk = new Chunk(bucket, keys.shards[bucket] as ShardKeys)))
     return chunk
   }
-  // Blocks first, so that the entries' results already show them.
+  // Blocks come first, so that the entries' results already show them.
   blocks.forEach((change, place) => {
     const label = escapeKey(change.key)
     const name = nameOf(label)

@@ -37,7 +37,7 @@ import {
 
 const exchangeScript = script(EXCHANGE)
 const heartbeatScript = script(HEARTBEAT)
-/** Not there until they are needed, so that an application without such algorithms need not carry them. */
+/** Scripts by shape. The others are loaded at first use, so that an application without such algorithms doesn't load them. */
 const loaded = new Map<Shape, Script>([['fixed', exchangeScript]])
 
 async function load(shape: Shape): Promise<void> {
@@ -48,11 +48,11 @@ async function load(shape: Shape): Promise<void> {
   loaded.set(shape, script(source))
 }
 type Leases = typeof import('./leases.ts')
-/** Not there until quota is taken ahead, for the same reason. */
+/** Loaded when a process first takes quota ahead, for the same reason. */
 let leases: Leases | undefined
-/** Changed blocks that one heartbeat call hands out at most. */
+/** The most changed blocks in one reply to a heartbeat. */
 const PAGE = 1000
-/** Calls of one heartbeat to a bucket at most. What is left comes with the next one. */
+/** The most calls of one heartbeat to a shard. The next heartbeat receives the rest. */
 const MOST_PAGES = 256
 
 /** State that the syncs of one process share. */
@@ -60,24 +60,24 @@ export interface ExchangeContext {
   readonly keys: Keys
   readonly shards: readonly Shard[]
   readonly channel: string | undefined
-  /** Live nodes as last counted, for heartbeats that don't reach the registry. */
+  /** Live processes at the last count, for heartbeats that don't reach the shard with their list. */
   nodes: number
-  /** When the reference server, that of the first bucket, was last heard of, on its clock and on ours. */
+  /** The last reply of the reference server, which has the first shard, on its clock and on this process's. */
   reference: Moment | undefined
-  /** When any server was last heard of, on the node's monotonic clock. */
+  /** The time of the last reply of any server, on the process's monotonic clock. */
   heardAt: number
   generation(): string
-  /** A script says what it could not read. */
+  /** Receives the names of values that a script could not read. */
   lost(names: unknown): void
-  /** A bucket has lost blocks that this node has heard of. */
+  /** Called if a shard has lost blocks that this process had received. */
   blocksLost(): void
-  /** Code that the exchange needs could not be loaded. */
+  /** Called if code for the sync could not be loaded. */
   notLoaded(cause: unknown): void
 }
 
 /**
- * One request on its way. Buckets are called side by side, the chunks of one after each other, so that other clients of
- * the server get their turn; what has come back when the storeTimeout passes counts, the rest has failed.
+ * One sync. Shards are called in parallel, and the chunks of a shard in sequence, so that other clients of the server get their turn. At
+ * the timeout, parts that were answered count, and the rest has failed.
  */
 export class Exchange {
   readonly #request: SyncRequest
@@ -95,7 +95,7 @@ export class Exchange {
   #error: unknown
   readonly #nodesTime: Moment | undefined
 
-  /** @param progressed - called at each answer, so that a large request may take longer than a hanging server */
+  /** @param progressed - called at each reply, so that a large sync may take longer than the timeout */
   constructor(request: SyncRequest, context: ExchangeContext, begun: number, progressed: () => void) {
     this.#request = request
     this.#nodesTime = request.time === undefined ? undefined : { time: request.time, middle: begun }
@@ -110,12 +110,12 @@ export class Exchange {
     return this.#answers > 0
   }
 
-  /** Why what failed did. */
+  /** The first error of its parts. */
   get error(): unknown {
     return this.#error
   }
 
-  /** Never rejects. */
+  /** Runs the sync. It never rejects. */
   async run(): Promise<void> {
     const { entries, blocks, heartbeat } = this.#request
     const chunks = await this.#chunksOf(entries, blocks)
@@ -124,7 +124,7 @@ export class Exchange {
       ...Array.from(chunks, ([bucket, list]) => this.#try(() => this.#runChunks(bucket, list))),
       ...(quota === undefined ? [] : [this.#askLeases(quota)]),
     ])
-    // Without anything to send it still brings the store's time.
+    // A sync with nothing to send still returns the store's time.
     if (heartbeat !== undefined || (chunks.size === 0 && quota === undefined)) await this.#beat()
   }
 
@@ -161,7 +161,7 @@ export class Exchange {
       const { rest, setBack } = await this.#call(bucket, chunk)
       const { blockPlaces } = chunk
       const entryPlaces = chunk.entryPlaces()
-      // Each stands for itself: what is not understood has failed, and is sent again.
+      // If a result can't be read, only that entry or block has failed, and is sent again.
       blockPlaces.forEach((at, i) => {
         this.#blocks[at] = understood(() => Math.max(0, parseRemaining(rest[i]) - setBack))
       })
@@ -172,7 +172,7 @@ export class Exchange {
     }
   }
 
-  /** Undefined if the code can't be loaded: the quota alone has failed, and the next exchange asks for it again. */
+  /** Returns undefined if the code can't be loaded. Only the quota fails then, and the next sync requests it again. */
   async #leases(): Promise<Leases | undefined> {
     leases ??= await loadCode(() => import('./leases.ts')).catch((cause: unknown) => void this.#context.notLoaded(cause))
     return leases
@@ -199,7 +199,7 @@ export class Exchange {
     await Promise.all(Array.from(chunks, ([bucket, list]) => this.#try(() => call(bucket, list))))
   }
 
-  /** Leaves out entries whose script can't be loaded: they have failed alone, and are sent again. */
+  /** Divides the entries into chunks, without entries whose script can't be loaded. Only these fail, and are sent again. */
   async #chunksOf(entries: readonly SyncEntry[], blocks: readonly BlockChange[]): Promise<ReadonlyMap<number, readonly Chunk[]>> {
     const missing = new Set<Shape>()
     for (const { policy, lease } of entries) if (lease === undefined && !loaded.has(shapeOf(policy))) missing.add(shapeOf(policy))
@@ -269,7 +269,7 @@ export class Exchange {
     }
   }
 
-  /** A sign of life in one bucket; asks again until all changed blocks are here. */
+  /** Sends the heartbeat to one shard. Repeats it until all changed blocks have arrived. */
   async #beatBucket(
     bucket: Shard,
     registry: boolean,
@@ -301,12 +301,12 @@ export class Exchange {
         this.#nodesTime,
       )
       const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, otherRules, leaseNews, lost] = rest
-      // The values without which the heartbeat is useless.
+      // A heartbeat without these values is useless, so they may throw.
       const version = parseWhole(versionText)
       const next = parseWhole(nextText)
       this.#answeredBy(bucket, moment)
       this.#context.lost(lost)
-      // All else stands for itself.
+      // Any other part may be invalid without an effect on the rest.
       if (registry) {
         this.#context.nodes = understood(() => parseWhole(nodes)) ?? this.#context.nodes
         this.#watched = watched === 1
@@ -334,7 +334,7 @@ export class Exchange {
         })
         if (state !== undefined) states.push(state)
       }
-      // A list that is older than what this node has seen: the bucket lost data, and hands out what it has.
+      // An older version than this process has received shows that the shard lost data. It then returns all blocks that it has.
       if (version < cursor) this.#context.blocksLost()
       bucket.cursor = version < cursor ? 0 : next
       if (bucket.cursor === version || bucket.cursor === cursor) return states
@@ -349,7 +349,7 @@ export class Exchange {
     hot?.push({ policy, key, cells: [{ ordinal: ordinal ?? ordinalAt(moment.time, policy.width), taken: 0, given: 0 }] })
   }
 
-  /** The totals of hot keys, for a node that starts. */
+  /** Returns the totals of keys near their limits, for a process that starts. */
   async #totals(entries: readonly SyncEntry[], blocks: readonly BlockState[]): Promise<TotalAnnouncement[]> {
     const resets = new Map(blocks.map(({ policyId, key, epoch }) => [`${policyId}\n${key}`, epoch]))
     const totals: TotalAnnouncement[] = []
@@ -361,7 +361,7 @@ export class Exchange {
             chunk.entryPlaces().forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
               const { cells } = understood(() => parseResult(rest[i], asked)) ?? { cells: [] }
-              // One that nobody has counted is no news: anybody can name keys in the list. Nor is a bucket that has run down.
+              // Leaves out keys without counts, because any client of Redis can add names to the list, and buckets that have drained.
               if (!cells.some(({ taken, level = policy.hot }) => taken > 0 && level >= policy.hot / 2)) return
               const epoch = resets.get(`${policy.id}\n${key}`)
               const concerned = epoch !== undefined && (cells[0] as Cell).ordinal <= lastCellOf(epoch, policy.width)
@@ -382,7 +382,7 @@ export class Exchange {
   }
 }
 
-/** Versions of the block lists, one for each bucket. A cursor that is not one of ours asks for everything, like none. */
+/** Reads the versions of the block lists, one for each shard. An invalid cursor requests everything, like a missing one. */
 function parseCursor(cursor: string | undefined, buckets: number): number[] | undefined {
   const versions = cursor?.split(',').map(Number) ?? []
   return versions.length === buckets && versions.every((version) => Number.isSafeInteger(version)) ? versions : undefined

@@ -4,15 +4,15 @@ import { LEASES } from '../scripts/leases.ts'
 import { type Script, script } from '../scripts/script.ts'
 import { parseNumber, parseRemaining, replyError } from './wire.ts'
 
-/** Asks of one script call at most: it holds the server for a few milliseconds. */
+/** The most requests for quota in one script call. It blocks the server for a few milliseconds. */
 const MOST_ASKS = 40
 
 export const leaseScript: Script = script(LEASES)
 
-/** One script call's worth of asks for quota, for one bucket. */
+/** The requests for quota that one script call handles, for one shard. */
 export class LeaseChunk {
   readonly bucket: number
-  /** Which entries of the request these are, in the order of the script's results. */
+  /** The indexes of its entries in the sync, in the order of the script's results. */
   readonly places: number[] = []
   readonly keys: string[]
   readonly #policies: unknown[] = []
@@ -53,7 +53,7 @@ function bounded(number: number): number {
   return Math.min(number, Number.MAX_SAFE_INTEGER)
 }
 
-/** Divides asks into script calls, by bucket; those of one bucket follow each other. */
+/** Divides requests for quota into script calls, by shard. Calls of one shard run in sequence. */
 export function leaseChunksOf(entries: readonly SyncEntry[], keys: Keys): ReadonlyMap<number, readonly LeaseChunk[]> {
   const chunks = new Map<number, LeaseChunk[]>()
   entries.forEach((entry, place) => {
@@ -70,7 +70,7 @@ export function leaseChunksOf(entries: readonly SyncEntry[], keys: Keys): Readon
   return chunks
 }
 
-/** `granted|free|used|tail|quiet|epoch|now|blocked|by hand`. */
+/** Reads `granted|free|used|tail|quiet|epoch|now|blocked|manual`. */
 export function parseLease(value: unknown): SyncResult {
   const [granted, free, used, tail, quiet, epoch, now, blocked, manual, ...rest] = typeof value === 'string' ? value.split('|', 10) : []
   if ((tail !== '0' && tail !== '1') || (manual !== '' && manual !== '1') || rest.length > 0) throw replyError('a lease')

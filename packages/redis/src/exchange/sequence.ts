@@ -1,25 +1,25 @@
 /**
- * Notices when a bucket has lost data. Each call of a node has a number, which the bucket remembers in the same atomic
- * step. A call that finds a smaller number than one that was acknowledged before it was sent to a server that has not
- * what the other one had: restarted empty, flushed, or a replica that lagged behind when it took over.
+ * Detects that a shard has lost data. Each call of a process has a number, which the shard remembers in the same atomic step. If a call
+ * finds a smaller number than the last acknowledged one, the server has lost that call: it restarted empty, was flushed, or is a replica
+ * that lagged behind when it took over.
  */
 export class Sequence {
   #last = 0
   #acknowledged = 0
 
-  /** The number of the next call. */
+  /** Returns the number of the next call. */
   next(): number {
     return ++this.#last
   }
 
   /**
-   * A call was answered.
+   * Records a reply.
    *
-   * @param before - the number that the bucket remembered before the call; 0 for none
+   * @param before - the number that the shard remembered before the call, 0 for none
    * @returns whether data was lost
    */
   answered(sequence: number, before: number): boolean {
-    // Out of order, the older answer proves nothing.
+    // The reply of an older call proves nothing if it arrives late.
     const lost = this.#acknowledged < sequence && before < this.#acknowledged
     if (sequence > this.#acknowledged) this.#acknowledged = sequence
     return lost

@@ -5,13 +5,13 @@ import type { Script } from '../scripts/script.ts'
 import { Sequence } from './sequence.ts'
 import { parseArray, parseSequence, parseTime, replyError } from './wire.ts'
 
-/** For how long a bucket remembers a node that is not heard of, milliseconds. Forgetting it only costs a repetition. */
+/** Milliseconds for which a shard remembers a silent process. Forgetting it only costs a repetition. */
 const SEQUENCE_TTL = 600_000
 
-/** Two readings of a server's clock that differ by more than this, milliseconds, mean a step. */
+/** Milliseconds. If two readings of a server's clock differ by more than this, the clock was stepped. */
 const LEAST_STEP = 1_000
 
-/** When a server handled a call, on its clock, and the middle of the call on the node's monotonic one. */
+/** The time of a call on the server's clock, and the middle of the call on the process's monotonic clock. */
 export interface Moment {
   readonly time: number
   readonly middle: number
@@ -20,9 +20,9 @@ export interface Moment {
 /** A script's reply. */
 export interface Answer {
   readonly moment: Moment
-  /** The reply without what all scripts begin it with. */
+  /** The reply without the values with which every reply begins. */
   readonly rest: readonly unknown[]
-  /** The server's clock was set back since the last call by so many milliseconds: blocks seem to last longer by them. */
+  /** Milliseconds by which the server's clock was set back since the last call. Remaining times of blocks are too long by this. */
   readonly setBack: number
 }
 
@@ -32,20 +32,20 @@ export interface BucketOptions {
   readonly clock: Clock
   readonly link: Link
   readonly timeout: number
-  /** Called when the bucket turns out to have lost data. */
+  /** Called if the shard has lost data. */
   lost(): void
 }
 
-/** A node's calls of scripts in one bucket. */
+/** The calls of scripts by one process in one shard. */
 export class Shard {
   readonly keys: ShardKeys
-  /** Version of the block list up to which this node has heard. */
+  /** The version of the block list that this process last received. */
   cursor = 0
   readonly #options: BucketOptions
   readonly #sequence = new Sequence()
   readonly #sequenceKey: string
   #last: Moment | undefined
-  /** Monotonic times at which the calls without an answer were sent. No Set, for the reason told in core's `Flights`. */
+  /** The times at which unanswered calls were sent, on the monotonic clock. No Set, for the reason in core's `Flights`. */
   #pending: { readonly since: number }[] = []
 
   constructor(options: BucketOptions) {
@@ -57,7 +57,7 @@ export class Shard {
   /**
    * Calls a script.
    *
-   * @param nodesTime - what the nodes go by, at a time of this node's monotonic clock (`middle`)
+   * @param nodesTime - the processes' common time, and the time on this process's monotonic clock at which it applied (`middle`)
    */
   async call(script: Script, keys: readonly string[], argumentOf: (common: object) => string, nodesTime?: Moment): Promise<Answer> {
     const { clock, link, nodeId } = this.#options
@@ -78,7 +78,8 @@ export class Shard {
       if (this.#sequence.answered(sequence, parseSequence(before))) this.#options.lost()
       const step = this.#last === undefined ? 0 : moment.time - this.#last.time - (moment.middle - this.#last.middle)
       this.#last = moment
-      // The nodes' time hides a step; and by what the network delays replies, or by drift, nothing is corrected.
+      // With a common time of the processes, a step has no effect. Small steps are not corrected, because slow networks and drift look the
+      // same.
       return { moment, rest, setBack: now === undefined && step < -LEAST_STEP ? -step : 0 }
     } finally {
       const place = this.#pending.indexOf(call)
@@ -87,8 +88,8 @@ export class Shard {
   }
 
   /**
-   * While one call waits beyond its storeTimeout, no others join it: the server hangs, and they would pile up before it.
-   * When it answers at last, all goes on; when it never does, there is a new connection in time.
+   * Rejects further calls while one waits beyond the timeout, because they would pile up at a server that hangs. After three times the
+   * timeout the connection is replaced.
    */
   #rejectWhenSilent(now: number): void {
     const { timeout, link } = this.#options
@@ -96,7 +97,7 @@ export class Shard {
       if (now - since <= timeout) continue
       const long = now - since > 3 * timeout
       if (long) this.#pending = []
-      // Where others have answered since, a part of a Cluster hangs: its slots will move, and connections to the others are good.
+      // If other calls were answered since, only a part of a Cluster hangs. Its slots will move, and the other connections are good.
       link.silent(long && link.heardAt <= since)
       throw timedOut(timeout)
     }

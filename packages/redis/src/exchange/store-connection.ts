@@ -17,13 +17,15 @@ import { Shard, timedOut } from './shard.ts'
 import { Unreadable } from './unreadable.ts'
 import { isOwnAnnouncement, parseAnnouncements } from './wire.ts'
 
-/** Part of the storeTimeout within which a server that is being probed must answer. */
+/** Part of the timeout within which a server must answer while it is down. */
 const PROBE_PATIENCE = 0.5
 
-/** Milliseconds since another part of a Cluster was heard of: heartbeats ask all of them, once a second as a rule. */
+/**
+ * Milliseconds within which another part of a Cluster must have answered to count as up. Heartbeats call all parts, usually once a second.
+ */
 const HEARD_LATELY = 2_000
 
-/** One node's connection to Redis. */
+/** The connection of one process to Redis. */
 export class RedisConnection implements StoreConnection {
   readonly #node: StoreNode
   readonly #keys: Keys
@@ -34,7 +36,7 @@ export class RedisConnection implements StoreConnection {
   readonly #unreadable: Unreadable
   #losses = 0
   #closed = false
-  /** The last exchange got no answer at all. */
+  /** The last sync got no reply. */
   #failing = false
 
   constructor(node: StoreNode, target: Target, keys: Keys, options: CheckedOptions) {
@@ -44,7 +46,8 @@ export class RedisConnection implements StoreConnection {
     this.#keys = keys
     this.#timeout = timeout
     this.#address = target.address
-    // Publish/subscribe ignores the database, and a later layout may say things differently.
+    // The name contains the database, because publish/subscribe ignores it, and the version of the layout, because later messages may
+    // differ.
     const channel = options.publish ? `${options.namespace}:1:${target.db}` : undefined
     const link = target.open({ clock, timeout, channel, received: (message) => this.#received(message) })
     this.#link = link
@@ -82,7 +85,7 @@ export class RedisConnection implements StoreConnection {
       const waitForAnswer = (): void => {
         if (settled) return
         clock.clearTimeout(timer)
-        // While the store is away each try is a probe, and one that is lost must not hold up the next for long.
+        // While the store is down each sync is a probe. A lost probe must not delay the next one for long.
         const timeout = this.#failing ? this.#timeout * PROBE_PATIENCE : this.#timeout
         timer = clock.setTimeout(() => {
           settle(timedOut(timeout))
@@ -116,7 +119,7 @@ export class RedisConnection implements StoreConnection {
     this.#closed = true
     const { clock, id } = this.#node
     const registry = this.#keys.shards[0]?.nodes
-    // Other nodes need not wait until the registry forgets this one; but it does anyway.
+    // Removes this process from the live ones, so that others don't wait for its entry to expire. If that fails, it expires.
     if (registry !== undefined && this.#link.ready) {
       this.#link.hold()
       await new Promise<void>((resolve) => {
@@ -133,8 +136,8 @@ export class RedisConnection implements StoreConnection {
   }
 
   /**
-   * Whether a request without an answer concerned only a part of a Cluster that is away: it was no heartbeat, which asks
-   * all, and another part was heard of lately. Then its keys alone have failed, not the store.
+   * Returns whether a sync without a reply concerned only a part of a Cluster that is down. It contained no heartbeat, which calls all
+   * parts, and another part answered lately. Then only its keys have failed, not the store.
    */
   #partAway(request: SyncRequest): boolean {
     const { shards: buckets, reference, heardAt } = this.#context
@@ -142,7 +145,7 @@ export class RedisConnection implements StoreConnection {
     return this.#node.clock.monotonic() - heardAt <= HEARD_LATELY
   }
 
-  /** A wrong password lasts until somebody hears of it: not everybody listens to events. */
+  /** Warns about errors that last until a setting changes, such as a wrong password, because an application may not listen to events. */
   #failed(error: unknown): WeirError {
     const told = asWeirError(error, this.#address)
     if (isSetting(told)) this.#node.warned?.(told)
@@ -160,7 +163,7 @@ export class RedisConnection implements StoreConnection {
     try {
       announcements = parseAnnouncements(message)
     } catch {
-      // Not ours, or of a version that is not known here. Announcements may be lost, so this one is.
+      // The message is from another program or an unknown version. Announcements may be lost, so it is ignored.
       return
     }
     for (const announcement of announcements) this.#node.announced(announcement)

@@ -5,10 +5,10 @@ import type { CheckedOptions } from '../connection/options.ts'
 import { Keys } from '../keys/keys.ts'
 import { RedisConnection } from './store-connection.ts'
 
-/** Hash tags in a Cluster: enough for a dozen primaries, few enough for a heartbeat to visit all each second. */
+/** The number of shards in a Cluster: enough for a dozen primaries, and few enough for a heartbeat to call all of them each second. */
 const CLUSTER_BUCKETS = 16
 
-/** A store at a server or Cluster, whatever the client library. */
+/** Makes a store on a server or Cluster, with any client library. */
 export function storeAt(target: Target, options: CheckedOptions): Store {
   const keys = new Keys(options.namespace, options.shards ?? (target.isCluster ? CLUSTER_BUCKETS : 1))
   return backgroundStore({

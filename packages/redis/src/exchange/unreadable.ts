@@ -1,12 +1,12 @@
 import { type Clock, WeirError } from '@weir/core'
 
-/** Names that are remembered, and so told of, within `FORGET_AFTER`: what is written to the server must not fill memory or logs. */
+/** The most names that are reported within `FORGET_AFTER`, so that foreign values can't fill memory or logs. */
 const MOST_NAMES = 100
-/** Milliseconds after which a name is told of again. */
+/** Milliseconds after which a name is reported again. */
 const FORGET_AFTER = 3_600_000
 const LONGEST_NAME = 200
 
-/** Values in Redis that can't be read: each is told of once. The scripts have dropped them, and nodes send theirs again. */
+/** Values in Redis that can't be read. Each is reported once. The scripts have dropped them, and processes send theirs again. */
 export class Unreadable {
   readonly #clock: Clock
   readonly #warn: (error: WeirError) => void
@@ -18,7 +18,7 @@ export class Unreadable {
     this.#warn = warn
   }
 
-  /** @param names - as a script gives them, if it was a script */
+  /** @param names - a list of texts, if a script of this layout sent it */
   report(names: unknown): void {
     if (!Array.isArray(names) || names.length === 0) return
     const now = this.#clock.monotonic()
@@ -42,7 +42,7 @@ export class Unreadable {
   }
 }
 
-/** On one line, without control characters, and of bounded length. */
+/** Returns the name on one line, without control characters, and of bounded length. */
 function clean(name: string): string {
   const shown = name.slice(0, LONGEST_NAME + 1).replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, ' ')
   return shown.length > LONGEST_NAME ? `${shown.slice(0, LONGEST_NAME - 1)}…` : shown

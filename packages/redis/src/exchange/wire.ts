@@ -2,19 +2,15 @@ import { WeirError } from '@weir/core'
 import type { Announcement, BlockState, Cell, LeaseNotice, Ordinal, RulesReport, StatusReport, SyncResult } from '@weir/core/sync'
 import { MOST_UNITS, unescapeText } from '../keys/keys.ts'
 
-/** The forms in which the scripts hand things back. A server that answers something else is told apart, not trusted. */
+/** Readers of the scripts' replies. A value of another form throws, so no invalid value is used. */
 
-/**
- * Units of one cell: what a thousand nodes can have counted, as far as numbers are exact. More is in nobody's books.
- */
-
-/** Milliseconds, 158 years: Redis's own times must not overflow. What is to last longer lasts as long. */
+/** The longest time in milliseconds, 158 years, so that Redis's own times don't overflow. Longer times are shortened to it. */
 export const LONGEST_TIME = 5e12
 
-/** Cells of a window, in a reply or a message: some 1,000 as a rule, and 7,936 if each part of it has been in a burst. */
+/** The most cells of a window in a reply or a message: usually some 1,000, and 7,936 if each part of the window had a burst. */
 const MOST_CELLS = 8_192
 
-/** Characters, and keys, of a message. Those of one script call are fewer, also when all characters are escaped. */
+/** The most characters, and the most keys, of a message. One script call has fewer, even if all characters are escaped. */
 const LONGEST_MESSAGE = 2 * 1024 * 1024
 const MOST_NEWS = 500
 
@@ -22,14 +18,14 @@ export function replyError(what: string): WeirError {
   return new WeirError('WEIR_STORE_REPLY', `Invalid reply from Redis: ${what}. Is there a proxy that changes replies?`)
 }
 
-/** A number as the scripts write it (`%.17g`). */
+/** Reads a number in the form that the scripts write (`%.17g`). */
 export function parseNumber(text: unknown): number {
   const number = typeof text === 'string' && text !== '' ? Number(text) : text
   if (typeof number !== 'number' || !Number.isFinite(number)) throw replyError('not a number')
   return number
 }
 
-/** A whole number that is not negative: an ordinal, a version. */
+/** Reads a whole number that is not negative: an ordinal, a version. */
 export function parseWhole(text: unknown): number {
   const number = parseNumber(text)
   if (!Number.isSafeInteger(number) || number < 0) throw replyError('not a whole number')
@@ -42,7 +38,7 @@ function parseUnits(text: unknown): number {
   return units
 }
 
-/** Milliseconds that are left of something; none when it is over. */
+/** Reads remaining milliseconds. Negative ones become 0. */
 export function parseRemaining(text: unknown): number {
   return Math.min(LONGEST_TIME, Math.max(0, parseNumber(text)))
 }
@@ -52,7 +48,7 @@ export function parseArray(value: unknown): readonly unknown[] {
   return value
 }
 
-/** A part of a reply that stands for itself: what is not understood of it is as if it were not there. */
+/** Reads an independent part of a reply. If the part is invalid, it counts as missing. */
 export function understood<T>(parse: () => T): T | undefined {
   try {
     return parse()
@@ -61,12 +57,12 @@ export function understood<T>(parse: () => T): T | undefined {
   }
 }
 
-/** The number that a bucket remembered before a call; 0 for none, and for what is no number. */
+/** Reads the number that a shard remembered before a call. 0 for none, and for an invalid value. */
 export function parseSequence(value: unknown): number {
   return (value !== '' && understood(() => parseWhole(value))) || 0
 }
 
-/** Node, age and status, one after the other. */
+/** Reads a list of process, age and status in turn. */
 export function parseStatuses(value: unknown): StatusReport[] {
   const list = Array.isArray(value) ? value : []
   const reports: StatusReport[] = []
@@ -78,7 +74,7 @@ export function parseStatuses(value: unknown): StatusReport[] {
   return reports
 }
 
-/** Node and rules, one after the other. */
+/** Reads a list of process and rules in turn. */
 export function parseRules(value: unknown): RulesReport[] {
   const list = Array.isArray(value) ? value : []
   const reports: RulesReport[] = []
@@ -89,7 +85,7 @@ export function parseRules(value: unknown): RulesReport[] {
   return reports
 }
 
-/** Milliseconds since the epoch, from `TIME`. */
+/** Converts the reply to `TIME` to milliseconds since the epoch. */
 export function parseTime(seconds: unknown, microseconds: unknown): number {
   const time = parseNumber(seconds) * 1000 + parseNumber(microseconds) / 1000
   if (!(time >= 0 && time <= LAST_TIME)) throw replyError('not a time')
@@ -100,8 +96,8 @@ export function parseTime(seconds: unknown, microseconds: unknown): number {
 const LAST_TIME = 8.64e15
 
 /**
- * `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back; of a bucket
- * `ordinal,taken,given,level`, and `,rejected` where there is any.
+ * Reads `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for consecutive cells without refunds. For a bucket it is
+ * `ordinal,taken,given,level`, and `,rejected` if any units were rejected.
  */
 export function parseCells(text: string): Cell[] {
   if (text === '') return []
@@ -127,7 +123,7 @@ export function parseCells(text: string): Cell[] {
   return cells
 }
 
-/** `blocked|cells`, and perhaps `|by hand|newer reset`; or just the units taken in the one cell that was sent. */
+/** Reads `blocked|cells`, optionally with `|manual|newer reset`, or only the units taken in the one cell that was sent. */
 export function parseResult(value: unknown, sent: readonly Cell[]): SyncResult {
   const [only] = sent
   if (typeof value === 'number' && only !== undefined) {
@@ -138,7 +134,7 @@ export function parseResult(value: unknown, sent: readonly Cell[]): SyncResult {
   return { cells: parseCells(cells), blocked: parseRemaining(blocked), ...parseRare(rest) }
 }
 
-/** Whether a block was set by hand, and a reset: `1` or nothing, and its moment or nothing. Most are without both. */
+/** Reads whether a block is manual (`1` or nothing) and the time of a reset (or nothing). Most blocks have neither. */
 function parseRare([manual, epoch, ...rest]: readonly string[]): { manual?: true; epoch?: number } {
   if (manual === undefined) return {}
   if ((manual !== '' && manual !== '1') || epoch === undefined || rest.length > 0) throw replyError('a block')
@@ -152,7 +148,7 @@ export function parseBlock(value: unknown): Omit<BlockState, 'policyId' | 'key'>
   return { remaining: parseRemaining(remaining), ...parseRare(rest) }
 }
 
-/** A block's or hot key's name in the sorted sets: `policy\nlabel` and, of a hot fixed window, `\nordinal`. */
+/** Reads the name of a block or of a key near its limit in the sorted sets: `policy\nlabel` and, for a fixed window, `\nordinal`. */
 export function parseMember(value: unknown): { policyId: string; key: string; ordinal: Ordinal | undefined } {
   const [policy, label, ordinal, ...rest] = typeof value === 'string' ? value.split('\n', 4) : []
   if (policy === undefined || label === undefined || rest.length > 0) throw replyError('a member')
@@ -163,7 +159,10 @@ export function parseMember(value: unknown): { policyId: string; key: string; or
   }
 }
 
-/** News of a lease in the sorted set: `policy\nlabel\nordinal\n`, and `lost` where the server had lost what nodes hold. */
+/**
+ * Reads the announcement of a lease in the sorted set: `policy\nlabel\nordinal\n`, and `lost` if the server had lost the leases of
+ * processes.
+ */
 export function parseNews(value: unknown): LeaseNotice {
   const [policy, label, ordinal, kind, ...rest] = typeof value === 'string' ? value.split('\n', 5) : []
   if (policy === undefined || label === undefined || (kind !== '' && kind !== 'lost') || rest.length > 0)
@@ -172,7 +171,7 @@ export function parseNews(value: unknown): LeaseNotice {
   return { type: 'lease', ...of, free: 0, tail: kind === '', lost: kind === 'lost' }
 }
 
-/** `ordinal,free,tail,lost`. */
+/** Reads `ordinal,free,tail,lost`. */
 function parseNotice(content: string): Pick<LeaseNotice, 'ordinal' | 'free' | 'tail' | 'lost'> {
   const [ordinal, free, tail, lost, ...rest] = content.split(',', 5)
   if ((tail !== '0' && tail !== '1') || (lost !== '0' && lost !== '1') || rest.length > 0) throw replyError('news of a lease')
@@ -213,7 +212,7 @@ function parseTotal(content: string): { readonly cells: readonly Cell[]; readonl
   return { cells: parseCells(cells), ...(epoch !== undefined && { epoch: parseWhole(epoch) }) }
 }
 
-/** Whether a node itself caused an announcement. Its reply tells it the same, so it need not be read. */
+/** Returns whether this process caused an announcement. Its reply contains the same, so the message is not read. */
 export function isOwnAnnouncement(message: string, node: string): boolean {
   return message.startsWith(node, 2) && message[node.length + 2] === '\n'
 }

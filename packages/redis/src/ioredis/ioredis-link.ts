@@ -5,13 +5,10 @@ import { Keeper } from './keeper.ts'
 import { clusterSockets, type Sockets, serverSockets } from './sockets.ts'
 import type { Client, ClusterClient, Template } from './template.ts'
 
-/**
- * After so much silence, as a part of the storeTimeout, an attempt to connect is given up: a server that answers again is used
- * within a second, whatever was lost before.
- */
+/** Part of the timeout after which a silent attempt to connect is given up, so that a server that is up again is used within a second. */
 const PATIENCE = 0.5
 
-/** A node's connections by clients of ioredis. */
+/** The connections of one process by clients of ioredis. */
 export class IoredisLink implements Link {
   heardAt: number = Number.NEGATIVE_INFINITY
   readonly #commands: Client
@@ -20,7 +17,7 @@ export class IoredisLink implements Link {
   readonly #sockets: Sockets
   readonly #clock: Clock
   readonly #timeout: number
-  /** Settles when the primaries of a Cluster have been connected to for the first time, but for those that hang. */
+  /** Resolves after the first connections to all primaries of a Cluster. It doesn't wait for primaries that hang. */
   #primaries: Promise<void> | undefined
 
   constructor(template: Template, { clock, timeout, channel, received }: LinkOptions) {
@@ -29,7 +26,7 @@ export class IoredisLink implements Link {
     this.#commands = template.client(timeout)
     this.#cluster = template.isCluster ? (this.#commands as ClusterClient) : undefined
     this.#sockets = this.#cluster === undefined ? serverSockets(this.#commands) : clusterSockets(this.#cluster)
-    // A client for a Cluster has a connection of its own for subscriptions.
+    // A client for a Cluster has its own connection for subscriptions.
     let subscriber: Client | undefined
     if (channel !== undefined) {
       const listening = this.#cluster ?? template.client(timeout)
@@ -38,7 +35,7 @@ export class IoredisLink implements Link {
         subscriber = listening
       }
       listening.on('message', (from: string, message: string) => {
-        // Once ioredis has read on: what others throw is theirs, see `stream-guard.ts`.
+        // Deferred until ioredis has read on, because `stream-guard.ts` would treat an error of the receiver as an error of ioredis.
         if (from === channel) queueMicrotask(() => received(message))
       })
       const subscribe = subscriberOf(channel, clock)
@@ -54,7 +51,7 @@ export class IoredisLink implements Link {
     if (!(await this.#keeper.connected())) return false
     if (this.#cluster !== undefined) {
       this.#primaries ??= connectPrimaries(this.#cluster, this.#clock, this.#timeout).catch((error: unknown) => {
-        // The next exchange tries again.
+        // The next sync tries again.
         this.#primaries = undefined
         throw error
       })
@@ -77,7 +74,7 @@ export class IoredisLink implements Link {
 
   call({ sha }: Script, keys: number, args: readonly string[]): Promise<unknown> {
     const reply = this.#commands.evalsha(sha, keys, ...args)
-    // A command that comes alone is sent at once.
+    // Called after the command, so that a single command is sent immediately. Further commands of this turn are sent together.
     this.#sockets.gather()
     return reply
   }
@@ -91,7 +88,7 @@ export class IoredisLink implements Link {
   }
 
   silent(long: boolean): void {
-    // Where one connection is silent, that of the subscription may be too, and nothing is sent on it that would show this.
+    // If one connection is silent, the subscription's may be too, and no command on it would show that.
     if (this.#cluster === undefined || long) for (const keeper of this.#keepers) keeper.renew()
     else this.#cluster.refreshSlotsCache?.()
   }
@@ -114,8 +111,8 @@ export class IoredisLink implements Link {
 }
 
 /**
- * ioredis connects to a primary at its first command, and rejects the next ones until that is done. One that hangs is waited for no longer
- * than an exchange: its keys alone have to do without it.
+ * Connects to all primaries. ioredis does this only at a primary's first command, and rejects further commands meanwhile. A primary that
+ * hangs is not waited for longer than the timeout, and only its keys fail.
  */
 async function connectPrimaries(cluster: ClusterClient, clock: Clock, patience: number): Promise<void> {
   let timer: TimerHandle

@@ -1,15 +1,15 @@
 import type { Clock, TimerHandle } from '@weir/core'
 import type { Client } from './template.ts'
 
-/** Milliseconds between attempts to connect: a server that returns is noticed well within a second. */
+/** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */
 const RETRY_AFTER = 200
 
-/** How often an attempt is looked at within the patience. */
+/** How often an attempt is checked within the patience. */
 const LOOKS = 10
 
 /**
- * Keeps one ioredis client connected. ioredis's own reconnecting grows its delays to seconds, does not give up on a
- * handshake that hangs, and keeps the process alive; so it is switched off, and this does it with the injected clock.
+ * Keeps one ioredis client connected. ioredis's own reconnecting is off, because its delays grow to seconds, it waits forever for a
+ * handshake that hangs, and it keeps the process alive. This class reconnects by the injected clock.
  */
 export class Keeper {
   readonly #client: Client
@@ -17,17 +17,17 @@ export class Keeper {
   readonly #patience: number
   #retry: TimerHandle | undefined
   #closed = false
-  /** Silence was waited for long enough: the next attempt need not wait as well. */
+  /** An attempt has just waited for a silent server, so the next one starts without a delay. */
   #waited = false
-  /** Settles, never rejects, when the first attempt to connect has come to an end. */
+  /** Resolves at the end of the first attempt to connect. It never rejects. */
   readonly #first: Promise<void>
   #firstDone = false
   #lastError: unknown
   /** The error that the client reported during this attempt. ioredis itself rejects the attempt only with "connection is closed". */
   #told: unknown
-  /** The database that was asked for does not exist. */
+  /** The database of the settings does not exist. */
   #elsewhere = false
-  /** The connection that was told to end last. */
+  /** The last connection that was closed. */
   #ending: Client['stream']
 
   /** @param patience - milliseconds of silence after which an attempt is given up */
@@ -35,13 +35,13 @@ export class Keeper {
     this.#client = client
     this.#clock = clock
     this.#patience = patience
-    // Without a listener ioredis writes errors to the console. They are kept as the cause of what fails.
+    // Without a listener ioredis writes errors to the console. They are kept as the cause of failures.
     for (const event of ['error', 'node error', 'sentinelError']) {
       client.on(event, (error: unknown) => {
-        // Later errors only state that we closed the connection.
+        // Later errors contain only that this class closed the connection.
         if (this.#elsewhere) return
         this.#lastError = this.#told = error
-        // ioredis would go on in database 0.
+        // ioredis would continue in database 0.
         if (!(error instanceof Error) || !/^ERR .*DB index/.test(error.message)) return
         this.#elsewhere = true
         this.#disconnect()
@@ -57,25 +57,25 @@ export class Keeper {
     return this.#client.status === 'ready' && !this.#elsewhere
   }
 
-  /** Why there is no connection, as far as is known. */
+  /** The reason why there is no connection, if one is known. */
   get lastError(): unknown {
     return this.#lastError
   }
 
-  /** Waits for the first attempt to connect; later ones nobody waits for. */
+  /** Waits for the first attempt to connect. Later attempts run in the background. */
   async connected(): Promise<boolean> {
     if (!this.ready && !this.#firstDone) await this.#first
     return this.ready
   }
 
-  /** Drops a connection that has gone silent, and makes a new one. */
+  /** Closes a silent connection, and opens a new one. */
   renew(): void {
     if (this.#closed) return
     this.#waited = true
     this.#disconnect()
   }
 
-  /** Once for each connection: each time ioredis adds a timer and a listener, which stay until the connection has ended. */
+  /** Closes each connection only once, because ioredis adds a timer and a listener each time, which stay until the connection has ended. */
   #disconnect(): void {
     const { stream } = this.#client
     if (stream && stream === this.#ending) return
@@ -101,7 +101,7 @@ export class Keeper {
       watchdog = this.#clock.setTimeout(() => {
         const now = this.#clock.monotonic()
         const { connecting = false, bytesRead = 0 } = this.#client.stream ?? { connecting: true }
-        // A handshake takes several replies: one from a slow server may go on, one that is met with silence may not.
+        // A handshake takes several replies. An attempt may continue while a slow server sends them, but not during silence.
         if (!connecting && bytesRead > heard) {
           heard = bytesRead
           progress = now
@@ -125,7 +125,7 @@ export class Keeper {
     } finally {
       this.#clock.clearTimeout(watchdog)
     }
-    // Closed while the attempt was under way: ioredis may not have had a connection yet to drop.
+    // It was closed during the attempt, when ioredis may not have had a connection to close.
     if (this.#closed) this.#client.disconnect()
   }
 

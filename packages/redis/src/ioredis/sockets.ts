@@ -2,20 +2,20 @@ import { guard } from './stream-guard.ts'
 import type { Client, ClusterClient } from './template.ts'
 
 /**
- * Lets the process end by itself although connections are open: they hold it only while an exchange is under way, so
- * that a last flush is not cut off. Each connection is guarded, so that what comes over it ends no more than itself.
+ * Lets the process end although connections are open. They keep it alive only during a sync, so that the last one is not cut off. A guard
+ * on each connection limits any error over its bytes to that connection.
  */
 export class Sockets {
   readonly #clients: () => Iterable<Client>
   #held = 0
-  /** The streams whose writes are held back. */
+  /** The streams whose writes are delayed. */
   readonly #gathered: NonNullable<Client['stream']>[] = []
 
   constructor(clients: () => Iterable<Client>) {
     this.#clients = clients
   }
 
-  /** Sees to a client's connections from now on. */
+  /** Guards a client's connections from now on. */
   watch(client: Client): void {
     guard(client)
     client.on('connect', () => this.#apply(client))
@@ -31,8 +31,8 @@ export class Sockets {
   }
 
   /**
-   * Has everything that is sent until the end of this turn of the event loop go out in one piece: a write for each of many commands
-   * costs the process more than all else that it does for them.
+   * Sends all commands until the end of this turn of the event loop in one piece. A write for each of many commands would cost the process
+   * more than all its other work for them.
    */
   gather(): void {
     if (this.#gathered.length > 0) return
@@ -54,14 +54,14 @@ export class Sockets {
   }
 
   #apply(client: Client): void {
-    // A socket that is not connected yet would only remember the wish, as one more listener each time.
+    // A socket that is not connected yet would add a listener each time.
     if (client.status !== 'connect' && client.status !== 'ready') return
     if (this.#held > 0) client.stream?.ref?.()
     else client.stream?.unref?.()
   }
 }
 
-/** Sockets of the one connection to a server. */
+/** Sockets of a single connection to a server. */
 export function serverSockets(client: Client): Sockets {
   const clients = [client]
   const sockets = new Sockets(() => clients)
@@ -69,7 +69,7 @@ export function serverSockets(client: Client): Sockets {
   return sockets
 }
 
-/** Sockets of all connections to a Cluster, the one for subscriptions included. */
+/** Sockets of all connections to a Cluster, including the connection for subscriptions. */
 export function clusterSockets(cluster: ClusterClient): Sockets {
   const all = (): Client[] => {
     const subscriber = cluster.subscriber?.getInstance?.()
@@ -82,7 +82,7 @@ export function clusterSockets(cluster: ClusterClient): Sockets {
       if (watched.has(client)) continue
       watched.add(client)
       sockets.watch(client)
-      // A connection for subscriptions that has ended is replaced before this is called.
+      // A connection for subscriptions that has ended is replaced before this call.
       client.on('end', watch)
     }
   }

@@ -12,9 +12,9 @@ export interface GuardedStream {
   destroy(error?: Error): unknown
 }
 
-/** Guards all connections of a client to servers, and those to Sentinels that it asks for them. */
+/** Guards all connections of a client to servers, and its connections to Sentinels. */
 export function guard(client: GuardedClient): void {
-  // ioredis listens to the socket by then: it tells of a connection a tick after it was made, before any bytes are read.
+  // ioredis already listens to the socket, because it emits `connect` a tick after the connection. No bytes have been read yet.
   client.on('connect', () => {
     if (client.stream) guardStream(client.stream)
   })
@@ -29,12 +29,12 @@ export function guard(client: GuardedClient): void {
 }
 
 /**
- * Makes whatever ioredis throws over the bytes of a server the end of that connection, as a broken one ends: with an error, and a
- * new attempt. Otherwise it would end the process, since nobody stands above the listener of a socket to catch it: ioredis reads
- * the parts of a reply to `SUBSCRIBE` without asking whether they are there, and prints a reply that it did not wait for, be it null.
+ * Ends a connection if ioredis throws while it reads the server's bytes, as if the connection had failed. Otherwise the error would end the
+ * process, because no caller catches the errors of a socket's listener. ioredis reads the parts of a reply to `SUBSCRIBE` without a check
+ * that they exist, and fails on an unexpected reply that is null.
  *
- * ioredis 5 throws at once. ioredis 6 catches what it throws, and throws it again in a tick of its own, so ticks that are asked for
- * while it reads are looked after too. Nothing of anybody else runs then: promises are settled later, and so are messages told.
+ * ioredis 5 throws immediately. ioredis 6 catches its error and throws it again in a tick, so ticks that it requests while it reads are
+ * guarded too. No other code runs in that time, because promises settle later, and messages are passed on later.
  */
 function guardStream(stream: GuardedStream): void {
   const { emit } = stream

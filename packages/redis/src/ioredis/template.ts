@@ -12,7 +12,7 @@ export interface IoredisInstance {
   duplicate(...args: never[]): unknown
 }
 
-/** Where the startup nodes of a Cluster are, and ioredis's options for it. */
+/** The startup nodes of a Cluster, and ioredis's options for it. */
 export interface ClusterTarget {
   /** Lists the nodes of the Cluster to connect to first, at least one. */
   readonly cluster: ClusterNode[]
@@ -27,7 +27,7 @@ export interface ClusterTarget {
 /** The target of `redisStore`: an ioredis instance as a template, a URL, options of ioredis, or a Cluster. */
 export type RedisTarget = IoredisInstance | RedisOptions | ClusterTarget | string
 
-/** The parts of our own ioredis client that are used. */
+/** The parts of the store's own ioredis client that are used. */
 export interface Client extends ScriptRunner, GuardedClient {
   readonly status: string
   readonly stream?:
@@ -47,20 +47,20 @@ export interface Client extends ScriptRunner, GuardedClient {
   on(event: string, listener: (...args: never[]) => void): unknown
 }
 
-/** A client for a Cluster, with what is used beyond the common part. */
+/** A client for a Cluster, with the parts that only it has. */
 export interface ClusterClient extends Client {
   nodes(role?: string): Client[]
-  /** Not in the documentation of ioredis, but public; without it slots are refreshed at the next redirection. */
+  /** Public, but not in the documentation of ioredis. Without it slots are refreshed at the next redirection. */
   refreshSlotsCache?(callback?: (error?: unknown) => void): void
-  /** The connection that is used for subscriptions; private to ioredis, so nothing may depend on it. */
+  /** The connection for subscriptions. It is private to ioredis, so nothing may depend on it. */
   readonly subscriber?: { getInstance?(): Client | null }
 }
 
-/** Makes clients of our own from what a user gave, which itself is neither used nor changed. */
+/** Makes the store's own clients from the user's target, which is neither used nor changed. */
 export interface Template {
   readonly isCluster: boolean
   readonly db: number
-  /** Where the server is, as far as the settings say: the same for the same ones. */
+  /** The server's address by the settings. Equal settings have the same address. */
   readonly address: string
   client(timeout: number): Client | ClusterClient
 }
@@ -110,7 +110,7 @@ function addressOf({ db = 0, path, host = 'localhost', port = 6379, sentinels, n
   return `${server}/${db}`
 }
 
-/** A node of a Cluster or a Sentinel as users give it: a port, a URL, or an object. */
+/** Returns the address of a node of a Cluster or of a Sentinel, which users pass as a port, a URL or an object. */
 function placeOf(node: unknown): string {
   if (typeof node === 'number') return `:${node}`
   // The text before the host of a URL may be a password.
@@ -126,7 +126,7 @@ function instanceOf(target: RedisTarget): Duplicable {
     try {
       return new Redis(target, { lazyConnect: true }) as Duplicable
     } catch {
-      // It can't be read, e.g. as its port is no number.
+      // The URL is invalid, for example because its port is not a number.
       throw invalidTarget(target, allowed)
     }
   }
@@ -142,9 +142,9 @@ function instanceOf(target: RedisTarget): Duplicable {
       return new Cluster(target.cluster, options) as unknown as Duplicable
     }
     checkNames(target, (name) => FOREIGN.has(name), `Use ${ALLOWED}`)
-    // An instance of another library, or an array, would otherwise pass for options and connect to the default port.
+    // An instance of another library, or an array, would otherwise count as options and connect to the default port.
     if (Object.getPrototypeOf(target) === Object.prototype || Object.getPrototypeOf(target) === null) {
-      // The types of ioredis 6 allow no undefined options; ioredis itself does.
+      // The types of ioredis 6 don't allow undefined options, but ioredis itself does.
       const options = { ...target, lazyConnect: true } as { readonly lazyConnect: true }
       return new Redis(options) as Duplicable
     }
@@ -155,7 +155,7 @@ function instanceOf(target: RedisTarget): Duplicable {
 const ALLOWED =
   'a URL, an ioredis client, ioredis options or { cluster: […] }. For a client of node-redis, import redisStore from "@weir/redis/node-redis"'
 
-/** Where node-redis and other limiters have the server. ioredis ignores them, and would connect to localhost. */
+/** Options that contain the server in node-redis and in other limiters. ioredis ignores them, and would connect to localhost. */
 const FOREIGN: ReadonlySet<string> = new Set([
   ...['url', 'uri', 'socket', 'database', 'rootNodes', 'sentinelRootNodes'],
   ...['client', 'redis', 'sendCommand', 'storeClient', 'connection'],
@@ -173,7 +173,7 @@ function isInstance(target: object): target is Duplicable & IoredisInstance {
 }
 
 /**
- * Settings that our connections need, whatever the user's client has. The client must not queue or resend commands, because the throttler
+ * Settings for the store's own connections, which override the user's. The client must not queue or resend commands, because the throttler
  * sends a failed batch again with newer counts. `Keeper` reconnects, with short delays.
  */
 function connectionSettings(timeout: number): Record<string, unknown> {
@@ -187,16 +187,16 @@ function connectionSettings(timeout: number): Record<string, unknown> {
     sentinelRetryStrategy: null,
     sentinelCommandTimeout: timeout,
     failoverDetector: false,
-    // After a failover the old primary answers READONLY until the client asks where the new one is.
+    // After a failover the old primary replies READONLY until the client looks up the new one.
     reconnectOnError: (error: Error) => /^(READONLY|LOADING|MASTERDOWN)/.test(error.message),
     connectTimeout: timeout,
     disconnectTimeout: 50,
-    // Our own storeTimeout decides, by the injected clock.
+    // The store has its own timeout, which uses the injected clock.
     commandTimeout: undefined,
     socketTimeout: undefined,
     enableReadyCheck: true,
-    // ioredis asks a server that reads its dump again after as long as that may take, up to 10 s, by a timer that
-    // outlives `disconnect` and keeps the process alive.
+    // While a server loads its dump, ioredis waits up to 10 s for its next attempt. That timer outlives `disconnect` and keeps the process
+    // alive.
     maxLoadingRetryTime: 200,
     enableAutoPipelining: false,
     readOnly: false,
@@ -216,7 +216,7 @@ const CLUSTER_SETTINGS = {
   clusterRetryStrategy: null,
   clusterNodeRetryStrategy: null,
   scaleReads: 'master',
-  // Redirections of a slot that moves are followed; a call on a lost connection is not sent again.
+  // Redirections of a slot that moves are followed. A call on a lost connection is not sent again.
   maxRedirections: 6,
   retryDelayOnFailover: 0,
   keyPrefix: '',

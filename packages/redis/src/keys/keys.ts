@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto'
 import { evenTags } from './slots.ts'
 
-/** Names longer than this are replaced by their hash in Redis keys: a key of 64 KB would be stored several times. */
+/** Longer names are replaced by their hash in Redis keys, because a key of 64 KB would be stored several times. */
 const LONGEST_NAME = 200
 
-// Control characters and white space would garble logs and announcements; lone surrogates have no UTF-8 form, so that
-// all of them would become one and the same character. `%` introduces what is escaped.
+// Control characters and white space would garble logs and announcements. Lone surrogates have no UTF-8 form, so all of them would become
+// the same character. `%` starts an escape.
 const ESCAPED = /[%\p{Cc}\p{Cs}\p{Z}]/gu
 const ESCAPED_IN_POLICY = /[%:\p{Cc}\p{Cs}\p{Z}]/gu
 /** Matches most keys: this test takes a fraction of the time of a replacement that finds nothing. */
 const PLAIN = /^[!-$&-~]*$/
 const ESCAPE = /%u([0-9a-f]{4})|%([0-9a-f]{2})/g
 
-/** A caller's key in a form that survives Redis, logs and announcements. `unescapeText` gives it back. */
+/** Returns a caller's key in a form that Redis, logs and announcements can contain. `unescapeText` reverses it. */
 export function escapeKey(key: string): string {
   return PLAIN.test(key) ? key : key.replace(ESCAPED, escapeCharacter)
 }
 
-/** As `escapeKey`, without `:`, so that it can be in the middle of a Redis key. */
+/** Does the same as `escapeKey`, and escapes `:` too, so that the result can be in the middle of a Redis key. */
 export function escapePolicy(id: string): string {
   return id.replace(ESCAPED_IN_POLICY, escapeCharacter)
 }
@@ -38,13 +38,14 @@ function escapeCharacter(character: string): string {
 }
 
 /**
- * The part of a Redis key that stands for a caller's key: itself when it is short, or else a hash. An escaped key never
- * begins with `%#`, so the two kinds cannot collide.
+ * Returns the part of a Redis key for a caller's key: the escaped key if it is short, or a hash. An escaped key never begins with `%#`, so
+ * the two kinds can't collide.
  */
 export function nameOf(escaped: string): string {
   return escaped.length <= LONGEST_NAME ? escaped : `%#${createHash('sha256').update(escaped).digest('base64url')}`
 }
 
+/** The most units of one cell: about the sum of a thousand processes with `Number.MAX_SAFE_INTEGER` units each. */
 export const MOST_UNITS: number = 2 ** 63
 
 /** The most keys near their limit that a shard lists for processes that start: removing a million at once would block the server. */

@@ -1,8 +1,8 @@
 const SLOTS = 16_384
 
 /**
- * Hash tags for `count` buckets that spread evenly over the slots of a Cluster, so that each primary gets its part.
- * The same in every process. The count is part of each tag: nodes with another one share no counts by accident.
+ * Returns hash tags for `count` shards that spread evenly over the slots of a Cluster, so that each primary gets its part. They are the
+ * same in every process. Each tag contains the count, so that processes with another count don't share some of their counts by accident.
  */
 export function evenTags(count: number): string[] {
   return Array.from({ length: count }, (_, bucket) => {

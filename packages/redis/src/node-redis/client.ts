@@ -1,4 +1,4 @@
-/** The parts that are used of our own client of the `redis` package, version 5 or later. */
+/** The parts of the store's own client of the `redis` package, version 5 or later, that are used. */
 export interface Client {
   connect(): Promise<unknown>
   destroy(): void
@@ -9,7 +9,7 @@ export interface Client {
   unref(): void
 }
 
-/** Options of a client, as far as they are looked at. */
+/** The parts of a client's options that are used. */
 export interface ClientOptions {
   readonly url?: string
   readonly database?: number
@@ -17,7 +17,7 @@ export interface ClientOptions {
 }
 
 /**
- * Settings that our connections need, whatever the user's client has. The client must not queue or resend commands, because the throttler
+ * Settings for the store's own connections, which override the user's. The client must not queue or resend commands, because the throttler
  * sends a failed batch again with newer counts. `Connection` reconnects, with short delays.
  */
 export function connectionSettings({ socket }: ClientOptions, timeout: number): ClientOptions {
@@ -25,7 +25,7 @@ export function connectionSettings({ socket }: ClientOptions, timeout: number): 
     socket: { ...socket, reconnectStrategy: false, connectTimeout: timeout, socketTimeout: undefined },
     disableOfflineQueue: true,
     commandsQueueMaxLength: undefined,
-    // Replies are read as text, and keys are whole.
+    // Replies must be texts, and keys must have no prefix.
     commandOptions: {},
     keyPrefix: undefined,
     pingInterval: undefined,
@@ -37,7 +37,7 @@ export function connectionSettings({ socket }: ClientOptions, timeout: number): 
   return settings as ClientOptions
 }
 
-/** Closes a client, in whatever state it is; version 5 throws for one that is closed. */
+/** Closes a client in any state. Version 5 throws if it is closed already. */
 export function destroy(client: Client): void {
   try {
     client.destroy()

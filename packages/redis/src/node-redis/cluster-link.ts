@@ -7,23 +7,23 @@ import { Connection } from './connection.ts'
 import { type AddressMap, askAny, type Place, reached } from './sentinel.ts'
 import { subscription } from './server-link.ts'
 
-/** How a Cluster is reached. */
+/** The nodes of a Cluster, and the way to connect to them. */
 export interface ClusterPlaces {
-  /** Nodes that are asked where the others are. */
+  /** The startup nodes, which report the primaries. */
   readonly seeds: readonly Place[]
   client(place: Place, timeout: number): Client
   readonly map: AddressMap | undefined
 }
 
-/** Redirections of a slot that moves are followed so often. */
+/** The most redirections of a command whose slot moves. */
 const REDIRECTIONS = 6
 
-/** Milliseconds until primaries that can't be reached are looked for again. */
+/** Milliseconds until the primaries are looked up again after an error. */
 const LOOK_AGAIN = 500
 
 /**
- * A node's connections to the primaries of a Cluster, and one that listens. Slots are looked up here and not by the client's own
- * cluster, whose connections keep a process alive, wait ever longer before they try again, and can't be dropped when they hang.
+ * The connections of one process to the primaries of a Cluster, and another for announcements. The link looks up slots itself, because the
+ * connections of the client's own cluster keep a process alive, wait longer with each attempt, and can't be closed when they hang.
  */
 export class ClusterLink implements Link {
   heardAt: number = Number.NEGATIVE_INFINITY
@@ -32,14 +32,14 @@ export class ClusterLink implements Link {
   readonly #connections = new Map<string, Connection>()
   readonly #subscriber: Connection | undefined
   readonly #runner: ScriptRunner
-  /** By hash tag. */
+  /** Slots by hash tag. */
   readonly #slots = new Map<string, number>()
   #ranges: readonly Range[] = []
   #looking: Promise<void> | undefined
   #again: TimerHandle | undefined
   #first: Promise<void> | undefined
   #held = 0
-  /** Which node is asked first. */
+  /** The place of the node to query first. */
   #turn = 0
   #closed = false
   #lastError: unknown
@@ -62,7 +62,7 @@ export class ClusterLink implements Link {
       patience: timeout,
       make: async () => {
         if (this.#ranges.length === 0) await this.#look()
-        // Messages reach all nodes; one that is away is passed over at the next attempt.
+        // Every node receives all messages. If a node is down, the next attempt uses another one.
         const range = this.#ranges[turn++ % this.#ranges.length]
         if (range === undefined) throw this.#lastError ?? new Error('not connected')
         return places.client(range.place, timeout)
@@ -142,7 +142,7 @@ export class ClusterLink implements Link {
         }
         asking = to[1] === 'ASK'
         if (!asking) this.#lookAgain(0)
-        // A node that does not know its own name calls itself nothing.
+        // A node that does not have its own name sends an empty one.
         const place = to[2] === '' ? undefined : reached({ host: to[2] as string, port: Number(to[3]) }, this.#places.map)
         connection = place === undefined ? undefined : this.#connectionTo(place)
         await connection?.connected()
@@ -184,7 +184,7 @@ export class ClusterLink implements Link {
     }, delay)
   }
 
-  /** Asks which primary has which slots; never rejects. */
+  /** Looks up the primaries of the slots. It never rejects. */
   #look(): Promise<void> {
     this.#looking ??= this.#lookUp().finally(() => {
       this.#looking = undefined
@@ -196,7 +196,8 @@ export class ClusterLink implements Link {
     if (this.#closed) return
     const { clock, timeout } = this.#options
     const { map, seeds, client } = this.#places
-    // By connections of their own: one of those in use may hang. Each time another one first: it may be cut off from the others.
+    // Uses new connections, because one of those in use may hang. Each look-up begins with another node, because a node may be cut off from
+    // the others.
     const all = [...new Map([...this.#ranges.map(({ place }) => place), ...seeds].map((place) => [addressOf(place), place])).values()]
     const first = this.#turn++ % all.length
     try {
@@ -233,7 +234,7 @@ function addressOf({ host, port }: Place): string {
   return `${host}:${port}`
 }
 
-/** The ranges of slots and their primaries, as a node reports them. A node that doesn't know its own name is the one that was asked. */
+/** Reads the ranges of slots and their primaries from a node's reply. An empty name means the node that was queried. */
 function rangesOf(reply: unknown, map: AddressMap | undefined, asked: Place): readonly Range[] {
   const ranges: Range[] = []
   for (const range of Array.isArray(reply) ? (reply as unknown[]) : []) {

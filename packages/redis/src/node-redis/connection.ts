@@ -2,34 +2,34 @@ import type { Clock, TimerHandle } from '@weir/core'
 import { type Client, destroy } from './client.ts'
 import { afterSilence } from './patience.ts'
 
-/** Milliseconds between attempts to connect: a server that returns is noticed well within a second. */
+/** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */
 const RETRY_DELAY = 200
 
 export interface ConnectionOptions {
   readonly clock: Clock
-  /** Milliseconds within which a server must have answered the handshake. */
+  /** Milliseconds within which a server must answer the handshake. */
   readonly patience: number
-  /** Makes a client, not connected yet, of the server that is to be used now. */
+  /** Makes a client that is not connected, for the server to use now. */
   make(): Client | Promise<Client>
-  /** A connection is there. */
+  /** Called with each new connection. */
   opened?(client: Client): void
-  /** It was lost, or could not be made. */
+  /** Called if the connection was lost, or could not be opened. */
   lost?(): void
 }
 
 /**
- * Keeps one connection to a server, each time with a client of its own. What the client does by itself is switched off: its delays grow to
- * seconds, it does not give up on a handshake that hangs, and keeps the process alive.
+ * Keeps one connection to a server, each time with a new client. The client's own reconnecting is off, because its delays grow to seconds,
+ * it waits forever for a handshake that hangs, and it keeps the process alive.
  */
 export class Connection {
   readonly #options: ConnectionOptions
   #client: Client | undefined
-  /** One that is being connected. */
+  /** The client that is connecting. */
   #next: Client | undefined
   #retry: TimerHandle | undefined
   #closed = false
   #held = 0
-  /** Settles, never rejects, when the first attempt to connect has come to an end. */
+  /** Resolves at the end of the first attempt to connect. It never rejects. */
   readonly #first: Promise<void>
   #lastError: unknown
 
@@ -46,7 +46,7 @@ export class Connection {
     return this.#lastError
   }
 
-  /** Waits for the first attempt to connect; later ones nobody waits for. */
+  /** Waits for the first attempt to connect. Later attempts run in the background. */
   async connected(): Promise<boolean> {
     if (!this.ready) await this.#first
     return this.ready
@@ -57,7 +57,7 @@ export class Connection {
     if (client === undefined) return Promise.reject(this.#lastError ?? new Error('not connected'))
     const reply = client.sendCommand(command)
     reply.catch((error: unknown) => {
-      // After a failover the old primary answers so until the client asks where the new one is.
+      // After a failover the old primary replies with these until the client looks up the new one.
       if (error instanceof Error && /^(READONLY|LOADING|MASTERDOWN)/.test(error.message)) this.#drop(client, error)
     })
     return reply
@@ -69,14 +69,14 @@ export class Connection {
     return this.command(...command)
   }
 
-  /** Drops a connection that has gone silent, and makes a new one at once. */
+  /** Closes a silent connection, and opens a new one immediately. */
   renew(): void {
     const client = this.#client
     if (client === undefined) return
     this.#drop(client, new Error('The server did not answer in time.'), 0)
   }
 
-  /** The process may not end before `release`. */
+  /** Keeps the process alive until `release`. */
   hold(): void {
     if (this.#held++ === 0) this.#apply()
   }
@@ -104,12 +104,12 @@ export class Connection {
       const over = new Promise<never>((_resolve, reject) => {
         hung = reject
       })
-      // Without a listener it would be thrown. Of a connection without a new attempt, every error is the end.
+      // Without a listener the error would be thrown. The client doesn't reconnect, so every error ends its connection.
       client.on('error', (error) => {
         if (!this.#drop(client, error)) this.#lastError = error
       })
       client.on('connect', () => {
-        // Before that there is no socket yet that could be closed.
+        // Before this event there is no socket to close.
         if (this.#closed) {
           destroy(client)
           hung(new Error('closed'))
@@ -141,7 +141,7 @@ export class Connection {
     }
   }
 
-  /** @returns whether it was the client in use */
+  /** @returns whether the client was the one in use */
   #drop(client: Client, error: unknown, delay: number = RETRY_DELAY): boolean {
     if (client !== this.#client) return false
     this.#client = undefined

@@ -1,12 +1,14 @@
 import type { Clock, TimerHandle } from '@weir/core'
 
-/** How often is looked within the patience whether it is over: what kept the process busy meanwhile is nobody's silence. */
+/**
+ * The number of timers that divide the patience. A busy process delays them, so the time in which it could not read a reply doesn't count.
+ */
 const LOOKS = 10
 
 /**
- * Calls a function after so many milliseconds in which this process could have heard an answer.
+ * Calls a function after this many milliseconds in which the process could have read a reply.
  *
- * @returns what calls it off
+ * @returns a function that cancels it
  */
 export function afterSilence(clock: Clock, patience: number, then: () => void): () => void {
   let timer: TimerHandle

@@ -4,11 +4,12 @@ import { storeAt } from '../exchange/store.ts'
 import { type NodeRedisTarget, targetOf } from './target.ts'
 
 /**
- * A store in Redis 5 or newer (or Valkey) by clients of the `redis` package, version 5 or later: one server, Sentinels, or a Cluster.
+ * Connects processes through Redis 5 or newer (or Valkey) by clients of the `redis` package, version 5 or later: one server, Sentinels, or
+ * a Cluster.
  *
- * @param target - what `createClient()` or `createCluster()` returns, or the options of `createCluster()` or `createSentinel()`. A client
- * is a template only: connections of the store's own are opened with its settings, and it is neither used, changed nor closed. All
- * throttlers of a process that get the same store share them.
+ * @param target - a client or cluster of `createClient()` or `createCluster()`, or the options of `createCluster()` or `createSentinel()`.
+ * A client is a template only: the store opens its own connections with the client's settings, and never uses, changes or closes the
+ * client. All throttlers of a process that use the same store share them.
  * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
  *
  * @example

@@ -2,26 +2,26 @@ import type { Clock } from '@weir/core'
 import { type Client, type ClientOptions, destroy } from './client.ts'
 import { afterSilence } from './patience.ts'
 
-/** Host and port of a server, as `redis` has them in its options. */
+/** Host and port of a server, in the form of `redis`'s options. */
 export interface Place {
   readonly host: string
   readonly port: number
 }
 
-/** Addresses that servers tell, as they are reached from here. */
+/** A map from the addresses that servers report to addresses that this process can reach. */
 export type AddressMap = Readonly<Record<string, Place>> | ((address: string) => Place | undefined)
 
-/** Where a server that calls itself so is reached. */
+/** Returns the address at which a server can be reached, for an address that it reports. */
 export function reached(place: Place, map: AddressMap | undefined): Place {
   const address = `${place.host}:${place.port}`
   return (typeof map === 'function' ? map(address) : map?.[address]) ?? place
 }
 
 /**
- * Asks servers the same, one after the other, and takes the first answer that can be used. The next one is asked when one fails, or is
- * silent for its part of the patience.
+ * Sends the same command to several servers, and returns the first usable reply. The next server is called if one fails, or is silent for
+ * its part of the patience.
  *
- * @throws what the last of them failed with
+ * @throws the last error of the servers
  */
 export async function askAny<Answer>(
   places: readonly Place[],
@@ -39,7 +39,7 @@ export async function askAny<Answer>(
       await client.connect()
       return read(await client.sendCommand(command), place)
     } finally {
-      // Also one that was still connecting when another answered: it has a socket only now.
+      // This includes clients that were still connecting when another one answered, because they have a socket only now.
       destroy(client)
     }
   }
@@ -51,7 +51,7 @@ export async function askAny<Answer>(
       asked.push(answer)
       const next = pause(clock, patience / places.length)
       try {
-        // An answer of one that was asked before is as good. One that has failed leaves it to those that are still silent.
+        // A late reply of an earlier server is as good. If this server fails, the loop continues, and silent ones may still answer.
         const first = await Promise.race([Promise.any(asked), answer, next.over])
         if (first !== SILENT) return first
       } catch (error) {
@@ -77,14 +77,14 @@ function pause(clock: Clock, milliseconds: number): { readonly over: Promise<typ
   return { over, cancel: () => cancel() }
 }
 
-/** Where the primary of a name is, by what a Sentinel answers. */
+/** Reads the address of a primary from a Sentinel's reply. */
 export function primaryOf(reply: unknown, name: string): Place {
   const [host, port] = Array.isArray(reply) ? (reply as unknown[]).map(String) : []
   if (host === undefined || !(Number(port) > 0)) throw new Error(`The Sentinels know no primary ${JSON.stringify(name)}.`)
   return { host, port: Number(port) }
 }
 
-/** Options of a client of one server among several. */
+/** Returns the options of a client for one server among several. */
 export function clientAt(options: ClientOptions | undefined, { host, port }: Place): ClientOptions {
   const { url: _url, ...rest } = options ?? {}
   return { ...rest, socket: { ...options?.socket, host, port } }

@@ -4,7 +4,7 @@ import { run, type Script } from '../scripts/script.ts'
 import type { Client } from './client.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
 
-/** A node's connections to one server, which Sentinels may have chosen. */
+/** The connections of one process to one server, which Sentinels may have chosen. */
 export class ServerLink implements Link {
   heardAt: number = Number.NEGATIVE_INFINITY
   readonly #commands: Connection
@@ -52,7 +52,7 @@ export class ServerLink implements Link {
     return this.#commands.command('ZREM', key, member)
   }
 
-  /** Where one connection is silent, the other one may be too, and nothing is sent on it that would show this. */
+  /** Renews both connections. If one is silent, the other may be too, and no command on it would show that. */
   silent(): void {
     this.#commands.renew()
     this.#subscriber?.renew()

@@ -41,7 +41,7 @@ export interface NodeRedisClusterOptions {
 export interface NodeRedisSentinelOptions {
   /** Names the group of Redis servers that the Sentinels watch. */
   readonly name: string
-  /** Lists the Sentinels to ask first, at least one. */
+  /** Lists the Sentinels to query first, at least one. */
   readonly sentinelRootNodes: readonly {
     /** Sets the Sentinel's host name or address. */
     readonly host: string
@@ -77,7 +77,7 @@ const ALLOWED =
 /** @throws WEIR_INVALID_OPTION */
 export function targetOf(target: NodeRedisTarget): Target {
   if (typeof target !== 'object' || target === null) throw invalidTarget(target, ALLOWED)
-  // Only the cluster itself knows its options; it has kept them under this name in all its versions.
+  // Only the cluster itself has its options. All its versions keep them under this name.
   const { _options } = target as { readonly _options?: object }
   if (Object.getPrototypeOf(target) === Object.prototype) checkPlaces(target)
   const options = (_options ?? target) as Partial<NodeRedisClusterOptions & NodeRedisSentinelOptions>
@@ -126,7 +126,7 @@ function sentinelTarget({
       const asking = { clock, patience: timeout, open: (place: Place) => newClient(sentinelClientOptions, place, timeout) }
       let turn = 0
       const make = async (): Promise<Client> => {
-        // Each attempt begins with another one: the first may be cut off, and name a primary of old.
+        // Each attempt begins with another Sentinel, because the first one may be cut off and report an old primary.
         const first = turn++ % sentinelRootNodes.length
         const sentinels = [...sentinelRootNodes.slice(first), ...sentinelRootNodes.slice(0, first)]
         const place = await askAny(sentinels, asking, question, (reply) => primaryOf(reply, name))
@@ -159,8 +159,8 @@ function clusterTarget({ rootNodes, defaults, nodeAddressMap }: NodeRedisCluster
 }
 
 /**
- * Our own clients are duplicates of this one, because the library needs a tenth of a second to make a class of clients and remembers only
- * the last one.
+ * The store's own clients are duplicates of this one, because the library needs a tenth of a second to make a class of clients and
+ * remembers only the last one.
  */
 let pattern: { duplicate(options: ClientOptions): unknown } | undefined
 
@@ -170,7 +170,7 @@ function newClient(options: ClientOptions | undefined, place: Place, timeout: nu
   return pattern.duplicate({ ...own, ...connectionSettings(own, timeout) }) as Client
 }
 
-/** A root node of a Cluster, by its URL or its socket. */
+/** Returns the address of a root node of a Cluster, by its URL or its socket. */
 function placeOf({ url, socket }: ClientOptions): Place {
   if (url !== undefined) {
     const { hostname, port } = new URL(url)

@@ -8,7 +8,7 @@ import { asWeirError } from '../connection/unavailable.ts'
 import { READ_RULES, REPLACE_RULES, RULES_HISTORY } from '../scripts/rules.ts'
 import { type Script, script } from '../scripts/script.ts'
 
-/** Options of `redisRules` beside the connection. */
+/** Options of `redisRules`, after the connection. */
 export interface RedisRulesOptions extends Pick<RedisStoreOptions, 'namespace' | 'timeout'> {
   /**
    * Names the document, so that one Redis can store several. 1 to 100 letters, digits or any of `_ . -`.
@@ -18,23 +18,23 @@ export interface RedisRulesOptions extends Pick<RedisStoreOptions, 'namespace' |
   readonly name?: string
 }
 
-/** Rules in a key of Redis. Its connections are made when it is first used, and keep no process alive. */
+/** Rules in a key of Redis. It connects when it is first used, and does not keep the process alive. */
 export interface RedisRules extends RulesSource {
   read(): Promise<string | undefined>
   watch(changed: () => void): () => void
   replace(before: string | undefined, text: string): Promise<boolean>
   history(most: number): Promise<readonly string[]>
-  /** Closes its connections; it must not be used any more. */
+  /** Closes the connections. Any later use throws. */
   close(): void
 }
 
-/** A message may be lost: so often it is looked, in milliseconds. */
+/** Milliseconds between two reads of the document, because a message may be lost. */
 const INTERVAL = 5_000
 const READ = script(READ_RULES)
 const REPLACE = script(REPLACE_RULES)
 const HISTORY = script(RULES_HISTORY)
 
-/** Rules at a server or Cluster, whatever the client library. */
+/** Makes rules on a server or Cluster, with any client library. */
 export function rulesAt(target: Target, { name = 'default', ...options }: RedisRulesOptions): RedisRules {
   const { namespace, timeout } = checkOptions(options, 'redisRules', ['namespace', 'timeout'])
   if (typeof name !== 'string' || !/^[\w.-]{1,100}$/.test(name))

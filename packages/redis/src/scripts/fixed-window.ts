@@ -76,8 +76,8 @@ end
   return format('%d', math.min(${FAR}, math.ceil(policy[6] + (running and ends - now or width)))), running
 end
 `,
-  // Announces a key's total if it has passed a mark, or has grown by much at once (see `store/shapes/window.ts` of core). Returns true if the key came
-  // near its limit and was not announced as such yet.
+  // Announces a key's total if it has passed a mark, or has grown by much at once (see `store/shapes/window.ts` of core). Returns true if
+  // the key came near its limit and was not announced as such yet.
   `local function passed(policy, label, counter, cell, ordinal, before, after, taken, given)
   local ends, ordinalText = (ordinal + 1) * policy[2], textOfOrdinal(ordinal)
   local grown = after - before
@@ -92,7 +92,7 @@ end
 end
 `,
   // Writes the counts of one process into a cell, and returns the totals. Uses only local variables and few conversions, because Redis
-  // spends most of the script's time here. The cell is what counts. The counter is for people who look at the store.
+  // spends most of the script's time here. Only the cell counts. The counter is for people who look at the store.
   `local function write(policy, label, counter, key, cell, ordinal, expiry, running, taken, given, takenText)
   if not cell and takenText then
     local text = takenText .. mine .. takenText

@@ -15,14 +15,14 @@ const MOST_NEWS = 1_000
  *     ''                  out used tail quietUntil epoch              earliest
  *     node incarnation    granted returned taken given cleared seq    until
  *
- * KEYS: sequence, log, ends, keep, hot, hand, resets, news; then the hash of each ask.
+ * KEYS: sequence, log, ends, keep, hot, hand, resets, news, and then the hash of each request for quota.
  *
- * ARGV[1], JSON: node, sequence, sequenceTtl, now (the processes' time, or nothing), channel (or false), policies [id, width], asks as one
- * flat list: policy, label, ordinal, incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit, nodes,
- * early, lifetime.
+ * ARGV[1], JSON: node, sequence, sequenceTtl, now (the processes' time, or nothing), channel (or false), policies [id, width], `asks` as
+ * one flat list: policy, label, ordinal, incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit,
+ * nodes, early, lifetime.
  *
- * Reply: seconds, microseconds, sequence before, then for each ask `granted|free|used|tail|quiet|epoch|now|blocked|manual`. A list of names
- * follows if values can't be read.
+ * Reply: seconds, microseconds, sequence before, then for each request `granted|free|used|tail|quiet|epoch|now|blocked|manual`. A list of
+ * names follows if values can't be read.
  */
 export const LEASES: string = [
   `${PRELUDE}

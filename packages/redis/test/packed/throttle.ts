@@ -1,5 +1,5 @@
-// Run by packages/acceptance in empty projects of every kind, from the packed tarball, before a real server: a limit of 2
-// meets two requests at one node and a third at a node that starts later, with another client library.
+// Run by packages/acceptance in empty projects of every kind, from the packed tarball, against a real server. With a limit of 2, one
+// process allows two requests, and a process that starts later, with another client library, gets a third.
 import { createThrottler, type Store, type Throttler } from '@weir/core'
 import { redisStore } from '@weir/redis'
 import { redisStore as nodeRedisStore } from '@weir/redis/node-redis'

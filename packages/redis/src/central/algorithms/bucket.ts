@@ -1,7 +1,7 @@
 import type { Question } from '@weir/core/sync'
 import { added, clock, num, numberOf, type Place, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
 
-/** The same tolerance as in the steps of buckets, because quotients are rounded. A request that comes at its `retryAfterMs` must fit. */
+/** The same tolerance as in the steps of buckets, because quotients are rounded. A request that arrives at its `retryAfterMs` must fit. */
 const ROUNDING = 1e-10
 
 /** The size of a bucket in units. `-1` stands for the limit. */
