@@ -25,7 +25,7 @@ export class Attempts {
   /** Counts an attempt. Returns 0 if it is allowed, otherwise the milliseconds until the next one is. */
   wait(address: string | undefined): number {
     // A socket with the framework's address, because the framework knows its proxies. Nothing is asynchronous here, so `check` returns no
-    // promise. A destroyed socket avoids the guard's warning about proxies, because its advice is for services and not for dashboards.
+    // promise. A destroyed socket avoids the guard's warning about unknown addresses, because its advice is for services.
     const socket = { remoteAddress: address, destroyed: true }
     const decision = this.#guard.check({ socket, headers: {} } as IncomingMessage) as Decision | undefined
     return decision === undefined || decision.allowed ? 0 : Math.max(1, decision.retryAfterMs)
