@@ -33,7 +33,7 @@ export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 're
   readonly overshoot: number
   /** Units beyond the size of a bucket, for the key that owes most. The highest value that a process reports. */
   readonly debt: number
-  /** Units and rejections per second, of all nodes. */
+  /** Units allowed and requests rejected per second, of all processes. */
   readonly allowedRate: number
   readonly rejectedRate: number
 }

@@ -90,7 +90,7 @@ class Bundle {
     return end
   }
 
-  /** Adds a label set of histograms. prom-client keeps each label set, so those of removed policies and throttlers are removed here. */
+  /** Adds a label set of histograms. prom-client keeps every label set, so sets of removed policies and throttlers are deleted here. */
   #keep(
     held: Map<string, Labels>,
     labels: Labels,

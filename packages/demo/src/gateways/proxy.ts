@@ -23,7 +23,7 @@ export function createProxy(backendPort: number): (incoming: IncomingMessage, ou
   }
 }
 
-/** The answer's headers without those of the connection to the backend. */
+/** The answer's headers, without headers of the connection to the backend. */
 function withoutHopByHop({ headers }: IncomingMessage): IncomingMessage['headers'] {
   const { connection: _, 'keep-alive': __, 'transfer-encoding': ___, ...rest } = headers
   return rest
