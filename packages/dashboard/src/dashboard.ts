@@ -15,7 +15,7 @@ import { BUILD, PAGE, SCRIPT_HASH, STYLE_HASH } from './page.generated.ts'
 import { Rules } from './rules.ts'
 import { Stream } from './stream.ts'
 
-/** Allows only this page's own script and style, no loading, and no frames. */
+/** Allows only this page's own script and style and connections to its server. Other pages can't frame it. */
 const POLICY = [
   "default-src 'none'",
   `script-src '${SCRIPT_HASH}'`,

@@ -41,7 +41,7 @@ export interface DashboardOptions<Request = IncomingMessage> {
    */
   readonly path?: string
   /**
-   * Limits how many dashboards are open at once. A whole number of at least 1.
+   * Limits how many dashboards are open at once. Further ones get 503. A whole number of at least 1.
    *
    * @default 50
    */

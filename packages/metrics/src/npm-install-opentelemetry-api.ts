@@ -1,4 +1,4 @@
 /*
- * If the package is missing, the error of Node.js shows the path of this file. Its name is the command that installs the package.
+ * If the package is missing, the error of Node.js shows the path of this file. Its name shows how to install the package.
  */
 export { metrics } from '@opentelemetry/api'

@@ -135,7 +135,7 @@ class Bundle {
         this.reset()
         const read = values()
         for (const { labels, value } of read) this.inc(labels, value)
-        // In prom-client a metric without labels always has a value.
+        // In prom-client a metric without labels always has a value, so NaN stands for an absent one.
         if (read.length === 0 && labelNames.length === 0) this.set(Number.NaN)
       },
     })

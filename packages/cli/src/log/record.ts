@@ -43,7 +43,7 @@ export function requestLine(text: string): RequestLine {
   return found === null ? NONE : { method: (found[1] as string).toUpperCase(), target: found[2] as string, valid: true }
 }
 
-/** Whether the text begins with at least `length` capital letters, which are at most 24. */
+/** Whether the first `length` characters are capital letters, at most 24. */
 function isWord(text: string, length: number): boolean {
   if (length > 24) return false
   for (let at = 0; at < length; at++) {

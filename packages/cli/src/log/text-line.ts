@@ -37,7 +37,7 @@ export function parseTextLine(line: string): LogRecord | undefined {
 }
 
 function recordAt(line: string, pattern: RegExp, timeIn: (found: RegExpExecArray) => number | undefined): LogRecord | undefined {
-  // The user field may contain a forged time, so the time counts that a request and a status follow.
+  // The user field may contain a forged time. The record's time is the first one before a request and a status.
   pattern.lastIndex = 0
   for (let found = pattern.exec(line); found !== null; found = pattern.exec(line)) {
     const from = pattern.lastIndex

@@ -45,7 +45,7 @@ export class InFlight {
     else this.#held.delete(key)
   }
 
-  /** Ends the log. */
+  /** Forgets the requests in flight, at the end of the log. */
   close(): void {
     this.#held.clear()
   }

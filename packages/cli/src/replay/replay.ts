@@ -54,7 +54,7 @@ export class Replay {
     return passed === undefined ? this.#ask(cluster, record) : passed.then(() => this.#ask(cluster, record))
   }
 
-  /** Ends the log. */
+  /** Ends the cluster and the counts, at the end of the log. */
   async close(): Promise<void> {
     await this.#end()
     this.#tally?.close()

@@ -28,7 +28,7 @@ const AGENT_LINE = /^\s+"(?:[^"\\]|\\.)*"\s*$/
 export function parseLine(line: string): LogRecord | undefined {
   const client = CLIENT.exec(line)?.[1]
   if (client === undefined) return undefined
-  // The user field may contain a forged time, so the first time counts that a request and a status follow.
+  // The user field may contain a forged time. The record's time is the first one before a request and a status.
   TIME.lastIndex = 0
   for (let found = TIME.exec(line); found !== null; found = TIME.exec(line)) {
     const time = timeOf(found)

@@ -8,8 +8,8 @@ const REQUESTS = 600
 const GAP = 2.5
 
 /**
- * Sends requests of a separate client until some are rejected. They open the connections and compile the code before the first interval
- * that is shown. Otherwise that interval would show the start of a process, not a limiter. The requests are not counted.
+ * Sends a fixed number of requests from a separate client, which are not counted. They open the connections and compile the code.
+ * Otherwise the first interval would show the start of a process, not a limiter.
  */
 export async function warmUp(cluster: Cluster, signal: AbortSignal): Promise<void> {
   const sender = new Sender(cluster.ports, () => {})

@@ -215,7 +215,7 @@ test('websockets: a client that does not read the answers is cut off', async () 
   await new Promise((resolve) => socket.once('open', resolve))
   socket.pause()
   const peer = await connected
-  // One message a second, so that the limit allows all. The system's buffers hide the first answers.
+  // One message a second, so that the limit allows all. The system's buffers accept the first answers.
   const LENGTH = 60_000
   let sent = 0
   for (; sent < 1_000 && !peer.destroyed; sent++) {
