@@ -1,4 +1,4 @@
 import { weirTests } from '@weir/tooling/vitest'
 
-// A replay is all work, and takes its time on a busy machine.
+// A replay needs much CPU time, so it is slow on a busy machine.
 export default weirTests({ test: { testTimeout: 60_000 } })

@@ -1,5 +1,4 @@
 import { weirTests } from '@weir/tooling/vitest'
 
-// The page is built into a module of src, which is not committed: as it is now, not as it was at the last install.
-// Sources are loaded once for all files.
+// The page is built into a module of src that is not committed, so each run builds the current one. Sources are loaded once for all files.
 export default weirTests({ test: { isolate: false, globalSetup: ['./page/build.js'] } })

@@ -9,7 +9,7 @@ export default weirTests({
     projects: [
       // Otherwise Node.js loads this package's copy of graphql and Vite another one, and they reject each other's schemas.
       { extends: true, test: { name: 'docs', exclude: [PLAYGROUND, SITE], server: { deps: { inline: ['graphql-query-complexity'] } } } },
-      // The page as it is now, not as it was at the last build. Nothing here depends on how long it takes.
+      // Builds the current page, not the last built one. No test here depends on its duration.
       {
         extends: true,
         test: { name: 'playground', exclude: [DOCS, SITE], globalSetup: ['./src/playground/build.js'], testTimeout: 120_000 },

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { run } from './program.ts'
 
-/** Runs the command in this process, with its arguments; `manifest` is that of the package. */
+/** Runs the command in this process with its arguments. `manifest` is the URL of its package.json. */
 export async function main(manifest: URL): Promise<void> {
   // A reader such as `head` may close the pipe early. Then the program ends without an error.
   for (const stream of [process.stdout, process.stderr]) {

@@ -17,7 +17,7 @@ Ends with 0 when all is well, with 1 when the answer is no (rules are rejected o
 somebody else was faster), and with 2 when it could not be done
 (wrong use, or something that could not be read or reached).`
 
-/** The command with all that it can do; `end` is told how it ends. */
+/** The command with all its subcommands. `end` receives the exit code. */
 export function programOf(out: Output, version: string, end: (code: number) => void): Command {
   const { stdout, stderr } = out.surroundings
   const program = new Command('weir')
@@ -45,7 +45,7 @@ export function programOf(out: Output, version: string, end: (code: number) => v
   return program
 }
 
-/** A message about an unknown option, with the option that other tools call so. Commander itself suggests only similar names. */
+/** Adds a suggestion to a message about an unknown option, also if other tools use that name. Commander suggests only similar names. */
 function suggested(text: string, command: Command): string {
   const [, name] = /^error: unknown option '--([^']+)'\n$/.exec(text) ?? []
   const known = command.options.map(({ long }) => long?.slice(2) ?? '')
@@ -56,8 +56,8 @@ function suggested(text: string, command: Command): string {
 /**
  * Runs the command.
  *
- * @param args without the program's name
- * @returns 0 when all is well, 1 when the answer is no, 2 when it could not be done
+ * @param args without the name of the program
+ * @returns 0 on success, 1 if rules are rejected or differ, 2 if the command could not run
  */
 export async function run(args: readonly string[], surroundings: Surroundings, version: string): Promise<number> {
   const out = new Output(surroundings)

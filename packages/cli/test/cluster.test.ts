@@ -15,7 +15,7 @@ const policies = [
   { name: 'login', key: 'ip', limit: 50, interval: '12h', cooldown: '10m' },
 ] as const
 const rules = file('rules.json', JSON.stringify({ version: 1, policies }))
-/** Asks again and again until it is so. */
+/** Repeats a check until it succeeds, for at most 30 s. */
 async function until<T>(ask: () => T | Promise<T>, so: (value: T) => boolean): Promise<T> {
   const end = performance.now() + 30_000
   for (;;) {
@@ -31,7 +31,7 @@ interface Server {
   stop(): Promise<void>
 }
 
-/** The stores that nodes may meet at; each with how the nodes reach it. */
+/** The stores, each with a function that connects a process to it. */
 const STORES: readonly { readonly name: string; readonly missing: boolean; start(): Promise<Server>; store(url: string): Store }[] = [
   { name: 'Redis', missing: false, start: () => RedisServer.start(), store: (url) => redisStore(url) },
   {
@@ -50,7 +50,7 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
 
   beforeAll(async () => {
     server = await start()
-    // Each with a store of its own, as in processes of their own.
+    // Each process has its own connection to the store, as in production.
     nodes = [0, 1].map(() => createThrottler({ policies, store: store(server.url), heartbeat: 100 }) as Throttler)
     for (const node of nodes) node.start()
     await until(

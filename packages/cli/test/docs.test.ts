@@ -14,7 +14,7 @@ function section(title: string): string {
 }
 
 describe.each(program.commands.map((command): [string, Command] => [command.name(), command]))('the page on weir %s', (name, command) => {
-  // Options that commands with a source or a store share have a section of their own.
+  // Options that several commands share have their own section.
   const has = (option: string) => command.options.some(({ long }) => long === option)
   const common = has('--source') ? section('Sources\n') : has('--store') ? section('Stores\n') : ''
   const text = section(`${name[0]?.toUpperCase()}${name.slice(1)}\n`) + common

@@ -14,7 +14,7 @@ import { type Ended, file, line, rules } from './weir.ts'
 const document = rules('rules.json', {})
 
 const KEYS = ['--rules', document]
-/** Commands that go to a store, and what they write when it answers. */
+/** Commands that use a store, and their output if it answers. */
 const AT_STORE: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['usage', 'ann', ...KEYS], /│ client │ ann │ +0 │ +10 │/],
   [['explain', 'ann', ...KEYS], /│ client │ ann │ .*│ allowed +│/],
@@ -23,14 +23,14 @@ const AT_STORE: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['reset', 'ann', ...KEYS], /^The counts of ann begin anew\.\n$/],
   [['top'], /nodes?\n/],
 ]
-/** Commands that go to a source of rules, in an order in which each has something to do. */
+/** Commands that use a source of rules, in an order in which each has an effect. */
 const AT_SOURCE: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['push', document], /^It holds version 1 now\.\n$/],
   [['diff', document], /^version 1 → version 1\n/],
   [['log'], /^version 1\n$/],
   [['rollback', '1'], /version 1/],
 ]
-/** Commands that go nowhere. */
+/** Commands that need no store and no source. */
 const LOCAL: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['check', document], /./],
   [['plan', file('access.log', `${line(0, '192.0.2.1')}\n`), '--rules', document], /./],
@@ -71,7 +71,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** In a process of its own, where nothing else keeps it alive, or from ending. */
+/** Runs the command in its own process, so that only its own handles keep it alive. */
 async function weir(...args: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [join(folder, 'main.mjs'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const said = { out: '', err: '' }
@@ -81,7 +81,7 @@ async function weir(...args: readonly string[]): Promise<Ended> {
   child.stderr.on('data', (piece) => {
     said.err += piece
   })
-  // Three times as long as it may wait for a store.
+  // Kills the process after more time than three timeouts of a store.
   const late = setTimeout(() => child.kill('SIGKILL'), 30_000)
   const [code] = await once(child, 'close')
   clearTimeout(late)

@@ -18,7 +18,7 @@ const good = rules('good.json', {})
 const log = file('access.log', line(0, '192.0.2.1'))
 const KEY = ['block', 'x', '--for', '1m', '--store', 'redis://127.0.0.1:1']
 
-/** Every option and argument that names a file of rules. */
+/** All options and arguments that take a file of rules. */
 const READERS: readonly (readonly [string, (path: string) => readonly string[]])[] = [
   ['plan --rules', (path) => ['plan', log, '--rules', path]],
   ['plan --against', (path) => ['plan', log, '--rules', good, '--against', path]],

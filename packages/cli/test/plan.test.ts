@@ -5,7 +5,7 @@ import type { PlanReport } from '../src/commands/plan-report.ts'
 import { run } from '../src/program.ts'
 import { file, line, rules, START, weir } from './weir.ts'
 
-/** A flood of one client beside some that keep within 10 a minute, for two minutes. */
+/** Two minutes of traffic: a flood from one client, and other clients within 10 per minute. */
 function traffic(): string {
   let log = ''
   for (let second = 0; second < 120; second++) {
@@ -29,7 +29,7 @@ describe('a plan', () => {
     const { log: read, plan, nodes } = await planned(log, '--rules', limited)
     expect(read).toMatchObject({ lines: 396, records: 396, unreadable: 0, late: 0 })
     expect(nodes).toBe(3)
-    // 10 of 180 a minute, and what the nodes allow before they have heard of each other.
+    // 10 of 180 requests a minute are allowed, plus the overshoot before the processes have synced.
     const [policy] = plan.policies
     expect(policy).toMatchObject({ name: 'client', limit: 10, interval: 60_000, algorithm: 'fixedWindow', coordination: 'background' })
     expect(policy).toMatchObject({ requests: 396, exactRejected: 340, rejectedKeys: 1 })
@@ -47,7 +47,7 @@ describe('a plan', () => {
     expect(width).toBe(1000)
     expect(parts[0]?.from).toBe(START)
     expect(parts.reduce((sum, { requests }) => sum + requests, 0)).toBe(396)
-    // Within the limit at first, and again with the second minute.
+    // The key is within its limit first, and again at the start of the second minute.
     expect(parts.slice(0, 2).every(({ rejected }) => rejected === 0)).toBe(true)
     expect(parts[30]?.rejected).toBe(3)
     expect(parts[60]?.rejected).toBe(0)
@@ -141,7 +141,7 @@ describe('a plan', () => {
       '--nodes',
       '1',
     )
-    // 80 and then 170 of the one, all 12 of the other.
+    // 80 and then 170 requests of the first key are rejected, and all 12 of the second.
     expect(plan).toMatchObject({ rejected: 262, exactRejected: 262 })
   })
 })
@@ -150,7 +150,7 @@ describe('a plan of requests in flight', () => {
   const slots = { name: 'slots', key: 'ip', algorithm: 'concurrency', coordination: 'leased', limit: 2 }
   const document = (...policies: readonly object[]) => JSON.stringify({ version: 1, policies })
 
-  /** Four requests a second, each of which takes a second: four are in flight at once. */
+  /** Four requests per second. With a duration of a second, four are in flight at once. */
   const took = (seconds: number | undefined) =>
     Array.from({ length: 40 }, (_, i) =>
       JSON.stringify({ time: START + i * 250, remote_addr: '192.0.2.1', ...(seconds !== undefined && { request_time: seconds }) }),
@@ -159,7 +159,7 @@ describe('a plan of requests in flight', () => {
   it.each(['leased', 'local'])('goes by how long requests took: %s', async (coordination) => {
     const held = file('slots.json', document({ ...slots, coordination }))
     const { plan } = await planned(file('slow.jsonl', took(0.9)), '--rules', held, '--nodes', '1')
-    // Two are let in each second, as the ones before have ended.
+    // Two requests are allowed each second, because the previous two have ended.
     expect(plan).toMatchObject({ requests: 40, rejected: 20, exactRejected: 20 })
     const [policy] = plan.policies
     expect(policy).toMatchObject({ interval: 0, limit: 2, overshoot: { units: 0, missed: 0, worst: 0 } })
@@ -177,7 +177,7 @@ describe('a plan of requests in flight', () => {
       '4',
     )
     const [policy] = plan.policies
-    // Up to eight at once, where two may be.
+    // Up to eight requests are in flight, although the limit is two.
     expect(policy?.overshoot.worst).toBeGreaterThanOrEqual(1)
     expect(policy?.overshoot.worst).toBeLessThanOrEqual(3)
     expect(plan.allowed).toBeGreaterThan(40 - plan.exactRejected)
@@ -188,7 +188,7 @@ describe('a plan of requests in flight', () => {
     const text = [at(0, 4_000), at(1, 1), at(3_000, 1), at(3_000.5, 1), at(9_000, 1), at(9_000.5, 1), at(9_000.7, 1)].join('\n')
     const long = { ...slots, algorithm: { name: 'concurrency', maxDuration: '2h' } }
     const { plan } = await planned(file('long.jsonl', text), '--rules', file('long.json', document(long)), '--nodes', '1')
-    // One beside the long one, and later one of three.
+    // One request is rejected beside the long one, and later one of three.
     expect(plan).toMatchObject({ requests: 7, rejected: 2 })
   })
 
@@ -224,7 +224,7 @@ describe('a plan of rules to come', () => {
     const { plan, against, changes }: PlanReport = JSON.parse(out)
     expect(code).toBe(1)
     expect([plan.rules, against?.rules]).toEqual([`${both}, next`, both])
-    // 10 more of one client, one more a minute of two others, and all 12 of the third.
+    // Rejects 10 more requests of one client, one more per minute of two other clients, and all 12 of the third.
     expect([plan.rejected, against?.rejected]).toEqual([366, 340])
     expect(changes?.rejectedNow).toMatchObject({ requests: 26, keys: 4 })
   })
@@ -252,7 +252,7 @@ describe('a plan against other rules', () => {
     expect(code).toBe(1)
     const { changes, against, plan }: PlanReport = JSON.parse(out)
     expect([plan.rejected, against?.rejected]).toEqual([356, 340])
-    // In two minutes: 5 more requests of one client, and one more a minute of each other.
+    // In two minutes: five more rejections per minute for the first client, and one more per minute for each other client.
     expect(changes?.rejectedNow).toMatchObject({ requests: 16, keys: 4 })
     expect(changes?.rejectedNow.top[0]).toEqual({ policy: 'client', key: '192.0.2.66', requests: 10 })
     expect(changes?.allowedNow).toMatchObject({ requests: 0, keys: 0, top: [] })
@@ -288,7 +288,7 @@ describe('what is shown', () => {
     const data = await weir([...args, '--json'])
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
     for (const text of [out, data.out]) expect(text).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]/)
-    // As data it is whole.
+    // JSON keeps the whole key.
     const { plan }: PlanReport = JSON.parse(data.out)
     expect(plan.policies[0]?.top[0]?.key).toBe(Buffer.from(key).toString('latin1'))
   })
@@ -327,11 +327,11 @@ describe('logs', () => {
     expect(code).toBe(2)
     expect(err).toContain(`2 of 3 lines could not be read as a request. The first is line 2 of ${mixed}. Its client is not known`)
     expect(err).toContain('Pass --client-field')
-    // The readable lines are shown nevertheless.
+    // The report still includes the readable lines.
     const { log: read, plan }: PlanReport = JSON.parse(out)
     expect(read).toMatchObject({ unknown: 2, firstUnknown: { file: mixed, line: 2, why: 'client' } })
     expect(plan.requests).toBe(1)
-    // It counts more than a difference between rules.
+    // Unreadable lines have priority over the exit code for different rules.
     const stricter = rules('none.json', { limit: 1, match: ['/*rest'] })
     expect((await weir(['plan', mixed, '--rules', stricter, '--against', limited])).code).toBe(2)
     const none = await weir(['plan', file('none.log', line(0, '-')), '--rules', limited])

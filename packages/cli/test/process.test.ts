@@ -11,7 +11,7 @@ const start = (...args: string[]) =>
 it('ends quietly where nobody reads on', { timeout: 60_000 }, async () => {
   const log = file('access.log', line(0, '192.0.2.1').repeat(50))
   const weir = start('plan', log, '--rules', rules('rules.json', {}), '--json')
-  // As `head` does.
+  // Closes the pipe early, like `head`.
   weir.stdout.destroy()
   let said = ''
   weir.stderr.on('data', (piece) => {

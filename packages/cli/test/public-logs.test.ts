@@ -4,21 +4,21 @@ import { describe, expect, it } from 'vitest'
 import type { PlanReport } from '../src/commands/plan-report.ts'
 import { rules, weir } from './weir.ts'
 
-/** A folder of recorded traffic, which is not part of the repository; logs as they were found are in its folder `raw`. */
+/** A folder of recorded traffic, which is not part of the repository. Its folder `raw` has the original logs. */
 const FOLDER = join(process.env['WEIR_TRACES'] ?? '', 'raw')
 const missing = !existsSync(join(FOLDER, 'vps-2025.log.gz'))
 const why = missing ? ' (the environment variable WEIR_TRACES names no folder of recorded traffic)' : ''
 
-/** Two public logs, and what is known of them from elsewhere: at 30 a minute for each client, an exact limiter rejects so much. */
+/** Two public logs with their expected counts. An exact limiter with 30 requests per minute and client rejects `rejected` requests. */
 const LOGS = [
-  // A fresh server that is scanned: TLS bytes and probes in place of requests, a shell command in the user field.
+  // A new server under a scan: TLS bytes and probes in place of requests, and a shell command in the user field.
   {
     name: 'vps-2025',
     read: { lines: 20_429, records: 20_429, withoutRequest: 276, broken: 0, unreadable: 0, late: 0, torn: [] },
     rejected: 9_033,
     clients: 22,
   },
-  // A data API. More than half of its lines are ends of records that were broken in two.
+  // A data API. More than half of its lines are ends of records that were split in two.
   {
     name: 'erddap-2024',
     read: { lines: 16_275, records: 10_479, withoutRequest: 0, broken: 5_796, unreadable: 0, late: 0, torn: [] },

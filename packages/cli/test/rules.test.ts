@@ -23,10 +23,10 @@ afterAll(async () => {
 const yaml = (version: number, limit: number, rest = ''): string =>
   `# limits of the gateway\nversion: ${version}\npolicies:\n  - name: client\n    key: ip\n    limit: ${limit} # a minute\n    interval: 1m\n${rest}`
 
-/** Rules of a version, in a file. */
+/** Writes a version of the rules to a file. */
 const rules = (version: number, limit: number, rest?: string): string => file(`rules-${version}-${limit}.yaml`, yaml(version, limit, rest))
 
-/** A source of its own for each test. */
+/** A new source in Redis for each test. */
 function inRedis(): readonly string[] {
   return ['--source', redis.url, '--name', `test-${documents++}`]
 }
@@ -37,7 +37,7 @@ function inEtcd(): readonly string[] {
 
 type Place = readonly [name: string, source: () => readonly string[]]
 
-/** Those that keep what they have held. */
+/** Sources that keep older versions. */
 const STORES: readonly Place[] = [['Redis', inRedis], ...(NO_ETCD === undefined ? [['etcd', inEtcd] as const] : [])]
 
 describe('weir check', () => {
@@ -73,7 +73,7 @@ describe.each<Place>([...STORES, FILE])('weir push and diff at %s', (_, source) 
     expect(await weir(['diff', rules(1, 100), ...at])).toMatchObject({ code: 1, out: expect.stringContaining('nothing → version 1') })
     expect(await weir(['push', rules(1, 100), ...at])).toMatchObject({ code: 0, out: 'It holds version 1 now.\n' })
     expect(await weir(['diff', rules(1, 100), ...at])).toMatchObject({ code: 0 })
-    // Again changes nothing.
+    // A second push of the same document changes nothing.
     expect((await weir(['push', rules(1, 100), ...at])).code).toBe(0)
     const differing = await weir(['diff', rules(2, 90), ...at, '--json'])
     expect([differing.code, JSON.parse(differing.out).differences]).toEqual([

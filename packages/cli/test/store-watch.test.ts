@@ -3,7 +3,7 @@ import type { StoreConnection, SyncRequest } from '@weir/core/sync'
 import { expect, test } from 'vitest'
 import { StoreWatch } from '../src/cluster/store-watch.ts'
 
-/** A store whose nodes tell of these policies. */
+/** A store whose processes report these policies. */
 function telling(names: () => readonly string[]) {
   const asked: string[][] = []
   const sync = async ({ heartbeat }: SyncRequest) => {

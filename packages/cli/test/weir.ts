@@ -13,7 +13,7 @@ export interface Ended {
 
 type Input = Iterable<string | Buffer> | AsyncIterable<string>
 
-/** Runs the command in this process, as in a pipe; or on a terminal. What comes in may depend on what was written so far. */
+/** Runs the command in this process, in a pipe or a terminal. The input may depend on the output so far. */
 export async function weir(
   args: readonly string[],
   { stdin = [] as Input | ((written: { readonly out: string }) => Input), tty = false, env = {} } = {},
@@ -40,7 +40,7 @@ afterAll(() => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Writes a file of this test; its path. */
+/** Writes a file in the folder of this test. Returns its path. */
 export function file(name: string, content: string | Buffer): string {
   folder ??= mkdtempSync(join(tmpdir(), 'weir-cli-'))
   const path = join(folder, name)
@@ -48,13 +48,13 @@ export function file(name: string, content: string | Buffer): string {
   return path
 }
 
-/** When the logs of the tests begin, a whole minute. */
+/** Start of the logs in the tests, a whole minute. */
 export const START = Date.UTC(2026, 2, 7, 12)
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const two = (value: number): string => String(value).padStart(2, '0')
 
-/** A line of the Combined Log Format, so many seconds after the start. */
+/** A line of the Combined Log Format, with its seconds since the start. */
 export function line(seconds: number, client: string, request = 'GET / HTTP/1.1', agent = 'curl/8.5.0'): string {
   const at = new Date(START + seconds * 1000)
   const day = `${two(at.getUTCDate())}/${MONTHS[at.getUTCMonth()]}/${at.getUTCFullYear()}`
@@ -62,7 +62,7 @@ export function line(seconds: number, client: string, request = 'GET / HTTP/1.1'
   return `${client} - - [${day}:${time} +0000] "${request}" 200 512 "-" "${agent}"\n`
 }
 
-/** Rules of one policy. */
+/** Writes rules with one policy to a file. Returns its path. */
 export function rules(name: string, policy: object, version = 1): string {
   return file(name, JSON.stringify({ version, policies: [{ name: 'client', key: 'ip', limit: 10, interval: '1m', ...policy }] }))
 }

@@ -6,7 +6,7 @@ const DONE: Readonly<Record<Action, string>> = { block: 'Blocked', unblock: 'Unb
 
 export type Act = (action: Action, body: ActionBody) => Promise<void>
 
-/** How to act on keys, and what came of it, in words. */
+/** Actions on keys, and the result of the last one as text. */
 export function useActing(): { readonly said: string; readonly act: Act } {
   const [said, say] = useState('')
   const act: Act = async (action, body) => {

@@ -10,7 +10,7 @@ export function addressOf(key: string): string {
 /** The address of the page of rules. */
 export const RULES = '#rules'
 
-/** The page that is open: that of rules or of a key, or else the first one. */
+/** The open page: the rules, a key, or the overview. */
 export interface Place {
   readonly rules: boolean
   readonly key: string | undefined

@@ -39,7 +39,7 @@ export function App() {
 }
 
 const MINUTE = 60_000
-/** What the charts show at most. */
+/** The periods of the charts. */
 const PERIODS = [
   ['10 min', 10 * MINUTE],
   ['30 min', 30 * MINUTE],
@@ -120,7 +120,7 @@ function Figures({ view }: { view: View }) {
   )
 }
 
-/** Requests allowed and rejected per second, of all nodes that have told. */
+/** Requests allowed and rejected per second, of all processes with a report. */
 function sumOf({ nodes }: View): readonly [allowed: number, rejected: number] {
   return [nodes.reduce((sum, { allowedRate }) => sum + allowedRate, 0), nodes.reduce((sum, { rejectedRate }) => sum + rejectedRate, 0)]
 }
@@ -130,7 +130,7 @@ interface FigureProps {
   readonly value: string
   readonly unit: string
   readonly tone: string
-  /** Whether it is of before the store went away. */
+  /** Whether the value is from before the store went down. */
   readonly stale?: boolean
 }
 

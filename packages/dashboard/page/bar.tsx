@@ -1,6 +1,6 @@
 import { count, percent } from './format.ts'
 
-/** How much of a limit is used, in figures and as a bar. */
+/** The used part of a limit, as numbers and as a bar. */
 export function Bar({ used, limit }: { used: number; limit: number }) {
   const part = limit > 0 ? used / limit : 0
   const tone = part >= 1 ? 'full' : part >= 0.8 ? 'near' : ''

@@ -14,7 +14,7 @@ interface BlockFormProps {
   readonly block: (body: { key: string; policy?: string; duration: number }) => Promise<void>
 }
 
-/** Blocks a key by hand. */
+/** A form that blocks a key manually. */
 export function BlockForm({ policies, block }: BlockFormProps) {
   const [key, setKey] = useState('')
   const [policy, setPolicy] = useState('')

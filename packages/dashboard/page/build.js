@@ -1,4 +1,5 @@
-// Builds the dashboard and the page to sign in into one module of src, script and style inside, with the hashes that its Content-Security-Policy names.
+// Builds the dashboard and the sign-in page into one module of src, with script and style inline and the hashes for their
+// Content-Security-Policy.
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -43,11 +44,11 @@ export const PAGE: string = ${JSON.stringify(page)}
 export const SIGN_IN_STYLE_HASH: string = ${JSON.stringify(hash(signInStyle))}
 export const SIGN_IN: string = ${JSON.stringify(signIn)}
 `
-// At once or not at all: other packages' tests that run beside this import it.
+// Replaces the file atomically, because tests of other packages may import it meanwhile.
 if (!existsSync(target) || readFileSync(target, 'utf8') !== text) {
   writeFileSync(`${target}.${process.pid}`, text)
   renameSync(`${target}.${process.pid}`, target)
 }
 
-/** For vitest, which calls what a global set-up exports. */
+/** For vitest, which calls the default export of a global set-up. */
 export default function setup() {}

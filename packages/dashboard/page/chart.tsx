@@ -6,12 +6,12 @@ import { clock } from './format.ts'
 export interface Series {
   readonly label: string
   readonly index: 1 | 2 | 3
-  /** A variable of the style sheet. */
+  /** Name of a variable of the style sheet. */
   readonly color: string
   readonly fill: boolean
 }
 
-/** A time, milliseconds since the Unix epoch, and what there was then. */
+/** A time in milliseconds since the Unix epoch, and the values at that time. */
 type Moment = readonly [time: number, ...values: (number | null)[]]
 
 interface ChartProps {
@@ -20,14 +20,14 @@ interface ChartProps {
   readonly points: readonly Moment[]
   readonly series: readonly Series[]
   readonly format: (value: number) => string
-  /** Whether there is nothing between two whole numbers. */
+  /** Whether all values are whole numbers. */
   readonly whole?: boolean
-  /** Controls, beside the title. */
+  /** Controls beside the title. */
   readonly children?: ComponentChildren
 }
 
 const HEIGHT = 200
-/** Seconds that are shown at least: of a single moment an axis would be days. */
+/** The shortest range in seconds. With a single point the axis would cover days. */
 const SHORTEST = 10
 const WHOLE_STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12].flatMap((step) => [step, 2 * step, 5 * step])
 
@@ -85,7 +85,7 @@ function dataOf(points: readonly Moment[], series: readonly Series[]): uPlot.Ali
   return [points.map(([time]) => time / 1_000), ...series.map(({ index }) => points.map((point) => point[index] ?? null))]
 }
 
-/** Colours are asked for at each drawing, as a canvas does not follow the style sheet by itself. */
+/** Reads colours at each drawing, because a canvas does not follow the style sheet. */
 function color(name: string): () => string {
   return () => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 }
@@ -100,7 +100,7 @@ function options(width: number, series: readonly Series[], format: (value: numbe
   return {
     width,
     height: HEIGHT,
-    // Half of a time below the last point has room on the right.
+    // Half of a time label below the last point needs space on the right.
     padding: [8, 28, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 7 } },
@@ -125,11 +125,11 @@ function options(width: number, series: readonly Series[], format: (value: numbe
   }
 }
 
-/** Calls when the user's colour scheme changes. */
+/** Calls `changed` when the user's colour scheme changes. */
 function useScheme(changed: () => void): void {
   useEffect(() => {
     const query = matchMedia('(prefers-color-scheme: dark)')
-    // After the style sheet has followed.
+    // Waits until the style sheet has changed.
     const later = (): void => void requestAnimationFrame(changed)
     query.addEventListener('change', later)
     return () => query.removeEventListener('change', later)

@@ -18,20 +18,20 @@ export function percent(part: number): string {
   return `${part > 0 && part < 0.1 ? (part * 100).toFixed(1) : number.format(part * 100)} %`
 }
 
-/** Milliseconds of an axis, where 1 s and 1.25 s are two marks. */
+/** Milliseconds on an axis, on which 1 s and 1.25 s are two marks. */
 export function latency(ms: number): string {
   return ms < 1_000 ? span(ms) : `${Number((ms / 1_000).toFixed(2))}\u00a0s`
 }
 
-/** A limit as people say it: 100 per minute, or 100 in flight. */
+/** A limit as text: 100 per minute, or 100 in flight. */
 export function rule(limit: number, interval: number): string {
   if (interval === 0) return `${count(limit)} in flight`
   return `${count(limit)} per ${span(interval).replace(/^1\s/, '')}`
 }
 
-/** What a limit means over time, where that is not the plain window: `, token bucket, 20 at once`. */
+/** The algorithm and the burst as text, unless it is a plain window: `, token bucket, 20 at once`. */
 export function means({ algorithm, limit, capacity }: { algorithm: string; limit: number; capacity: number }): string {
-  // What stands behind an algorithm's name are its numbers.
+  // Numbers after an algorithm's name are its options.
   const name =
     algorithm === 'fixed-window' || algorithm === 'concurrency' ? '' : `, ${algorithm.replace(/[-\d]+$/, '').replaceAll('-', ' ')}`
   return capacity === limit ? name : `${name}, ${count(capacity)} at once`
@@ -46,7 +46,7 @@ export function moment(time: number): string {
   return new Date(time).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
 }
 
-/** Why a request was rejected. */
+/** Texts for the reasons of rejections. */
 export const REASONS: Readonly<Record<string, string>> = {
   limit: 'Limit reached',
   cooldown: 'In its cooldown',
@@ -57,7 +57,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   queue: 'Could not go in time, or the queue was full',
 }
 
-/** The counter that keys share when a table is full has a name that is no user's. */
+/** A key's name. Keys that don't fit into a full table share a counter with a name that no user has. */
 export function keyName(key: string): string {
   if (key === '\u0000overflow') return '(keys without room)'
   return key === '' ? '(empty)' : visible(key)

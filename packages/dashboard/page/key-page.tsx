@@ -16,7 +16,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   expired: 'its time was over',
 }
 
-/** All that is known of one key, and what can be done about it. */
+/** All data of one key, and its actions. */
 export function KeyPage({ name, view }: { name: string; view: View }) {
   const found = useFound(name, view)
   const { said, act } = useActing()
@@ -154,7 +154,7 @@ function BlockHere({ name, view, act }: { name: string; view: View; act: Act }) 
 
 function Note({ name, note, actions, act }: { name: string; note: string; actions: boolean; act: Act }) {
   const [text, setText] = useState(note)
-  // Somebody else may have written one meanwhile.
+  // Another person may have changed the note meanwhile.
   useEffect(() => setText(note), [note])
   if (!actions) return note === '' ? null : <p class="note">{note}</p>
   const submit = (event: Event): void => {

@@ -11,7 +11,7 @@ import { useFound } from './use-found.ts'
 
 const SHOWN = 12
 
-/** Hot and blocked keys, with a search, and what can be done about them. */
+/** Most used and blocked keys, with a search and actions. */
 export function Keys({ view }: { view: View }) {
   const [search, setSearch] = useState('')
   const { said, act } = useActing()
@@ -127,7 +127,7 @@ function KeyCell({ policy, name, note }: { policy: string; name: string; note: s
   )
 }
 
-/** Keys that are blocked: a dry run rejects nobody. */
+/** Number of blocked keys. A dry run rejects no request, so its keys don't count. */
 function countOf({ policies }: View): number {
   return policies.reduce((sum, { blocked, dryRun }) => sum + (dryRun === true ? 0 : blocked), 0)
 }
@@ -172,7 +172,7 @@ interface AnswerOptions {
   reset: (policy: string) => Promise<void>
 }
 
-/** What the server knows of exactly this key. */
+/** The server's data of exactly this key. */
 function Answer({ search, found, view, reset }: AnswerOptions) {
   return (
     <div class="panel answer">

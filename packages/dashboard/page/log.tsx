@@ -10,7 +10,7 @@ const TONES: Readonly<Record<string, string>> = {
   unblocked: 'ok',
 }
 const SHOWN = 12
-/** Of them, blocks at most while there is something else to show. */
+/** The most entries of blocks, if there are other entries. */
 const BLOCKS_SHOWN = 8
 
 export function LogList({ view }: { view: View }) {

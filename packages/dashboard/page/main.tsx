@@ -2,7 +2,7 @@ import { render } from 'preact'
 import { App } from './app.tsx'
 
 const root = document.getElementById('app')
-// What a browser has kept of the page may be of a session that is over.
+// The browser may restore a page from its cache although the session has ended.
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) location.reload()
 })

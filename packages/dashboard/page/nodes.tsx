@@ -3,7 +3,7 @@ import { visible } from '../src/visible.ts'
 import { RULES } from './address.ts'
 import { percent, rate, span } from './format.ts'
 
-/** A node that was not heard of for so long is marked, in milliseconds; after four heartbeats it is gone. */
+/** Milliseconds. A process without a report for this long is marked as late. After four heartbeats it is removed. */
 const LATE = 3_000
 const STATES: Readonly<Record<string, string>> = { synced: 'synced', storeDown: 'without store', local: 'alone' }
 
@@ -55,12 +55,12 @@ export function Nodes({ view }: { view: View }) {
   )
 }
 
-/** The digest tells documents apart that carry one version. */
+/** The version with its digest, because two documents may have the same version. */
 export function versionOf({ rules }: NodeView): string {
   return rules?.version === undefined ? 'of the code' : `${rules.version} (${rules.digest})`
 }
 
-/** Which versions there are, and at how many nodes. */
+/** The versions in use, with their number of processes. */
 function versionsOf(nodes: readonly NodeView[]): readonly string[] {
   const counts = new Map<string, number>()
   for (const node of nodes) if (node.rules !== undefined) counts.set(versionOf(node), (counts.get(versionOf(node)) ?? 0) + 1)

@@ -95,7 +95,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
   )
 }
 
-/** Keys that are named of those that requests wait for. */
+/** The most waiting keys to name. */
 const NAMED = 3
 
 function Waiting({ policy: { name, waiting, longestWaitMs: longestWait }, view }: { policy: PolicyView; view: View }) {

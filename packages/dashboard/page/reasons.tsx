@@ -1,7 +1,7 @@
 import type { View } from '../src/protocol.ts'
 import { count, percent, REASONS, rate } from './format.ts'
 
-/** Why requests are rejected. */
+/** The reasons for rejections. */
 export function Reasons({ view }: { view: View }) {
   const rejected = view.reasons.reduce((sum, { rate: each }) => sum + each, 0)
   return (

@@ -6,10 +6,13 @@ import { count, keyName, moment } from './format.ts'
 import { versionOf } from './nodes.tsx'
 import { useRules } from './use-rules.ts'
 
-/** Keys of rules to come that are shown. */
+/** The most keys of candidate rules to show. */
 const KEYS_SHOWN = 20
 
-/** The rules that nodes follow, and what those to come would do. Read-only: who may write them is what their source allows. */
+/**
+ * The rules that processes follow, and the effect of candidate rules. The page is read-only, because the source decides who may write
+ * rules.
+ */
 export function RulesPage({ view }: { view: View }) {
   const [search, setSearch] = useState('')
   const [from, setFrom] = useState(0)
@@ -73,7 +76,7 @@ function VersionList({ found: { source, versions }, view }: { found: RulesFound;
           </thead>
           <tbody>
             {versions.map((one, place) => (
-              // A source may hold one document twice, now and before.
+              // A source may contain the same document twice, in two versions.
               <tr key={`${one.digest} ${versions.length - place}`}>
                 <th scope="row">
                   <span class="name">{one.version ?? '?'}</span>

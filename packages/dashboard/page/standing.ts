@@ -10,7 +10,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   overflow: 'without room in the table',
 }
 
-/** What would become of a key's next request, in words. In a dry run nothing is rejected. */
+/** The result of a key's next request, as text. A dry run rejects no request. */
 export function standing({ reason, retryAfterMs, dryRun }: Found['parts'][number]): { readonly text: string; readonly tone: string } {
   const left = retryAfterMs > 0 ? `, ${span(retryAfterMs)} left` : ''
   const text = (TEXTS[reason] ?? reason) + left
@@ -18,7 +18,10 @@ export function standing({ reason, retryAfterMs, dryRun }: Found['parts'][number
   return dryRun ? { text: `${text}; allowed, as this is a dry run`, tone: 'warn' } : { text, tone: 'no' }
 }
 
-/** What a key has used: what nodes have told together is more than the limit after an overshoot, where this node sees no more than nothing left. */
+/**
+ * Units that a key has used. After an overshoot the reports of all processes show more than the limit. This process alone shows at most the
+ * limit.
+ */
 export function usedOf({ policy, key, limit, remaining }: Found['parts'][number], { top }: View): number {
   const told = top.find((one) => one.policy === policy && one.key === key)
   return Math.max(0, limit - remaining, told?.used ?? 0)

@@ -1,21 +1,21 @@
 import type { Hello, Point, View } from '../src/protocol.ts'
 
-/** Points that the charts hold: ten minutes. */
+/** The most points of the charts, which cover ten minutes. */
 const KEPT = 600
 
 export interface Live {
   readonly view: View | undefined
-  /** Once a second, ten minutes at most. */
+  /** One point per second, for at most ten minutes. */
   readonly points: readonly Point[]
-  /** What the nodes remember of the time before, some a minute. */
+  /** Points from before, as processes remember them, several per minute. */
   readonly earlier: readonly Point[]
-  /** Whether the server is heard. */
+  /** Whether the stream is open. */
   readonly connected: boolean
-  /** Whether there is a session that can be ended. */
+  /** Whether there is a session to end. */
   readonly signedIn: boolean
 }
 
-/** Follows the server's stream, and comes back by itself when it ends: a restart, a lost network, a rejection that passes. */
+/** Follows the server's stream, and reconnects when it ends: after a restart, a network failure, or a temporary rejection. */
 export function follow(changed: (live: Live) => void): () => void {
   let live: Live = { view: undefined, points: [], earlier: [], connected: false, signedIn: false }
   let build: string | undefined
@@ -40,13 +40,13 @@ export function follow(changed: (live: Live) => void): () => void {
     source.addEventListener('view', ({ data }) => {
       const view = JSON.parse(data) as View
       const last = live.points.at(-1)
-      // Views between two seconds are there for what happened; the charts go on once a second.
+      // Views between two seconds only report changes. The charts get one point per second.
       const points = last === undefined || view.point[0] - last[0] > 800 ? [...live.points, view.point].slice(-KEPT) : live.points
       set({ view, points, connected: true })
     })
     source.addEventListener('error', () => {
       set({ connected: false })
-      // A browser gives up for good after an answer other than 200.
+      // After an answer other than 200 a browser does not retry.
       if (source?.readyState !== EventSource.CLOSED) return
       clearTimeout(retry)
       retry = setTimeout(() => void isSignedOut().then((out) => (out ? location.reload() : open())), 1_000)
@@ -59,7 +59,7 @@ export function follow(changed: (live: Live) => void): () => void {
   }
 }
 
-/** Whether the session is over: then the page is the one to sign in. */
+/** Whether the session has ended. A reload then shows the sign-in page. */
 async function isSignedOut(): Promise<boolean> {
   try {
     return (await fetch('./', { method: 'HEAD' })).status === 401
@@ -68,7 +68,7 @@ async function isSignedOut(): Promise<boolean> {
   }
 }
 
-/** Ends the session, at the server and in all tabs of this browser. */
+/** Ends the session at the server and in all tabs of this browser. */
 export async function signOut(): Promise<void> {
   try {
     await fetch('sign-out', { method: 'POST', headers: { 'X-Weir-Dashboard': '1' } })
@@ -87,7 +87,7 @@ export interface ActionBody {
   readonly from?: number
 }
 
-/** Asks the server to do something. Rejects with what it says against it. */
+/** Sends an action to the server. Rejects with the server's error message. */
 export async function send<T>(action: Action | 'find' | 'rules', body: ActionBody): Promise<T> {
   const response = await fetch(action, {
     method: 'POST',

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Found, View } from '../src/protocol.ts'
 import { send } from './stream.ts'
 
-/** What the server knows of a key; asked again with each report, so that it is as live as the rest. Undefined for no key. */
+/** The server's data of a key, updated every second. Undefined without a key. */
 export function useFound(key: string | undefined, view: View): Found | undefined {
   const [found, setFound] = useState<{ readonly asked: string; readonly found: Found }>()
   const asked = useRef<string>()

@@ -7,7 +7,7 @@ import { readBody } from './body.ts'
 import { type KeyMemory, LONGEST_NOTE } from './key-memory.ts'
 import type { Found } from './protocol.ts'
 
-/** Keys may be long: an action holds one. */
+/** Bytes. An action contains a key, and keys may be long. */
 const LONGEST_BODY = 300_000
 /** The key that all requests share in a policy with `key: 'all'`. */
 const ALL = 'all'
@@ -23,11 +23,11 @@ interface Action {
   readonly from: number
 }
 
-/** Something that a client did wrong, in words for him. */
+/** A mistake of a client. The message is for the client. */
 export class BadAction extends Error {}
 
 /**
- * Reads what an action is about, from a body that the framework has parsed or else from the request itself.
+ * Reads the parameters of an action, from a body that the framework has parsed or from the request.
  *
  * @throws BadAction, BadBody
  */
@@ -70,7 +70,7 @@ export function act(
   try {
     switch (name) {
       case 'block':
-        // A policy in which all requests share one key would only hold a block that stops nobody.
+        // A policy with `key: 'all'` has no such key, so a block there would have no effect.
         if (policy === undefined && key !== ALL)
           for (const one of byKeys(adapterOf(throttler))) throttler.block(key, duration, { policy: one })
         else throttler.block(key, duration, options)
@@ -96,11 +96,11 @@ function find(throttler: Throttler<string, never>, keys: KeyMemory, given: strin
   const key = countedBy(throttler, given)
   const time = Date.now()
   const parts = throttler.peek(given, 1).parts.flatMap(({ policy, key: counted, limit: own, remaining, reason, retryAfterMs }) => {
-    // A policy with one key for all has nothing to do with what was looked for.
+    // A policy with `key: 'all'` does not count the key that was searched.
     if (policy === undefined || counted !== key) return []
     const limit = policy.algorithm.most?.(own) ?? own
     const { name, dryRun } = policy
-    // A blocked key has no units left, however many it used.
+    // A blocked key has no remaining units, so its use is unknown.
     if (reason === 'ok' || reason === 'limit') keys.follow(name, key, Math.max(0, limit - remaining), time)
     return [{ policy: name, key, limit, remaining, reason, retryAfterMs, dryRun, samples: keys.samples(name, key) }]
   })
@@ -108,15 +108,15 @@ function find(throttler: Throttler<string, never>, keys: KeyMemory, given: strin
   return { key, parts, blocked, events: keys.events(key), note: keys.note(key) }
 }
 
-/** The policies that do not count all requests together. */
+/** The policies that count by key. */
 function byKeys({ policies, rules }: AdapterSide<string, never>): string[] {
   return policies.flatMap(({ name }, i) => (rules[i]?.key === ALL ? [] : [name]))
 }
 
-/** Longest key in UTF-16 units that is kept if no policy counts it. */
+/** The longest key in UTF-16 units that is kept if no policy counts it. */
 const LONGEST_KEY = 256
 
-/** The string by which a key is counted, because long keys are cut. */
+/** The string by which policies count a key. Long keys are cut. */
 function countedBy(throttler: Throttler<string, never>, key: string): string {
   return throttler.peek(key, 1).parts.find((part) => part.key !== ALL)?.key ?? key.slice(0, LONGEST_KEY)
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 
 type Fields = Readonly<Record<string, string>>
 
-/** Answers in plain text, unless the client has gone or somebody else has answered meanwhile. */
+/** Answers in plain text, unless the client has disconnected or an answer was already sent. */
 export function answer(response: ServerResponse, status: number, body: string | Buffer, fields: Fields = {}): void {
   if (response.headersSent || response.destroyed) return
   response.writeHead(status, {
@@ -19,7 +19,7 @@ export function json(response: ServerResponse, status: number, body: object): vo
   answer(response, status, JSON.stringify(body), { 'Content-Type': 'application/json; charset=utf-8' })
 }
 
-/** A page with its Content-Security-Policy. */
+/** Sends a page with its Content-Security-Policy. */
 export function html(
   response: ServerResponse,
   status: number,

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 
-/** A body that has not come by then (ms) is not waited for. */
+/** Milliseconds to wait for a body. */
 const SLOWEST = 10_000
 
-/** Why the body of a request can't be used, in words for its sender. */
+/** A body that can't be used. The message is for the client. */
 export class BadBody extends Error {
   readonly status: number
 
@@ -14,16 +14,16 @@ export class BadBody extends Error {
 }
 
 /**
- * The body of a request: what a parser of the framework has made of it, or else its text.
+ * The body of a request: the result of the framework's parser, or its text.
  *
- * @param most - bytes that are read at most
+ * @param most - maximum number of bytes to read
  * @throws BadBody
  */
 export async function readBody(request: IncomingMessage & { readonly body?: unknown }, most: number): Promise<unknown> {
   const { body } = request
   if (typeof body === 'string') return body
   if (Buffer.isBuffer(body)) return body.toString('utf8')
-  // Some parsers leave an empty object behind when the body is of a type that they do not read.
+  // Some parsers leave an empty object if they don't read the type of the body.
   const parsed = typeof body === 'object' && body !== null
   if (parsed && (request.readableEnded || Object.keys(body).length > 0)) return body
   if (request.readableEnded) throw new BadBody(400, 'The body is gone: something has read it before.')
@@ -50,7 +50,7 @@ function text(request: IncomingMessage, most: number): Promise<string> {
     const end = (): void => done()
     const gone = (): void => done(new BadBody(400, 'The body ended too early.'))
     const timer = setTimeout(() => done(new BadBody(408, 'The body took too long.')), SLOWEST)
-    // An error without a listener would end the process; 'close' follows each.
+    // An error without a listener would end the process. 'close' follows every error.
     request.on('error', () => {})
     if (Number(request.headers['content-length']) > most) done(new BadBody(413, 'The body is too long.'))
     else if (request.destroyed) gone()

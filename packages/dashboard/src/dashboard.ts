@@ -15,7 +15,7 @@ import { BUILD, PAGE, SCRIPT_HASH, STYLE_HASH } from './page.generated.ts'
 import { Rules } from './rules.ts'
 import { Stream } from './stream.ts'
 
-/** Nothing but this page's own script and style runs, nothing is loaded, nobody frames it. */
+/** Allows only this page's own script and style and connections to its server. Other pages can't frame it. */
 const POLICY = [
   "default-src 'none'",
   `script-src '${SCRIPT_HASH}'`,
@@ -33,15 +33,14 @@ type Next = (error?: unknown) => void
 /** A handler of `node:http`, which is also a middleware of Express. */
 export interface DashboardHandler {
   (request: IncomingMessage, response: ServerResponse, next?: Next): void
-  /** Ends all streams, which a server that closes would otherwise wait for. What comes later is answered with 503. */
+  /** Ends all streams, because a server that closes would wait for them. Later requests get 503. */
   close(): void
 }
 
 /**
- * A dashboard of a throttler and the cluster that it is part of. It works under any path; see `path` for servers that leave the
- * mount path in `request.url`.
+ * The dashboard of a throttler and its cluster. It works under any path. If your server leaves the mount path in `request.url`, set `path`.
  *
- * @throws WeirError for options that can't be used, and without `authorize`
+ * @throws WeirError for invalid options, and without `authorize`
  *
  * @example
  * createServer(dashboard(throttler, { authorize: password(process.env.DASHBOARD_PASSWORD) })).listen(9090)
@@ -54,7 +53,7 @@ export function dashboard(throttler: Throttler<string, never>, options: Dashboar
   return Object.assign(handler, { close: () => made.close() })
 }
 
-/** As the socket has it: nobody knows of proxies here. */
+/** The sender by the socket. Without a framework no proxies are known. */
 function senderOf({ socket }: IncomingMessage): Sender {
   return { address: socket.remoteAddress, secure: (socket as TLSSocket).encrypted === true }
 }
@@ -91,8 +90,8 @@ export class Dashboard {
   /**
    * Answers a request.
    *
-   * @param sender - who sent it; asked when it matters
-   * @param next - takes requests elsewhere, and errors
+   * @param sender - returns the sender, called only if needed
+   * @param next - receives requests to other paths, and errors
    */
   handle(request: IncomingMessage, response: ServerResponse, sender: () => Sender, next?: Next): void {
     this.#handle({ request, response, sender }, next).catch((error: unknown) => {
@@ -117,7 +116,7 @@ export class Dashboard {
     if (method === 'POST') return this.#post(visit, name)
     if (method !== 'GET' && method !== 'HEAD') return answer(response, 405, 'Only GET.\n', { Allow: 'GET, HEAD' })
     if (name === 'events' && method === 'GET') return this.#open(visit)
-    // Relative, so that it is right whatever a proxy has cut off. The page's own addresses need the slash.
+    // A relative redirect works even if a proxy has cut off a part of the path. The page's own addresses need the slash.
     if (name !== '') return answer(response, 302, 'See there.\n', { Location: `./${encodeURI(decode(name))}/` })
     const grant = await this.#gate.allow(visit, 'view')
     if (grant === undefined) this.#gate.reject(visit, 'page')
@@ -146,12 +145,12 @@ export class Dashboard {
 
   async #open(visit: Visit): Promise<void> {
     const { request, response } = visit
-    // Other sites can't read it, but they could take all the places.
+    // Other sites can't read the stream, but they could use up `maxClients`.
     if (isFromElsewhere(request)) return json(response, 403, { error: 'Not allowed from another site.' })
     const grant = await this.#gate.allow(visit, 'view')
     if (grant === undefined) return this.#gate.reject(visit, 'data')
     const actions = await this.#mayAct(visit)
-    // Whatever was waited for: nothing is waited for from here on, so that the places are counted right.
+    // The client may have disconnected during the checks. From here on nothing is asynchronous, so that the count of clients is exact.
     if (response.destroyed || request.socket.destroyed || response.headersSent) return
     if (this.#closed || this.#stream.clients >= this.#options.maxClients) {
       return answer(response, 503, 'Too many dashboards are open.\n', { 'Retry-After': '10' })

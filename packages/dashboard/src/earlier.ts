@@ -2,8 +2,8 @@ import type { ClusterNode } from '@weir/core/inspect'
 import type { Point } from './protocol.ts'
 
 /**
- * Joins the history that each process kept from before the dashboard was open: a point for each slot, oldest first. Processes end their
- * slots at different moments, so each slot counts to the nearest one of the process that was asked.
+ * Joins the history that each process kept from before the dashboard was open: a point for each slot, oldest first. Slots of processes end
+ * at different moments, so each slot counts for the nearest slot of this process.
  *
  * @param time milliseconds since the Unix epoch
  */

@@ -5,13 +5,13 @@ import type { DashboardOptions } from './options.ts'
 
 export { type PasswordAccess, password } from './access/password.ts'
 
-/** As `DashboardOptions`; a function `authorize` gets the request of Express, with what middleware before put there. */
+/** Like `DashboardOptions`, but a function in `authorize` gets Express's request, with the properties that earlier middleware added. */
 export type ExpressDashboardOptions = DashboardOptions<Request>
 
 /**
  * The dashboard as a middleware of Express 4 and 5: `app.use('/weir', dashboard(throttler, { authorize }))`.
  *
- * @throws WeirError for options that can't be used, and without `authorize`
+ * @throws WeirError for invalid options, and without `authorize`
  */
 export function dashboard(
   throttler: Throttler<string, never>,

@@ -14,7 +14,7 @@ export interface DashboardPluginOptions extends Omit<DashboardOptions, 'path'> {
 /**
  * The dashboard as a plugin of Fastify 4 and 5: `app.register(dashboard, { prefix: '/weir', throttler, authorize })`.
  *
- * @throws WeirError for options that can't be used, and without `authorize`
+ * @throws WeirError for invalid options, and without `authorize`
  */
 export const dashboard: FastifyPluginAsync<DashboardPluginOptions> = async (instance: FastifyInstance, options) => {
   const { throttler, authorize, actions, maxClients } = options
@@ -30,9 +30,9 @@ export const dashboard: FastifyPluginAsync<DashboardPluginOptions> = async (inst
     reply.hijack()
     made.handle(request.raw, reply.raw, () => ({ address: request.ip, secure: request.protocol === 'https' }))
   }
-  // Wherever `@weir/fastify` stands, which covers routes before and after it: a limit must not shut operators out.
+  // Excludes the dashboard from `@weir/fastify`, which limits routes before and after it. A limit must not lock operators out.
   const config: object = { throttle: false }
   for (const url of ['/', '/*']) instance.route({ method: ['GET', 'POST'], url, config, handler: answer })
-  // A server that closes would wait for the streams.
+  // Ends the streams, because a server that closes would wait for them.
   instance.addHook('preClose', async () => made.close())
 }

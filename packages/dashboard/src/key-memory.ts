@@ -1,7 +1,7 @@
 import type { Throttler } from '@weir/core'
 import type { KeyEvent, Sample } from './protocol.ts'
 
-/** Bounds: blocks of all keys, keys whose use is followed, and samples per key, which cover ten minutes. */
+/** Most entries of each kind: block events of all keys, keys with samples, and samples per key. The samples cover ten minutes. */
 const EVENTS = 1_000
 const FOLLOWED = 300
 const SAMPLES = 120
@@ -14,7 +14,7 @@ export const LONGEST_NOTE = 500
 /** The history of single keys for the page of a key: its blocks, its use while a dashboard was open, and a note. */
 export class KeyMemory {
   readonly #events: { readonly key: string; readonly event: KeyEvent }[] = []
-  /** By policy and key; who was followed last stands last. */
+  /** By policy and key, in the order of the last sample. */
   readonly #samples = new Map<string, Sample[]>()
   readonly #notes = new Map<string, string>()
   readonly #offs: (() => void)[]
@@ -34,7 +34,7 @@ export class KeyMemory {
     ]
   }
 
-  /** Notes how much of its limit a key uses at a time, milliseconds since the Unix epoch. */
+  /** Adds the used units of a key at a time in milliseconds since the Unix epoch. */
   follow(policy: string, key: string, used: number, time: number): void {
     const id = idOf(policy, key)
     const samples = this.#samples.get(id) ?? []
@@ -52,7 +52,7 @@ export class KeyMemory {
     return this.#samples.get(idOf(policy, key)) ?? []
   }
 
-  /** Newest first. */
+  /** Block events of a key, newest first. */
   events(key: string): readonly KeyEvent[] {
     return this.#events.flatMap((one) => (one.key === key ? [one.event] : [])).reverse()
   }
@@ -61,7 +61,7 @@ export class KeyMemory {
     return this.#notes.get(key) ?? ''
   }
 
-  /** An empty note takes it away. Of more than a thousand the oldest goes. */
+  /** An empty note removes the note. Beyond 1,000 notes the oldest is removed. */
   setNote(key: string, note: string): void {
     this.#notes.delete(key)
     if (note === '') return

@@ -7,10 +7,10 @@ import type { DashboardOptions } from './options.ts'
 export { type PasswordAccess, password } from './access/password.ts'
 
 /**
- * The dashboard as a middleware of Koa 2 and 3, at the path that the options name:
- * `app.use(dashboard(throttler, { path: '/weir', authorize }))`. Requests elsewhere go on.
+ * The dashboard as a middleware of Koa 2 and 3, at the path in its options:
+ * `app.use(dashboard(throttler, { path: '/weir', authorize }))`. Passes other requests on.
  *
- * @throws WeirError for options that can't be used, and without `authorize`
+ * @throws WeirError for invalid options, and without `authorize`
  */
 export function dashboard(
   throttler: Throttler<string, never>,
@@ -21,7 +21,7 @@ export function dashboard(
   const made = new Dashboard(throttler, options)
   const middleware: Middleware = async (ctx, next) => {
     if (ctx.path !== path && !ctx.path.startsWith(`${path}/`)) return next()
-    // Koa leaves the answer alone; a body that another middleware has parsed is handed on.
+    // Koa must not answer too. A body that another middleware has parsed is passed on.
     ctx.respond = false
     const { body } = ctx.request as { body?: unknown }
     const request = body === undefined ? ctx.req : Object.assign(ctx.req, { body })

@@ -3,7 +3,7 @@ import type { LogEntry } from './protocol.ts'
 import { span } from './span.ts'
 import { visible } from './visible.ts'
 
-/** Newest entries that are kept, of blocks and of all else: a wave of blocks must not push out that the store went away. */
+/** The most entries of blocks, and of all other kinds. They are kept apart so that many blocks can't push out other entries. */
 const KEPT = 40
 const LONGEST_KEY = 120
 const LONGEST_TEXT = 2_000
@@ -55,7 +55,7 @@ export class Log {
   }
 }
 
-/** Isolated, so that a key written from right to left does not turn the rest of its line around. */
+/** Isolates the key's direction, because a right-to-left key would change the order of its line. */
 function short(key: string): string {
   return `\u2068${visible(key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key)}\u2069`
 }

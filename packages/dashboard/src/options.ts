@@ -7,8 +7,8 @@ import type { PasswordAccess } from './access/password.ts'
 export type Access = 'view' | 'act'
 
 /**
- * Whether the sender of a request may do this. Exactly `true` lets in, or a promise of it within a second; all else rejects, also
- * an error. Asked with each request, and every ten minutes for a dashboard that stays open.
+ * Decides whether the sender of a request may do this. Exactly `true` allows it, or a promise of `true` within a second. Other values and
+ * errors reject it. It is called with each request, and every ten minutes for a dashboard that stays open.
  */
 export type AuthorizeFunction<Request = IncomingMessage> = (request: Request, access: Access) => boolean | Promise<boolean>
 
@@ -28,7 +28,7 @@ export interface DashboardOptions<Request = IncomingMessage> {
    */
   readonly authorize: Authorize<Request>
   /**
-   * Lets people whom `authorize` allows to `'act'` block, unblock and reset keys.
+   * Lets people block, unblock and reset keys if `authorize` allows them to `'act'`.
    *
    * @default false
    */
@@ -41,7 +41,7 @@ export interface DashboardOptions<Request = IncomingMessage> {
    */
   readonly path?: string
   /**
-   * Limits how many dashboards are open at once. A whole number of at least 1.
+   * Limits how many dashboards are open at once. Further ones get 503. A whole number of at least 1.
    *
    * @default 50
    */
@@ -79,7 +79,7 @@ export function checkOptions(options: DashboardOptions): CheckedOptions {
   return { authorize, actions, maxClients, ...(path !== undefined && { path }) }
 }
 
-/** By its shape: another copy of this package may have made it, e.g. the one for CommonJS. */
+/** Checks the shape instead of the class, because another copy of this package may have created it, e.g. the one for CommonJS. */
 function isPassword(authorize: object): boolean {
   const { kind, matches, sign } = (authorize ?? {}) as Readonly<Record<string, unknown>>
   return kind === 'password' && typeof matches === 'function' && typeof sign === 'function'

@@ -10,30 +10,30 @@ import type {
   WaitingKey,
 } from '@weir/core/inspect'
 
-/** One policy of the cluster. What is not a rate is as the answering node knows it. */
+/** One policy of the cluster. The answering process reports all figures that are not rates or sums. */
 export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 'rejected' | 'blocks' | 'share'>> {
   readonly name: string
   readonly limit: number
   readonly intervalMs: number
   /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
-  /** Units that a key may take at once after rest: the limit, or what a bucket holds. */
+  /** Units that a key may use at once after rest: the limit, or the size of a bucket. */
   readonly capacity: number
-  /** Keys that are blocked; of a policy in a dry run those that would be. */
+  /** Number of blocked keys. In a dry run, the keys that would be blocked. */
   readonly blocked: number
-  /** Units of requests in flight, of all nodes. */
+  /** Units of requests in flight, of all processes. */
   readonly inFlight: number
-  /** Requests of all nodes that wait for it, and for how many milliseconds the one has that came first. */
+  /** Requests of all processes that wait for the policy, and the longest wait so far in milliseconds. */
   readonly waiting: number
   readonly longestWaitMs: number
-  /** Units of all nodes that their store does not know of yet. */
+  /** Units of all processes that their store has not received yet. */
   readonly unsynced: number
-  /** Units that nodes hold ahead of requests, all together. */
+  /** Units of leases, of all processes. */
   readonly leased: number
   readonly overshoot: number
-  /** Units beyond what a bucket holds, of the key that owes most, by the node that knows of most. */
+  /** Units beyond the size of a bucket, for the key that owes most. The highest value that a process reports. */
   readonly debt: number
-  /** Units and rejections per second, of all nodes. */
+  /** Units allowed and requests rejected per second, of all processes. */
   readonly allowedRate: number
   readonly rejectedRate: number
 }
@@ -46,20 +46,23 @@ export interface NodeView
   /** Requests per second. */
   readonly allowedRate: number
   readonly rejectedRate: number
-  /** Whether it has not told of itself for so long that its figures are old. */
+  /** Whether its last report is so old that its figures are stale. */
   readonly stale: boolean
   readonly unsynced: number
-  /** This node's part of what the cluster allows just now. */
+  /** The process's part of the requests that the cluster allows now. */
   readonly share: number
 }
 
-/** One of the most used keys, with what the nodes have allowed of it together. */
+/** One of the most used keys, with the units that all processes have allowed. */
 export type TopKey = Omit<KeyUsage, 'own'>
 
-/** A moment of the charts: milliseconds since the Unix epoch, requests per second and milliseconds, null where they are not known. */
+/**
+ * A moment of the charts: milliseconds since the Unix epoch, requests allowed and rejected per second, and a round trip in milliseconds.
+ * Unknown values are null.
+ */
 export type Point = readonly [time: number, allowed: number | null, rejected: number | null, roundTrip: number | null]
 
-/** Why requests are rejected: how many per second, and how many since the live nodes began. */
+/** A reason for rejections: how many per second, and how many since the live processes started. */
 export interface ReasonView {
   readonly reason: RequestRejection
   readonly rate: number
@@ -78,16 +81,16 @@ export interface View {
   readonly node: string
   readonly state: string
   readonly storeDownMs: number
-  /** Live nodes, those included that have not told of themselves yet. */
+  /** Number of live processes, including processes without a report. */
   readonly nodeCount: number
   readonly actions: boolean
   readonly point: Point
-  /** Those that there were. */
+  /** Only reasons with at least one rejection. */
   readonly reasons: readonly ReasonView[]
   readonly policies: readonly PolicyView[]
   readonly nodes: readonly NodeView[]
   readonly top: readonly TopKey[]
-  /** The keys that requests of all nodes wait for, those first that have waited longest. */
+  /** The keys that requests of all processes wait for, longest wait first. */
   readonly waiting: readonly WaitingKey[]
   readonly blocked: readonly BlockedKey[]
   readonly sync: SyncSnapshot
@@ -107,12 +110,12 @@ export interface View {
 
 /** The first message of a stream. */
 export interface Hello {
-  /** Changes with the page: an older one loads itself again. */
+  /** Changes with the page. An older page reloads itself. */
   readonly build: string
   readonly history: readonly Point[]
-  /** History from before the stream was opened. It is sent again when the processes have more of it. */
+  /** History from before the stream was opened. It is sent again when the processes report more. */
   readonly earlier: readonly Point[]
-  /** Whether the reader has signed in, and so may sign out. */
+  /** Whether the client has signed in, so that it can sign out. */
   readonly signOut: boolean
 }
 
@@ -129,46 +132,46 @@ export interface Found {
     readonly retryAfterMs: number
     /** Whether the policy rejects nothing. */
     readonly dryRun: boolean
-    /** How much of the limit was used, while a dashboard was open: ten minutes at most, oldest first. */
+    /** Used units while a dashboard was open, for at most ten minutes, oldest first. */
     readonly samples: readonly Sample[]
   }[]
-  /** The key as it is counted by: a long one is cut. */
+  /** The key by which policies count. A long key is cut. */
   readonly key: string
-  /** Its blocks as this process has heard of them, newest first. */
+  /** Block events that this process has received, newest first. */
   readonly events: readonly KeyEvent[]
   readonly note: string
-  /** Blocked keys that hold the text. */
+  /** Blocked keys that contain the text. */
   readonly blocked: readonly BlockedKey[]
 }
 
 /** A moment of a key: milliseconds since the Unix epoch, units used. */
 export type Sample = readonly [time: number, used: number]
 
-/** A block of a key began, or ended. */
+/** The start or the end of a block of a key. */
 export interface KeyEvent {
   /** Milliseconds since the Unix epoch. */
   readonly time: number
   readonly kind: 'blocked' | 'unblocked'
   readonly policy: string
   readonly cause: string
-  /** Milliseconds that the block was to last; 0 for its end. */
+  /** Planned length of the block in milliseconds. 0 for an end. */
   readonly durationMs: number
 }
 
-/** A policy as it was written, each option as a text. */
+/** A policy as it was written, with each option as text. */
 export interface PolicyRule {
   readonly name: string
   readonly options: readonly (readonly [option: string, text: string])[]
 }
 
-/** The rules that the answering node follows. */
+/** The rules that the answering process follows. */
 export interface RulesFound {
-  /** Undefined where it follows none. */
+  /** Undefined if the process follows no source. */
   readonly source: string | undefined
   /** Newest first. */
   readonly versions: readonly RulesVersion[]
   readonly policies: readonly PolicyRule[]
-  /** Those that have not ended: how many there are, how many were looked for, and some of these; `until` is null where one stays. */
+  /** Current overrides: the total number, the number that match a search, and a page of them. `until` is null without an end. */
   readonly overrides: {
     readonly total: number
     readonly found: number

@@ -8,23 +8,23 @@ export interface Rate {
 type Sums = ReadonlyMap<string, number>
 
 interface Seen {
-  /** When the sums were those, milliseconds. */
+  /** Time of the sums in milliseconds. */
   readonly at: number
   readonly sums: Sums
   readonly rates: Sums
 }
 
-/** Nodes tell at most once a second; sums that are closer together than this are one and the same report. */
+/** Milliseconds. Processes report at most once a second, so sums closer together are the same report. */
 const SAME_REPORT = 250
 /** Age in milliseconds after which a process's report no longer shows its current rate. */
 export const STALE = 5_000
 
-/** Rates out of sums that only grow: per second, by node, policy and reason. Those of nodes that have fallen silent count no more. */
+/** Rates per second from counters, by process, policy and reason. Stale processes don't count. */
 export class Rates {
   readonly #seen = new Map<string, Seen>()
   #now = 0
 
-  /** Takes the nodes' newest sums in; `now` in milliseconds. Nodes that have gone are forgotten. */
+  /** Adds the newest counters of the processes. `now` is in milliseconds. Processes that are no longer live are removed. */
   update(nodes: readonly ClusterNode[], now: number): void {
     this.#now = now
     const live = new Set<string>()
@@ -40,24 +40,24 @@ export class Rates {
     for (const node of this.#seen.keys()) if (!live.has(node)) this.#seen.delete(node)
   }
 
-  /** Whether a node has told enough that it can be said how much comes in there. */
+  /** Whether there are enough reports for a rate of the process. */
   knows(node: string): boolean {
     return (this.#seen.get(node)?.rates.size ?? 0) > 0
   }
 
-  /** Requests at one node. */
+  /** Rate of requests at one process. */
   ofNode(node: string): Rate {
     const seen = this.#seen.get(node)
     const read = (name: string): number => (seen === undefined || this.#isStale(seen) ? 0 : (seen.rates.get(name) ?? 0))
     return { allowed: read('allowed'), rejected: read('rejected') }
   }
 
-  /** Units allowed and requests rejected by one policy, all nodes together. */
+  /** Rate of units allowed and requests rejected by one policy, at all processes. */
   ofPolicy(policy: string): Rate {
     return { allowed: this.#sum(`units ${policy}`), rejected: this.#sum(`rejected ${policy}`) }
   }
 
-  /** Requests rejected for one reason, all nodes together. */
+  /** Rate of requests rejected for one reason, at all processes. */
   ofReason(reason: RequestRejection): number {
     return this.#sum(`because ${reason}`)
   }
@@ -73,7 +73,7 @@ export class Rates {
   }
 }
 
-/** The first rate of a process that has reported once: requests of the last quarter of a minute in its history. */
+/** The first rate after a single report: the requests of the last 15 seconds in its history. */
 function remembered({ requests: { history } }: ClusterNode): Sums {
   if (history.allowed.length === 0) return new Map()
   const each = (counts: readonly number[]): number => ((counts[0] ?? 0) / history.slot) * 1_000

@@ -3,9 +3,9 @@ import { adapterOf } from '@weir/core/adapter'
 import type { FollowedRules, HeldRules, RulesVersion } from '@weir/core/inspect'
 import type { PolicyRule, RulesFound } from './protocol.ts'
 
-/** Overrides of one answer. */
+/** Number of overrides in one answer. */
 const ROWS = 25
-/** The source is asked for its versions so often at most, in milliseconds, unless another document came. */
+/** Milliseconds for which the list of versions is kept, unless the rules change. */
 const FRESH = 10_000
 /** Longest text of an option, in UTF-16 units. */
 const LONGEST = 300
@@ -20,8 +20,8 @@ export class Rules {
   }
 
   /**
-   * @param search what policy or key of an override holds
-   * @param from an override of the page to tell
+   * @param search part of a policy or key
+   * @param from index of an override on the page to return
    */
   async find(search: string, from: number): Promise<RulesFound> {
     const { followed } = adapterOf(this.#throttler).inspected
@@ -62,7 +62,7 @@ function found(held: HeldRules, search: string, from: number): RulesFound['overr
   const text = search.toLowerCase()
   const matching =
     text === '' ? all : all.filter(({ policy, key }) => key.toLowerCase().includes(text) || policy.toLowerCase().includes(text))
-  // Whole pages, and the last one where others have gone since it was looked at.
+  // Returns whole pages. If overrides have ended since, the last page replaces a page beyond the end.
   const first = Math.floor(Math.min(from, Math.max(0, matching.length - 1)) / ROWS) * ROWS
   const rows = matching
     .slice(first, first + ROWS)
@@ -70,7 +70,7 @@ function found(held: HeldRules, search: string, from: number): RulesFound['overr
   return { total: all.length, found: matching.length, from: first, rows }
 }
 
-/** A policy as it was written: its options as texts. */
+/** A policy as it was written, with its options as text. */
 function ruleOf(policy: unknown): PolicyRule {
   const { name = 'default', ...options } = policy as Readonly<Record<string, unknown>>
   return {
@@ -79,7 +79,7 @@ function ruleOf(policy: unknown): PolicyRule {
   }
 }
 
-/** `{ name: tokenBucket, burst: 20 }` as `tokenBucket, burst 20`. */
+/** Writes `{ name: tokenBucket, burst: 20 }` as `tokenBucket, burst 20`. */
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return value.map(textOf).join(', ')
   if (typeof value !== 'object' || value === null) return String(value)

@@ -1,4 +1,4 @@
-/** Milliseconds, with one or two units; a figure and its unit stay on one line. */
+/** A duration with one or two units. A number and its unit stay on one line. */
 export function span(ms: number): string {
   if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)}\u00a0ms`
   const seconds = Math.round(ms / 1_000)

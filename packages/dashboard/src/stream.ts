@@ -10,33 +10,33 @@ import { Rates } from './rates.ts'
 import { makeView } from './view.ts'
 
 const EVERY = 1_000
-/** Between two looks at how much came in, while nobody watches. */
+/** Milliseconds between two updates of the request history while no page is open. */
 const REMEMBER = 5_000
-/** A node that has not told of itself by then, in milliseconds, may be of another version. */
+/** Milliseconds. A process without a report by then may run another version. */
 const SETTLED = 5_000
-/** Something happened: shown this much later, so that a burst is shown once. */
+/** Milliseconds from a change to its update, so that a burst causes only one. */
 const SOON = 150
-/** Points of the charts: ten minutes. */
+/** Points of the charts, which cover ten minutes. */
 const KEPT = 600
-/** So long after the last page was closed, the charts are still continued: it may be opened again. */
+/** Milliseconds for which the charts continue after the last page was closed, because it may be opened again. */
 const LINGER = 5 * 60_000
-/** A page that does not read fast enough is cut off; it comes back by itself. */
+/** Bytes. The stream of a page that reads too slowly is ended, and the page reconnects. */
 const MOST_BUFFERED = 1 << 20
-/** A stream ends after this time, so that its reader is asked again who he is. */
+/** Milliseconds. A stream ends after this time, so that the rights of its client are checked again. */
 const LONGEST = 10 * 60_000
 
 /** A client that reads a stream, and its rights. */
 interface Reader {
-  /** Whether he may block and unblock keys. */
+  /** Whether the client may block and unblock keys. */
   readonly actions: boolean
-  /** Whether he has signed in, and so may sign out. */
+  /** Whether the client has signed in, so that it can sign out. */
   readonly signOut: boolean
-  /** Until when he may read, milliseconds since the Unix epoch. */
+  /** End of the right to read, in milliseconds since the Unix epoch. */
   readonly until: number
   readonly session: string | undefined
 }
 
-/** Server-sent events to all open pages: one view a second, and sooner when something happens. */
+/** Server-sent events to all open pages: one view a second, and an earlier one after a change. */
 export class Stream {
   readonly #throttler: Throttler<string, never>
   readonly #build: string
@@ -48,9 +48,9 @@ export class Stream {
   #timer: NodeJS.Timeout | undefined
   #soon: NodeJS.Timeout | undefined
   #leftAt = 0
-  /** When somebody began to look, milliseconds since the Unix epoch. */
+  /** Time when the first page was opened, in milliseconds since the Unix epoch. */
   #since = 0
-  /** Keeps up what this node remembers of the time before somebody looks, where no heartbeat does. */
+  /** Updates the request history of this process while no page is open, because without a store there are no heartbeats to do it. */
   readonly #remembering: NodeJS.Timeout
   #told = ''
 
@@ -70,7 +70,7 @@ export class Stream {
   add(response: ServerResponse, reader: Reader): void {
     response.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
-      // `no-transform`: compression would hold events back.
+      // With `no-transform` proxies don't compress, because compression would delay events.
       'Cache-Control': 'no-store, no-transform',
       'X-Accel-Buffering': 'no',
       'X-Content-Type-Options': 'nosniff',
@@ -79,7 +79,7 @@ export class Stream {
     this.#clients.set(response, { ...reader, until: Math.min(reader.until, Date.now() + LONGEST) })
     const gone = (): void => this.#forget(response)
     response.on('close', gone)
-    // A response that waits for those before it is told nothing of its connection's end.
+    // If the response waits behind others on its connection, it gets no event when the connection ends.
     if (response.socket === null) response.req.socket.once('close', gone)
     this.#remember()
     const before = earlier(cluster(this.#throttler), Date.now())
@@ -90,7 +90,7 @@ export class Stream {
     this.#send(this.#view())
   }
 
-  /** Shows a change sooner than the next second. */
+  /** Shows a change before the next second. */
   changed(): void {
     if (this.#clients.size === 0 || this.#soon !== undefined) return
     this.#soon = setTimeout(() => {
@@ -99,7 +99,7 @@ export class Stream {
     }, SOON).unref()
   }
 
-  /** Ends the streams of a session that is over. */
+  /** Ends the streams of a session that has ended. */
   end(session: string): void {
     for (const [response, reader] of this.#clients) if (reader.session === session) this.#end(response)
   }
@@ -114,7 +114,7 @@ export class Stream {
     for (const response of this.#clients.keys()) this.#end(response)
   }
 
-  /** Nothing is written to it any more: that would be an error. One who does not read would never let it end. */
+  /** Removes the client first, because writing after the end is an error. If the client does not read, `end` would never finish. */
   #end(response: ServerResponse): void {
     this.#forget(response)
     if (response.writableLength > 0) response.destroy()
@@ -148,7 +148,7 @@ export class Stream {
     requests.tick(clock.monotonic())
   }
 
-  /** Other nodes tell what they remember some moments after somebody began to look, and each of them more four times a minute. */
+  /** Sends the earlier history again when it has grown: some moments after the first page was opened, and at the end of each slot. */
   #tellEarlier(time: number): void {
     const nodes = cluster(this.#throttler)
     const known = nodes.map(({ node, requests: { history } }) => `${node} ${history.allowed.length}`).join()

@@ -2,14 +2,14 @@ import type { ClusterNode, KeyRejections, RequestRejection, Snapshot, WaitingKey
 import type { LogEntry, NodeView, PolicyView, ReasonView, TopKey, View } from './protocol.ts'
 import { type Rates, STALE } from './rates.ts'
 
-/** Keys of one policy: a large limit would hide the others. */
+/** The most keys of one policy, so that a policy with many keys does not hide the others. */
 const MOST_TOP = 25
 const MOST_WAITING = 25
 const MOST_REJECTED = 100
-/** Begins the names of policies that are only judged. */
+/** Prefix of candidate policies, which only judge requests. */
 const NEXT = 'next:'
 
-/** Puts together what this node knows and what the others have told. */
+/** Combines this process's snapshot with the reports of the others. */
 export function makeView(
   snapshot: Snapshot,
   nodes: readonly ClusterNode[],
@@ -27,7 +27,7 @@ export function makeView(
   const allowed = sum(nodeList.map(({ allowedRate }) => allowedRate))
   const rejected = sum(nodeList.map(({ rejectedRate }) => rejectedRate))
   const { time, actions, log, note, settled } = about
-  // Others tell of themselves some moments after somebody began to look: until then nobody knows how many requests there are.
+  // Other processes report some moments after the first page was opened. Until then the number of requests is unknown.
   const known = settled || (nodes.length >= snapshot.nodes && nodes.every(({ node }) => rates.knows(node)))
   const top = topKeys(snapshot, nodes, policies)
   return {
@@ -51,7 +51,7 @@ export function makeView(
   }
 }
 
-/** Most frequent first. */
+/** Reasons for rejections, most frequent first. */
 function reasonViews(nodes: readonly ClusterNode[], rates: Rates): ReasonView[] {
   const reasons = Object.keys(nodes[0]?.requests.reasons ?? {}) as RequestRejection[]
   return reasons
@@ -106,8 +106,8 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
 }
 
 /**
- * Nodes know each other's blocks, so the node that is asked knows best; what another one told may have ended since. Where each counts
- * for itself, a key may be blocked at another one alone.
+ * The number of blocked keys. Processes sync blocks, so this process's number is the newest. With `local` each process blocks alone, so
+ * the highest number counts.
  */
 function blockedKeys(own: Snapshot['policies'][number] | undefined, before: number | undefined, told: number, self: boolean): number {
   if (self || own === undefined || own.coordination === 'local') return Math.max(before ?? 0, told)
@@ -143,8 +143,8 @@ function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
 }
 
 /**
- * The use of each key that some process lists among its most used: the sum over the processes that list it, or the largest total that one
- * of them has confirmed, if that is more. Both are lower bounds.
+ * The use of each key that a process lists among its most used: the sum of the processes that list it, or the highest confirmed total,
+ * whichever is more. Both are lower bounds.
  */
 function topKeys(snapshot: Snapshot, nodes: readonly ClusterNode[], policies: readonly PolicyView[]): TopKey[] {
   const capacities = new Map(policies.map(({ name, capacity }) => [name, capacity]))

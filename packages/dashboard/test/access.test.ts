@@ -27,7 +27,7 @@ describe("authorize: 'none'", () => {
     },
   )
 
-  // A foreign site may let its name lead to this machine, and read what its visitor's browser gets from here.
+  // The owner of a name may point it to this machine. A page of that site could then read answers with its visitor's browser.
   test.each(['evil.example', 'evil.example:9090', '127.0.0.1.evil.example', 'localhost.evil.example', 'evil.example:localhost', '..'])(
     'nobody who names it %j',
     async (host) => {

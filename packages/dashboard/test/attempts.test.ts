@@ -7,7 +7,7 @@ function make(): Attempts {
   return attempts
 }
 
-/** How many of so many attempts in a row may be made. */
+/** The number of allowed attempts among `count` in a row. */
 function made(attempts: Attempts, count: number, address: (i: number) => string | undefined): number {
   return Array.from({ length: count }, (_, i) => attempts.wait(address(i))).filter((wait) => wait === 0).length
 }

@@ -13,7 +13,7 @@ const open = { authorize: () => true, actions: true }
 const closed = { authorize: password(PASSWORD), actions: true }
 const PROXY = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.7' }
 
-/** Signs in and out under `/ops/weir`, directly and as a proxy does that has cut nothing off. */
+/** Signs in and out under `/ops/weir`, directly and like a proxy that cuts nothing off. */
 async function asksForAPassword(url: string, throttler: ReturnType<typeof throttlerFor>): Promise<void> {
   const page = `${url}/ops/weir/`
   expect(await (await fetch(`${url}/ops/weir`)).text()).toContain('<title>Sign in')
@@ -30,7 +30,7 @@ async function asksForAPassword(url: string, throttler: ReturnType<typeof thrott
   expect((await post(`${page}sign-out`, {}, headers)).status).toBe(200)
 }
 
-/** That cookies are for HTTPS only, and attempts are counted by address, as the framework says: `trusted` if it trusts its proxy. */
+/** Checks that cookies need HTTPS and that attempts are counted by address, as the framework decides. `trusted`: it trusts its proxy. */
 async function knowsItsProxy(url: string, trusted: boolean): Promise<void> {
   const page = `${url}/ops/weir/`
   const cookies = (await signIn(page, PASSWORD, PROXY)).headers.getSetCookie()

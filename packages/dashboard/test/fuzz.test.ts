@@ -13,7 +13,7 @@ const other = new Password('another long password')
 const own = new Password(PASSWORD)
 const sign = (text: string): string => own.sign(`session ${text}`)
 
-/** Sends bytes, and reads what comes until the server ends or says nothing more to come. */
+/** Sends bytes, and reads until the server ends the connection or announces no more data. */
 function exchange(port: number, bytes: readonly string[], cut: boolean): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
@@ -75,7 +75,7 @@ const anyTarget = fc.oneof(
 )
 
 const token = (at: number): string => tokenOf({ ...newSession(at), seen: at }, sign)
-/** Sessions that are none. `name` is that of the cookie. */
+/** Invalid session cookies. `name` is the cookie's name. */
 const anyToken = fc.oneof(
   fc.constant(''),
   fc.string({ maxLength: 200 }),
@@ -94,7 +94,7 @@ const anyToken = fc.oneof(
     tokenOf({ ...newSession(0), started: Number.POSITIVE_INFINITY, seen: Number.POSITIVE_INFINITY }, sign),
     tokenOf({ ...newSession(0), started: -1, seen: Date.now() }, sign),
   ),
-  // One that was good until it was changed, somewhere.
+  // A valid token with one changed character.
   fc.tuple(fc.nat(200), fc.string({ minLength: 1, maxLength: 1 })).map(([at, character]) => {
     const good = token(Date.now())
     const place = at % good.length
@@ -198,7 +198,7 @@ test('no request but the password lets in, none is answered with 5xx, and the se
           answered++
           expect(Number(status)).toBeLessThan(500)
         }
-        // Neither the dashboard, nor a stream, nor an answer to an action, nor a session. Anybody may sign out: it takes a cookie away.
+        // No dashboard, stream, answer to an action or session may be sent. A sign-out is allowed, because it only removes a cookie.
         const signedOut = /Set-Cookie: weir-session-\w+=; [^\r]*Max-Age=0/.test(heard)
         expect(signedOut ? heard.replace('{"done":true}', '') : heard).not.toMatch(
           /<title>Weir<|event:|"done"|"parts"|weir-session-\w+=[^;]/,
@@ -210,6 +210,6 @@ test('no request but the password lets in, none is answered with 5xx, and the se
   )
   expect(answered).toBeGreaterThan(300)
   expect(snapshot(throttler).blocked).toEqual([])
-  // It works as ever for who was let in.
+  // The signed-in client can still use the dashboard.
   expect(await (await fetch(`${url}/weir/`, { headers: { cookie } })).text()).toContain('<title>Weir</title>')
 })

@@ -53,7 +53,7 @@ test('the stream tells of all nodes, their rates, hot keys and blocked keys', { 
 })
 
 test('a block shows at once, not with the next second', async () => {
-  // The next second never comes.
+  // With a fake interval the next second never comes.
   vi.useFakeTimers({ toFake: ['setInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const throttler = throttlerFor()

@@ -109,7 +109,7 @@ describe.skipIf(CHROMIUM === undefined)(
     test.each(['local', 'central'] as const)(
       'says what each limit means, and how much a key has used of what it may take: %s',
       async (coordination) => {
-        // Code of central decisions is loaded with the first request, which takes its time on a busy machine.
+        // The code of central decisions is loaded at the first request, which takes time on a busy machine.
         const limit = {
           limit: 60,
           interval: '1h',
@@ -207,7 +207,7 @@ describe.skipIf(CHROMIUM === undefined)(
         .getByRole('rowheader', { name: /mallory/ })
         .first()
         .waitFor()
-      // Those that choose a period only show.
+      // Only the buttons for the charts' period are there.
       expect(await page.getByRole('button').allTextContents()).toEqual(['10 min', '30 min'])
       expect(await page.getByRole('form').count()).toBe(0)
     })
@@ -294,7 +294,7 @@ describe.skipIf(CHROMIUM === undefined)(
         .getByRole('region', { name: /^Blocked/ })
         .getByText('<i>ours</i>')
         .waitFor()
-      // It has an address, and so survives being loaded again.
+      // The key's page has an address, so it survives a reload.
       await page.goBack()
       await page.reload()
       await page.getByRole('heading', { name: '\\u{202e}gnp/<b>#key=&' }).waitFor()
@@ -366,7 +366,7 @@ describe.skipIf(CHROMIUM === undefined)(
   },
 )
 
-/** One that can be away. */
+/** A hub that can be down. */
 class FailingHub extends Hub {
   away = false
 

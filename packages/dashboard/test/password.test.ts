@@ -52,7 +52,7 @@ describe('what was typed is compared', () => {
     [PASSWORD, PASSWORD.slice(0, -1), false],
     [PASSWORD, '', false],
     [PASSWORD, PASSWORD.repeat(100), false],
-    // The same letters, as another keyboard writes them.
+    // The same letters in decomposed form, as some keyboards write them.
     ['fünf Zwölftel ö', 'fu\u0308nf Zwo\u0308lftel o\u0308', true],
     ['fünf Zwölftel ö', 'funf Zwolftel o', false],
   ])('%j with %j', (secret, given, same) => {

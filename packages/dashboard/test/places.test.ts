@@ -7,18 +7,18 @@ import { serve, throttlerFor } from './servers.ts'
 
 const PLACES = 3
 
-/** A stream that was asked for: its status, once there is an answer. */
+/** A requested stream. `status` is undefined until the answer. */
 interface Asked {
   readonly request: ClientRequest
   status: number | undefined
   gone: boolean
 }
 
-/** Authorizes when it is told to, each question by itself. */
+/** A function for `authorize` that waits until the test answers each call. */
 class Slow {
   readonly #waiting: (() => void)[] = []
   readonly authorize = (): Promise<boolean> => new Promise((resolve) => this.#waiting.push(() => resolve(true)))
-  /** Answers one of the open questions. */
+  /** Answers one of the waiting calls. */
   answer(which: number): void {
     this.#waiting.splice(which % Math.max(1, this.#waiting.length), 1)[0]?.()
   }
@@ -35,7 +35,7 @@ async function open() {
   const served: { open: number; most: number } = { open: 0, most: 0 }
   const { url } = await serve((request, response) => {
     const { writeHead } = response
-    // Counts streams where they begin and end, by its own book.
+    // Counts open streams independently of the dashboard.
     response.writeHead = ((...args: Parameters<typeof writeHead>) => {
       if (args[0] === 200) {
         served.open++
@@ -60,7 +60,7 @@ async function open() {
     })
     return asked
   }
-  /** Until the server has heard of all that was done before. */
+  /** Waits until the server has processed everything before. */
   const settle = async (): Promise<void> => {
     await (await fetch(`${url}/weir`, { redirect: 'manual' })).text()
   }
@@ -88,7 +88,7 @@ test('no more streams are open than there are places, and every place comes back
         else await settle()
         expect(served.most).toBeLessThanOrEqual(PLACES)
       }
-      // Everybody who is still there gets an answer.
+      // Every client that is still connected gets an answer.
       await vi.waitFor(
         () => {
           slow.answerAll()
@@ -101,7 +101,7 @@ test('no more streams are open than there are places, and every place comes back
       expect(statuses.every((status) => status === 200 || status === 503)).toBe(true)
       for (const { request } of all) request.destroy()
       await vi.waitFor(() => expect(served.open).toBe(0), { timeout: 30_000, interval: 1 })
-      // All places are free: so many get in at once, and no more.
+      // All places are free again, so exactly as many clients as before get a stream.
       const again = Array.from({ length: PLACES + 2 }, ask)
       await vi.waitFor(
         () => {
@@ -128,7 +128,7 @@ test('one who reads nothing loses his place when his time is over, and nothing i
   const { url, port } = await serve((request, response) => {
     if (stuck === undefined) {
       stuck = response
-      // As if all that the system holds for a connection were full: what is written never goes.
+      // Simulates a full send buffer, so that no write completes.
       Object.assign(request.socket, { _write: () => {}, _writev: null })
     }
     handler(request, response)

@@ -6,7 +6,7 @@ import { earlier } from '../src/earlier.ts'
 import { dashboard } from '../src/index.ts'
 import { serve, throttlerFor, waitFor } from './servers.ts'
 
-/** Number of keys that came once. */
+/** Number of keys that were used only once. */
 let keys = 0
 
 test('requests are requests: neither units nor rejections of all policies added up', { timeout: 20_000 }, async () => {
@@ -19,7 +19,7 @@ test('requests are requests: neither units nor rejections of all policies added 
     ],
   }).start()
   onTestFinished(() => throttler.close())
-  // One of three is allowed.
+  // One of three requests is allowed.
   const load = setInterval(() => {
     throttler.check(`new ${++keys}`)
     throttler.block('evil', '1h', { policy: 'a' })
@@ -82,7 +82,7 @@ test('what nodes remember is put together by when it was', () => {
   expect(points.map(([time]) => time)).toEqual([54_000, 69_000, 84_000, 99_000])
   expect(points.map(([, allowed]) => allowed)).toEqual([40, 33, 22, 11])
   expect(points.map(([, , rejected]) => rejected)).toEqual([1, 2, 2, 2])
-  // Another one whose newest slot is of a minute ago.
+  // The newest slot of another process is a minute old.
   expect(earlier([node(0, 0, [0, 0, 0, 0, 0]), node(1_000, 59_000, [15])], 100_000).map(([, allowed]) => allowed)).toEqual([1, 0, 0, 0, 0])
 })
 

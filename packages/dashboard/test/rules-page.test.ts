@@ -13,7 +13,7 @@ import { serve } from './servers.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const limit = { name: 'customer', key: 'ip', limit: 10, interval: '1h' } as const
-/** Names of policies are printable ASCII; keys, and what people write of a change, are any text. */
+/** Names of policies are printable ASCII. Keys and descriptions of changes may be any text. */
 const MARKUP = '<img src=x onerror="document.title=1">'
 const HOSTILE = `${MARKUP}\u202egnp`
 const SHOWN = `${MARKUP}\\u{202e}gnp`
@@ -28,7 +28,7 @@ describe.skipIf(CHROMIUM === undefined)(
     }, 60_000)
     afterAll(() => browser.close())
 
-    /** Two nodes that follow one source, of which the second does not know one algorithm. */
+    /** Two processes that follow one source. The second one lacks an algorithm. */
     async function open(source: MemorySource, { width = 1440, colorScheme = 'light' as 'light' | 'dark' } = {}) {
       const hub = new Hub(systemClock)
       const node = async (options: FollowOptions): Promise<Throttler> => {
@@ -83,13 +83,13 @@ describe.skipIf(CHROMIUM === undefined)(
       const policies = page.getByRole('region', { name: 'Policies in force' })
       expect(await policies.getByRole('row', { name: /^customer/ }).textContent()).toContain('POST /login')
       await policies.getByRole('rowheader', { name: MARKUP }).waitFor()
-      // Both nodes judge, and what they tell is added up.
+      // Both processes judge, and the page adds up their reports.
       for (const node of [throttler, other]) for (let i = 0; i < 6; i++) node.check(HOSTILE)
       const judged = page.getByRole('region', { name: 'What those to come would have done' })
       const row = judged.getByRole('row').filter({ has: page.getByRole('rowheader', { name: SHOWN }) })
       await expect.poll(async () => Number(await row.getByRole('cell').textContent())).toBeGreaterThanOrEqual(6)
       await judged.getByRole('rowheader', { name: 'customer', exact: true }).waitFor()
-      // Version 8 needs an algorithm that one node does not have.
+      // Version 8 needs an algorithm that one process does not have.
       source.put({ version: 8, policies: [{ ...limit, algorithm: 'tokenBucket' }] })
       const runs = page.getByRole('region', { name: 'Who runs which' })
       await runs.getByText(/rejected version 8: policies\[0\]\.algorithm \(line 1, column \d+\)/).waitFor()
@@ -102,7 +102,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByText('No key has a limit of its own.').waitFor()
       expect(await judged.count()).toBe(0)
       expect(await page.title()).toBe('Weir')
-      // It is read-only: nothing to press but what turns pages.
+      // The page is read-only. Its only buttons turn pages.
       expect(await page.getByRole('button').count()).toBe(0)
       expect(await page.getByRole('form').count()).toBe(0)
       expect(heard).toEqual([])

@@ -1,6 +1,6 @@
 import type { RulesSource } from '@weir/core/rules'
 
-/** A source in memory that keeps what it held. */
+/** A source in memory that keeps older versions. */
 export class MemorySource implements RulesSource {
   readonly name = 'rules of the test'
   readonly interval = 60_000

@@ -84,7 +84,7 @@ test('thousands of overrides are paged and searched, without those that have end
   expect([first.total, first.found, first.from, first.rows.length]).toEqual([4_999, 4_999, 0, 25])
   expect(first.rows[0]?.key).toBe('Tenant-1')
   expect((await ask(url, '', 25)).overrides.rows[0]?.key).toBe('Tenant-26')
-  // Any of a page asks for the page; beyond the end is the last one.
+  // Any override of a page returns the whole page. Beyond the end the last page is returned.
   expect((await ask(url, '', 24)).overrides.from).toBe(0)
   const last = (await ask(url, '', 1e9)).overrides
   expect([last.from, last.rows.length, last.rows.at(-1)?.key]).toEqual([4_975, 24, 'Tenant-4999'])
@@ -121,7 +121,7 @@ test('is for those who may see the dashboard, changes nothing, and rejects nonse
   const { url } = await serve(dashboard(throttler, { authorize: password(PASSWORD) }))
   expect((await post(`${url}/rules`, { key: '' })).status).toBe(401)
   const cookie = cookieOf(await signIn(`${url}/`))
-  // Without actions, too: it is a look.
+  // Reading the rules needs no actions.
   expect((await post(`${url}/rules`, { key: '' }, { cookie })).status).toBe(200)
   expect((await post(`${url}/rules`, { key: '' }, { cookie, 'X-Weir-Dashboard': '0' })).status).toBe(403)
   for (const from of [-1, 1.5, '0', null, 1e300]) expect((await post(`${url}/rules`, { key: '', from }, { cookie })).status).toBe(400)

@@ -5,7 +5,7 @@ import { Hub } from '@weir/core/memory'
 import { onTestFinished } from 'vitest'
 import type { Hello, View } from '../src/protocol.ts'
 
-/** A throttler with two policies; with a hub it is a node of a cluster. */
+/** A throttler with two policies. With a hub it joins that hub's cluster. */
 export function throttlerFor(hub: Hub = new Hub(systemClock)): Throttler {
   const throttler = createThrottler({
     store: memoryStore(hub),
@@ -18,7 +18,7 @@ export function throttlerFor(hub: Hub = new Hub(systemClock)): Throttler {
   return throttler.start()
 }
 
-/** Serves until the test is over; returns the address, without a slash at its end. */
+/** Serves until the test ends. Returns the address without a slash at its end. */
 export async function serve(listener: RequestListener, port = 0): Promise<{ url: string; port: number; server: Server }> {
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
@@ -30,7 +30,7 @@ export async function serve(listener: RequestListener, port = 0): Promise<{ url:
   return { url: `http://127.0.0.1:${bound}`, port: bound, server }
 }
 
-/** An action as the page sends it. */
+/** Sends an action like the page. */
 export function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(url, {
     method: 'POST',
@@ -41,12 +41,12 @@ export function post(url: string, body: unknown, headers: Record<string, string>
 
 export const PASSWORD = 'correct horse battery staple'
 
-/** Sends the form of the page to sign in, as a browser does. `url` ends with a slash. */
+/** Sends the form of the sign-in page like a browser. `url` ends with a slash. */
 export function signIn(url: string, password: string = PASSWORD, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(url, { method: 'POST', redirect: 'manual', headers, body: new URLSearchParams({ username: 'weir', password }) })
 }
 
-/** The cookies of an answer, as a request sends them back. */
+/** The cookies of an answer, for the next request. */
 export function cookieOf(response: Response): string {
   return response.headers
     .getSetCookie()
@@ -54,7 +54,7 @@ export function cookieOf(response: Response): string {
     .join('; ')
 }
 
-/** A request with header fields that fetch does not let one set. */
+/** A request with header fields that `fetch` can't set. */
 export function send(
   url: string,
   { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: Record<string, string>; body?: string } = {},
@@ -65,7 +65,7 @@ export function send(
       response.setEncoding('utf8')
       response.on('data', (chunk: string) => {
         text += chunk
-        // A stream does not end by itself.
+        // A stream does not end without this.
         if (response.headers['content-type']?.startsWith('text/event-stream')) response.destroy()
       })
       response.on('error', () => {})
@@ -76,7 +76,7 @@ export function send(
   })
 }
 
-/** Reads a stream of events until one passes; returns it with what the stream began with. */
+/** Reads a stream until a view passes. Returns this view and the stream's first message. */
 export async function waitFor(url: string, passes: (view: View) => boolean): Promise<{ view: View; hello: Hello }> {
   const response = await fetch(url)
   let text = ''

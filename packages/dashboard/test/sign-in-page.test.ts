@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test,
 import { dashboard, password } from '../src/index.ts'
 import { PASSWORD, serve, throttlerFor } from './servers.ts'
 
-/** Chromium logs this for each answer 401 and 429. Every other message is a fault of the page. */
+/** Chromium logs this for each answer 401 and 429. Every other message is an error of the page. */
 const EXPECTED = /Failed to load resource: the server responded with a status of (401|429)/
 
 describe.skipIf(CHROMIUM === undefined)(
@@ -33,7 +33,7 @@ describe.skipIf(CHROMIUM === undefined)(
       return { throttler, page, context, address: `${address}/`, faults: () => heard.filter((text) => !EXPECTED.test(text)) }
     }
 
-    /** By keyboard alone: the field has the focus, which a browser sets with the first picture, later than the text can be found. */
+    /** Uses only the keyboard. The field is focused with the first frame, later than its text appears. */
     async function type(page: Page, text: string): Promise<void> {
       await page.locator('#password:focus').waitFor()
       await page.keyboard.type(text)
@@ -55,7 +55,7 @@ describe.skipIf(CHROMIUM === undefined)(
         response.setHeader('Content-Type', 'text/html')
         response.end(`<a href="${address}">to the dashboard</a>`)
       })
-      // Sites are told apart by their names, not by ports.
+      // Browsers distinguish sites by name, not by port.
       await page.goto(url.replace('127.0.0.1', 'localhost'))
       await page.getByRole('link', { name: 'to the dashboard' }).click()
       await page.getByRole('link', { name: 'Go on to the dashboard' }).click()
@@ -175,7 +175,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await page.getByRole('main').count()).toBe(1)
       await type(page, PASSWORD)
       await page.getByRole('button', { name: 'Sign out' }).waitFor()
-      // The longest state that there is stands beside the button.
+      // Shows the longest state beside the button.
       await page.evaluate(`document.querySelector('.state').textContent = 'Without the store'`)
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
     })

@@ -15,13 +15,13 @@ async function start(options: { authorize?: typeof access; actions?: boolean; ma
   return { throttler, handler, port, url: `${url}/ops/weir/` }
 }
 
-/** Moves the clock of this process, which servers and sessions go by. */
+/** Moves the clock of this process, which the dashboard and its sessions use. */
 function later(ms: number): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms })
 }
 afterEach(() => void vi.useRealTimers())
 
-/** A stream that is read until it ends; `ended` has all of its text. */
+/** A stream that is read until it ends. `ended` has all of its text. */
 async function openStream(url: string, cookie: string): Promise<{ status: number; ended: Promise<string>; renewed: string }> {
   const response = await fetch(`${url}events`, { headers: { cookie } })
   return { status: response.status, ended: response.text(), renewed: cookieOf(response) }
@@ -70,7 +70,7 @@ describe('the right password', () => {
     expect(response.status).toBe(303)
     expect(response.headers.get('location')).toBe('./')
     const [cookie] = response.headers.getSetCookie()
-    // No path: a browser then takes the folder of the address that it sees.
+    // Without a path a browser uses the folder of the address that it sees.
     expect(cookie).toMatch(/^weir-session-\w{8}=[\w.-]{80,110}; HttpOnly; SameSite=Strict$/)
     const headers = { cookie: cookieOf(response) }
     expect(await (await fetch(url, { headers })).text()).toContain('<title>Weir</title>')
@@ -176,7 +176,7 @@ describe('attempts', () => {
     expect(response.headers.get('set-cookie')).toBeNull()
     const seconds = Number(response.headers.get('retry-after'))
     expect(seconds).toBeGreaterThanOrEqual(1)
-    // The rest of this minute, and a tenth of the next one: then the ten attempts of this one count as nine.
+    // The rest of this minute and a tenth of the next one. Then the ten attempts of this minute count as nine.
     expect(seconds).toBeLessThanOrEqual(66)
     expect(await response.text()).toContain('Too many attempts. Try again in')
   })

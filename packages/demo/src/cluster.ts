@@ -8,39 +8,39 @@ import { type ServerKind, type StoreChoice, shownUrl } from './store/choose.ts'
 import { CommandCount } from './store/command-count.ts'
 import { sleep } from './traffic/pace.ts'
 
-/** A gateway as the parent knows it. */
+/** A gateway process, with its reports to the parent. */
 export interface Gateway {
   readonly framework: Framework
   readonly child: Child
   /** Name and version of the framework. */
   about: string
   port: number
-  /** The last one that it sent. */
+  /** The last snapshot that it sent. */
   snapshot: Snapshot | undefined
   /** Timing of its requests since the warm-up. */
   timing: Timing | undefined
-  /** When that was taken, milliseconds since the epoch. */
+  /** Time of the snapshot in milliseconds since the epoch. */
   snapshotTime: number
-  /** The one before the traffic began. */
+  /** The last snapshot before the traffic began. */
   baseline: Snapshot | undefined
   readonly states: StateChange[]
 }
 
 export type Limits = Omit<GatewayConfig, 'framework' | 'backendPort' | 'store' | 'page'>
 
-/** How long gateways may take to find the store and each other. */
+/** Milliseconds in which the gateways must find the store and each other. */
 const MEET_DEADLINE = 10_000
 
-/** Every process of the demo: the store, the backend and the gateways before it. */
+/** All processes of the demo: the store, the backend and the gateways in front of it. */
 export class Cluster {
   readonly choice: StoreChoice
   readonly gateways: Gateway[] = []
-  /** Children that ended without being told to. */
+  /** Children that ended without an order. */
   readonly lost: string[] = []
-  /** The store in words. */
+  /** A description of the store. */
   storeText = ''
   commands: CommandCount | undefined
-  /** Where the Redis server is; undefined without one. */
+  /** Address of the Redis server. Undefined without one. */
   url: string | undefined
   /** Address of the dashboard, if there is one. */
   page: string | undefined
@@ -62,13 +62,13 @@ export class Cluster {
     return this.gateways.map(({ port }) => port)
   }
 
-  /** Starts everything and waits until the gateways know each other. Whoever calls it calls `stop`, also when it fails. */
+  /** Starts all processes and waits until the gateways are synced. The caller must call `stop`, even if this fails. */
   async start(limits: Limits, signal: AbortSignal): Promise<void> {
     const url = await this.#startStore()
     this.#backend = this.#child('the backend', 'backend', undefined)
     const { port: backendPort } = await this.#backend.ready
     const { kind } = this.choice
-    // Runs on one server at the same time must not share limits.
+    // Several demos on one server must not share limits.
     const store = url === undefined || kind === 'ipc' ? undefined : { kind, url, namespace: `weir-demo-${randomUUID().slice(0, 8)}` }
     for (const framework of FRAMEWORKS) {
       const page = this.#withPage && framework === FRAMEWORKS[0]
@@ -100,7 +100,7 @@ export class Cluster {
     await this.#meet(signal)
   }
 
-  /** As a crash would. */
+  /** Kills Redis like a crash. */
   killRedis(): void {
     this.#keeper?.order('demo:kill')
   }
@@ -111,7 +111,7 @@ export class Cluster {
 
   async stop(): Promise<void> {
     this.commands?.stop()
-    // The gateways first: they hand their last counts to the store and say what they counted.
+    // The gateways stop first, because they still send their last counts to the store and a report to the parent.
     await Promise.all(this.gateways.map(({ child }) => child.stop()))
     await Promise.all([this.#backend?.stop(), this.#keeper?.stop()])
     this.#ipc?.close()

@@ -16,7 +16,7 @@ import type { Screen } from './view/screen.ts'
 
 const WAYS = ['background', 'central'] as const
 
-/** The same traffic twice: with counts that are exchanged in the background, and with a store that decides about each request. */
+/** Sends the same traffic twice: first with counts synced in the background, then with a store that decides each request. */
 export async function runCompare(options: DemoOptions, screen: Screen, signal: AbortSignal): Promise<CompareSummary> {
   const ways: Way[] = []
   let storeText = ''

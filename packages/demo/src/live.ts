@@ -15,7 +15,7 @@ import { type LiveView, liveFrame } from './view/live-frame.ts'
 import { Lines } from './view/live-lines.ts'
 import type { Screen } from './view/screen.ts'
 
-/** A made-up population before three gateways, shown while it happens. */
+/** Sends the traffic of a simulated population through three gateways, and shows the results live. */
 export async function runLive(options: DemoOptions, screen: Screen, signal: AbortSignal): Promise<LiveSummary> {
   const { limit, interval, spans, cooldown } = options
   const total = options.duration ?? 0
@@ -34,7 +34,7 @@ export async function runLive(options: DemoOptions, screen: Screen, signal: Abor
     if (cluster.page !== undefined) screen.line(`dashboard: ${cluster.page}`)
     await warmUp(cluster, signal)
     sender = new Sender(cluster.ports, (answer) => tally.add(answer))
-    // On a boundary, so that the first interval is a whole one.
+    // Starts at a boundary, so that the first interval is complete.
     start = Math.ceil((Date.now() + 100) / interval) * interval
     const view = viewer({ options, cluster, tally, outage, start, total, everyone })
     screen.animate(() => liveFrame(view(), screen.colors))
@@ -76,7 +76,7 @@ interface Watched {
   readonly everyone: number
 }
 
-/** @returns a function that says how things stand, or stood at the end: then of the last interval that was a whole one */
+/** @returns a function for the current view. With `last` it returns the view at the end, which shows the last complete interval */
 function viewer({ options: { limit, interval }, cluster, tally, outage, start, total, everyone }: Watched): (last?: LastLook) => LiveView {
   const rates = new Rates()
   return (last) => {

@@ -7,7 +7,7 @@ import { compareWords } from './report/compare-words.ts'
 import { liveWords, replayWords } from './report/words.ts'
 import { Screen } from './view/screen.ts'
 
-/** The status that shells report for a program that a signal ended: 128 + its number. */
+/** Exit codes for signals: 128 plus the signal's number, like in shells. */
 const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 try {
@@ -30,7 +30,7 @@ async function main(argv: readonly string[]): Promise<number> {
       stop.abort()
     })
   }
-  // The reader of the output is gone, so the program ends in order, without a message.
+  // The output's reader may close it. The demo then ends in order, without a message.
   process.stdout.on('error', () => stop.abort())
   const ok = await run(options, stop.signal)
   return exitCode === 0 && !ok ? 1 : exitCode

@@ -7,36 +7,36 @@ type StoreOption = (typeof STORES)[number]
 
 /** The options of the command line. Times are milliseconds. */
 export interface DemoOptions {
-  /** How long requests are sent; a replay without it sends all there is. */
+  /** Milliseconds for which requests are sent. Undefined sends all requests of a replay. */
   readonly duration: number | undefined
   readonly json: boolean
   readonly killRedis: boolean
-  /** Run twice: as it is, and with a store that decides about each request. */
+  /** Whether to run twice: with background syncs, and with a store that decides each request. */
   readonly compare: boolean
   /** Units per client and interval. */
   readonly limit: number
-  /** In the log's time for a replay. */
+  /** Length of an interval. In a replay, in the log's time. */
   readonly interval: number
   readonly spans: number
   readonly cooldown: number
-  /** Which store; `auto`: REDIS_URL, else a private redis-server, else the parent process. */
+  /** The store. `auto` uses REDIS_URL if it is set, otherwise a private redis-server if it is installed, otherwise the parent process. */
   readonly store: StoreOption
-  /** The log to replay; undefined for the made-up population. */
+  /** The log to replay. Undefined for the simulated population. */
   readonly log: string | undefined
   readonly window: number
   readonly speed: number
 }
 
-/** The end of `--help`: what to print, and nothing else to do. */
+/** Ends the program after `--help`. The message is the text to print. */
 export class HelpAsked extends Error {
   override readonly name = 'HelpAsked'
 }
 
 const LIVE = { limit: 60, interval: 2_000, duration: 30_000 }
-/** Enough requests in an interval that the cost of one is seen, and few enough for a small machine. */
+/** Enough requests in an interval to measure the cost of one, and few enough for a small machine. */
 const COMPARE = { limit: 1_000, interval: 20_000, duration: 20_000 }
 const REPLAY = { limit: 60, interval: 60_000 }
-/** Below this, what arrives when is chance: requests take milliseconds. */
+/** Milliseconds. In a shorter interval the order of arrivals would be chance, because requests take milliseconds. */
 const SHORTEST_INTERVAL = 200
 
 /**

@@ -1,7 +1,7 @@
 import type { Cluster } from './cluster.ts'
 import { sleep } from './traffic/pace.ts'
 
-/** Redis is away between these two parts of the time. */
+/** Parts of the run between which Redis is down. */
 const KILL = 1 / 3
 const RESTART = 2 / 3
 
@@ -18,12 +18,12 @@ export async function breakRedis(cluster: Cluster, outage: Outage, start: number
   outage.killed = Date.now()
   cluster.killRedis()
   await sleep(start + duration * RESTART - Date.now(), signal)
-  // Also when the run is cut short, so that the gateways end as they began.
+  // Restarts also after an early end, so that the gateways can send their last counts.
   outage.restarted = Date.now()
   cluster.restartRedis()
 }
 
-/** How long after an order each gateway noticed, in milliseconds; undefined for those that did not. */
+/** Milliseconds from an order until each gateway noticed it. Undefined for a gateway that did not. */
 export function noticed(cluster: Cluster, state: 'storeDown' | 'storeUp', since: number | undefined): readonly (number | undefined)[] {
   return cluster.gateways.map(({ states }) => {
     if (since === undefined) return undefined

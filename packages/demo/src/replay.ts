@@ -15,10 +15,10 @@ import { count, duration, plural, seconds } from './view/format.ts'
 import { type ReplayView, replayFrame, replayLine, whenLogged } from './view/replay-frame.ts'
 import type { Screen } from './view/screen.ts'
 
-/** Between two lines of progress where nothing is updated in place, in milliseconds. */
+/** Milliseconds between two lines of progress, if the screen is not a terminal. */
 const LINE = 5_000
 
-/** The busiest stretch of an access log, sent through the three gateways at a multiple of its pace. */
+/** Sends the busiest part of an access log through the three gateways, at a multiple of its pace. */
 export async function runReplay(options: DemoOptions, file: string, screen: Screen, signal: AbortSignal): Promise<ReplaySummary> {
   const { limit, spans, speed } = options
   const choice = chooseStore(options)
@@ -40,7 +40,7 @@ export async function runReplay(options: DemoOptions, file: string, screen: Scre
     await warmUp(cluster, signal)
     sender = new Sender(cluster.ports, (answer) => {
       tally.add(answer)
-      // A request that failed reached no limiter: neither of the two is asked about it.
+      // A failed request reached no limiter, so the exact limiter must not count it either.
       if (answer.status !== 0) arrivals.push({ client: answer.client, time: answer.arrived })
     })
     start = Math.ceil((Date.now() + 100) / interval) * interval

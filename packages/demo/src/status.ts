@@ -1,31 +1,31 @@
 import type { Cluster } from './cluster.ts'
 import { WARM_UP } from './processes/messages.ts'
 
-/** Less than this is shown as nothing, in milliseconds. */
+/** Milliseconds. Shorter blocks are not shown. */
 const SHOWN = 50
 
 /** A client that is rejected at the moment. */
 export interface BlockedClient {
   readonly key: string
   readonly policy: string
-  /** Milliseconds left. */
+  /** Milliseconds until it is allowed again. */
   readonly left: number
 }
 
-/** The status of all gateways, added up. */
+/** The sum of the status of all gateways. */
 export interface ClusterStatus {
   readonly nodes: number
   readonly states: readonly string[]
-  /** Exchanges with the store, failed ones too, and keys exchanged in them. */
+  /** Syncs with the store, including failed ones, and key writes in them. */
   readonly syncs: number
   readonly failures: number
   readonly entries: number
-  /** Commands that the Redis server executed; undefined without one. */
+  /** Commands that the Redis server executed. Undefined without one. */
   readonly commands: number | undefined
   readonly blocked: readonly BlockedClient[]
 }
 
-/** How things stood when the traffic ended; answers have come in since. */
+/** The status at the end of the traffic, before the last answers arrived. */
 export interface LastLook {
   /** Milliseconds since the epoch. */
   readonly end: number
@@ -38,9 +38,9 @@ export function statusOf({ gateways, commands }: Cluster, now: number): ClusterS
   const total = (field: 'exchanges' | 'failures' | 'entries'): number =>
     gateways.reduce((sum, { snapshot, baseline }) => sum + (snapshot?.sync[field] ?? 0) - (baseline?.sync[field] ?? 0), 0)
   const blocked = new Map<string, BlockedClient>()
-  // One gateway may have heard of a block a moment before the others.
+  // Gateways receive a block at different moments, so the longest remaining time counts.
   const add = (key: string, policy: string, left: number): void => {
-    // Keys of the warm-up don't belong to the run.
+    // Keys of the warm-up are no part of the run.
     if (left < SHOWN || key === WARM_UP) return
     const id = `${policy} ${key}`
     if (left > (blocked.get(id)?.left ?? 0)) blocked.set(id, { key, policy, left })
@@ -66,11 +66,11 @@ export function statusOf({ gateways, commands }: Cluster, now: number): ClusterS
   }
 }
 
-/** Turns growing totals into figures per second, over the last second or so. */
+/** Computes rates per second from growing totals, over about the last second. */
 export class Rates {
   readonly #samples: { readonly time: number; readonly syncs: number; readonly operations: number }[] = []
 
-  /** @returns syncs and store operations per second: commands of the server, or keys exchanged without one */
+  /** @returns syncs and store operations per second. Operations are the server's commands, or key writes without a server */
   add(time: number, { syncs, entries, commands }: ClusterStatus): { readonly syncs: number; readonly operations: number } {
     const samples = this.#samples
     const now = { time, syncs, operations: commands ?? entries }

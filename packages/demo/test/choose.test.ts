@@ -4,7 +4,7 @@ import { chooseStore } from '../src/store/choose.ts'
 
 const choose = (store: 'auto' | 'redis' | 'postgres' | 'etcd' | 'ipc', env: NodeJS.ProcessEnv) =>
   chooseStore({ store, killRedis: false }, env)
-/** Nothing is installed. */
+/** An environment in which no server is installed. */
 const BARE = { PATH: '', REDIS_SERVER: '/nowhere/redis-server', POSTGRES_BIN: '/nowhere', ETCD_SERVER: '/nowhere/etcd' }
 
 describe('the store of the demo', () => {

@@ -55,12 +55,13 @@ describe.skipIf(redis === undefined)(`a comparison${redis === undefined ? ' (ski
     expect(background?.requests).toBe(central?.requests)
     expect(background?.redis.commands).toBeGreaterThan(0)
     expect(background?.redis.commands).toBeLessThan(central?.redis.commands as number)
-    // One script for each allowed request at least.
+    // The store runs at least one script for each allowed request.
     expect(central?.redis.scripts).toBeGreaterThanOrEqual(central?.allowed as number)
     expect(background?.redis.scripts).toBeLessThan(central?.redis.scripts as number)
     for (const way of summary.ways) expect(way.gatewayMs.median).toBeGreaterThan(0)
-    // A request that came in this interval and was decided in the next counts there: at most those of the time that one took, by a clock that
-    // is off by half an answer's time at most. The last 2 % of an interval nothing is sent, nor the first 1 %.
+    // A request that arrived in this interval but was decided in the next one counts there. The bound is the number of requests in the
+    // longest decision time, with a clock error of half an answer's time. No request is sent in the last 2 % and the first 1 % of an
+    // interval.
     const { latestMs, gatewayMs } = central as CompareSummary['ways'][number]
     const clock = gatewayMs.max / 2 + 1
     const over = Math.max(0, latestMs + gatewayMs.max + clock - 0.02 * INTERVAL) + Math.max(0, clock - 0.01 * INTERVAL)

@@ -3,12 +3,12 @@ import { alive, commandOf, Demo, descendants } from './support/run.ts'
 
 const TIMEOUT = { timeout: 180_000 }
 
-/** A demo whose gateways are at work, and the processes that it started. */
+/** A demo whose gateways are working, and the processes that it started. */
 async function started(args: readonly string[] = []): Promise<{ demo: Demo; pids: number[] }> {
   const demo = new Demo(['--duration', '60', '--interval', '500ms', '--limit', '20', ...args])
   await expect.poll(() => demo.stdout, { timeout: 100_000, interval: 100 }).toMatch(/mallory \d+ of 20/)
   const pids = descendants(demo.process.pid as number)
-  // Backend and three gateways at least.
+  // The backend and three gateways, at least.
   expect(pids.length).toBeGreaterThanOrEqual(4)
   return { demo, pids }
 }

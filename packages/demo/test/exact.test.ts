@@ -56,7 +56,7 @@ describe('the comparison', () => {
       exactRequestsRejected: 3,
     })
     expect(same.clients[0]).toEqual({ client: 'a', requests: 4, rejected: 1, storeDown: 0, exactRejected: 2 })
-    // As many, but others.
+    // The same numbers of rejections, but for different clients.
     expect(
       compare(
         requests,

@@ -17,6 +17,6 @@ test('what a check says of a limit is never more than what was allowed', () => {
     ok: false,
     detail: 'at most 90 of 60 in an interval, 50.0 % above',
   })
-  // A busy machine's figures are not judged, and so are not praised.
+  // Figures of a busy machine are not judged, so their text must not praise them.
   expect(held('mallory', 60, [62], null).name).toBe('mallory stayed near the limit')
 })

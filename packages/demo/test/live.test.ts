@@ -8,7 +8,7 @@ import { runDemo, summarized } from './support/run.ts'
 const TIMEOUT = { timeout: 300_000 }
 const redis = installedRedis()
 
-/** Facts that every run must report, whatever its store is. */
+/** Facts that every run must report, with any store. */
 function expectSound(summary: LiveSummary): void {
   expect(summary.errors).toEqual({ count: 0, first: null })
   expect(summary.others.clients).toBe(8)
@@ -17,7 +17,7 @@ function expectSound(summary: LiveSummary): void {
   const { allowed, rejected } = summary.abusive
   expect(summary.requests).toBe(allowed + rejected + summary.others.allowed + summary.others.rejected)
   for (const gateway of summary.gateways) {
-    // Each decided for itself: what its clients saw is what it counted.
+    // Each gateway decides alone, so its own counts equal its clients' counts.
     expect(gateway.counted).toMatchObject({ allowed: gateway.allowed, rejected: gateway.rejected })
     expect(gateway.allowed).toBeGreaterThan(0)
     expect(gateway.rejected).toBeGreaterThan(0)
@@ -25,7 +25,7 @@ function expectSound(summary: LiveSummary): void {
   expect(summary.checks.filter(({ ok }) => ok === false)).toEqual([])
 }
 
-/** The most that the client that sends too much may get in an interval, given the delay of counts in it. */
+/** The most that the abusive client may get in an interval, with the delay of counts in it. */
 function mostOf({ abusive: { allowed, rejected, limit }, latestMs }: LiveInterval, summary: LiveSummary): number {
   return mostAllowed(limit, allowed + rejected, latestMs, summary.limits.intervalMs)
 }
@@ -52,7 +52,7 @@ describe('the demo', () => {
     expect(summary.outage?.storeUpAfterMs).not.toContain(null)
     expect(summary.gateways.map(({ state }) => state)).not.toContain('storeDown')
     expect(summary.sync.storeCommands).toBeGreaterThan(0)
-    // Alone, each gateway holds its share: together no more than half above the limit.
+    // Without the store each gateway keeps to its share. Together they allow at most half above the limit.
     for (const interval of quiet ? summary.intervals : []) {
       const { outage, abusive } = interval
       expect(abusive.allowed).toBeLessThanOrEqual(

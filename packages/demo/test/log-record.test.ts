@@ -79,7 +79,7 @@ describe('a line of an access log', () => {
 
   it('takes no time that grows faster than its length', () => {
     const hostile = `1 ${'[17/Dec/2025:09:03:01 +0000] "'.repeat(4000)}`
-    // Not by the clock: others may use the processor meanwhile.
+    // Measures CPU time, because other processes may use the processor meanwhile.
     const start = process.cpuUsage()
     parseLine(hostile)
     parseLine(`${COMMON} ${'"\\'.repeat(60_000)}`)

@@ -10,7 +10,7 @@ import { runDemo, summarized } from './support/run.ts'
 const TIMEOUT = { timeout: 300_000 }
 const START = Date.UTC(2025, 4, 17, 10, 0, 0)
 const LIMIT = 30
-/** Requests of the client that exceeds the limit. Each gateway gets more than the limit of them, whatever the others tell it. */
+/** Requests of the client that exceeds the limit. Each gateway alone gets more of them than the limit, independently of the others. */
 const LOUD = 150
 const GATEWAYS = 3
 
@@ -26,9 +26,9 @@ function line(client: string, second: number, request = 'GET /a HTTP/1.1'): stri
 }
 
 /**
- * Four minutes: a calm client, one at exactly its limit, one that exceeds it in one minute, and noise. At sixty times the pace a minute
- * takes a second. Whatever a limit decides lies in the middle half of its minute, so a request that is late by less than a quarter of a
- * second, or whose gateway's clock is off by that, is in the minute of the log.
+ * Four minutes: a calm client, a client at exactly its limit, a client that exceeds it in one minute, and noise. At 60 times the pace a
+ * minute takes a second. All requests that a limit decides are in the middle half of their minute. So a request that is late by less than
+ * a quarter of a second, or a clock that is off by that, does not change its minute.
  */
 function access(): string {
   const lines: [second: number, line: string][] = []
@@ -64,17 +64,17 @@ describe('a replayed log', () => {
     })
     expect(summary.errors).toEqual({ count: 0, first: null })
     expect(summary.exactByLog).toEqual({ clientsRejected: 1, requestsRejected: LOUD - LIMIT })
-    // Requests that were late by more came in another minute than the log's: then an exact limiter rejects others.
+    // Requests that were later arrived in another minute than in the log, so an exact limiter rejects others.
     if (!quiet) return
     expect(summary.strayed).toBe(0)
     const { clients, ...all } = summary.comparison
     expect(all).toMatchObject({ exactClientsRejected: 1, exactRequestsRejected: LOUD - LIMIT })
     const loud = clients.find(({ exactRejected }) => exactRejected > 0) as ClientComparison
     expect(loud).toMatchObject({ client: '2001:db8::7', requests: LOUD })
-    // How much gets past the limit depends on how soon the gateways hear of each other; each of them alone holds it.
+    // The overshoot depends on the delay of syncs between the gateways. Each of them alone keeps to the limit.
     expect(loud.rejected).toBeGreaterThanOrEqual(LOUD - GATEWAYS * LIMIT)
     expect(loud.rejected - loud.storeDown).toBeLessThanOrEqual(LOUD - LIMIT)
-    // While an answer of the store is overdue, a gateway holds its part of the limit: that may reject a client at exactly its limit.
+    // While an answer of the store is overdue, a gateway keeps to its share. This may reject a client at exactly its limit.
     for (const { client, rejected, storeDown } of clients)
       if (client !== loud.client) expect({ client, rejected }).toEqual({ client, rejected: storeDown })
     expect(all.sameClients).toBe(clients.length === 1)

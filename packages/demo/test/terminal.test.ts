@@ -36,7 +36,7 @@ describe.skipIf(missing !== '')(`in a real terminal multiplexer${missing}`, () =
     try {
       tmux('kill-server')
     } catch {
-      // It has ended with its last window.
+      // The server has already ended with its last window.
     }
     rmSync(folder, { recursive: true, force: true })
   })
@@ -45,7 +45,7 @@ describe.skipIf(missing !== '')(`in a real terminal multiplexer${missing}`, () =
     return execFileSync('tmux', ['-S', socket, '-f', '/dev/null', ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   }
 
-  /** Everything in the window, what has scrolled out of it too. */
+  /** The window's text, including lines that have scrolled out of it. */
   const shown = (): string => tmux('capture-pane', '-p', '-S', '-')
 
   it('a replay is drawn in one place, also when the window changes its size, and its end is left as text', {

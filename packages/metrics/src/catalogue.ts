@@ -1,25 +1,28 @@
 import type { Snapshot } from '@weir/core/inspect'
 
-/** One value of a metric, with what tells it from the others. */
+/** One value of a metric, with its labels. */
 export interface Reading {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-/** A metric as both libraries know it. */
+/** A metric in the terms of both libraries. */
 export interface Metric {
   /** Name in OpenTelemetry. */
   readonly name: string
   /** Name in Prometheus. */
   readonly prometheus: string
-  /** `updown` adds up over nodes, `gauge` does not. A histogram is fed by events, all others are read. */
+  /** `updown` adds up over processes, `gauge` does not. Events feed a histogram, and all other kinds are read. */
   readonly kind: 'counter' | 'updown' | 'gauge' | 'histogram'
-  /** In UCUM. */
+  /** In the notation of UCUM. */
   readonly unit: string
   readonly description: string
-  /** Labels in Prometheus; attributes of OpenTelemetry begin with `weir.`. Never a key: each has few values. */
+  /**
+   * Labels in Prometheus. Attributes of OpenTelemetry begin with `weir.`. A key is never a label, because each label may have only a few
+   * values.
+   */
   readonly labels: readonly ('policy' | 'reason' | 'source' | 'cause')[]
-  /** The values at one moment; undefined for histograms. */
+  /** The values at one moment. Undefined for histograms. */
   readonly read: ((snapshot: Snapshot) => readonly Reading[]) | undefined
 }
 

@@ -1,4 +1,4 @@
 /*
- * Without this package Node.js reports that it can't be found, and the path of this file: its name says how to install it.
+ * If the package is missing, the error of Node.js shows the path of this file. Its name shows how to install the package.
  */
 export { metrics } from '@opentelemetry/api'

@@ -1,4 +1,4 @@
 /*
- * Without this package Node.js reports that it can't be found, and the path of this file: its name is the command that installs it.
+ * If the package is missing, the error of Node.js shows the path of this file. Its name is the command that installs the package.
  */
 export { Counter, Gauge, Histogram, register } from 'prom-client'

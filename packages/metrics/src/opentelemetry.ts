@@ -31,10 +31,11 @@ export interface OpenTelemetryOptions {
 }
 
 /**
- * Reports a throttler's metrics to OpenTelemetry. They are read when the SDK collects them; the histograms are fed by
- * listeners, called once for each exchange with the store and for each request that has waited.
+ * Reports a throttler's metrics to OpenTelemetry. The SDK reads them when it collects. Listeners feed the histograms, once for each sync
+ * with
+ * the store and once for each request that has waited.
  *
- * @returns a function that ends it
+ * @returns a function that ends the reports
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
  * @example
@@ -56,7 +57,7 @@ export function openTelemetryMetrics(throttler: Throttler<string, never>, option
   const duration = histogram(meter, SYNC_DURATION, DURATION_BUCKETS)
   const batch = histogram(meter, SYNC_BATCH, BATCH_BUCKETS)
   const wait = histogram(meter, WAIT_DURATION, WAIT_BUCKETS)
-  // Once nothing can throw any more: whoever tries again would report twice.
+  // Registered last, after everything that can throw. Otherwise a second attempt would report twice.
   meter.addBatchObservableCallback(collect, instruments)
   const offWaited = throttler.on('waited', ({ policy, durationMs: time }) =>
     wait.record(time / 1_000, { ...attributes, ...named({ policy }) }),
@@ -83,7 +84,7 @@ function histogram(meter: Meter, { name, unit, description }: Metric, buckets: r
   return meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: [...buckets] } })
 }
 
-/** Attributes are named within the namespace of their metric, as the semantic conventions ask. */
+/** Puts attributes into the namespace of their metric, as the semantic conventions require. */
 function named(labels: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).map(([name, value]) => [`weir.${name}`, value]))
 }

@@ -57,14 +57,14 @@ class Bundle {
       this.#batch = this.#histogram(register, SYNC_BATCH, BATCH_BUCKETS)
       this.#wait = this.#histogram(register, WAIT_DURATION, WAIT_BUCKETS)
     } catch (error) {
-      // Otherwise the next attempt would find its own metrics there.
+      // If they stayed, the next attempt would fail because the names are taken.
       for (const metric of register.getMetricsAsArray()) if (!before.has(metric)) register.removeSingleMetric(metric.name)
       throw error
     }
   }
 
   add(source: Throttler<string, never>, given: Labels): () => void {
-    // Heard twice, each exchange and each wait would count twice.
+    // Removes earlier listeners, because with two of them each sync and each wait would count twice.
     this.#ends.get(source)?.()
     const labels = Object.fromEntries(this.labelNames.map((name) => [name, given[name] as string]))
     this.#sources.set(source, labels)
@@ -90,7 +90,7 @@ class Bundle {
     return end
   }
 
-  /** Adds a label set of histograms. prom-client keeps each label set, so those of removed policies and throttlers are removed here. */
+  /** Adds a label set of histograms. prom-client keeps every label set, so sets of removed policies and throttlers are deleted here. */
   #keep(
     held: Map<string, Labels>,
     labels: Labels,
@@ -118,7 +118,7 @@ class Bundle {
         help,
         labelNames,
         registers: [register],
-        // The sums are kept by the throttler: what prom-client holds is replaced at each scrape.
+        // The throttler keeps the sums, so each scrape replaces the values in prom-client.
         collect() {
           this.reset()
           for (const { labels, value } of values()) this.inc(labels, value)
@@ -135,7 +135,7 @@ class Bundle {
         this.reset()
         const read = values()
         for (const { labels, value } of read) this.inc(labels, value)
-        // Without labels prom-client knows no absent value.
+        // In prom-client a metric without labels always has a value, so NaN stands for an absent one.
         if (read.length === 0 && labelNames.length === 0) this.set(Number.NaN)
       },
     })
@@ -170,12 +170,11 @@ class Bundle {
 const bundles = new WeakMap<Registry, Bundle>()
 
 /**
- * Adds a throttler's metrics to a registry of `prom-client`. They are read at each scrape; the histograms are fed by
- * listeners, called once for each exchange with the store and for each request that has waited. A throttler that is added once
- * more is added with the labels of the last time only.
+ * Adds a throttler's metrics to a registry of `prom-client`. Each scrape reads them. Listeners feed the histograms, once for each sync with
+ * the store and once for each request that has waited. If you add a throttler again, its new labels replace the earlier ones.
  *
- * @returns a function that takes the throttler out
- * @throws WeirError `WEIR_INVALID_OPTION`, also if the registry has another throttler with other label names; `WEIR_UNKNOWN_OPTION`
+ * @returns a function that removes the throttler
+ * @throws WeirError `WEIR_INVALID_OPTION`, also if another throttler of the registry has other label names. `WEIR_UNKNOWN_OPTION`
  */
 export function prometheusMetrics(throttler: Throttler<string, never>, options: PrometheusOptions = {}): () => void {
   checkArguments('prometheusMetrics', throttler, options, ['register', 'labels'])
@@ -188,7 +187,7 @@ export function prometheusMetrics(throttler: Throttler<string, never>, options: 
       `Option "labels" has the name "${taken}", which the metrics use themselves. Choose another name.`,
     )
   const made = bundles.get(register)
-  // `clear` of a registry takes our metrics out without a word.
+  // `clear` of a registry removes these metrics without an event.
   let bundle = register.getSingleMetric(SYNC_DURATION.prometheus) === undefined ? undefined : made
   if (bundle === undefined) bundles.set(register, (bundle = new Bundle(register, names)))
   if (bundle.labelNames.join() !== names.join()) {

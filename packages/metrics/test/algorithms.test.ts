@@ -15,7 +15,7 @@ import { Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import { prometheusMetrics } from '../src/prometheus.ts'
 
-/** Units at once after rest, and how many of eight requests pass: a cold bucket that warms up takes more of a unit for each. */
+/** Units that a key may use at once after rest, and how many of eight requests pass. A cold bucket with warm-up charges more for each. */
 const ROWS: readonly [name: string, algorithm: Algorithm, capacity: number, allowed: number][] = [
   ['fixed', fixedWindow(), 5, 5],
   ['first request', fixedWindow({ start: 'first-request' }), 5, 5],

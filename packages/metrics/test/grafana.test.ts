@@ -20,7 +20,7 @@ for (const { prometheus, kind, labels } of METRICS) {
   if (kind === 'histogram') for (const end of ['_bucket', '_sum', '_count']) labelsOf.set(prometheus + end, [...labels, 'le'])
   else labelsOf.set(prometheus, labels)
 }
-/** Labels that Prometheus itself adds. */
+/** Labels that Prometheus adds. */
 const ADDED = ['job', 'instance']
 
 function check(expression: string): void {

@@ -44,7 +44,7 @@ test('a reader collects every metric, with unit, description, attributes and val
   onTestFinished(() => rules.close())
   await rules.ready
   const acquired = Promise.all([1, 2, 3].map(() => paced.acquire('secret-key')))
-  // Settles once requests can wait: the code for it is loaded in real time.
+  // Waits until the queue's code is loaded, which takes real time. Afterwards the clock may advance.
   await paced.acquire('secret-key', { timeout: 1 }).catch(() => {})
   await clock.advance(100)
   await acquired
@@ -65,7 +65,7 @@ test('a reader collects every metric, with unit, description, attributes and val
   expect(value('weir.storeDown', {})).toBe(0)
   expect(value('weir.rules.version', {})).toBe(7)
   expect(value('weir.rules.rejected', {})).toBe(0)
-  // The first of three had not to wait.
+  // The first of the three requests passed immediately, so it has no wait.
   expect(value('weir.wait.duration', { 'weir.policy': 'pace' })).toMatchObject({ count: 2 })
   expect(JSON.stringify([...collected.values()].map(({ dataPoints }) => dataPoints))).not.toContain('secret-key')
 })

@@ -12,7 +12,7 @@ import { awayStore, busyThrottler } from './throttlers.ts'
 
 type Families = Map<string, ReturnType<typeof parse>[number]>
 
-/** Scrapes as Prometheus does: over HTTP, the text read by a parser that is not ours. */
+/** Scrapes over HTTP like Prometheus, and reads the text with an independent parser. */
 async function scrape(register: Registry): Promise<Families> {
   const server = createServer(async (_request, response) => {
     response.setHeader('Content-Type', register.contentType)
@@ -137,7 +137,7 @@ test('a registry that was cleared takes the metrics again', async () => {
   expect(sample(await scrape(register), 'weir_allowed_units_total', { policy: 'user' })).toBe('10')
 })
 
-/** How many label sets a histogram holds. */
+/** The number of label sets in a histogram. */
 async function seriesOf(register: Registry, name: string): Promise<number> {
   return ((await register.metrics()).match(new RegExp(`^${name}_count`, 'gm')) ?? []).length
 }

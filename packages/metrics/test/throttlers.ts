@@ -3,7 +3,7 @@ import { snapshot } from '@weir/core/inspect'
 import { Hub } from '@weir/core/memory'
 import { onTestFinished } from 'vitest'
 
-/** A throttler that has allowed, rejected and blocked something, and has exchanged counts with a store. */
+/** A throttler that has allowed requests, rejected requests, blocked a key and synced with a store. */
 export async function busyThrottler(store: Store = memoryStore(new Hub(systemClock))): Promise<Throttler> {
   const throttler = createThrottler({
     store,
@@ -21,7 +21,7 @@ export async function busyThrottler(store: Store = memoryStore(new Hub(systemClo
   return throttler
 }
 
-/** A store that rejects until it is let go. */
+/** A store that is down until `let(true)`. */
 export function awayStore(): Store & { let: (up: boolean) => void } {
   const inner = memoryStore(new Hub(systemClock))
   let up = false

@@ -19,7 +19,7 @@ export default defineConfig({
   title: 'Weir',
   description: 'A distributed rate limiter for Node.js, with no I/O on the request path',
   lang: 'en',
-  // In the page itself: browsers resolve its address anew when the page's own changes.
+  // An inline icon, because browsers resolve an icon's address again when the page's address changes.
   head: [
     [
       'link',
@@ -29,15 +29,15 @@ export default defineConfig({
       },
     ],
   ],
-  // Headings have the addresses that they have in the repository.
+  // Headings get the same anchors as in the repository.
   markdown: { anchor: { slugify: (text: string) => slug(text) }, config: scenes },
   vite: {
-    // Shortened at the end, once addresses can be anywhere. A picture's address tells which scene it shows, so none is put into its page.
+    // Minified after the addresses are relocated. Inlined pictures would lose their address, which names the scene, so none is inlined.
     build: { minify: false, chunkSizeWarningLimit: 2_000, assetsInlineLimit: 0 },
-    // The stage is written before the program runs, not by it.
+    // The stage is written before VitePress starts.
     server: { host: '127.0.0.1' },
   },
-  // What a code means has no page after it.
+  // Pages of error codes have no previous and next page.
   transformPageData: ({ relativePath, frontmatter }) => {
     if (relativePath.startsWith('errors/')) Object.assign(frontmatter, { prev: false, next: false })
   },
@@ -46,7 +46,7 @@ export default defineConfig({
       { text: 'Start', link: '/start' },
       { text: 'Guides', link: '/guides/which-limiter' },
       { text: 'Reference', link: '/reference/options' },
-      // A page of its own, which VitePress does not know.
+      // A separate page, which VitePress does not manage.
       { text: 'Playground', link: '/playground/index.html', target: '_self' },
       menuOf(version, (process.env['WEIR_SITE_VERSIONS'] ?? '').split(',').filter(Boolean)),
     ],

@@ -1,9 +1,9 @@
 import { UsageError } from '../terminal/usage-error.ts'
 
 /**
- * Members of etcd stand beside each other, separated by commas; a user is given with the first.
+ * Reads the addresses of etcd's members, separated by commas. The first user name and password apply to all members.
  *
- * @throws UsageError for what can't be read
+ * @throws UsageError for an address that isn't a URL
  */
 export function etcdTarget(address: string): { endpoints: readonly string[]; username?: string; password?: string } {
   let user: { username: string; password: string } | undefined

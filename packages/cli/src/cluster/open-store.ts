@@ -2,17 +2,17 @@ import type { Store } from '@weir/core/sync'
 import { UsageError } from '../terminal/usage-error.ts'
 import { etcdTarget } from './etcd-target.ts'
 
-/** Addresses of stores, as they are told in help and errors. */
+/** Addresses of stores, for help and error messages. */
 export const ADDRESSES = 'redis://host:6379, rediss://…, postgres://host/database, or of etcd http://host:2379 or https://…'
 
 /** Milliseconds. No request waits for a command, so a slow store gets more time here than in a service. */
 const TIMEOUT = 3_000
 
 /**
- * The store at an address. Only the code of that one is loaded.
+ * Opens the store at an address. Loads only the code of this store.
  *
- * @param namespace of Redis and etcd what keys begin with, of PostgreSQL the schema
- * @throws (rejects) UsageError for what is no address of a store; WeirError for options that can't be used
+ * @param namespace the prefix of keys in Redis and etcd, or the schema in PostgreSQL
+ * @throws (rejects) UsageError for an address of no known store, WeirError for invalid options
  */
 export async function openStore(address: string, namespace: string): Promise<Store> {
   const [scheme = ''] = /^[a-z]+(?=:\/\/)/i.exec(address) ?? []

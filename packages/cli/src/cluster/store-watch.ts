@@ -3,33 +3,33 @@ import { systemClock, WeirError } from '@weir/core'
 import { type NodeStatus, parseStatus, toldPolicies } from '@weir/core/inspect'
 import type { HeartbeatReply, Store, StoreConnection, StorePolicy } from '@weir/core/sync'
 
-/** A key that is blocked at all nodes. */
+/** A key that is blocked at all processes. */
 export interface BlockedKey {
   readonly policy: string
   readonly key: string
-  /** Milliseconds. */
+  /** Milliseconds until the block ends. */
   readonly remaining: number
   readonly manual: boolean
 }
 
-/** A key, and what it has used of what it may, as far as the nodes tell. */
+/** A key with its used units, as far as processes report them. */
 export interface HotKey {
   readonly policy: string
   readonly key: string
   readonly used: number
-  /** Units that it may use; undefined where no node tells. */
+  /** Units that the key may use. Undefined if no process reports it. */
   readonly limit: number | undefined
 }
 
-/** A node as it tells of itself. */
+/** The status that a process reported. */
 export interface WatchedNode extends NodeStatus {
-  /** Milliseconds since it did. */
+  /** Milliseconds since the report. */
   readonly age: number
 }
 
 /** A cluster, as its store shows it. */
 export interface ClusterView {
-  /** Live nodes, also those that have not told of themselves yet. */
+  /** Live processes, including processes that have not reported a status yet. */
   readonly live: number
   readonly nodes: readonly WatchedNode[]
   /** Nearest to their limits first. */
@@ -38,13 +38,13 @@ export interface ClusterView {
   readonly blocked: readonly BlockedKey[]
 }
 
-/** Milliseconds for which who only looks counts as live. */
+/** Milliseconds for which the store counts this observer as live. It should not appear as a process for longer than one look. */
 const GONE_AT_ONCE = 1
 /** A process that reports rules receives the rules of others. This one has none. */
 const NO_RULES = '[]'
 const MOST_POLICIES = 1_000
 
-/** Looks at a cluster through its store: nodes tell of themselves while somebody does. Takes part in nothing. */
+/** Watches a cluster through its store. Processes report their status while a watcher is there. The watcher itself counts nothing. */
 export class StoreWatch {
   readonly #connection: StoreConnection
   readonly #blocks = new Map<string, { readonly policy: string; readonly key: string; readonly until: number; readonly manual: boolean }>()
@@ -60,7 +60,8 @@ export class StoreWatch {
   /** @throws (rejects) WeirError when the store does not answer */
   async look(): Promise<ClusterView> {
     let heartbeat = await this.#beat()
-    // Blocks are told of policies that one knows: those of the rules that nodes tell. Of new ones all are wanted.
+    // The store reports blocks only of policies that this heartbeat names, and their ids come from the rules that processes report.
+    // New ids need a second heartbeat without a cursor, which gets all their blocks.
     if (this.#learn(heartbeat)) {
       this.#cursor = undefined
       heartbeat = await this.#beat()
@@ -79,7 +80,7 @@ export class StoreWatch {
       return told === undefined ? [] : [{ ...told, age }]
     })
     return {
-      // This one is counted too.
+      // The store counts this watcher too.
       live: Math.max(nodes.length, heartbeat.nodes - 1),
       nodes: nodes.sort((one, other) => (one.label < other.label ? -1 : 1)),
       hot: hottest(nodes),
@@ -89,7 +90,7 @@ export class StoreWatch {
     }
   }
 
-  /** Whether a node counts by the rule with this id, as far as has been told. */
+  /** Whether a process has reported a policy with this id. */
   knows(policyId: string): boolean {
     return this.#names.has(policyId)
   }
@@ -109,12 +110,12 @@ export class StoreWatch {
     return heartbeat
   }
 
-  /** Whether there are policies that were not known. */
+  /** Adds the reported policies. Returns true if some of them are new. */
   #learn({ rules = [] }: HeartbeatReply): boolean {
     let isNew = false
     for (const { id, name } of rules.flatMap((told) => toldPolicies(told.rules)).slice(0, MOST_POLICIES)) {
       isNew ||= !this.#policies.has(id)
-      // The order is that of the last report.
+      // Reported policies move to the end, so the policy that was reported longest ago is removed first.
       this.#policies.delete(id)
       this.#policies.set(id, { id, width: 1_000, cells: 1, limit: 1, hot: Number.POSITIVE_INFINITY, ttl: 1_000 })
       this.#names.set(id, name)
@@ -127,7 +128,7 @@ export class StoreWatch {
   }
 }
 
-/** Each key once: what the node knows that has heard of most, or what all have counted that told of it, whichever is more. */
+/** Lists each key once. `used` is the highest count that a process reports, or the sum of their own counts if it is higher. */
 function hottest(nodes: readonly NodeStatus[]): readonly HotKey[] {
   const keys = new Map<string, { readonly policy: string; readonly key: string; known: number; own: number; limit: number | undefined }>()
   for (const { top, policies } of nodes) {

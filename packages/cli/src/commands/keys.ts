@@ -65,7 +65,7 @@ export function ofKey(command: Command): Command {
     .option('--json', 'write the result as JSON')
 }
 
-/** A variable of a script that is not set. */
+/** Rejects an empty text, such as a variable of a script that is not set. */
 function someText(text: string): string {
   if (text === '') throw new InvalidArgumentError('It is empty.')
   return text
@@ -86,7 +86,7 @@ function done(text: string, result: object, { json }: KeyOptions, out: Output): 
 
 type Choice = { readonly policy?: string }
 
-/** @throws UsageError when the store does not answer */
+/** @throws UsageError if the store does not answer */
 export async function usageAt(throttler: Throttler, key: string, choice: Choice): Promise<readonly Usage[]> {
   const usages = await throttler.usage(key, { ...choice, timeout: PATIENCE })
   if (usages.some(({ source }) => source === 'node')) throw new UsageError('The store did not answer.')
@@ -94,9 +94,9 @@ export async function usageAt(throttler: Throttler, key: string, choice: Choice)
 }
 
 /**
- * Joins the cluster as a node for a moment, since a node is what may change something in it.
+ * Joins the cluster as a process for a moment, because only a process can change blocks and counts.
  *
- * @throws UsageError or WeirError when the store does not answer
+ * @throws UsageError or WeirError if the store does not answer
  */
 export async function change(
   { store: address, namespace, rules, policy }: KeyOptions,
@@ -134,7 +134,7 @@ export async function change(
   if (failure !== undefined) throw new UsageError(`It may not have reached the store: ${failure}`)
 }
 
-/** A store that is away is known at once: a node goes on trying, as it is meant to live on. */
+/** Checks that the store answers. A throttler would retry instead, because a service should survive an outage. */
 async function lookAt(store: Store): Promise<StoreWatch> {
   const watch = new StoreWatch(store)
   try {
@@ -145,7 +145,7 @@ async function lookAt(store: Store): Promise<StoreWatch> {
   }
 }
 
-/** Said at once, before the store is asked for. @throws UsageError */
+/** Checks the name before any request to the store, so that a typo fails immediately. @throws UsageError */
 function checkPolicy(policy: string, policies: readonly { readonly name?: string | undefined; readonly limits?: unknown }[]): void {
   const names = policies.flatMap(({ name = 'default', limits }) => [name, ...Object.keys(limits ?? {}).map((plan) => `${name}:${plan}`)])
   if (names.includes(policy)) return

@@ -11,7 +11,7 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   }
 }
 
-/** Reads a duration such as `500ms` or `1m`; in milliseconds. */
+/** Reads a duration such as `500ms` or `1m`, in milliseconds. */
 export function durationOption(most: number): (text: string) => number {
   return (text) => {
     try {

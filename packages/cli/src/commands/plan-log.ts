@@ -14,7 +14,7 @@ const WHY: Readonly<Record<UnknownRequest['why'], string>> = {
   length: 'It is longer than 128 KiB.',
 }
 
-/** How many requests could not be read, which the first one is, and what to do. */
+/** The number of unreadable requests, the first of them, and advice. */
 function unknownText({ unknown, lines, firstUnknown }: LogSummary): string {
   if (firstUnknown === undefined) return ''
   const { file, line, why, text } = firstUnknown
@@ -41,7 +41,7 @@ export function tooManyKeys(policy: string, time: number, maxKeys: number): stri
   return `${more} Processes with this "maxKeys" count all further keys as one. Pass a larger --max-keys and give your throttlers that "maxKeys", or replay a part of the log.`
 }
 
-/** Which client counts. */
+/** The field that clients are counted by. */
 export function clientText({ field, others }: ClientSummary, requests: number): string {
   const rest = others.map((other) => safeText(other)).join(', ')
   if (field === undefined) return `client: ${rest}`

@@ -9,28 +9,31 @@ import type { PolicyTally, Tally } from '../replay/tally.ts'
 export interface PolicyReport {
   readonly name: string
   readonly limit: number
-  /** Milliseconds; of a calendar the usual length; 0 where the limit is one of requests in flight. */
+  /** Milliseconds. For a calendar the usual length, and 0 if the policy limits requests in flight. */
   readonly interval: number
   readonly algorithm: string
   readonly coordination: string
   readonly dryRun: boolean
-  /** Requests that it applied to, and those of them that it rejected. */
+  /** Requests to which the policy applied, and the rejected ones among them. */
   readonly requests: number
   readonly rejected: number
-  /** Those that an exact central count would have rejected. */
+  /** Requests that an exact central count would have rejected. */
   readonly exactRejected: number
-  /** Keys of which something was rejected. */
+  /** Keys with at least one rejected request. */
   readonly rejectedKeys: number
-  /** Units allowed that an exact count rejects, and the other way round; and the most of one key in one interval, as a part of the limit. Of requests in flight those beyond the limit. */
+  /**
+   * Units allowed that an exact count rejects (`units`), and units rejected that it allows (`missed`). `worst` is the largest overshoot of
+   * one key in one interval, as a part of the limit. For requests in flight, the overshoot is the number beyond the limit.
+   */
   readonly overshoot: { readonly units: number; readonly missed: number; readonly worst: number }
   /** Most rejected first. */
   readonly top: readonly Readonly<KeyCount>[]
-  /** When it rejected: counts of stretches of `width` milliseconds. */
+  /** Rejections over time, in parts of `width` milliseconds. */
   readonly rejections: { readonly width: number; readonly parts: readonly SeriesPart[] }
-  /** Keys that a node holds at most, and whether there were more than it may hold. */
+  /** The most keys that a process keeps, and whether there were more than `maxKeys`. */
   readonly keysHeld: number
   readonly overflowing: boolean
-  /** Keys that were too many to be counted each: `top` and `rejectedKeys` may lack something. */
+  /** Keys that were dropped because there were too many. `top` and `rejectedKeys` may miss some of them. */
   readonly uncountedKeys: number
 }
 
@@ -38,13 +41,13 @@ export interface PolicyReport {
 export interface RulesReport {
   readonly rules: string
   readonly version: number
-  /** Requests to which some policy applied, and those to which none did. */
+  /** Requests to which at least one policy applied, and requests without a policy. */
   readonly requests: number
   readonly uncounted: number
   readonly allowed: number
   readonly rejected: number
   readonly exactRejected: number
-  /** Requests allowed that an exact central count rejects, and the other way round. */
+  /** Requests allowed that an exact central count rejects, and requests rejected that it allows. */
   readonly allowedBeyond: number
   readonly rejectedEarly: number
   /** All requests and rejections over time. */
@@ -52,11 +55,11 @@ export interface RulesReport {
   readonly policies: readonly PolicyReport[]
   /** Traffic from the processes to the store. */
   readonly store: {
-    /** Exchanges of counts, without heartbeats alone; and counts of keys in them. */
+    /** Syncs with counts (heartbeats alone are not included), and their key writes. */
     readonly exchanges: number
     readonly keyWrites: number
     readonly announcements: number
-    /** Requests that the store decided about (coordination `central`). */
+    /** Requests that the store decided (coordination `central`). */
     readonly decisions: number
   }
   /** Memory of the process with the most keys: bytes per key in all policies, measured here, and bytes of all keys. */
@@ -71,7 +74,7 @@ export interface PlanReport {
   /** Milliseconds. */
   readonly roundTrip: number
   readonly plan: RulesReport
-  /** With `--against`: what the other rules did, and what changes. */
+  /** With `--against`: the report of the other rules, and the differences. */
   readonly against?: RulesReport
   readonly changes?: { readonly rejectedNow: ChangeReport; readonly allowedNow: ChangeReport }
 }
@@ -93,7 +96,7 @@ export interface Replayed {
   readonly notes: readonly string[]
 }
 
-/** @param top keys of each policy that are listed */
+/** @param top maximum number of keys to list for each policy */
 export function rulesReport({ rules, version, tally, usage, bytesPerKey, notes }: Replayed, top: number): RulesReport {
   const { requests, uncounted, allowed, rejected, exactRejected, allowedBeyond, rejectedEarly, series } = tally
   const most = Math.max(0, ...usage.keys.map(({ held }) => held))

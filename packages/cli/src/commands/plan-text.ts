@@ -6,7 +6,7 @@ import { bytes, count, duration, moment, percent, plural, safeText } from '../te
 import { balancersText, clientText } from './plan-log.ts'
 import type { ChangeReport, PlanReport, PolicyReport, RulesReport } from './plan-report.ts'
 
-/** Shows what a replay found. */
+/** Shows the result of a replay. */
 export function showPlan(report: PlanReport, out: Output): void {
   const { log, nodes, roundTrip, plan, against, changes } = report
   const { bold } = out.colors

@@ -33,7 +33,7 @@ interface PlanOptions {
 }
 
 const COORDINATIONS: readonly Coordination[] = ['background', 'periodic', 'leased', 'central', 'local']
-/** A minute: a longer way is none. */
+/** A minute. No real store is further away. */
 const LONGEST_ROUND_TRIP = 60_000
 
 /** Adds `weir plan`. */
@@ -78,12 +78,12 @@ export function addPlan(program: Command, out: Output, end: (code: number) => vo
     })
 }
 
-/** One document, and what becomes of it. */
+/** One document of rules, ready for a replay. */
 interface Candidate {
   readonly file: string
   readonly version: number
   readonly cluster: ClusterOptions
-  /** Measured before the replay, which leaves much behind that is collected at any time. */
+  /** Measured before the replay, because garbage of a replay would distort the measurement. */
   readonly bytesPerKey: number
   readonly notes: readonly string[]
 }
@@ -93,7 +93,7 @@ async function plan(files: readonly string[], options: PlanOptions, out: Output)
   const documents = await documentsOf(options)
   if (files.filter((file) => file === '-').length > 1) throw new UsageError('The standard input, -, can be read only once.')
   const logs = await Logs.open(files.map(pathOf), out.surroundings.stdin, {
-    // nginx's variables begin with a dollar.
+    // Variables of nginx begin with a dollar sign.
     field: clientField?.toLowerCase().replace(/^\$/, ''),
     proxies,
   })
@@ -132,7 +132,7 @@ async function planOf(logs: Logs, documents: readonly Rules[], options: PlanOpti
 
 type Batches = ReturnType<Logs['read']>
 
-/** The first records: what they tell, the whole log does. */
+/** The first records. They show whether the log has durations. */
 async function firstOf(batches: Batches): Promise<readonly LogRecord[]> {
   for (;;) {
     const { value, done } = await batches.next()
@@ -171,7 +171,7 @@ async function replayAll(
   }
 }
 
-/** Rules of a document: those that hold, or those to come. */
+/** The rules of a document: the current ones, or the ones under `next`. */
 interface Rules {
   readonly file: string
   readonly version: number
@@ -180,7 +180,7 @@ interface Rules {
   readonly notes: readonly string[]
 }
 
-/** The rules, and those to compare them with. */
+/** The rules, and the rules to compare them with, if there are any. */
 async function documentsOf(options: PlanOptions): Promise<readonly Rules[]> {
   const { rules: file, against, next } = options
   if (next === undefined) {
@@ -205,12 +205,12 @@ async function rulesOf(file: string, part: 'running' | 'next', { next, coordinat
       notes.push(`The policy ${nameOf(policy)} keeps its coordination: slots know "leases" and "local" only.`)
     return made
   })
-  // Found now, and not when the first request comes.
+  // Reports invalid policies now instead of at the first request.
   createThrottler({ policies, store: memoryStore() })
   return { file: part === 'next' ? `${file}, next` : file, version: document.version, policies, overrides: set.overrides, notes }
 }
 
-/** @param timed whether the log tells how long requests took */
+/** @param timed whether the log contains the durations of requests */
 function candidateOf(
   { file, version, policies: all, overrides, notes }: Rules,
   timed: boolean,
@@ -229,7 +229,7 @@ function candidateOf(
   }
 }
 
-/** Without durations nobody knows which requests are in flight together. */
+/** Without durations it is unknown which requests are in flight together. */
 const UNTIMED =
   'The log does not tell how long requests took: in nginx, put $request_time behind the user agent, or "request_time" into JSON lines.'
 

@@ -3,7 +3,7 @@ import type { Difference } from '../rules/differences.ts'
 import type { Output } from '../terminal/output.ts'
 import { count, plural, safeText } from '../terminal/text.ts'
 
-/** A version, and what is known of its change. */
+/** A version, and the known facts about its change. */
 export interface VersionReport {
   readonly version: number
   readonly at: string | undefined
@@ -17,14 +17,14 @@ export function versionReport({ version, change, policies, overrides }: CheckedR
   return { version, at: change?.at, by: change?.by, why: change?.why, policies: policies.length, overrides: overrides.length }
 }
 
-/** Such as `version 7 (2026-11-23T22:00:00Z, alice: incident 42)`. */
+/** A text such as `version 7 (2026-11-23T22:00:00Z, alice: incident 42)`. */
 export function versionText({ version, at, by, why }: VersionReport): string {
   const who = [at, by].filter((part) => part !== undefined).join(', ')
   const known = [who, why].filter((part) => part !== undefined && part !== '').join(': ')
   return `version ${version}${known === '' ? '' : ` (${safeText(known, 300)})`}`
 }
 
-/** Differences, one a line. */
+/** Prints each difference on its own line. */
 export function showDifferences(differences: readonly Difference[], out: Output): void {
   const { green, red, yellow } = out.colors
   for (const { kind, path, before, after } of differences) {
@@ -35,7 +35,7 @@ export function showDifferences(differences: readonly Difference[], out: Output)
   }
 }
 
-/** The contents of a document, in a line. */
+/** The contents of a document, in one line. */
 export function contentsText({ policies, overrides, next }: CheckedRules<never>): string {
   const noun = policies.length === 1 ? 'policy' : 'policies'
   const some = overrides.length === 0 ? '' : `, ${plural(overrides.length, 'override')}`

@@ -19,7 +19,7 @@ interface ByAndWhy {
 }
 
 const RULES = 'the rules, in YAML or JSON'
-/** Versions that a source is asked for. */
+/** The most versions to read from a source. */
 const MOST_VERSIONS = 1_000
 
 /** Adds `weir check`, `push`, `diff`, `log` and `rollback`. */
@@ -116,9 +116,9 @@ async function using<T>(options: SourceOptions, run: (source: OpenSource) => Pro
 }
 
 /**
- * The contents of a source; undefined if it is empty.
+ * The contents of a source. Undefined if it is empty.
  *
- * @throws (rejects) UsageError where nobody can follow it
+ * @throws (rejects) UsageError if the document is invalid
  */
 async function documentAt(source: OpenSource): Promise<Document | undefined> {
   const text = await source.read()
@@ -130,7 +130,7 @@ async function documentAt(source: OpenSource): Promise<Document | undefined> {
   }
 }
 
-/** @returns why it was not done; undefined where it was, or is there already */
+/** @returns the reason for a rejection. Undefined if the document was written, or is already there */
 async function push(document: Document, source: OpenSource): Promise<string | undefined> {
   const before = await source.read()
   if (before === document.text) return undefined
@@ -143,7 +143,7 @@ async function push(document: Document, source: OpenSource): Promise<string | un
   return replace(source, before, document.text)
 }
 
-/** @returns undefined where what a source holds is no document that could be followed: then any may take its place */
+/** @returns the version of a text. Undefined for an invalid document, which any document may replace */
 function heldVersion(text: string): number | undefined {
   try {
     return documentOf(text).rules.version
@@ -160,7 +160,7 @@ async function replace(source: OpenSource, before: string | undefined, text: str
     : `${source.name} was changed by somebody else at the same moment; nothing was written.`
 }
 
-/** Documents that a source has held, the newest first; what does not hold any more is left out. */
+/** Valid documents that a source has kept, newest first. Skips documents that are no longer valid. */
 async function versionsAt(source: OpenSource, most: number): Promise<readonly Document[]> {
   const held = await source.read()
   const texts = source.history === undefined ? (held === undefined ? [] : [held]) : await source.history(most)
@@ -183,7 +183,7 @@ async function rollBack(
   const before = await source.read()
   const versions = await versionsAt(source, MOST_VERSIONS)
   const [newest] = versions
-  // Where it holds what nobody can follow, the newest that can be followed is the one before.
+  // If the current document is invalid, the previous version is the newest valid one.
   const previous = newest?.text === before ? versions[1] : newest
   const old = version === undefined ? previous : versions.find(({ rules }) => rules.version === version)
   if (before === undefined || newest === undefined || old === undefined)

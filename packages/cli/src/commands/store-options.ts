@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander'
 import { ADDRESSES } from '../cluster/open-store.ts'
 
-/** Where nodes meet. */
+/** The address and the namespace of the store. */
 export interface StoreOptions {
   readonly store: string
   readonly namespace: string
 }
 
-/** Adds the options of commands that go to a store. */
+/** Adds the options of commands that use a store. */
 export function withStore(command: Command): Command {
   return command
     .addOption(new Option('--store <address>', `where the nodes meet: ${ADDRESSES}`).env('WEIR_STORE').makeOptionMandatory())

@@ -2,7 +2,7 @@ import type { ClusterView } from '../cluster/store-watch.ts'
 import type { Output } from '../terminal/output.ts'
 import { count, duration, percent, plural, safeText } from '../terminal/text.ts'
 
-/** A cluster in tables, as lines. */
+/** A cluster as lines of tables. */
 export function topText({ live, nodes, hot, blocked }: ClusterView, most: number, out: Output): readonly string[] {
   const { bold, dim, red, yellow } = out.colors
   const silent = live - nodes.length

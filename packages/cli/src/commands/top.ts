@@ -9,9 +9,9 @@ import { wholeNumber } from './options.ts'
 import { type StoreOptions, withStore } from './store-options.ts'
 import { topText } from './top-text.ts'
 
-/** Between two looks, in milliseconds: nodes tell of themselves once a second. */
+/** Milliseconds between two looks. Processes report their status once a second. */
 const EVERY = 1_000
-/** Nodes that have not told of themselves by then may be of an older version. */
+/** Milliseconds to wait for reports. A process without a report by then may run an older version. */
 const PATIENCE = 4_000
 
 /** Adds `weir top`. */
@@ -60,7 +60,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** A look at a time when all nodes have told of themselves: they do so only while somebody looks. */
+/** A view with the reports of all live processes. They report only while a watcher is there, so the first look may miss some. */
 export async function settledView(watch: StoreWatch): Promise<ClusterView> {
   const end = performance.now() + PATIENCE
   for (;;) {

@@ -5,14 +5,14 @@ import type { LogRecord } from './record.ts'
 
 /** Longest text of an address, with brackets, zone and port. */
 const LONGEST_ADDRESS = 100
-/** With quotes around it, or as RFC 7239 has it: `for="[2001:db8::1]:4711";proto=https`. */
+/** An address in quotes, or in the form of RFC 7239: `for="[2001:db8::1]:4711";proto=https`. */
 const ADDRESS = /^\s*(?:for=)?"?([^"\s;]+)"?\s*(?:;.*)?$/i
-/** Host names, and other names that a field gives to clients. */
+/** A host name, or another name that a field gives to a client. */
 const NAME = /^[^\s,:|="/]+$/
-/** How servers write that there is none: sockets of Unix, fields that are empty. */
+/** Texts that servers write if there is no client: Unix sockets and empty fields. */
 const NOBODY = /^(?:-|_|unknown|null|undefined|unix:?.*)$/i
 
-/** The address that a word stands for, without port and brackets; undefined if it is none. */
+/** The address in a word, without port and brackets. Undefined if the word is no address. */
 export function addressIn(word: string): string | undefined {
   if (isIP(word) !== 0) return word
   if (word.length > LONGEST_ADDRESS) return undefined
@@ -37,7 +37,7 @@ const PRIVATE = addresses(
   'fc00::/7',
   'fe80::/10',
 )
-/** The beginnings of all of those: most public addresses need no further look. */
+/** A quick test by the first characters, because most public addresses need no look-up in the list above. */
 const MAY_BE_PRIVATE = /^(?:1(?:0|00|27|69|72|92)\.|[0:]*:|f)/i
 
 function isPrivate(address: string): boolean {
@@ -47,9 +47,9 @@ function isPrivate(address: string): boolean {
 /**
  * The client in a field of a log.
  *
- * @param text an address, a name, or a list of addresses to which each proxy has added one at the end
- * @param proxies how many of the addresses at the end were added by proxies that are trusted; undefined: the client is the only public one
- * @returns undefined if it is not known: there is none, or several addresses of the list may be the client's
+ * @param text an address, a name, or a list to which each proxy has added an address at the end
+ * @param proxies number of addresses at the end that trusted proxies have added. If undefined, the client is the only public address
+ * @returns undefined without a client, or if several addresses of the list may be the client's
  */
 export function clientIn(text: string, proxies?: number): string | undefined {
   if (isIP(text) !== 0) return text
@@ -57,36 +57,39 @@ export function clientIn(text: string, proxies?: number): string | undefined {
   const list = text.split(',').map(addressIn)
   if (proxies !== undefined) return list[Math.max(0, list.length - proxies)]
   const [client, ...others] = new Set(list.filter((one) => one !== undefined && !isPrivate(one)))
-  // All of them are private: the request came from within.
+  // If all addresses are private, the request came from the internal network.
   return client === undefined ? list[0] : others.length === 0 ? client : undefined
 }
 
-/** Where clients are, as the options say. */
+/** Fields from which clients are read. */
 export interface ClientOptions {
-  /** The name of a field, in lower case; of text the number of a word before the time too. Default: where servers put it. */
+  /** A field's name in lower case. In text logs also the number of a word before the time. By default the usual fields of servers. */
   readonly field?: string | undefined
   readonly proxies?: number | undefined
 }
 
-/** Distinct private addresses that may be balancers: services have more clients. */
+/** The most distinct private addresses that count as balancers. With more of them, they are probably clients. */
 const MOST_BALANCERS = 32
 /** If this part of the requests comes from an address and names other clients in a header, the address is a balancer. */
 const NEARLY_ALL = 0.9
 const FORWARDED = 'x-forwarded-for'
-/** Requests of a log that are looked at for balancers, the first ones: it costs more than the rest of reading them. */
+/** Number of first requests to check for balancers. The check costs more than all other work on a line. */
 const WATCHED = 10_000
 
-/** Where clients were read from. */
+/** Fields from which clients were read. */
 export interface ClientSummary {
-  /** As `--client-field` names it, and how many requests have it; undefined by default. */
+  /** The field as `--client-field` names it, and the number of requests with it. Undefined without that option. */
   readonly field: { readonly name: string; readonly requests: number } | undefined
-  /** Where the clients of the other requests stand. */
+  /** Fields from which the clients of the other requests were read. */
   readonly others: readonly string[]
-  /** Balancers that seem to stand before the server: of the first `of` requests those of these addresses, most of which name another client in the field. */
+  /**
+   * Addresses that are probably balancers: most of their requests name another client in `field`. `requests` of the first `of` requests
+   * come from them.
+   */
   readonly balancers?: { readonly requests: number; readonly of: number; readonly addresses: readonly string[]; readonly field: string }
 }
 
-/** Finds the client of each request, and notices if it is a balancer. */
+/** Finds the client of each request, and detects if it is a balancer. */
 export class Clients {
   readonly options: ClientOptions
   readonly #private = new Set<string>()
@@ -100,7 +103,7 @@ export class Clients {
     this.options = options
   }
 
-  /** @returns undefined if it is not known */
+  /** @returns undefined if the client is unknown */
   of(record: LogRecord): string | undefined {
     this.#requests++
     const { field, proxies } = this.options
@@ -130,7 +133,7 @@ export class Clients {
 
   #watch(client: string, record: LogRecord): void {
     this.#fromPrivate++
-    // Copied: a part of a line would keep all that was read with it.
+    // Copies the text, because a substring keeps the whole piece of the log in memory.
     if (this.#private.size <= MOST_BALANCERS && !this.#private.has(client)) this.#private.add(Buffer.from(client).toString())
     const forwarded = record.field(FORWARDED)
     if (forwarded !== undefined && clientIn(forwarded) !== client) this.#forwarded++

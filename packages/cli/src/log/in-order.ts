@@ -1,23 +1,23 @@
 import type { LogRecord } from './record.ts'
 
-/** Records that are held to be put in order: servers log a request when it is answered, so long ones come late. */
+/** Records that are kept for sorting. Servers log a request at its end, so long requests appear late. */
 const HELD = 16_384
 
-/** Puts records in the order of their times, as far as it can be done with a bounded number of them in memory. */
+/** Sorts records by time, with a bounded number of them in memory. */
 export class InOrder {
-  /** By time; the first `#from` are gone. */
+  /** Sorted by time. The first `#from` records are already released. */
   #held: LogRecord[] = []
   #from = 0
   #last = Number.NEGATIVE_INFINITY
   readonly #most: number
-  /** Records that came so late that others were let go before them: they are left out. */
+  /** Records that are left out, because later ones were already released. */
   late = 0
 
   constructor(most: number = HELD) {
     this.#most = most
   }
 
-  /** @param out gets the records that need not be held any longer */
+  /** @param out receives the records that need no more sorting */
   add(record: LogRecord, out: LogRecord[]): void {
     const { time } = record
     if (time < this.#last) {
@@ -32,7 +32,7 @@ export class InOrder {
     if (held.length - this.#from > this.#most) this.#release(out)
   }
 
-  /** Lets go of all. */
+  /** Releases all records. */
   end(out: LogRecord[]): void {
     while (this.#from < this.#held.length) this.#release(out)
   }
@@ -47,12 +47,12 @@ export class InOrder {
   }
 }
 
-/** Records of one second that are held at most. */
+/** The most records of one second that are kept. */
 const MOST_OF_SECOND = 65_536
 
 /**
- * Spreads the records of logs that tell whole seconds only over their seconds, evenly and in the order of the log. Left where they are they
- * would all come at once, which no real traffic does, and which nodes can't hear of from each other in time.
+ * Spreads records with whole seconds evenly over their second, in the order of the log. Otherwise all would arrive at the same moment.
+ * Real traffic doesn't do this, and processes could not sync in between.
  */
 export class Spread {
   #second: LogRecord[] = []
@@ -75,7 +75,7 @@ export class Spread {
     if (this.#second.length > 0) this.#flush(out, false)
   }
 
-  /** @param more whether further records of the second may come: then half of what is left of it is kept for them */
+  /** @param more whether the second may have more records. Half of its remaining time is then kept for them */
   #flush(out: LogRecord[], more: boolean): void {
     const records = this.#second
     this.#second = []
@@ -83,7 +83,7 @@ export class Spread {
     const from = Math.max(this.#from, second)
     const left = (second + 1000 - from) / (more ? 2 : 1)
     const count = records.length
-    // Beside records with finer times, these keep theirs.
+    // Records with finer times in the same second keep their times.
     for (const [at, record] of records.entries())
       record.time = record.coarse ? from + (left * (at + 0.5)) / count : Math.max(from, record.time)
     records.sort((one, other) => one.time - other.time)

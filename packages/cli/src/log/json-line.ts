@@ -2,7 +2,7 @@ import { hasAddress } from './client.ts'
 import { type LogRecord, type RequestLine, requestLine } from './record.ts'
 import { timeOf } from './time.ts'
 
-/** Where servers and loggers (nginx, Caddy, Traefik, Envoy, pino-http, GoAccess, AWS, GCP) put what a replay needs; the first one present counts. */
+/** Field names of servers and loggers (nginx, Caddy, Traefik, Envoy, pino-http, GoAccess, AWS, GCP). The first one present counts. */
 const TIME = [
   'time',
   'ts',
@@ -30,26 +30,26 @@ const CLIENT = [
   'source',
   'remote_host',
 ]
-/** These may be names of hosts too; the others also name programs and the like. */
+/** Fields that may contain host names. The other fields are also used for names of programs, so they must contain an address. */
 const HOSTS: ReadonlySet<string> = new Set(['remote_addr', 'clienthost', 'remote_host'])
 const METHOD = ['method', 'request_method', 'requestmethod', 'http_method', 'httpmethod']
 const TARGET = ['uri', 'request_uri', 'url', 'requesturi', 'requesturl', 'requestpath', 'path', 'target', 'resourcepath']
-/** Where programs that collect logs (Docker, Kubernetes, journald, Filebeat, GCP) put the line as it was. */
+/** Fields in which log collectors (Docker, Kubernetes, journald, Filebeat, GCP) put the original line. */
 const LINE = ['log', 'message', 'line', 'textpayload', 'msg']
-/** How long requests took: in seconds by the names of nginx, in milliseconds by those that say so; `duration` is told apart by its size. */
+/** Durations of requests. Names of nginx mean seconds, and names with `ms` milliseconds. The unit of `duration` depends on its size. */
 const SECONDS = ['request_time', 'response_time_s', 'elapsed_s']
 const MILLISECONDS = ['responsetime', 'duration_ms', 'response_time_ms', 'latency_ms', 'elapsed_ms', 'elapsedms', 'durationms']
-/** Objects in which these may stand instead. */
+/** Objects that may contain the fields instead. */
 const INNER = ['request', 'req', 'http', 'httprequest']
 
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Reads a line that holds a JSON object. A request whose client or time is not known has the client `''`, or the time NaN.
+ * Reads a line with a JSON object. An unknown client is `''`, and an unknown time is NaN.
  *
- * @param named the field that the client is read from, if not from the usual ones
+ * @param named the field that the client is read from instead of the usual fields
  * @param inner reads a line within a field
- * @returns undefined when it is no request
+ * @returns undefined if the line is no request
  */
 export function parseJsonLine(
   line: string,
@@ -82,7 +82,7 @@ class JsonRecord implements LogRecord {
   readonly method: string
   readonly target: string
   readonly valid: boolean
-  /** It has the method and the target of a request, not only a time and an address. */
+  /** Whether the record has a method and a target, not only a time and an address. */
   readonly isRequest: boolean
   readonly #fields: Fields
   readonly #request: Fields
@@ -94,7 +94,7 @@ class JsonRecord implements LogRecord {
     const time = TIME.map((name) => timeOf(fields[name])).find((one) => one !== undefined)
     const method = text(first(request, METHOD)) ?? text(first(fields, METHOD))
     const target = text(first(request, TARGET)) ?? text(first(fields, TARGET))
-    // nginx's `$request` is the whole line.
+    // The variable `$request` of nginx is the whole request line.
     const line: RequestLine = requestLine(text(fields['request']) ?? `${method ?? ''} ${target ?? ''}`)
     this.time = time?.milliseconds ?? Number.NaN
     this.coarse = time?.coarse === true
@@ -120,11 +120,11 @@ class JsonRecord implements LogRecord {
     if (milliseconds !== undefined) return milliseconds
     const { duration } = this.#fields
     const number = numberOf(duration)
-    // Envoy's is in milliseconds.
+    // Envoy logs milliseconds.
     if ('downstream_remote_address' in this.#fields) return number
-    // Traefik's is in nanoseconds: what it answers by itself, such as a redirection, takes less than a tenth of a millisecond.
+    // Traefik logs nanoseconds. The bound for Caddy below doesn't fit, because a redirection by Traefik itself takes less than 0.1 ms.
     if (number !== undefined && 'clienthost' in this.#fields) return number / 1e6
-    // Caddy's is in seconds, and nothing takes a day.
+    // Caddy logs seconds, and no request takes a day (1e5 s). A larger number is in nanoseconds.
     if (number !== undefined) return number < 1e5 ? number * 1000 : number / 1e6
     return typeof duration === 'string' ? spanOf(duration) : undefined
   }
@@ -132,9 +132,9 @@ class JsonRecord implements LogRecord {
   field(name: string): string | undefined {
     for (const fields of [this.#request, this.#fields]) {
       const headers = isObject(fields['headers']) ? lowered(fields['headers']) : {}
-      // Headers may be asked for as nginx names them too.
+      // Headers may be given by nginx's names too.
       const header = headers[name] ?? headers[name.replace(/^http_/, '').replaceAll('_', '-')]
-      // nginx has `http_user_agent`, and other programs `user_agent`.
+      // The user agent is `http_user_agent` in nginx, and `user_agent` in other programs.
       const names = [name, `http_${name.replaceAll('-', '_')}`, name.replaceAll('-', '_')]
       const found = text(header) ?? names.map((one) => text(fields[one])).find((one) => one !== undefined)
       if (found !== undefined) return found
@@ -161,7 +161,7 @@ function clientOf(fields: Fields): readonly [field: string, client: string] | un
   return undefined
 }
 
-/** Not negative. */
+/** A number that is not negative, or undefined. */
 function numberOf(value: unknown): number | undefined {
   const number = typeof value === 'number' ? value : typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : undefined
   return number !== undefined && number >= 0 ? number : undefined
@@ -169,7 +169,7 @@ function numberOf(value: unknown): number | undefined {
 
 const SPANS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** As programs in Go write it: `12.5ms`, `1m2.5s`. */
+/** Reads a duration in the format of Go: `12.5ms`, `1m2.5s`. */
 function spanOf(text: string): number | undefined {
   if (!/^(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+$/.test(text) || text.length > 64) return undefined
   let sum = 0
@@ -192,7 +192,7 @@ function first(fields: Fields, names: readonly string[]): unknown {
   return undefined
 }
 
-/** Caddy has lists. */
+/** Headers in Caddy's logs are lists. */
 function text(value: unknown): string | undefined {
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return text(value.join(', '))
   if (typeof value === 'string') return value === '' || value === '-' ? undefined : value

@@ -10,14 +10,14 @@ export interface LineCounts {
   lines: number
   /** Requests that could be read. */
   records: number
-  /** Those of them that hold no HTTP request, such as TLS bytes or nothing: they count as `GET /`. */
+  /** Records without an HTTP request, such as TLS bytes or nothing. They count as `GET /`. */
   withoutRequest: number
-  /** Lines that are only the end of a record that was broken in front of its user agent. */
+  /** Lines with only the end of a record that was broken before its user agent. */
   broken: number
-  /** Lines that could not be read, and the first few of them as they were, cut. */
+  /** Lines that could not be read, and the first few of them, cut. */
   unreadable: number
   readonly samples: string[]
-  /** Those of them that show a request, and the first one: a plan without them is not that of the log. */
+  /** Unreadable lines that show a request, and the first of them. Without them the plan does not represent the log. */
   unknown: number
   firstUnknown: UnknownRequest | undefined
 }
@@ -25,11 +25,11 @@ export interface LineCounts {
 /** A request that could not be read. */
 export interface UnknownRequest {
   readonly file: string
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number
-  /** The missing part. `form`: no known form matches; `length`: the line is longer than 128 KiB. */
+  /** The missing part. `form`: no known form matches. `length`: the line is longer than 128 KiB. */
   readonly why: 'client' | 'time' | 'form' | 'length'
-  /** The line as it was, cut. */
+  /** The line, cut. */
   readonly text: string
 }
 
@@ -43,19 +43,19 @@ export function noLines(): LineCounts {
   return { lines: 0, records: 0, withoutRequest: 0, broken: 0, unreadable: 0, samples: [], unknown: 0, firstUnknown: undefined }
 }
 
-/** Takes the bytes of a log in pieces of any size, and hands out its records. Holds a line at most. */
+/** Reads a log from pieces of any size, and returns its records. Keeps at most one line. */
 export class LineReader {
   readonly #file: string
   readonly #counts: LineCounts
   readonly #clients: Clients
   #rest: Buffer[] = []
   #restLength = 0
-  /** Lines so far, empty ones too. */
+  /** Lines so far, including empty ones. */
   #number = 0
 
   /**
    * @param file the log's name
-   * @param counts to which this log's lines are added
+   * @param counts receives the counts of this log's lines
    */
   constructor(file: string, counts: LineCounts, clients: Clients) {
     this.#file = file
@@ -63,7 +63,7 @@ export class LineReader {
     this.#clients = clients
   }
 
-  /** @param records to which the records of these bytes are added */
+  /** @param records receives the records of these bytes */
   write(bytes: Buffer, records: LogRecord[]): void {
     let from = this.#behindZeros(bytes, 0)
     for (let end = bytes.indexOf(NEWLINE, from); end >= 0; end = bytes.indexOf(NEWLINE, from)) {
@@ -72,17 +72,17 @@ export class LineReader {
     }
     if (from === bytes.length) return
     this.#restLength += bytes.length - from
-    // A copy: the piece is let go of.
+    // Copies the bytes, so that the piece can be freed.
     if (this.#restLength <= LONGEST_LINE) this.#rest.push(Buffer.from(bytes.subarray(from)))
     else this.#rest.length = Math.min(this.#rest.length, 1)
   }
 
-  /** The log is over: what has come of its last line is one. */
+  /** Ends the log. The rest without a line break is its last line. */
   end(records: LogRecord[]): void {
     if (this.#restLength > 0) this.#line(Buffer.alloc(0), 0, 0, records)
   }
 
-  /** Where a log was cut to nothing while a server wrote it, zeros stand in place of what is gone, however much that was. */
+  /** Skips zeros. If a log is truncated while a server writes it, zeros fill the removed part, however long it was. */
   #behindZeros(bytes: Buffer, from: number): number {
     while (this.#restLength === 0 && bytes[from] === 0) from++
     return from
@@ -104,11 +104,11 @@ export class LineReader {
     if (from < end) this.#text(line, from, end, length, records)
   }
 
-  /** @param length bytes of the whole line, of which no more than the longest are there */
+  /** @param length bytes of the whole line, of which only the first 128 KiB are there */
   #text(line: Buffer, from: number, end: number, length: number, records: LogRecord[]): void {
     const counts = this.#counts
     counts.lines++
-    // Only JSON may hold characters beyond a byte.
+    // Only JSON contains UTF-8. In text every byte must be one character.
     const text = length > LONGEST_LINE ? undefined : line.toString(line[from] === 0x7b ? 'utf8' : 'latin1', from, end)
     const record = text === undefined ? undefined : parseLine(text, this.#clients.options)
     const why = record === undefined ? this.#whyNone(text) : this.#take(record, records)
@@ -136,13 +136,13 @@ export class LineReader {
     return 'read'
   }
 
-  /** @returns undefined where the line shows no request either */
+  /** @returns undefined if the line shows no request */
   #whyNone(text: string | undefined): UnknownRequest['why'] | undefined {
     if (text === undefined) return 'length'
     return showsRequest(text) ? 'form' : undefined
   }
 
-  /** @throws UsageError for UTF-16, with a byte order mark or in the bytes of the first characters */
+  /** @throws UsageError for UTF-16, detected by a byte order mark or by the first characters */
   #checkEncoding(line: Buffer, from: number): void {
     const [a, b, c, d] = line.subarray(from, from + 4)
     const marked = (a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)

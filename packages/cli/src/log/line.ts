@@ -3,19 +3,19 @@ import { parseJsonLine } from './json-line.ts'
 import type { LogRecord } from './record.ts'
 import { parseTextLine } from './text-line.ts'
 
-/** A quoted request that another quoted field, a number or nothing follows: in error logs a comma does. */
+/** A quoted request before another quoted field, a number or the end of the line. In error logs a comma follows it. */
 const REQUEST = /"[A-Z]{3,16} [^"]* HTTP\/\d[\d.]*"(?:\s|$)/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what colours a terminal begins with one
 const COLOURS = /\x1b\[[\d;]*m/g
-/** Docker's JSON may hold the line of another program that collects logs, which holds that of the server. */
+/** The deepest nesting. Docker's JSON may contain the line of another log collector, which contains the server's line. */
 const DEEPEST = 3
 
 /**
- * Reads a line of any form: text or JSON, alone, behind the prefix of a program that collects logs, or in a field of its JSON. A request
- * whose client or time is not known has the client `''`, or the time NaN.
+ * Reads a line of any form: text or JSON, alone, after the prefix of a log collector, or in a field of its JSON. An unknown client is `''`,
+ * and an unknown time is NaN.
  *
- * @param line decoded as latin1, so that every byte is one character; or as UTF-8, if it begins with a brace
- * @returns undefined when it is no request
+ * @param line decoded as latin1, so that every byte is one character. A line that begins with a brace is decoded as UTF-8
+ * @returns undefined if the line is no request
  */
 export function parseLine(line: string, options: ClientOptions = {}, depth = 0): LogRecord | undefined {
   const plain = line.includes('\x1b[') ? line.replace(COLOURS, '') : line
@@ -27,7 +27,7 @@ export function parseLine(line: string, options: ClientOptions = {}, depth = 0):
   return brace > 0 ? inner(depth === 0 ? Buffer.from(plain.slice(brace), 'latin1').toString() : plain.slice(brace)) : undefined
 }
 
-/** Whether a line that could not be read shows a request all the same. */
+/** Whether an unreadable line shows a request. */
 export function showsRequest(line: string): boolean {
   return REQUEST.test(line)
 }

@@ -9,13 +9,13 @@ import type { LogRecord } from './record.ts'
 
 /** The name that stands for the standard input. */
 export const STDIN = '-'
-/** Bytes that are read at once. */
+/** Bytes of one read. */
 const PIECE = 256 * 1024
 
 /** One log, plain or gzip, read a piece at a time. */
 export class LogFile {
   readonly name: string
-  /** Its compressed data ended in the middle, or was damaged from some place on; what came before was read. */
+  /** Whether the compressed data ended early or was damaged. Records before that place were read. */
   torn = false
   readonly #input: Input
   readonly #reader: LineReader
@@ -28,7 +28,7 @@ export class LogFile {
     this.#reader = new LineReader(name, counts, clients)
   }
 
-  /** Bytes that were read so far, as they lie on the disk. */
+  /** Bytes read so far, before decompression. */
   get position(): number {
     return this.#input.position()
   }
@@ -36,9 +36,9 @@ export class LogFile {
   /**
    * Reads the next piece.
    *
-   * @param records to which its records are added
-   * @returns false when the log is over
-   * @throws UsageError when it can't be read
+   * @param records receives the records of the piece
+   * @returns false at the end of the log
+   * @throws UsageError if the log can't be read
    */
   async read(records: LogRecord[]): Promise<boolean> {
     if (this.#over) return false
@@ -60,7 +60,7 @@ export class LogFile {
     return false
   }
 
-  /** Nothing more is read: a pipe that stays open would keep the process alive. */
+  /** Stops reading. A pipe that stays open would keep the process alive. */
   close(): void {
     this.#input.close()
   }
@@ -72,7 +72,7 @@ interface Input {
   close(): void
 }
 
-/** The size in bytes of all logs together; undefined where one is a stream. */
+/** The size in bytes of all logs together. Undefined if one of them is a stream. */
 export async function sizeOf(names: readonly string[]): Promise<number | undefined> {
   let sum = 0
   for (const name of names) {
@@ -81,10 +81,10 @@ export async function sizeOf(names: readonly string[]): Promise<number | undefin
       throw unreadable(name, error)
     })
     if (found.isDirectory()) throw new UsageError(`Can't read the log ${JSON.stringify(name)}: it is a folder.`)
-    // It may never end. `/dev/stdin` is one where a terminal is.
+    // A device may never end. `/dev/stdin` is a device if it is a terminal.
     if (found.isCharacterDevice() || found.isBlockDevice())
       throw new UsageError(`Can't read the log ${JSON.stringify(name)}: it is a device. Use a file, a pipe, or - for the standard input.`)
-    // Pipes, such as those of `<(…)` in a shell.
+    // Pipes, such as `<(…)` in a shell.
     if (!found.isFile()) return undefined
     sum += found.size
   }
@@ -92,10 +92,10 @@ export async function sizeOf(names: readonly string[]): Promise<number | undefin
 }
 
 /**
- * Opens a log. Whether it is compressed is told by its first bytes, not by its name.
+ * Opens a log. Its first bytes show whether it is compressed, not its name.
  *
- * @param stdin what `-` stands for
- * @throws UsageError when it can't be read
+ * @param stdin the stream for `-`
+ * @throws UsageError if the log can't be read
  */
 export async function openLog(name: string, counts: LineCounts, clients: Clients, stdin: Readable): Promise<LogFile> {
   if (name !== STDIN && (await isPlainFile(name))) {
@@ -124,7 +124,7 @@ function inputOf(source: () => Readable, compressed: boolean): Input {
       opened = source()
       if (!compressed) return opened
       const unzipped = createGunzip({ chunkSize: PIECE })
-      // `pipe` doesn't hand errors on.
+      // `pipe` does not forward errors.
       opened.once('error', (error) => unzipped.destroy(error))
       return opened.pipe(unzipped)
     },
@@ -133,7 +133,7 @@ function inputOf(source: () => Readable, compressed: boolean): Input {
   }
 }
 
-/** Looks at the first bytes of a stream, and puts them back. */
+/** Reads the first bytes of a stream, and puts them back. */
 async function firstPiece(stream: Readable, name: string): Promise<Buffer | undefined> {
   try {
     await new Promise<void>((resolve, reject) => {

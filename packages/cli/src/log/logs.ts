@@ -9,18 +9,18 @@ import type { LogRecord } from './record.ts'
 export interface LogSummary extends LineCounts {
   readonly files: readonly string[]
   readonly client: ClientSummary
-  /** Requests that came so late in a log that those around them had been replayed: they are left out. */
+  /** Requests that are left out, because later requests of their log were already replayed. */
   late: number
   /** Names of logs whose compressed data is torn or damaged. */
   torn: readonly string[]
-  /** Milliseconds since the epoch of the first and the last request; undefined where there is none. */
+  /** Times of the first and the last request in milliseconds since the epoch. Undefined without requests. */
   from: number | undefined
   to: number | undefined
 }
 
-/** Several logs as one, in the order of time. */
+/** Several logs merged into one, in the order of time. */
 export class Logs {
-  /** Bytes of all logs together; undefined where one is a stream. */
+  /** Bytes of all logs together. Undefined if one of them is a stream. */
   readonly size: number | undefined
   readonly #counts: LineCounts
   readonly #files: readonly LogFile[]
@@ -29,7 +29,7 @@ export class Logs {
   #from: number | undefined
   #to: number | undefined
 
-  /** @throws UsageError when one of them can't be read */
+  /** @throws UsageError if one of the logs can't be read */
   static async open(names: readonly string[], stdin: Readable, options: ClientOptions = {}): Promise<Logs> {
     const size = await sizeOf(names)
     const counts = noLines()
@@ -46,12 +46,12 @@ export class Logs {
     this.size = size
   }
 
-  /** Bytes that were read so far. */
+  /** Bytes read so far, of all logs. */
   get position(): number {
     return this.#files.reduce((sum, { position }) => sum + position, 0)
   }
 
-  /** Ends the reading, wherever it is. */
+  /** Stops reading all logs. */
   close(): void {
     for (const file of this.#files) file.close()
   }
@@ -69,9 +69,9 @@ export class Logs {
   }
 
   /**
-   * The records of all logs, by time, a bounded number at once.
+   * The records of all logs by time, in bounded batches.
    *
-   * @throws UsageError when a log can't be read any further
+   * @throws UsageError if a log can't be read any further
    */
   async *read(): AsyncGenerator<readonly LogRecord[]> {
     const order = this.#order
@@ -99,7 +99,7 @@ export class Logs {
     return records
   }
 
-  /** Takes from all logs at the same pace, by the times of their next records. */
+  /** Merges the logs by the times of their next records, so that none is read far ahead. */
   async *#merged(): AsyncGenerator<readonly LogRecord[]> {
     let heads = this.#files.map((file) => ({ file, records: [] as LogRecord[], at: 0, over: false }))
     while (heads.length > 0) {

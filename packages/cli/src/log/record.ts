@@ -1,22 +1,22 @@
-/** One request of an access log. Texts are as they were logged: whoever sent the request chose them. */
+/** One request of an access log. Its texts are untrusted, because the client chose them. */
 export interface LogRecord {
-  /** Milliseconds since the Unix epoch; NaN if it is not known. */
+  /** Milliseconds since the Unix epoch. NaN if it is unknown. */
   time: number
-  /** The time is a whole second because the log tells no more. */
+  /** Whether the time is a whole second, because the log has no fractions. */
   readonly coarse: boolean
-  /** An address, or a host name; as it was logged until `Clients` has found it, and `''` if it is not known. */
+  /** An address or a host name, or `''` if it is unknown. It is the logged text until `Clients` has found the client in it. */
   client: string
-  /** Where the client stood. */
+  /** The field that the client was read from. */
   readonly clientField: string
-  /** In capitals; `GET` where the log has no HTTP request (TLS bytes, probes, nothing). */
+  /** In capitals. `GET` if the log has no HTTP request (TLS bytes, probes, nothing). */
   readonly method: string
-  /** As the client sent it, with its query; `/` where the log has no HTTP request. */
+  /** The target with its query, as the client sent it. `/` if the log has no HTTP request. */
   readonly target: string
-  /** False where the line holds no HTTP request: it came all the same, and servers answer it. */
+  /** False if the line has no HTTP request. It still counts, because servers answer such connections. */
   readonly valid: boolean
-  /** Milliseconds until it was answered; undefined where the log does not tell. */
+  /** Milliseconds until the answer. Undefined if the log does not contain it. */
   readonly duration: number | undefined
-  /** A header of the request, or another field of the log, by its name in lower case; of text the word of a number too. */
+  /** A header of the request, or another field of the log, by its name in lower case. In text logs also a word by its number. */
   field(name: string): string | undefined
 }
 
@@ -31,9 +31,9 @@ export interface RequestLine {
 
 const NONE: RequestLine = { method: 'GET', target: '/', valid: false }
 
-/** Reads e.g. `GET /path HTTP/1.1`. */
+/** Reads a request line such as `GET /path HTTP/1.1`. */
 export function requestLine(text: string): RequestLine {
-  // The form of nearly all, without a search for the end.
+  // Nearly all request lines have this form, which needs no regular expression.
   const first = text.indexOf(' ')
   const last = text.lastIndexOf(' ')
   if (first > 0 && last > first + 1 && text.startsWith('HTTP/', last + 1) && isWord(text, first)) {
@@ -43,7 +43,7 @@ export function requestLine(text: string): RequestLine {
   return found === null ? NONE : { method: (found[1] as string).toUpperCase(), target: found[2] as string, valid: true }
 }
 
-/** Whether the text begins with so many capitals. */
+/** Whether the first `length` characters are capital letters, at most 24. */
 function isWord(text: string, length: number): boolean {
   if (length > 24) return false
   for (let at = 0; at < length; at++) {

@@ -4,34 +4,40 @@ import { type LogRecord, requestLine } from './record.ts'
 import { timeOf as isoTimeOf } from './time.ts'
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-// The user field may hold anything, blanks, quotes and brackets too, so the time is searched for instead of counted to.
+// The user field may contain blanks, quotes and brackets, so the pattern searches for the time.
 const TIME = /\[(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d)(\.\d{1,9})? ([+-])(\d\d)(\d\d)\] "/g
-/** nginx's `$time_iso8601`; without a zone it could be any time. */
+/** The variable `$time_iso8601` of nginx. It needs a zone, because otherwise the moment is unknown. */
 const ISO_TIME = /\[(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d))\] "/g
 /** A word, or a list of addresses. */
 const WORD = /[^\s,]+(?:,\s*[^\s,]+)*/g
 /** The referer and the user agent. */
 const QUOTED = /^ "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"/
-/** A quoted field, such as `rt="0.004"` or `"-"`; one without an end reaches to the end of the line, so that nothing is searched twice. */
+/**
+ * A quoted field, such as `rt="0.004"` or `"-"`. A field without a closing quote reaches to the end of the line, so that no part is
+ * searched twice.
+ */
 const FIELD = /(=?)"((?:[^"\\]|\\[\s\S])*)("|\\?$)/g
 const AFTER_REQUEST = /" (?:\d{3}|-) (?:\d+|-)(?= |\t|$)/y
-/** nginx's `$request_time` behind the user agent, seconds with three decimals: the first of such numbers, as times of upstreams come later. */
+/**
+ * The variable `$request_time` of nginx after the user agent, in seconds with three decimals. The first such number counts, because times
+ * of upstreams follow it.
+ */
 const DURATION = /[\s"](?:(?:rt|request_time)[=:]"?)?(\d{1,9}\.\d{3})(?=["\s]|$)/
 const AGENT_LINE = /^\s+"(?:[^"\\]|\\.)*"\s*$/
 
 /**
- * Reads a line of the Common or Combined Log Format, whatever programs that collect logs have put before it; what stands behind is not read.
- * A request whose client is not known has the client `''`.
+ * Reads a line of the Common or Combined Log Format, after any prefix of a log collector. Text after the known fields is ignored.
+ * An unknown client is `''`.
  *
  * @param line decoded as latin1, so that every byte is one character
- * @returns undefined when the line is no record
+ * @returns undefined if the line is no record
  */
 export function parseTextLine(line: string): LogRecord | undefined {
   return recordAt(line, TIME, (found) => timeOf(found)) ?? recordAt(line, ISO_TIME, ([, time]) => isoTimeOf(time)?.milliseconds)
 }
 
 function recordAt(line: string, pattern: RegExp, timeIn: (found: RegExpExecArray) => number | undefined): LogRecord | undefined {
-  // A forged time in the user field may come first: the record's is the first one that a request and a status follow.
+  // The user field may contain a forged time. The record's time is the first one before a request and a status.
   pattern.lastIndex = 0
   for (let found = pattern.exec(line); found !== null; found = pattern.exec(line)) {
     const from = pattern.lastIndex
@@ -45,20 +51,20 @@ function recordAt(line: string, pattern: RegExp, timeIn: (found: RegExpExecArray
   return undefined
 }
 
-/** The part of a line before the time: client, identity and user, and before them what other programs have written. */
+/** The part of a line before the time: client, identity and user, after any prefix of other programs. */
 function headOf(line: string, timeStart: number): string {
   return line.slice(line.charCodeAt(0) === 0x22 ? 1 : 0, timeStart)
 }
 
 /**
- * The client of a head, as it was logged. An identity follows it, which is `-` nearly everywhere. Clients choose their user names, and may
- * choose the name of the host: where more than one address could be the client's, it is not known.
+ * The client of a head, as it was logged. After it comes an identity, which is `-` in nearly all logs. Clients choose their user names, and
+ * may choose the host name. If more than one address could be the client's, the client is unknown.
  *
- * @returns `''` if it is not known
+ * @returns `''` if the client is unknown
  */
 function clientOf(head: string): string {
   const end = head.indexOf(' ')
-  // The form of nearly all.
+  // Nearly all lines have this form.
   if (head.startsWith(' - ', end) && isIP(head.slice(0, end)) !== 0) return head.slice(0, end)
   const words: readonly string[] = head.match(WORD) ?? []
   const [first = '', second] = words
@@ -70,14 +76,14 @@ function clientOf(head: string): string {
     const before = words[at - 1] as string
     return dashed.every((other) => other === client) && !hasAddress(before) && !(at === 2 && second === '-') ? client : ''
   }
-  // A name of a host.
+  // A host name.
   if (second === '-' && words.length <= 3) return first
   const named = words.filter(hasAddress)
   const [only = ''] = named
   return named.length === 1 && !words.includes('-') && (only === words.at(-1) || (only === first && words.length === 3)) ? only : ''
 }
 
-/** Whether a line is the end of a record that was broken in front of its user agent, and nothing else. */
+/** Whether a line is only the end of a record that was broken before its user agent. */
 export function isAgentLine(line: string): boolean {
   return AGENT_LINE.test(line)
 }
@@ -109,7 +115,7 @@ class TextRecord implements LogRecord {
 
   get duration(): number | undefined {
     const rest = this.#line.slice(this.#rest)
-    // Text from clients stands in quotes, and may look like a time.
+    // Quoted text comes from clients, and may look like a time.
     const found = DURATION.exec(rest.slice(QUOTED.exec(rest)?.[0].length ?? 0))?.[1]
     return found === undefined ? undefined : Number(found) * 1000
   }
@@ -137,7 +143,7 @@ class TextRecord implements LogRecord {
     return QUOTED.exec(this.#line.slice(this.#rest))
   }
 
-  /** In nginx's format `main` it follows the user agent; other quoted fields there are no lists of addresses. */
+  /** In nginx's format `main` the header follows the user agent. Its other quoted fields contain no lists of addresses. */
   #forwarded(): string | undefined {
     const rest = this.#line.slice(this.#rest)
     const behind = rest.slice(this.#quoted()?.[0].length ?? rest.length)
@@ -147,7 +153,7 @@ class TextRecord implements LogRecord {
   }
 }
 
-/** The user, which follows client and identity. */
+/** The user, which follows the client and the identity. */
 function userOf(head: string): string {
   const client = clientOf(head)
   return client === ''
@@ -178,7 +184,7 @@ function timeOf([, day = '', month = '', year = '', hour, minute, second, fracti
   | number
   | undefined {
   const date = day + month + year
-  // Nearly all lines are of the day of the line before.
+  // Nearly all lines have the date of the previous line.
   if (date !== lastDay) {
     lastDay = date
     lastMidnight = midnightOf(Number(day), MONTHS.indexOf(month), Number(year))
@@ -193,6 +199,6 @@ function timeOf([, day = '', month = '', year = '', hour, minute, second, fracti
 function midnightOf(day: number, month: number, year: number): number | undefined {
   if (month < 0) return undefined
   const midnight = Date.UTC(year, month, day)
-  // `Date.UTC` lets 31 June be 1 July; a log that says so is not to be trusted.
+  // `Date.UTC` accepts 31 June as 1 July. A log with such a date is wrong.
   return new Date(midnight).getUTCDate() === day ? midnight : undefined
 }

@@ -1,12 +1,12 @@
-/** A moment that a log names. */
+/** A moment in a log. */
 export interface Time {
-  /** Since the Unix epoch. */
+  /** Milliseconds since the Unix epoch. */
   readonly milliseconds: number
-  /** It is a whole second because the log shows no more. */
+  /** Whether the time is a whole second, because the log has no fractions. */
   readonly coarse: boolean
 }
 
-/** Seconds, milliseconds, microseconds and nanoseconds of this century are told apart by their size. */
+/** Upper bounds of seconds, milliseconds, microseconds and nanoseconds in this century, with the factor to milliseconds. */
 const UNITS = [
   [1e11, 1000],
   [1e14, 1],
@@ -14,7 +14,7 @@ const UNITS = [
   [1e20, 1e-6],
 ] as const
 
-/** Reads a number since the Unix epoch, ISO 8601, or nginx's `$time_local`. */
+/** Reads a number since the Unix epoch, an ISO 8601 date, or nginx's `$time_local`. */
 export function timeOf(value: unknown): Time | undefined {
   const number = typeof value === 'number' ? value : typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : undefined
   if (number === undefined) return typeof value === 'string' ? dateOf(value) : undefined
@@ -23,7 +23,7 @@ export function timeOf(value: unknown): Time | undefined {
   return { milliseconds: number * unit[1], coarse: unit[1] === 1000 && Number.isInteger(number) }
 }
 
-/** No log is of a later one, and ever later ones no date can be. */
+/** The latest time to accept. No log is from later, and `Date` has a limit. */
 const YEAR_10000 = 253_402_300_800_000
 
 function dateOf(value: string): Time | undefined {
@@ -33,7 +33,7 @@ function dateOf(value: string): Time | undefined {
   return milliseconds > 0 && milliseconds < YEAR_10000 ? { milliseconds, coarse: !/:\d\d[.,]\d/.test(value) } : undefined
 }
 
-/** A time without a zone is one of UTC, wherever the log is read. */
+/** Adds the zone UTC to a time without one, so that the result doesn't depend on this machine. */
 function zoned(value: string): string {
   // `Date.parse` finds a date in nearly any text that ends with a number.
   if (!/\d{4}.*\d:\d\d/.test(value)) return ''

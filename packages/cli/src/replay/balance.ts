@@ -6,8 +6,8 @@ interface Units {
 }
 
 /**
- * Holds the units that a cluster allows of each key and interval against those that an exact central count allows of the same requests.
- * Keeps the running interval only. Intervals are those of the epoch, or of the policy's calendar, whatever the algorithm.
+ * Compares the units that a cluster allows for each key and interval with the units that an exact central count allows for the same
+ * requests. Keeps only the current interval. Intervals follow the epoch or the policy's calendar, for every algorithm.
  */
 export class Balance {
   readonly #policy: Policy
@@ -18,16 +18,16 @@ export class Balance {
   beyond = 0
   /** Units rejected that the exact count allows. */
   missed = 0
-  /** The most units beyond it, of one key in one interval, as a part of the limit. */
+  /** The largest overshoot of one key in one interval, as a part of the limit. */
   worst = 0
 
-  /** @param most keys of one interval that are compared */
+  /** @param most maximum number of keys to compare in one interval */
   constructor(policy: Policy, most: number) {
     this.#policy = policy
     this.#most = most
   }
 
-  /** @param time milliseconds since the epoch; not earlier than those before */
+  /** @param time milliseconds since the epoch, not earlier than in previous calls */
   add(key: string, time: number, units: number, by: keyof Units): void {
     if (time >= this.#end) this.#roll(time)
     const known = this.#keys.get(key)
@@ -39,7 +39,7 @@ export class Balance {
     }
   }
 
-  /** The running interval is over. */
+  /** Ends the current interval. */
   close(): void {
     for (const { cluster, exact } of this.#keys.values()) {
       const beyond = cluster - exact

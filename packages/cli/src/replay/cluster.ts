@@ -9,40 +9,40 @@ import { logReader } from './reader.ts'
 export type LogPolicy = RequestPolicyOptions<LogRecord> | RequestSlotPolicyOptions<LogRecord> | PlannedPolicyOptions<LogRecord>
 export type LogDecision = Decision | undefined | Promise<Decision | undefined>
 
-/** A decision, and what frees the slots that it took. */
+/** A decision, and a function that frees its slots. */
 export interface Asked {
   readonly decision: LogDecision
   release(decided: Decision): void
 }
 
-/** Nodes, and what lies between them and their store. */
+/** Processes, and the network between them and their store. */
 export interface ClusterOptions {
   readonly policies: readonly LogPolicy[]
-  /** Limits of single keys, each until some time of the log. */
+  /** Limits of single keys, each until a time of the log. */
   readonly overrides: readonly Override[]
   readonly nodes: number
   /** Milliseconds to the store and back. */
   readonly roundTrip: number
   /** Keys of a policy that a process, and the exact count, keep at most at one time. */
   readonly maxKeys: number
-  /** Balancing and the nodes' clocks follow from it. */
+  /** Seed of the load balancer and of the processes' clocks. */
   readonly seed: number
 }
 
-/** Virtual milliseconds in which the nodes start and meet, before the first request. */
+/** Virtual milliseconds for the start of the processes, before the first request. */
 const BOOT = 2_000
-/** Longer than the default: over weeks of a log heartbeats would be most of the work, and nodes neither come nor go. */
+/** Longer than the default, because over weeks of a log heartbeats would be most of the work. All processes stay alive anyway. */
 const HEARTBEAT = 10_000
 /** The resources that a cluster has used. */
 export interface ClusterUsage {
   readonly store: StoreStatistics
-  /** For each policy the keys of the node that holds the most, and whether there were more than a node may hold. */
+  /** For each policy the most keys that one process keeps, and whether a process had more than `maxKeys`. */
   readonly keys: readonly { readonly held: number; readonly overflowing: boolean }[]
   /** Warnings of the processes, each once. */
   readonly warnings: readonly string[]
 }
 
-/** Nodes of the code that ships, in virtual time, and beside them one that counts alone: an exact central count without any distance. */
+/** Processes with the released code, in virtual time. One more process counts all requests alone, which is an exact central count. */
 export class ReplayCluster {
   readonly #time: VirtualTime
   readonly #store: SimulatedStore
@@ -52,14 +52,14 @@ export class ReplayCluster {
   readonly #guards: Guard<LogRecord, never[]>[] = []
   readonly #warnings = new Set<string>()
   #exact: Guard<LogRecord, never[]> | undefined
-  /** A policy with more keys at one time than the exact count may keep: it counts the others together from then on. */
+  /** A policy with more than `maxKeys` keys at one time. The exact count then counts further keys together, so it is no longer exact. */
   crowded: string | undefined
 
-  /** @param start milliseconds since the epoch: when the first request comes */
+  /** @param start time of the first request, in milliseconds since the epoch */
   constructor(options: ClusterOptions, start: number) {
     const { roundTrip, seed } = options
     this.#options = options
-    // Each start has draws of its own.
+    // Each start gets different random numbers.
     this.#random = new SeededRandom(`${seed} ${start}`)
     this.#time = new VirtualTime(-BOOT, start)
     this.#store = new SimulatedStore({
@@ -69,13 +69,13 @@ export class ReplayCluster {
     })
   }
 
-  /** Lets the nodes start, and meet at the store. */
+  /** Starts the processes, and waits until they have joined the store. */
   async boot(): Promise<void> {
     const { nodes, policies } = this.#options
     for (let node = 0; node < nodes; node++) {
       await this.#time.runUntil(-BOOT + (node * BOOT) / 2 / nodes)
       const guard = this.#guard(policies, HEARTBEAT, `node ${node}`, true)
-      // Code that comes with the first policy that needs it takes real time, in which virtual time stands.
+      // Lazily loaded code takes real time, and virtual time stands still until it is there.
       await adapterOf(guard.throttler).inspected.coordinator?.loading
       this.#guards.push(guard)
     }
@@ -105,12 +105,12 @@ export class ReplayCluster {
     guard.throttler.on('overflow', ({ policy }) => {
       if (!shared) this.crowded ??= policy
     })
-    // Nothing of a replay fails; a listener keeps the process from being warned.
+    // The store never fails in a replay. The listener prevents the warning about a missing one.
     guard.throttler.on('storeDown', () => {})
     return guard
   }
 
-  /** Gives keys their own limits, and takes them back when their time is over. */
+  /** Applies the overrides of keys, and removes each at its end. */
   #override(): void {
     const { policies, overrides } = this.#options
     const open = overrides.filter(({ until }) => until > this.now)
@@ -121,7 +121,7 @@ export class ReplayCluster {
     if (Number.isFinite(next)) this.#time.at(next - this.#time.epoch, () => this.#override())
   }
 
-  /** The policies as they were checked and completed, of a booted cluster. */
+  /** The checked policies with their defaults, after the boot. */
   get policies(): readonly Policy[] {
     const [guard] = this.#guards
     return guard === undefined ? [] : guard.throttler.policies
@@ -132,7 +132,7 @@ export class ReplayCluster {
     return this.#time.epoch + this.#time.now
   }
 
-  /** Lets time pass; undefined where nothing happened that has to be waited for. */
+  /** Advances virtual time. Undefined if no event happened that needs waiting. */
   until(time: number): Promise<void> | undefined {
     const moment = time - this.#time.epoch
     if (moment < this.#time.nextAt) {
@@ -142,23 +142,23 @@ export class ReplayCluster {
     return this.#time.runUntil(Math.max(moment, this.#time.now))
   }
 
-  /** Lets the next thing happen that needs no request. */
+  /** Advances to the next event, without a request. */
   async step(): Promise<void> {
     await this.#time.runUntil(this.#time.nextAt)
   }
 
-  /** A request comes to one of the nodes, as a load balancer sends it. */
+  /** Sends a request to a random process, like a load balancer. */
   decide(record: LogRecord): Asked {
     const { length } = this.#guards
     return this.#ask(this.#guards[length === 1 ? 0 : this.#random.below(length)] as Guard<LogRecord, never[]>, record)
   }
 
-  /** The same request where each node knew at once what all others allow. */
+  /** Decides the same request by the exact count. */
   decideExactly(record: LogRecord): Asked {
     return this.#ask(this.#exact as Guard<LogRecord, never[]>, record)
   }
 
-  /** Plans something so many milliseconds from now. */
+  /** Schedules a function after a number of virtual milliseconds. */
   after(milliseconds: number, run: () => void): void {
     this.#time.at(this.#time.now + milliseconds, run)
   }
@@ -167,7 +167,7 @@ export class ReplayCluster {
     return { decision: guard.check(record), release: (decided) => guard.throttler.release(decided) }
   }
 
-  /** Waits for promises that were made meanwhile; undefined if there were none. */
+  /** Waits for promises that were created meanwhile. Undefined if there are none. */
   settled(waiting: boolean): Promise<void> | undefined {
     return this.#time.takeTouched() || waiting ? this.#time.settled() : undefined
   }
@@ -185,32 +185,32 @@ export class ReplayCluster {
     }
   }
 
-  /** Ends at once: nothing of it goes on. */
+  /** Stops all clocks, so that no timer fires any more. */
   stop(): void {
     for (const clock of this.#clocks) clock.stop()
   }
 }
 
-/** The policies that an override is of: those of all plans, where it names the whole. */
+/** The policies to which an override applies. An override of a policy with plans applies to all its plans. */
 function namesOf(policy: string, policies: readonly LogPolicy[]): readonly string[] {
   const whole = policies.find(({ name = 'default' }) => name === policy)
   return whole !== undefined && 'plans' in whole ? Object.keys(whole.plans).map((plan) => `${policy}:${plan}`) : [policy]
 }
 
-/** Whether it limits requests in flight. */
+/** Whether the policy limits requests in flight. */
 export function hasSlots({ algorithm }: LogPolicy): boolean {
   return algorithm?.slots !== undefined
 }
 
-/** A policy as one process alone decides by it. */
+/** The policy for a process that counts alone. */
 export function locally(policy: LogPolicy): LogPolicy {
   const { storeTimeout: _, ...rest } = policy as Extract<LogPolicy, { readonly storeTimeout?: unknown }>
   return { ...rest, coordination: 'local' } as LogPolicy
 }
 
-/** A policy under another coordination. */
+/** The policy with another coordination. */
 export function coordinated(policy: LogPolicy, coordination: Coordination): LogPolicy {
-  // Slots are kept in one process, or taken ahead; of other ways they know nothing.
+  // Slots support only `local` and `leased`.
   if (hasSlots(policy) && coordination !== 'local' && coordination !== 'leased') return policy
   const { storeTimeout, ...rest } = policy as Extract<LogPolicy, { readonly storeTimeout?: unknown }>
   const waits = coordination === 'central' || coordination === 'leased'

@@ -3,18 +3,18 @@ import type { LogRecord } from '../log/record.ts'
 import { shownKey } from './reader.ts'
 import { Series } from './series.ts'
 
-/** A key whose requests the two sets of rules treat in different ways. */
+/** A key with requests that the two sets of rules decide differently. */
 export interface ChangedKey {
-  /** That rejects it. */
+  /** The policy that rejects the key. */
   readonly policy: string
   readonly key: string
   requests: number
 }
 
-/** Keys that are told apart at most. */
+/** The most keys that are counted separately. */
 const MOST_KEYS = 50_000
 
-/** Requests that one of two sets of rules rejects, and the other allows. */
+/** Requests that one set of rules rejects and the other allows. */
 export class OneSided {
   requests = 0
   readonly series: Series = new Series()
@@ -40,16 +40,16 @@ export class OneSided {
   }
 }
 
-/** Puts what new rules decide beside what others do, request by request. */
+/** Compares the decisions of new rules and other rules, request by request. */
 export class Comparison {
-  /** Rejected by the new rules only. */
+  /** Rejected only by the new rules. */
   readonly rejected: OneSided = new OneSided()
-  /** Rejected by the others only. */
+  /** Rejected only by the other rules. */
   readonly allowed: OneSided = new OneSided()
-  /** Requests of which one decision is there, until the other is. */
+  /** Requests with one of the two decisions. */
   readonly #waiting = new Map<LogRecord, { readonly mine: boolean; readonly decision: Decision | undefined }>()
 
-  /** @param mine whether the new rules have decided, or the others */
+  /** @param mine whether the decision is from the new rules */
   add(record: LogRecord, decision: Decision | undefined, mine: boolean): void {
     const other = this.#waiting.get(record)
     if (other === undefined || other.mine === mine) {

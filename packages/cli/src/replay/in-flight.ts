@@ -1,22 +1,22 @@
-/** Holds the requests in flight that a cluster allows of each key against their limit. */
+/** Compares the requests in flight that a cluster allows for each key with their limit. */
 export class InFlight {
   readonly #limit: number
   readonly #most: number
   readonly #held = new Map<string, number>()
   #allowed = 0
   #exact = 0
-  /** Units allowed while as many as may be were in flight. */
+  /** Units allowed while the limit was already in flight. */
   beyond = 0
-  /** The most units beyond the limit, of one key at one moment, as a part of the limit. */
+  /** The largest overshoot of one key at one moment, as a part of the limit. */
   worst = 0
 
-  /** @param most keys with requests in flight that are compared */
+  /** @param most maximum number of keys with requests in flight to compare */
   constructor(limit: number, most: number) {
     this.#limit = limit
     this.#most = most
   }
 
-  /** Units rejected that an exact count allows, on balance. */
+  /** Units that the exact count allowed, minus the units that the cluster allowed. At least 0. */
   get missed(): number {
     return Math.max(0, this.#exact - this.#allowed)
   }
@@ -37,7 +37,7 @@ export class InFlight {
     this.worst = Math.max(this.worst, beyond / this.#limit)
   }
 
-  /** Requests have ended. */
+  /** Frees the units of requests that have ended. */
   release(key: string, units: number, by: 'cluster' | 'exact'): void {
     const held = by === 'exact' ? undefined : this.#held.get(key)
     if (held === undefined) return
@@ -45,7 +45,7 @@ export class InFlight {
     else this.#held.delete(key)
   }
 
-  /** The log is over. */
+  /** Forgets the requests in flight, at the end of the log. */
   close(): void {
     this.#held.clear()
   }

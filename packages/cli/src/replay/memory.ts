@@ -3,10 +3,10 @@ import { runInNewContext } from 'node:vm'
 import { createThrottler } from '@weir/core'
 import { type LogPolicy, locally } from './cluster.ts'
 
-/** Keys that are made to be measured. */
+/** Keys that are created for the measurement. */
 const KEYS = 16_384
 
-/** Measures what a key of these policies takes in a node's memory, all of them together, in bytes. The keys are addresses. */
+/** Measures the memory that a key needs in all these policies together, in bytes. The keys are addresses. */
 export function bytesPerKey(policies: readonly LogPolicy[]): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -19,7 +19,7 @@ export function bytesPerKey(policies: readonly LogPolicy[]): number {
   const check = (from: number, to: number): void => {
     for (let key = from; key < to; key++) throttler.check(`10.${key >> 16}.${(key >> 8) & 255}.${key & 255}`)
   }
-  // Objects that are made only once exist before the measurement.
+  // Creates objects that exist only once before the measurement.
   check(0, 64)
   const before = used()
   check(64, 64 + KEYS)
@@ -28,7 +28,7 @@ export function bytesPerKey(policies: readonly LogPolicy[]): number {
   return Math.max(0, Math.round(bytes))
 }
 
-/** `check` holds no request. */
+/** Removes `delay`, because the synchronous `check` can't delay a request. */
 function undelayed(policy: LogPolicy): LogPolicy {
   const { delay: _, ...rest } = policy as Extract<LogPolicy, { readonly delay?: unknown }>
   return rest as LogPolicy

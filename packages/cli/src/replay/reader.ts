@@ -3,10 +3,10 @@ import { anyReadings, type RequestReader } from '@weir/core/adapter'
 import { addresses as addressList } from '@weir/core/http'
 import type { LogRecord } from '../log/record.ts'
 
-/** Every address, in any spelling and with a port, as adapters read them. */
+/** All addresses, in any spelling and with a port, as adapters read them. */
 const ANY = addressList('0.0.0.0/0', '::/0')
 
-/** Reads logged requests as adapters read those of their frameworks. A log knows no routes. */
+/** Reads logged requests like adapters read requests of their frameworks. A log contains no routes. */
 export const logReader: RequestReader<LogRecord> = Object.freeze({
   method: (record: LogRecord) => record.method,
   path: (record: LogRecord) => record.target,
@@ -16,21 +16,21 @@ export const logReader: RequestReader<LogRecord> = Object.freeze({
   header: (record: LogRecord, name: string) => record.field(name),
 })
 
-/** Names that are told again when their key is. */
+/** The most host names that are remembered, so that reports can show them. */
 const MOST_NAMES = 100_000
 const names = new Map<string, string>()
 /** Addresses of clients by name. */
 const addresses = new Map<string, string>()
 
 /**
- * Logs may have host names in place of addresses, and adapters never see those: they count all that is no address by one key. Each name stands
- * for a network of its own, out of those that nobody has (RFC 4193).
+ * Maps a host name to an address. Logs may contain host names, but adapters count all clients without a valid address as one key.
+ * Each name gets its own network of the private range of RFC 4193.
  */
 function addressOf(name: string): string {
   const known = addresses.get(name)
   if (known !== undefined) return known
   const hash = createHash('sha1').update(name).digest()
-  // Groups without leading zeros: there is one way only to write them.
+  // Groups without leading zeros, because an address must have only one spelling.
   const groups = [0, 2, 4].map((at) => (hash.readUInt16BE(at) | 0x1000).toString(16))
   const network = `fd${hash.toString('hex', 6, 7)}:${groups.join(':')}::`
   if (addresses.size < MOST_NAMES) {
@@ -41,7 +41,7 @@ function addressOf(name: string): string {
   return network
 }
 
-/** A key as people know it: the name that an address stands for. */
+/** The key for a report: the host name, if an address stands for it. */
 export function shownKey(key: string): string {
   return names.get(key) ?? key
 }

@@ -3,37 +3,37 @@ import type { LogRecord } from '../log/record.ts'
 import { type Asked, type ClusterOptions, type ClusterUsage, hasSlots, ReplayCluster } from './cluster.ts'
 import { Tally } from './tally.ts'
 
-/** Told of each decision, as soon as it is made. */
+/** Receives each decision as soon as it is made. */
 export type Decided = (record: LogRecord, decision: Decision | undefined) => void
 
-/** Milliseconds in which everything that is under way comes to rest. */
+/** Milliseconds until all messages and timers are done. */
 const UNDER_WAY = 5_000
 
-/** Sends the requests of a log through a cluster, and counts what becomes of them. */
+/** Sends the requests of a log through a cluster, and counts the decisions. */
 export class Replay {
   readonly #options: ClusterOptions
   readonly #decided: Decided | undefined
   #cluster: ReplayCluster | undefined
   #tally: Tally | undefined
   #usage: ClusterUsage | undefined
-  /** Milliseconds after which nothing is left of what a request changed. */
+  /** Milliseconds after which a request has no effect any more. */
   #memory = 0
   #last = 0
-  /** When the last request ends that holds slots. */
+  /** End of the last request that occupies slots. */
   #busy = Number.NEGATIVE_INFINITY
   #pending = 0
   readonly #slots: boolean
-  /** Requests of which the log does not tell how long they took: their slots are free again at once. */
+  /** Requests without a duration in the log. Their slots are free again immediately. */
   untimed = 0
 
-  /** @throws WeirError (from `start`) for policies that can't be used */
+  /** @throws WeirError (from `start`) for invalid policies */
   constructor(options: ClusterOptions, decided?: Decided) {
     this.#options = options
     this.#slots = options.policies.some(hasSlots)
     this.#decided = decided
   }
 
-  /** The cluster is there when the first request comes, or again when it comes after so long a silence that all has expired. */
+  /** Creates the cluster at the first request, and again after a pause so long that all counts have expired. */
   async start(time: number): Promise<void> {
     await this.#end()
     const cluster = new ReplayCluster(this.#options, Math.floor(time))
@@ -44,7 +44,7 @@ export class Replay {
     this.#last = time
   }
 
-  /** A request of the log; undefined where nothing has to be waited for before the next. */
+  /** Adds a request of the log. Undefined if the next one doesn't need to wait. */
   add(record: LogRecord): Promise<void> | undefined {
     const cluster = this.#cluster
     if (cluster === undefined || record.time - Math.max(this.#last, this.#busy) > this.#memory)
@@ -54,18 +54,18 @@ export class Replay {
     return passed === undefined ? this.#ask(cluster, record) : passed.then(() => this.#ask(cluster, record))
   }
 
-  /** The log is over. */
+  /** Ends the cluster and the counts, at the end of the log. */
   async close(): Promise<void> {
     await this.#end()
     this.#tally?.close()
   }
 
-  /** The counts; undefined before the first request. */
+  /** The counts. Undefined before the first request. */
   get tally(): Tally | undefined {
     return this.#tally
   }
 
-  /** A policy that has met more keys at one time than may be kept: from then on nothing is right. */
+  /** A policy with more than `maxKeys` keys at one time. The results are wrong from then on. */
   get crowded(): string | undefined {
     return this.#cluster?.crowded
   }
@@ -92,7 +92,7 @@ export class Replay {
     this.#note(record, decided, decidedExactly, cluster.now)
   }
 
-  /** Slots that the request has taken are free again when it ends. */
+  /** Frees the slots of the request when it ends. */
   #hold(cluster: ReplayCluster, record: LogRecord, asked: Asked, exactly: Asked): void {
     const { duration } = record
     if (duration === undefined) this.untimed++
@@ -105,7 +105,7 @@ export class Replay {
     const free = (decided: Decision | undefined): void => {
       if (decided?.allowed !== true) return
       const end = (): void => {
-        // Afterwards it has taken nothing.
+        // After `release` the decision has no slots, so the tally reads it first.
         this.#tally?.release(decided, exact)
         release(decided)
       }
@@ -121,7 +121,7 @@ export class Replay {
     this.#decided?.(record, decision)
   }
 
-  /** Waits for requests that are under way, and ends the cluster. */
+  /** Waits for pending requests, and ends the cluster. */
   async #end(): Promise<void> {
     const cluster = this.#cluster
     if (cluster === undefined) return
@@ -133,10 +133,10 @@ export class Replay {
   }
 }
 
-/** How long a policy's counts and blocks may matter, in milliseconds. */
+/** Milliseconds for which a policy's counts and blocks may matter. */
 function memoryOf({ interval, cooldown, cooldownGrowth, delay }: Policy): number {
   const held = typeof delay === 'number' ? delay : 0
-  // The longest month is a little longer than a usual one.
+  // The factor is more than 2, because the longest month is a little longer than the usual one.
   return 2.1 * interval + Math.max(cooldown, cooldownGrowth === undefined ? 0 : cooldownGrowth.max + cooldownGrowth.memory) + held
 }
 

@@ -1,4 +1,4 @@
-/** Parts of a series; beyond it two become one. */
+/** The most parts of a series. With more, pairs of parts are merged. */
 const MOST_PARTS = 240
 
 /** Requests within one stretch of time. */
@@ -9,7 +9,7 @@ export interface SeriesPart {
   readonly rejected: number
 }
 
-/** Counts over time, in a bounded number of parts of one length, whatever time they are of. */
+/** Counts over time, in a bounded number of parts with the same length, for any range of time. */
 export class Series {
   /** Milliseconds. */
   width = 1_000
@@ -17,7 +17,7 @@ export class Series {
   #requests: number[] = []
   #rejected: number[] = []
 
-  /** @param time milliseconds since the epoch; not much earlier than those before */
+  /** @param time milliseconds since the epoch, not much earlier than in previous calls */
   add(time: number, rejected: boolean): void {
     this.#from ??= Math.floor(time / this.width) * this.width
     let part = Math.max(0, Math.floor((time - this.#from) / this.width))
@@ -29,7 +29,7 @@ export class Series {
     if (rejected) this.#rejected[part] = (this.#rejected[part] ?? 0) + 1
   }
 
-  /** From the first part to the last in which anything came. */
+  /** The parts from the first to the last one with a request. */
   get parts(): readonly SeriesPart[] {
     return Array.from(this.#requests, (requests = 0, part) => ({
       from: (this.#from ?? 0) + part * this.width,
@@ -41,7 +41,7 @@ export class Series {
   #halve(): void {
     this.width *= 2
     const from = Math.floor((this.#from ?? 0) / this.width) * this.width
-    // Where the first part begins in the middle of a new one, it has that to itself.
+    // If the first part begins in the middle of a merged part, it is merged with none.
     const shift = from === this.#from ? 0 : 1
     this.#from = from
     this.#requests = halved(this.#requests, shift)

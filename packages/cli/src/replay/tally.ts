@@ -9,11 +9,11 @@ export class PolicyTally {
   readonly policy: Policy
   readonly keys: KeyCounts = new KeyCounts()
   readonly balance: Balance | InFlight
-  /** Requests that it applied to. */
+  /** Requests to which the policy applied. */
   requests = 0
-  /** Those of them that it rejected, or with `dryRun` would have. */
+  /** Requests that it rejected, or with `dryRun` would have rejected. */
   rejected = 0
-  /** As an exact central count. */
+  /** Requests that an exact central count rejected. */
   exactRejected = 0
   readonly rejections: Series = new Series()
 
@@ -25,13 +25,13 @@ export class PolicyTally {
 
 /** Counts of all requests of a log. */
 export class Tally {
-  /** Requests to which some policy applied. */
+  /** Requests to which at least one policy applied. */
   requests = 0
   allowed = 0
   rejected = 0
-  /** Rejected by an exact central count. */
+  /** Requests that an exact central count rejected. */
   exactRejected = 0
-  /** Allowed, but rejected by the exact count; and the other way round. */
+  /** Requests allowed that the exact count rejected, and requests rejected that it allowed. */
   allowedBeyond = 0
   rejectedEarly = 0
   /** Requests to which no policy applies. */
@@ -40,17 +40,17 @@ export class Tally {
   readonly policies: readonly PolicyTally[]
   readonly #byPolicy: ReadonlyMap<string, PolicyTally>
 
-  /** @param maxKeys keys of a policy that are compared at one time */
+  /** @param maxKeys maximum number of keys of a policy to compare at one time */
   constructor(policies: readonly Policy[], maxKeys: number) {
     this.policies = policies.map((policy) => new PolicyTally(policy, maxKeys))
     this.#byPolicy = new Map(this.policies.map((one) => [one.policy.name, one]))
   }
 
   /**
-   * Notes what the cluster, and what the exact count decided about a request.
+   * Adds the decisions of the cluster and of the exact count for one request.
    *
-   * @param arrived when it came, milliseconds since the epoch
-   * @param now when it was decided about
+   * @param arrived time of the request in milliseconds since the epoch
+   * @param now time of the decision
    */
   add(decision: Decision | undefined, exact: Decision | undefined, arrived: number, now: number): void {
     if (decision === undefined) {
@@ -70,7 +70,7 @@ export class Tally {
     if (exact !== undefined) this.#count(exact, arrived, now, true)
   }
 
-  /** Requests that hold slots have ended, as the cluster or as the exact count allowed them. */
+  /** Frees the slots of a request that has ended, for the cluster or for the exact count. */
   release({ parts }: Decision, exact: boolean): void {
     for (const { policy, key, cost } of parts) {
       const balance = this.#byPolicy.get(policy?.name ?? '')?.balance
@@ -78,7 +78,7 @@ export class Tally {
     }
   }
 
-  /** All requests are decided about. */
+  /** Ends the counts, after the last decision. */
   close(): void {
     for (const { balance } of this.policies) balance.close()
   }

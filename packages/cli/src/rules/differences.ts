@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** One thing in which two documents of rules differ. */
+/** One difference between two documents of rules. */
 export interface Difference {
   readonly kind: 'added' | 'removed' | 'changed'
-  /** Such as `policies.customer.limit` or `overrides.customer.acme`. */
+  /** A path such as `policies.customer.limit` or `overrides.customer.acme`. */
   readonly path: string
   /** The value in each document, if there is one. */
   readonly before?: unknown
@@ -12,7 +12,9 @@ export interface Difference {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Differences of two documents that hold, as they were written; policies and overrides are told by their names. `version` and `change` are none. */
+/**
+ * Differences of two valid documents, as they were written. Policies and overrides are matched by name. `version` and `change` are ignored.
+ */
 export function differencesOf(before: unknown, after: unknown): readonly Difference[] {
   const differences: Difference[] = []
   compareRules(before, after, '', differences)
@@ -54,7 +56,7 @@ function overrideOf({ policy, key }: Fields): string {
   return `${String(policy)}.${String(key)}`
 }
 
-/** The values under each name in both, in the order of the first, then of the second. */
+/** The values of both maps under each name, in the order of the first map, then of the second. */
 function pairsOf<T>(
   before: ReadonlyMap<string, T>,
   after: ReadonlyMap<string, T>,

@@ -2,17 +2,17 @@ import { type CheckedRules, parseRules } from '@weir/core/rules'
 import * as yaml from 'yaml'
 import { checkText, type StandIn, textIn } from './read-rules.ts'
 
-/** A document that holds: as text, as it was written, and as it was checked. */
+/** A valid document: its text, its parsed value, and its checked rules. */
 export interface Document {
   readonly text: string
   readonly value: unknown
   readonly rules: CheckedRules<never>
 }
 
-/** Functions that a document names are the application's: it has them. */
+/** Replaces the functions that a document names, because only the application has them. */
 const GIVEN: StandIn = (kind) => (kind === 'algorithms' ? undefined : () => undefined)
 
-/** @throws RulesError when it can't be used */
+/** @throws RulesError if the document is invalid */
 export function documentOf(text: string): Document {
   const rules = checkText<never>(text, GIVEN)
   return { text, value: parseRules(text, { yaml }).value, rules }
@@ -21,15 +21,15 @@ export function documentOf(text: string): Document {
 /**
  * The document in a file.
  *
- * @throws UsageError when it can't be read; RulesError when it can't be used
+ * @throws UsageError if the file can't be read, RulesError if the document is invalid
  */
 export async function documentIn(file: string): Promise<Document> {
   return documentOf(await textIn(file))
 }
 
-/** The same rules as another version: what is written in the text stays, comments of YAML too. */
+/** The same rules with another version. The rest of the text stays, including comments in YAML. */
 export function asVersion(text: string, version: number, change: Readonly<Record<string, string>>): string {
-  // A byte order mark is a blank too, for the pattern and for `trim`.
+  // A byte order mark counts as a blank, for the pattern and for `trim`.
   if (/^\s*\{/.test(text)) {
     const { version: _, change: before, ...rest } = JSON.parse(text.trim()) as Readonly<Record<string, unknown>>
     const { $schema, ...others } = rest

@@ -8,10 +8,9 @@ export interface StoodIn {
 }
 
 /**
- * Functions of the application that a document names are not here. The field of that name in the log takes their place: `key: tenant`
- * counts by the field `tenant`.
+ * Replaces functions of the application, which a document names, by fields of the log. `key: tenant` counts by the field `tenant`.
  *
- * @param named to which each is added
+ * @param named receives each replaced function
  */
 export function logFunctions(named: StoodIn[]): StandIn {
   return (kind, name) => {

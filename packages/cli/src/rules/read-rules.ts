@@ -10,7 +10,7 @@ export type StandIn = NonNullable<NonNullable<Parameters<typeof checkRules>[1]>[
 /**
  * The text of a file of rules.
  *
- * @throws UsageError when it is not a regular file, or has more than 8,000,000 bytes
+ * @throws UsageError if the file is not a regular file, or is larger than 8,000,000 bytes
  */
 export async function textIn(file: string): Promise<string> {
   try {
@@ -22,15 +22,15 @@ export async function textIn(file: string): Promise<string> {
   }
 }
 
-/** @throws RulesError when the document can't be used */
+/** @throws RulesError if the document is invalid */
 export function checkText<Req>(text: string, standIn: StandIn): CheckedRules<Req> {
   return checkRules<Req>(parseRules(text, { yaml }), { algorithms, standIn })
 }
 
 /**
- * A file by its path, on Windows too, or by its `file:` URL.
+ * The path of a file, from a path (on Windows too) or a `file:` URL.
  *
- * @throws UsageError for a URL of no file of this machine
+ * @throws UsageError for a URL that is no file of this machine
  */
 export function pathOf(file: string): string {
   if (!file.startsWith('file:')) return file

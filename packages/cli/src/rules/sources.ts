@@ -2,14 +2,14 @@ import { fileRules, httpRules, type RulesSource } from '@weir/core/rules'
 import { UsageError } from '../terminal/usage-error.ts'
 import { pathOf } from './read-rules.ts'
 
-/** A source of rules, and what ends its connections. */
+/** A source of rules, and a function that closes its connections. */
 export interface OpenSource extends Pick<RulesSource, 'name' | 'replace' | 'history'> {
-  /** The text that it holds; undefined for none. */
+  /** The text of the source. Undefined if it is empty. */
   read(): Promise<string | undefined>
   close(): void
 }
 
-/** Where rules are, as the options say. */
+/** The options that name a source. */
 export interface SourceOptions {
   /** One of `SOURCES`, the path of a file, or its `file:` URL. */
   readonly source: string
@@ -17,19 +17,19 @@ export interface SourceOptions {
   readonly name: string
 }
 
-/** Addresses of sources, as they are told in help and errors. */
+/** Addresses of sources, for help and error messages. */
 export const SOURCES = 'redis://host:6379, rediss://…, of etcd http://host:2379 or https://…, an address with a path, or a file'
 
 /** Milliseconds. */
 const TIMEOUT = 5_000
 
 /**
- * The source at an address. Only the code of that one is loaded.
+ * Opens the source at an address. Loads only the code of this source.
  *
- * @throws (rejects) UsageError for what is no source; WeirError for options that can't be used
+ * @throws (rejects) UsageError for an address of no source, WeirError for invalid options
  */
 export async function openSource({ source: address, namespace, name }: SourceOptions): Promise<OpenSource> {
-  // A drive of Windows has one letter.
+  // The scheme has at least two letters, because a drive of Windows has one.
   const [, scheme = 'file'] = /^([a-z][a-z0-9+.-]+):/i.exec(address) ?? []
   switch (scheme.toLowerCase()) {
     case 'redis':
@@ -50,7 +50,7 @@ export async function openSource({ source: address, namespace, name }: SourceOpt
   }
 }
 
-/** Members of etcd have no path; what is at an address has one. */
+/** Whether the address has a path. Addresses of etcd's members have none. */
 function hasPath(address: string): boolean {
   return !address.split(',').every((one) => /^https?:\/\/[^/?#]+\/?$/i.test(one))
 }
@@ -63,7 +63,7 @@ function sourceOf(source: RulesSource & { close?(): void }): OpenSource {
       reached(
         name,
         source.read(AbortSignal.timeout(TIMEOUT)).catch((error: NodeJS.ErrnoException) => {
-          // A file that is not there yet.
+          // The file does not exist yet.
           if (error.code === 'ENOENT') return undefined
           throw error.name === 'TimeoutError' ? new Error(`no answer within ${TIMEOUT} ms`) : error
         }),
@@ -74,7 +74,7 @@ function sourceOf(source: RulesSource & { close?(): void }): OpenSource {
   }
 }
 
-/** @throws UsageError for whatever fails */
+/** @throws UsageError for every failure */
 async function reached<T>(name: string, answer: Promise<T>): Promise<T> {
   try {
     return await answer

@@ -1,10 +1,10 @@
 const LEVELS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const
 
 /**
- * A line of bars, one for each part, in at most `width` characters: of more parts, some become one bar. Nothing is a blank; anything is
- * at least the lowest bar.
+ * A line of bars, at most `width` characters wide. If there are more values, neighbours share a bar. Zero is a blank, and every other
+ * value is at least the lowest bar.
  *
- * @param most what the highest bar stands for
+ * @param most the value of the highest bar
  */
 export function bars(values: readonly number[], width: number, most: number): string {
   return gathered(values, width)
@@ -16,7 +16,7 @@ export function bars(values: readonly number[], width: number, most: number): st
     .join('')
 }
 
-/** Sums of neighbours, so that there are at most so many. */
+/** Sums of neighbours, at most `width` of them. */
 export function gathered(values: readonly number[], width: number): readonly number[] {
   const together = Math.max(1, Math.ceil(values.length / width))
   const sums: number[] = []

@@ -1,6 +1,6 @@
-/** How the command ends. */
+/** The command succeeded. */
 export const FINE = 0
-/** The answer is no: rules are rejected or differ, or somebody else was faster. */
+/** The rules are rejected or differ, or another change was faster. */
 export const REJECTED = 1
-/** It could not be done: wrong use, or something that could not be read or reached. */
+/** The command could not run: wrong use, or a file or store that could not be read or reached. */
 export const WRONG_USE = 2

@@ -15,18 +15,18 @@ export interface Surroundings {
 
 export type Colors = ReturnType<typeof pc.createColors>
 
-/** Control characters beyond those of ASCII, what has no width, and what turns the direction of writing. */
+/** Characters that JSON doesn't escape: further control characters, characters without width, and changes of the writing direction. */
 const UNSEEN = /[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
 function hex(character: string): string {
   return character.charCodeAt(0).toString(16).padStart(4, '0')
 }
 
-/** Where the command writes: what was asked for to the standard output, all else to the standard error. */
+/** The output of the command: results to the standard output, notes to the standard error. */
 export class Output {
   readonly surroundings: Surroundings
   readonly colors: Colors
-  /** Characters of a line. */
+  /** Characters per line. */
   readonly width: number
 
   constructor(surroundings: Surroundings) {
@@ -37,27 +37,27 @@ export class Output {
     this.width = Math.min(160, Math.max(60, stdout.columns ?? 100))
   }
 
-  /** Lines of the result. */
+  /** Writes a line of the result. */
   line(text = ''): void {
     this.surroundings.stdout.write(`${text}\n`)
   }
 
-  /** The result as data. What JSON need not escape, and a terminal would obey or hide, is escaped too. */
+  /** Writes the result as JSON. Escapes also characters that a terminal would interpret or hide. */
   json(value: unknown): void {
     this.line(JSON.stringify(value, undefined, 2).replace(UNSEEN, (character) => `\\u${hex(character)}`))
   }
 
-  /** Something beside the result. */
+  /** Writes a note that is no part of the result. */
   note(text: string): void {
     this.surroundings.stderr.write(`${text}\n`)
   }
 
-  /** @param head names of columns; those of numbers begin with `#` */
+  /** @param head names of columns. Names of numeric columns begin with `#` */
   table(head: readonly string[], rows: readonly (readonly string[])[]): void {
     this.line(this.tableText(head, rows))
   }
 
-  /** The same as text. */
+  /** The table as text. */
   tableText(head: readonly string[], rows: readonly (readonly string[])[]): string {
     const table = new Table({
       head: head.map((name) => this.colors.bold(name.replace(/^#/, ''))),

@@ -1,15 +1,15 @@
 import { Presets, SingleBar } from 'cli-progress'
 import type { Stream } from './output.ts'
 
-/** Between two looks of a progress bar, in milliseconds. */
+/** Milliseconds between two updates of a progress bar. */
 const EVERY = 200
 
-/** How far a long work has got, on a terminal; elsewhere nothing is written. */
+/** The progress of a long task, on a terminal. Elsewhere it writes nothing. */
 export class Progress {
   readonly #bar: SingleBar | undefined
   #next = 0
 
-  /** @param total undefined where it is not known: then only what is done is shown */
+  /** @param total undefined if it is unknown. The bar then shows only the work done */
   constructor(stream: Stream, total: number | undefined) {
     if (stream.isTTY !== true) return
     const format = total === undefined ? '{requests} requests' : '{bar} {percentage} %  {requests} requests  {eta_formatted} left'
@@ -20,7 +20,7 @@ export class Progress {
     this.#bar.start(total ?? 1, 0, { requests: 0 })
   }
 
-  /** @param state asked for now and then only */
+  /** @param state called only when the bar is updated */
   look(state: () => { readonly done: number; readonly requests: string }): void {
     if (this.#bar === undefined || performance.now() < this.#next) return
     this.#next = performance.now() + EVERY
@@ -28,7 +28,7 @@ export class Progress {
     this.#bar.update(done, { requests })
   }
 
-  /** Nothing is left of it on the screen. */
+  /** Removes the bar from the screen. */
   stop(): void {
     this.#bar?.stop()
   }

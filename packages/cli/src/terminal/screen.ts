@@ -2,14 +2,14 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stream } from './output.ts'
 
-/** A screen of its own, beside what stood in the terminal before, without a cursor and without lines that go on in the next one. */
+/** Enters the alternate screen, so that the earlier content stays, hides the cursor, and turns off line wrapping. */
 const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l'
 const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l'
 const HOME = '\x1b[H'
 const REST_OF_LINE = '\x1b[K'
 const REST_OF_SCREEN = '\x1b[J'
 
-/** Shows something in place, until somebody has seen enough. */
+/** Shows live output in place, until the user ends it. */
 export class Screen {
   readonly #out: Stream & { readonly rows?: number }
   readonly #in: Readable & { setRawMode?: (raw: boolean) => unknown; readonly isTTY?: boolean }
@@ -19,7 +19,7 @@ export class Screen {
     this.#in = input
   }
 
-  /** Draws again and again, until `q`, Ctrl+C or Escape is pressed or the process is told to end. Rejects when `frame` does. */
+  /** Redraws until `q`, Ctrl+C or Escape is pressed, or the process gets a signal to end. Rejects if `frame` rejects. */
   async live(every: number, frame: () => Promise<readonly string[]>): Promise<void> {
     const ended = new AbortController()
     const end = (): void => ended.abort()
@@ -30,7 +30,7 @@ export class Screen {
     const leave = (): void => void this.#out.write(LEAVE)
     process.once('SIGINT', end)
     process.once('SIGTERM', end)
-    // However the process ends, the terminal is left as it was.
+    // Restores the terminal, however the process ends.
     process.once('exit', leave)
     if (raw) this.#in.setRawMode?.(true)
     this.#in.on('data', pressed)

@@ -1,4 +1,7 @@
-/** Text that others chose (of logs, keys, stores) as it may be shown: terminals obey control characters, and bidirectional ones hide what stands there. */
+/**
+ * Untrusted text (of logs, keys, stores) in a form that is safe to show. Terminals interpret control characters, and bidirectional
+ * characters hide text.
+ */
 export function safeText(text: string, longest = 60): string {
   const visible = text
     .slice(0, 4 * longest)
@@ -24,7 +27,7 @@ export function plural(value: number, noun: string, nouns = `${noun}s`): string 
   return `${count(value)} ${value === 1 ? noun : nouns}`
 }
 
-/** A part of a whole: `44.2 %`; `0 %` for none. */
+/** A part of a whole: `44.2 %`, or `0 %` for none. */
 export function percent(part: number, whole: number): string {
   if (part === 0 || whole === 0) return '0 %'
   const value = (100 * part) / whole
@@ -38,7 +41,7 @@ const UNITS = [
   ['s', 1_000],
 ] as const
 
-/** Milliseconds as one would say them: `2 s`, `1 min`, `1.5 h`. */
+/** Milliseconds in a readable unit: `2 s`, `1 min`, `1.5 h`. */
 export function duration(milliseconds: number): string {
   const [unit, size] = UNITS.find(([, least]) => milliseconds >= least) ?? ['ms', 1]
   return `${Number((milliseconds / size).toFixed(1))} ${unit}`

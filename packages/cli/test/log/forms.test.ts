@@ -22,7 +22,7 @@ const CLF = `${CLIENT} - - ${REST}`
 const json = JSON.stringify
 const NGINX = { time_iso8601: ISO, remote_addr: CLIENT, request: 'GET /a?b HTTP/1.1' }
 
-/** Lines of one request, of one client, as programs write it. */
+/** The same request in the log formats of different programs. */
 const FORMS: readonly (readonly [form: string, line: string, client?: string])[] = [
   ['the Combined Log Format', CLF],
   ['a virtual host with its port', `www.example.org:443 ${CLF}`],
@@ -90,7 +90,7 @@ describe('a line in the form of', () => {
   })
 })
 
-/** Requests of which something is not known: they are never counted by a guess. */
+/** Requests with an unknown client or time. The replay must not count them by a guess. */
 const UNKNOWN: readonly (readonly [what: string, line: string, why: string])[] = [
   ['no client', `- - - ${REST}`, 'client'],
   ['an unknown client', `unknown - - ${REST}`, 'client'],
@@ -199,7 +199,7 @@ it('a quoted field without an end is looked through once', () => {
     for (let i = 0; i < times; i++) record?.field('x-forwarded-for')
     return process.cpuUsage().user - user
   }
-  // As many characters. Looked through from each quote, the long one would take 20 times as long.
+  // The same number of characters. If every quote started a new search to the end, the long line would take 20 times as long.
   const short = looked(2_000, 30)
   expect(looked(40_000, 1)).toBeLessThan(8 * short + 100_000)
 })

@@ -1,4 +1,4 @@
-// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests.
+// Runs from the packed tarball, in the empty projects of packages/acceptance. Sends three requests to a limit of 2.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -3,16 +3,16 @@ import { answer, json } from '../answer.ts'
 import type { Access, AuthorizeFunction } from '../options.ts'
 import { type Gate, type Grant, UNLIMITED, type Visit } from './gate.ts'
 
-/** A function that has not answered by then (ms) has rejected. */
+/** Milliseconds. A function without an answer by then has rejected. */
 const SLOWEST = 1_000
 
-/** `authorize: (request, access) => …`: a function of the user's. Only `true` lets in, or a promise of it. */
+/** `authorize: (request, access) => …`: the user's function. Only `true`, or a promise of it, allows access. */
 export class FunctionGate implements Gate {
   readonly sessions = undefined
   readonly #authorize: AuthorizeFunction
   readonly #warn: (error: WeirError, subject: string) => void
 
-  /** @param warn - is told once of a function that fails */
+  /** @param warn - called with a warning if the function fails */
   constructor(authorize: AuthorizeFunction, warn: (error: WeirError, subject: string) => void) {
     this.#authorize = authorize
     this.#warn = warn
@@ -48,7 +48,7 @@ export class FunctionGate implements Gate {
   close(): void {}
 
   #failed(how: string, cause?: unknown): void {
-    // The message of what was thrown stays out of the text: it may hold what a client has sent.
+    // The text omits the message of the error, because it may contain data from a client.
     this.#warn(
       new WeirError(
         'WEIR_WARN_OPTION_FUNCTION_FAILED',

@@ -8,37 +8,37 @@ export interface Sender {
   readonly secure: boolean
 }
 
-/** A request, with what it is answered by. */
+/** A request, its response, and its sender. */
 export interface Visit {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly sender: () => Sender
 }
 
-/** That somebody may see the dashboard. */
+/** The right to see the dashboard. */
 export interface Grant {
-  /** Until when, milliseconds since the Unix epoch. */
+  /** End of the right, in milliseconds since the Unix epoch. */
   readonly until: number
-  /** The session that it belongs to, where people sign in. */
+  /** The session of the right, if there is a sign-in. */
   readonly session: string | undefined
 }
 
-/** Signing in and out. Each answers the request. */
+/** Signs in and out. Both methods answer the request. */
 export interface SignIn {
   signIn(visit: Visit): Promise<void>
-  /** Returns the session that is over, if there was one. */
+  /** Returns the session that has ended, if there was one. */
   signOut(visit: Visit): string | undefined
 }
 
 /** Decides who may see the dashboard. Each choice of `authorize` becomes one gate. */
 export interface Gate {
   readonly sessions: SignIn | undefined
-  /** Undefined unless the sender may do this. Never rejects, and takes no longer than a second. */
+  /** Returns undefined unless the sender may do this. Never rejects, and takes at most a second. */
   allow(visit: Visit, access: Access): Promise<Grant | undefined>
-  /** Answers a request that was not allowed: one for the page, or one that a program has made. */
+  /** Answers a request that was not allowed, either with a page or with data for a program. */
   reject(visit: Visit, wanted: 'page' | 'data'): void
   close(): void
 }
 
-/** The grant of clients that are checked again at each request. */
+/** The grant without an end or a session, because these clients are checked again with each request. */
 export const UNLIMITED: Grant = { until: Number.POSITIVE_INFINITY, session: undefined }

@@ -8,7 +8,7 @@ any other name could be one that a foreign web site lets lead here. Say who may 
     dashboard(throttler, { authorize: password(process.env.DASHBOARD_PASSWORD) })
 `
 
-/** `authorize: 'none'`: everybody who reaches the server. */
+/** `authorize: 'none'`: everyone who can reach the server. */
 export class OpenGate implements Gate {
   readonly sessions = undefined
 

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 
-/** A page of another origin can't send it without asking first, and we never agree. */
+/** A field that makes a browser send a preflight request from other origins. The dashboard never allows it. */
 const ACTION_FIELD = 'x-weir-dashboard'
 
-/** Whether a browser says that a page of another origin made this request. Other clients do not say. */
+/** Whether a browser reports that a page of another origin made this request. Other clients report nothing. */
 export function isFromElsewhere(request: IncomingMessage): boolean {
   const site = request.headers['sec-fetch-site']
   if (site !== undefined) return site !== 'same-origin' && site !== 'none'
@@ -17,14 +17,14 @@ export function isFromElsewhere(request: IncomingMessage): boolean {
   }
 }
 
-/** Whether a request that changes something was made by our page, and not by another one in the same browser. */
+/** Whether our page made a request that changes state, and not another page in the same browser. */
 export function isOwnAction(request: IncomingMessage): boolean {
   return request.headers[ACTION_FIELD] === '1' && !isFromElsewhere(request)
 }
 
 /**
- * Whether a request names its server by an address, or as `localhost`. Every other name may be somebody else's, who lets it lead to
- * this machine and so makes a page of his and this server one origin in a visitor's browser (DNS rebinding).
+ * Whether a request names its server by an address or as `localhost`. The owner of any other name could point it to this machine. Then a
+ * page of the owner and this server would have the same origin in a visitor's browser (DNS rebinding).
  */
 export function hasSafeHost(request: IncomingMessage): boolean {
   const name = (hostOf(request) ?? '').replace(/:\d*$/, '').toLowerCase()

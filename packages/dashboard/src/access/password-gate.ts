@@ -9,12 +9,12 @@ import { isFromElsewhere, isOwnAction } from './origin.ts'
 import type { Password } from './password.ts'
 import { lastMomentOf, newSession, renewed, type Session, sessionOf, tokenOf } from './session.ts'
 
-/** Bytes: the longest password, each of its characters written as nine. */
+/** Bytes. Enough for the longest password, with nine bytes for each character. */
 const LONGEST_BODY = 4_096
-/** Cookies of our name that are looked at: there is one for each path that the dashboard was seen under. */
+/** The most cookies with our name to check. There is one for each path under which the dashboard was seen. */
 const MOST_COOKIES = 8
 
-/** The page has no script at all. */
+/** The page has no script. */
 const POLICY = [
   "default-src 'none'",
   `style-src '${SIGN_IN_STYLE_HASH}'`,
@@ -27,7 +27,7 @@ const POLICY = [
 const GOING = '<p class="going">Signed in already? <a href="./">Go on to the dashboard</a></p>'
 const ELSEWHERE = 'This form did not come from this page. A proxy in front must pass the Host field on.'
 
-/** `authorize: password(…)`: a page to sign in, and a cookie that holds the session. */
+/** `authorize: password(…)`: a page to sign in, and a cookie with the session. */
 export class PasswordGate implements Gate, SignIn {
   readonly sessions: SignIn = this
   readonly #password: Password
@@ -63,7 +63,7 @@ export class PasswordGate implements Gate, SignIn {
   }
 
   async signIn({ request, response, sender }: Visit): Promise<void> {
-    // Before it is counted: a foreign page must not use up the attempts of the people who look at it.
+    // Comes before the count, so that another site can't use up the attempts of its visitors.
     if (isFromElsewhere(request)) return page(response, 403, ELSEWHERE)
     const { address, secure } = sender()
     const wait = Math.ceil(this.#attempts.wait(address) / 1_000)
@@ -107,8 +107,7 @@ export class PasswordGate implements Gate, SignIn {
   }
 
   /**
-   * Without a path: browsers then take the folder of the request's address as they see it, which is where the dashboard is,
-   * whatever a proxy has cut off.
+   * Sets no path. Browsers then use the folder of the address that they see, which is the dashboard's, even if a proxy has cut off a part.
    */
   #setCookie(response: ServerResponse, token: string, secure: boolean): void {
     if (response.headersSent || response.destroyed) return
@@ -118,15 +117,15 @@ export class PasswordGate implements Gate, SignIn {
   }
 }
 
-/** The field of the form; anything else is no password. */
+/** The password in the form's field. Other bodies contain no password. */
 function passwordIn(body: unknown): string {
   const given = typeof body === 'string' ? new URLSearchParams(body).get('password') : (body as { password?: unknown }).password
   return typeof given === 'string' ? given : ''
 }
 
 /**
- * @param said - plain text of ours, which nothing that a client has sent gets into
- * @param linked - whether a link of another site led here: then the browser has kept the session's cookie back
+ * @param said - plain text of ours, without data from a client
+ * @param linked - whether a link of another site led here. The browser then did not send the cookie
  */
 function page(response: ServerResponse, status: number, said: string, fields: Readonly<Record<string, string>> = {}, linked = false): void {
   const text = SIGN_IN.replace('<!--said-->', () => (said === '' ? '' : `<p id="said" role="alert">${said}</p>`))

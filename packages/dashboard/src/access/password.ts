@@ -4,16 +4,16 @@ import { kindOf } from '@weir/core/inspect'
 
 const SHORTEST = 12
 const LONGEST = 256
-/** The same in every process, so that all that know the password accept each other's sessions. */
+/** The same in every process, so that processes with the same password accept each other's sessions. */
 const SALT = 'weir dashboard sessions'
 
-/** Lets those in who know a password. Made by `password`. */
+/** Gives access to people with a password. Created by `password`. */
 export interface PasswordAccess {
   /** Marks what `password` returns. */
   readonly kind: 'password'
 }
 
-/** A password that can be compared with, and what is signed by it. Nothing of it shows when it is logged. */
+/** A password that can be compared and can sign texts. A log of it shows nothing secret. */
 export class Password implements PasswordAccess {
   readonly kind = 'password'
   readonly #digestKey = randomBytes(32)
@@ -22,32 +22,32 @@ export class Password implements PasswordAccess {
 
   constructor(secret: string) {
     this.#digest = this.#digestOf(secret)
-    // Slow on purpose: whoever gets hold of a session's cookie must not find the password by trying them all on it.
+    // Slow on purpose, so that the password can't be found by trying many against a stolen cookie.
     this.#signKey = scryptSync(secret.normalize('NFC'), SALT, 32)
   }
 
-  /** Takes the same time wherever the two differ, and however long they are. */
+  /** Compares in constant time, independent of the difference and of the lengths. */
   matches(given: string): boolean {
     return timingSafeEqual(this.#digestOf(given), this.#digest)
   }
 
-  /** A signature that only those can make who know the password. 43 characters of base64url. */
+  /** A signature that needs the password. 43 characters of base64url. */
   sign(text: string): string {
     return createHmac('sha256', this.#signKey).update(text).digest('base64url')
   }
 
-  /** Keyboards write the same letter in several ways: composed, and not. */
+  /** Normalises the text, because keyboards write the same letter either composed or decomposed. */
   #digestOf(text: string): Buffer {
     return createHmac('sha256', this.#digestKey).update(text.normalize('NFC')).digest()
   }
 }
 
 /**
- * For `authorize`: a page where people sign in with this password, and a session cookie. All processes with the same password
- * accept each other's sessions; another password ends them all.
+ * For `authorize`: people sign in on a page with this password, and get a session cookie. All processes with the same password accept
+ * each other's sessions. A new password ends all of them.
  *
  * @param secret - 12 to 256 characters on one line, e.g. `process.env.DASHBOARD_PASSWORD`
- * @throws WeirError `WEIR_MISSING_OPTION` without one, `WEIR_INVALID_OPTION` for one that can't be used; neither shows it
+ * @throws WeirError `WEIR_MISSING_OPTION` without a password, `WEIR_INVALID_OPTION` for an invalid one. The messages don't show it
  *
  * @example
  * dashboard(throttler, { authorize: password(process.env.DASHBOARD_PASSWORD) })
@@ -62,7 +62,7 @@ export function password(secret: string | undefined): PasswordAccess {
   if (typeof secret !== 'string') throw invalid(`is ${kindOf(secret)}`, 'a string')
   const { length } = secret
   if (length < SHORTEST || length > LONGEST) throw invalid(`has ${length} characters`, `${SHORTEST} to ${LONGEST}`)
-  // Nobody can type them. A file that the password was read from often ends with one.
+  // Control characters can't be typed. A file with the password often ends with a line break.
   if (/\p{Cc}/u.test(secret)) throw invalid('has a line break or a control character, perhaps at its end', 'one line of text')
   return new Password(secret)
 }

@@ -1,19 +1,19 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** Somebody who has signed in. The cookie says it all, so that no process needs to remember anything. */
+/** A signed-in client. The cookie contains the whole session, so no process needs to store it. */
 export interface Session {
   readonly id: string
-  /** When it began, and when its cookie was made; milliseconds since the Unix epoch. */
+  /** Start of the session, and time of its cookie, in milliseconds since the Unix epoch. */
   readonly started: number
   readonly seen: number
 }
 
-/** So long after the dashboard was last open a session is over, and so long after it began; milliseconds. */
+/** Milliseconds. A session ends this long after its last use (`IDLE`), and this long after its start (`LONGEST`). */
 const IDLE = 3_600_000
 const LONGEST = 12 * 3_600_000
-/** Clocks of other processes may be ahead by this much. */
+/** Milliseconds by which clocks of other processes may be ahead. */
 const SKEW = 60_000
-/** A cookie is made anew once it is older than this. */
+/** Milliseconds. An older cookie is replaced. */
 const RENEWED = 60_000
 
 type Sign = (text: string) => string
@@ -24,13 +24,13 @@ export function newSession(now: number): Session {
   return { id: randomBytes(16).toString('base64url'), started: now, seen: now }
 }
 
-/** As the cookie has it: both times, the id, and a signature of these. */
+/** The cookie's text: both times, the id, and their signature. */
 export function tokenOf({ id, started, seen }: Session, sign: Sign): string {
   const text = `${started.toString(36)}.${seen.toString(36)}.${id}`
   return `${text}.${sign(text)}`
 }
 
-/** The session that a token stands for; undefined if it is not ours, or over. */
+/** The session of a token. Undefined if the token is invalid or the session has ended. */
 export function sessionOf(token: string, sign: Sign, now: number): Session | undefined {
   const parts = TOKEN.exec(token)
   if (parts === null) return undefined
@@ -40,17 +40,17 @@ export function sessionOf(token: string, sign: Sign, now: number): Session | und
   return session.seen <= now + SKEW && now < endOf(session) ? session : undefined
 }
 
-/** When it is over, unless it is renewed before. */
+/** End of the session if it is not renewed. */
 export function endOf({ started, seen }: Session): number {
   return Math.min(started + LONGEST, seen + IDLE)
 }
 
-/** When it is over in any case. */
+/** End of the session even if it is renewed. */
 export function lastMomentOf({ started }: Session): number {
   return started + LONGEST
 }
 
-/** The session with a new cookie's time, or undefined while the old one will do. */
+/** The session for a new cookie. Undefined if the current one is recent enough. */
 export function renewed(session: Session, now: number): Session | undefined {
   return now - session.seen > RENEWED ? { ...session, seen: now } : undefined
 }

@@ -1,5 +1,5 @@
-// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests, and
-// the dashboard is served by each framework, and asks for a password.
+// Runs from the packed tarball, in the empty projects of packages/acceptance. Sends three requests to a limit of 2, and checks that each
+// framework serves the dashboard with a password.
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createThrottler, memoryStore } from '@weir/core'

@@ -9,7 +9,7 @@ export async function fastifyGateway(throttler: Throttler, backendPort: number):
   const app = fastify({ serverFactory: stampingServer })
   const proxy = createProxy(backendPort)
   await app.register(weir, { throttler, message: reasonOf })
-  // The body is the backend's to read.
+  // The backend reads the body.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   app.setNotFoundHandler({ preHandler: app.throttle() }, (request, reply) => {

@@ -10,7 +10,7 @@ export async function koaGateway(throttler: Throttler, backendPort: number): Pro
   const proxy = createProxy(backendPort)
   app.use(throttle({ throttler, message: reasonOf }))
   app.use((context) => {
-    // Koa writes no answer of its own then.
+    // Keeps Koa from sending its own answer.
     context.respond = false
     proxy(context.req, context.res)
   })

@@ -2,8 +2,8 @@ import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:
 import { handedOn } from '../processes/timing.ts'
 
 /**
- * Hands a request on to the backend and its answer back. As small as a proxy can be; `examples/gateway` has one to
- * build upon.
+ * Forwards a request to the backend, and the answer to the client. It is as small as a proxy can be. Build upon the one in
+ * `examples/gateway` instead.
  */
 export function createProxy(backendPort: number): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
@@ -23,7 +23,7 @@ export function createProxy(backendPort: number): (incoming: IncomingMessage, ou
   }
 }
 
-/** Headers that are about the connection to the backend, not about the answer. */
+/** The answer's headers, without headers of the connection to the backend. */
 function withoutHopByHop({ headers }: IncomingMessage): IncomingMessage['headers'] {
   const { connection: _, 'keep-alive': __, 'transfer-encoding': ___, ...rest } = headers
   return rest

@@ -1,11 +1,11 @@
 import type { ExactResult } from './exact.ts'
 
-/** One client that either of the two rejected. */
+/** A client that the gateways or the exact limiter rejected. */
 export interface ClientComparison {
   readonly client: string
   readonly requests: number
   readonly rejected: number
-  /** Part of the rejected: without the store, because its answer was overdue. */
+  /** Rejected requests that were decided without the store, because its answer was overdue. */
   readonly storeDown: number
   readonly exactRejected: number
 }
@@ -15,15 +15,15 @@ export interface Comparison {
   readonly clients: readonly ClientComparison[]
   readonly clientsRejected: number
   readonly exactClientsRejected: number
-  /** Whether both rejected the very same clients. */
+  /** Whether both rejected exactly the same clients. */
   readonly sameClients: boolean
   readonly requestsRejected: number
-  /** Part of the rejected: without the store. */
+  /** Rejected requests that were decided without the store. */
   readonly requestsStoreDown: number
   readonly exactRequestsRejected: number
 }
 
-/** Puts what the gateways rejected beside what an exact limiter would have. */
+/** Compares the rejections of the gateways with the rejections of an exact limiter. */
 export function compare(
   requests: ReadonlyMap<string, number>,
   rejected: ReadonlyMap<string, number>,

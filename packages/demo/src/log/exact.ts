@@ -8,13 +8,13 @@ export interface Arrival {
 /** The rejections of a central counter that decides every request. */
 export interface ExactResult {
   readonly rejected: number
-  /** Rejected requests of each client that had any. */
+  /** Rejected requests of each client with a rejection. */
   readonly clients: ReadonlyMap<string, number>
 }
 
 /**
- * An exact limiter: a fixed window aligned to the epoch, one counter for each client and interval, no cooldown.
- * Within an interval the order does not change how many are rejected, so it needs no sorting.
+ * An exact limiter: a fixed window aligned to the epoch, with one counter per client and interval and no cooldown. The order within an
+ * interval does not change the number of rejections, so arrivals need no sorting.
  */
 export function exactFixedWindow(arrivals: Iterable<Arrival>, limit: number, interval: number): ExactResult {
   const counts = new Map<string, Map<number, number>>()

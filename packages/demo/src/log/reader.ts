@@ -10,20 +10,20 @@ export interface LogReport {
   /** Lines that are not empty. */
   lines: number
   records: number
-  /** Lines that are only the end of a record that was broken in front of its user agent. */
+  /** Lines with only the end of a record that was broken before its user agent. */
   broken: number
-  /** Records whose request line is no HTTP request. */
+  /** Records without an HTTP request in their request line. */
   withoutRequest: number
-  /** Lines that are neither; skipped. */
+  /** Skipped lines that are none of these. */
   skipped: number
-  /** The file ended in the middle of its compressed data; what came before was read. */
+  /** Whether the compressed data ended early. Records before that place were read. */
   truncated: boolean
 }
 
-/** A longer line is no request: servers cap a request line at 8 to 64 KB. It is skipped without being kept. */
+/** Characters. A longer line is no request, because servers cap a request line at 8 to 64 KB. It is skipped without being kept. */
 const LONGEST_LINE = 128 * 1024
 
-/** Takes the bytes of a log in pieces of any size and hands out its records. */
+/** Reads a log from pieces of any size, and passes its records on. */
 export class LogReader {
   readonly report: LogReport = { lines: 0, records: 0, broken: 0, withoutRequest: 0, skipped: 0, truncated: false }
   readonly #onRecord: (record: LogRecord) => void
@@ -72,10 +72,10 @@ export class LogReader {
 }
 
 /**
- * Reads a log file, plain or gzip (told by its first bytes, not by its name), and hands out its records one by one, so
- * that the size of the log doesn't matter.
+ * Reads a log file, plain or gzip, and passes its records on one by one, so that the size of the log doesn't matter. The first bytes show
+ * whether it is compressed, not the name.
  *
- * @throws UsageError when the file can't be read
+ * @throws UsageError if the file can't be read
  */
 export async function readLog(file: string, onRecord: (record: LogRecord) => void): Promise<LogReport> {
   const reader = new LogReader(onRecord)
@@ -83,7 +83,7 @@ export async function readLog(file: string, onRecord: (record: LogRecord) => voi
     const compressed = await isGzip(file)
     const source = createReadStream(file)
     const stream: Readable = compressed ? source.pipe(createGunzip()) : source
-    // `pipe` doesn't hand errors on.
+    // `pipe` does not forward errors.
     if (compressed) source.once('error', (error) => stream.destroy(error))
     for await (const chunk of stream) reader.write(chunk as Buffer)
   } catch (error) {

@@ -1,29 +1,29 @@
 import { METHODS } from 'node:http'
 import type { LogRecord } from './record.ts'
 
-/** A logged request, and when and how it is sent again. */
+/** A logged request with the time and the form in which it is sent again. */
 export interface ScheduledRequest {
   /** Milliseconds since the replay began. */
   readonly at: number
-  /** Whose limit it counts towards. */
+  /** The client whose limit counts the request. */
   readonly client: string
   readonly method: string
   readonly path: string
-  /** When the log says that it came, milliseconds since the epoch. */
+  /** Time of the request in the log, milliseconds since the epoch. */
   readonly logged: number
 }
 
 /**
- * The part of each interval in which its requests are sent. A log's minute becomes a second, and a request sent in its
- * last milliseconds would arrive in the next one: where it counts would be chance. What is left free at the end is
- * longer than at the beginning, as requests can only be late. Both limiters get the same.
+ * The part of each interval in which its requests are sent. A minute of the log becomes a second, so a request from its last
+ * milliseconds could arrive in the next interval and count there by chance. The free part at the end is longer than at the start, because
+ * requests are only ever late. Both limiters get the same requests.
  */
 const FIRST = 0.05
 const LAST = 0.85
 
 /**
- * When each record of a window is sent: the log's intervals become `interval / speed` long, each request stays in its
- * own, and keeps its place in it. Those of one second, which the log does not tell apart, are spread over that second.
+ * Schedules the records of a window. The log's intervals become `interval / speed` long, and each request keeps its interval and its
+ * place in it. Requests of one second have the same time in the log, so they are spread over that second.
  *
  * @param from start of an interval, milliseconds since the epoch
  * @param interval milliseconds of the log's time
@@ -38,7 +38,7 @@ export function schedule(records: readonly LogRecord[], from: number, interval: 
       const record = records[i] as LogRecord
       const place = time - from + (1000 * (i - first)) / (next - first)
       const ordinal = Math.floor((time - from) / interval)
-      // A second that reaches beyond an interval that is no whole number of seconds stays in the interval of its start.
+      // If an interval is no whole number of seconds, a second may reach beyond it. Its requests stay in the interval in which it starts.
       const part = Math.min(1, place / interval - ordinal)
       const at = (ordinal + FIRST + (LAST - FIRST) * part) * (interval / speed)
       scheduled.push({ at, client: record.client, method: methodOf(record), path: pathOf(record.target), logged: time })
@@ -49,15 +49,15 @@ export function schedule(records: readonly LogRecord[], from: number, interval: 
 }
 
 const KNOWN_METHODS = new Set(METHODS)
-/** A path that the limit doesn't look at need not be whole; Node rejects headers beyond 16 KB. */
+/** Characters. A path may be cut because the limit doesn't use it, and Node.js rejects headers above 16 KB. */
 const LONGEST_PATH = 2048
 
-/** Methods that Node's server would reject before any middleware sees them, and tunnels, are sent as GET. */
+/** The method to send. Tunnels, and methods that Node.js would reject before any middleware, become GET. */
 function methodOf({ method }: LogRecord): string {
   return method !== undefined && method !== 'CONNECT' && KNOWN_METHODS.has(method) ? method : 'GET'
 }
 
-/** A path that every framework takes, as near to the logged target as that allows. */
+/** A path that every framework accepts, as similar to the logged target as possible. */
 export function pathOf(target: string): string {
   const withoutOrigin = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '')
   const visible = withoutOrigin
@@ -68,7 +68,7 @@ export function pathOf(target: string): string {
     decodeURIComponent(path)
     return path
   } catch {
-    // Frameworks answer 400 to what they can't decode, some before and some after the throttle.
+    // Frameworks answer 400 to paths that they can't decode, some before and some after the throttle.
     return path.replaceAll('%', '%25')
   }
 }

@@ -2,20 +2,20 @@ import { UsageError } from '../errors.ts'
 import { type LogReport, readLog } from './reader.ts'
 import type { LogRecord } from './record.ts'
 
-/** The busiest stretch of a log. It begins and ends with an interval, so that no interval is seen in part. */
+/** The busiest part of a log. It begins and ends with an interval, so that every interval is complete. */
 export interface LogWindow {
   /** Milliseconds since the epoch. */
   readonly from: number
   /** Exclusive. */
   readonly to: number
-  /** By time; those of one second in the order of the log. */
+  /** Sorted by time. Records of one second keep the order of the log. */
   readonly records: readonly LogRecord[]
   readonly report: LogReport
 }
 
 /**
- * Finds and reads the busiest stretch of `length` milliseconds. The file is read twice, so that only what is replayed
- * is ever held in memory.
+ * Finds and reads the busiest part of `length` milliseconds. Reads the file twice, so that only the records of that part are kept in
+ * memory.
  */
 export async function busiestWindow(file: string, length: number, interval: number): Promise<LogWindow> {
   const counts = new Map<number, number>()
@@ -36,14 +36,14 @@ export async function busiestWindow(file: string, length: number, interval: numb
   return { from, to, records, report }
 }
 
-/** The first of the `width` consecutive ordinals with the highest sum; the earliest of several. */
+/** The first of the `width` consecutive ordinals with the highest sum. If several sums are equal, the earliest. */
 export function busiestStart(counts: ReadonlyMap<number, number>, width: number): number | undefined {
   const ordinals = [...counts.keys()].sort((a, b) => a - b)
   let best: number | undefined
   let most = 0
   let sum = 0
   let last = 0
-  // The busiest stretch can always be moved right until it begins with an ordinal that has records.
+  // The busiest part can always be moved right until it begins with an ordinal that has records.
   for (let first = 0; first < ordinals.length; first++) {
     const start = ordinals[first] as number
     while (last < ordinals.length && (ordinals[last] as number) < start + width) sum += counts.get(ordinals[last++] as number) ?? 0

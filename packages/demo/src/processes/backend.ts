@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { serveParent, startChild, tell } from './child.ts'
 import { KEEP_ALIVE } from './front.ts'
 
-/** The service that the gateways protect: answers everything with one line. */
+/** The service behind the gateways. It answers every request with one line. */
 await startChild(async () => {
   const server = createServer((request, response) => {
     request.resume()

@@ -1,10 +1,10 @@
 import { type FromChild, isOurs, type Order } from './messages.ts'
 
 /**
- * The part that every child process shares: it obeys the parent and ends with it. If the parent is gone for any reason, the channel closes.
- * Signals often reach the whole process group; only the parent acts on them.
+ * Connects a child process to its parent: it follows orders, and ends when the channel closes because the parent has ended. Signals
+ * often reach the whole process group, so only the parent reacts to them.
  *
- * @param stop ends the work of this process; it may take a second, then the process ends anyway
+ * @param stop ends the work of this process. The process ends after a second even if `stop` is not done
  */
 export function serveParent(stop: () => Promise<void> | void, onOrder: (order: Order) => void = () => {}): void {
   let stopping = false
@@ -24,13 +24,13 @@ export function serveParent(stop: () => Promise<void> | void, onOrder: (order: O
   })
 }
 
-/** Tells the parent; does nothing once it is gone. */
+/** Sends a message to the parent, if it is still there. */
 export function tell(message: FromChild): void {
   // Without a callback a broken channel is an 'error' event, which would end the process with a stack trace.
   if (process.connected) process.send?.(message, () => {})
 }
 
-/** Runs a child's start; what goes wrong is told to the parent in one line. */
+/** Runs a child's start. Sends a failure to the parent as one line. */
 export async function startChild(start: () => Promise<void>): Promise<void> {
   try {
     await start()

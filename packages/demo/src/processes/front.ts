@@ -3,10 +3,10 @@ import type { Decision } from '@weir/core'
 import { ARRIVED_HEADER } from './messages.ts'
 import { arrived } from './timing.ts'
 
-/** Longer than any pause in the traffic: a connection closed by one side while the other uses it is a failed request. */
+/** Milliseconds, longer than any pause in the traffic. If one side closes a connection while the other uses it, a request fails. */
 export const KEEP_ALIVE = 600_000
 
-/** A server that stamps every request with its arrival before its framework sees it. */
+/** A server that stamps every request with its arrival before the framework handles it. */
 export function stampingServer(handler: RequestListener): Server {
   const server = createServer((request, response) => {
     arrived(request)
@@ -17,7 +17,7 @@ export function stampingServer(handler: RequestListener): Server {
   return server
 }
 
-/** The body of a rejection: the demo's clients count rejections without the store by it. */
+/** The body of a rejection. The demo's clients count rejections without the store by it. */
 export function reasonOf(_request: unknown, { reason }: Decision): string {
   return reason
 }

@@ -9,14 +9,14 @@ import { serveParent, startChild, tell } from './child.ts'
 import { CLIENT_HEADER, CLIENT_POLICY, type GatewayConfig, GLOBAL_POLICY } from './messages.ts'
 import { timing } from './timing.ts'
 
-/** Each process loads its own framework only: on a small machine loading is most of the start. */
+/** Each process loads only its own framework, because loading is most of the start on a small machine. */
 const GATEWAYS = {
   express: async () => (await import('../gateways/express.ts')).expressGateway,
   fastify: async () => (await import('../gateways/fastify.ts')).fastifyGateway,
   koa: async () => (await import('../gateways/koa.ts')).koaGateway,
 }
 const TITLES = { express: 'Express', fastify: 'Fastify', koa: 'Koa' }
-/** Between reports to the parent, in milliseconds. */
+/** Milliseconds between reports to the parent. */
 const REPORT_INTERVAL = 200
 
 await startChild(async () => {
@@ -46,7 +46,7 @@ await startChild(async () => {
   })
 })
 
-/** The dashboard, on a loopback address only. */
+/** Serves the dashboard on a loopback address. */
 async function servePage(throttler: Throttler): Promise<{ url: string; close(): void }> {
   const { dashboard } = await import('@weir/dashboard')
   const handler = dashboard(throttler, { authorize: 'none', actions: true })
@@ -63,8 +63,8 @@ async function servePage(throttler: Throttler): Promise<{ url: string; close(): 
 }
 
 function policiesOf({ limit, globalLimit, interval, spans, cooldown, coordination }: GatewayConfig): PolicyOptions[] {
-  // A store that decides about each request knows no spans. It has time for it, so that a busy machine shows in what requests wait, not
-  // in decisions without the store.
+  // With `central` there are no spans. The store gets a long timeout, so that a busy machine causes slow requests and not decisions
+  // without the store.
   const shared = coordination === 'central' ? { interval, coordination, storeTimeout: 1_000 } : { interval, spans }
   const perClient: PolicyOptions = { name: CLIENT_POLICY, key: header(CLIENT_HEADER), limit, cooldown, ...shared }
   if (globalLimit === undefined) return [perClient]

@@ -5,10 +5,10 @@ import { DemoError } from '../errors.ts'
 import { safeText } from '../view/format.ts'
 import { type FromChild, isOurs, type Order, type Ready } from './messages.ts'
 
-/** A started machine under load may take long for its first compile; a child that needs longer is broken. */
+/** Milliseconds. The first compilation on a busy machine may take long. A child that needs longer is broken. */
 const START_DEADLINE = 30_000
 const STOP_DEADLINE = 3_000
-/** Longest last word of a child that is shown, in characters. */
+/** Characters of the longest error of a child that is shown. */
 const LONGEST_COMPLAINT = 300
 
 /** One child process, from its start to its end. */
@@ -20,9 +20,9 @@ export class Child {
   readonly #exited: Promise<void>
 
   /**
-   * @param script a program beside this one, without the ending, which is that of this one
-   * @param onMessage what it tells once it is ready
-   * @param onLost called when it ends without having been told to
+   * @param script name of a program in this folder, without the extension, which is the same as this file's
+   * @param onMessage receives its messages after it is ready
+   * @param onLost called if it ends without an order
    */
   constructor(name: string, script: string, argument: unknown, onMessage: (message: FromChild) => void, onLost: (reason: string) => void) {
     this.name = name
@@ -53,7 +53,7 @@ export class Child {
         if (!this.#stopping) onLost(`${name}: ${reason}`)
       })
     })
-    // The caller that awaits `ready` gets the failure. Before that it must not be an unhandled rejection.
+    // The caller that awaits `ready` gets the error. Without this handler it would be an unhandled rejection before.
     this.ready.catch(() => {})
   }
 
@@ -61,7 +61,7 @@ export class Child {
     if (this.process.connected) this.process.send({ type } satisfies Order, () => {})
   }
 
-  /** Tells it to end, waits, and ends it by force when it doesn't. */
+  /** Orders the child to end, and kills it after a deadline. */
   async stop(): Promise<void> {
     this.#stopping = true
     this.order('demo:stop')

@@ -2,8 +2,8 @@ import { RedisServer } from '../store/redis-server.ts'
 import { serveParent, startChild, tell } from './child.ts'
 
 /**
- * Holds the private redis-server. A process of its own, because redis-server would outlive a parent that is killed:
- * this one notices and takes it along.
+ * Keeps the private redis-server in its own process. If the demo's parent process is killed, redis-server would keep running, so this
+ * process notices and ends it.
  */
 await startChild(async () => {
   const redis = new RedisServer(JSON.parse(process.argv[2] as string) as string)

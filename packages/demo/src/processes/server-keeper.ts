@@ -3,7 +3,7 @@ import { PostgresServer } from '@weir/tooling/postgres-servers'
 import type { ServerKind } from '../store/choose.ts'
 import { serveParent, startChild, tell } from './child.ts'
 
-/** Holds a private server other than Redis: as `redis-keeper.ts`, so that none outlives a demo that is killed. */
+/** Keeps a private server other than Redis in its own process, like `redis-keeper.ts`, so that it ends even if the demo is killed. */
 await startChild(async () => {
   const kind = JSON.parse(process.argv[2] as string) as ServerKind
   const server = await (kind === 'postgres' ? PostgresServer.start() : EtcdServer.start())

@@ -3,14 +3,14 @@ import { createHistogram, performance } from 'node:perf_hooks'
 import { CLIENT_HEADER, type Timing, WARM_UP } from './messages.ts'
 
 const arrivals = new WeakMap<IncomingMessage, number>()
-/** Nanoseconds: framework, limiter, and whatever it waits for. */
+/** Nanoseconds in the framework and the limiter, including the time that the limiter waits. */
 const taken = createHistogram()
 
 export function arrived(request: IncomingMessage): void {
   arrivals.set(request, performance.now())
 }
 
-/** A request goes on to the backend. Those that warm the gateway up are not counted. */
+/** Records that a request is forwarded to the backend. Requests of the warm-up are not counted. */
 export function handedOn(request: IncomingMessage): void {
   const at = arrivals.get(request)
   if (at === undefined || request.headers[CLIENT_HEADER] === WARM_UP) return

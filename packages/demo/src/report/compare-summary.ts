@@ -9,7 +9,7 @@ export interface Way {
   readonly coordination: 'background' | 'central'
   readonly ran: number
   readonly count: Count
-  /** Units that the one who sends too much was allowed in each whole interval. */
+  /** Units that the abusive client was allowed in each complete interval. */
   readonly abusive: readonly number[]
   readonly latest: number
   readonly work: ServerWork
@@ -24,14 +24,14 @@ export interface WaySummary {
   readonly allowed: number
   readonly rejected: number
   readonly redis: {
-    /** Commands that the server executed, those inside scripts too; of INFO commandstats. */
+    /** Commands that the server executed, including commands in scripts, by `INFO commandstats`. */
     readonly commands: number
     readonly commandsPerRequest: number
     readonly scripts: number
     /** Processor time by `INFO cpu`. */
     readonly cpuMs: number
   }
-  /** From the arrival at a gateway until it hands an allowed request on to the backend: the slowest gateway's. */
+  /** Time from the arrival at a gateway until an allowed request is forwarded to the backend, for the slowest gateway. */
   readonly gatewayMs: { readonly median: number; readonly p99: number; readonly max: number }
   readonly abusive: { readonly limit: number; readonly perInterval: readonly number[] }
   readonly latestMs: number

@@ -5,7 +5,7 @@ import { count, duration } from '../view/format.ts'
 import type { CompareSummary, WaySummary } from './compare-summary.ts'
 import { checkLines } from './words.ts'
 
-/** The end of a comparison, in plain words. */
+/** The summary of a comparison, as text. */
 export function compareWords(summary: CompareSummary, colors: Colors): string {
   const { ways, store, limits, interrupted, checks } = summary
   const [background, central] = ways

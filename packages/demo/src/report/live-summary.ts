@@ -7,18 +7,17 @@ import { type Count, sum, type Tally } from '../traffic/tally.ts'
 import { type Check, gatewaySummaries, type RunSummary, runSummary, TOO_LATE } from './summary.ts'
 
 /**
- * Part of a limit by which an interval's figures may exceed it in the check: the limiter is approximate by design, and three clocks are
- * read.
+ * Part of a limit by which an interval may exceed it in the check. The limiter is approximate by design, and three clocks are involved.
  */
 const TOLERANCE = 0.1
 
 /**
  * The most units that an interval may allow: a tenth more than the limit, or the units that arrived while counts were in flight, as
- * docs/guides/accuracy.md explains. Counts travel from a gateway to the store and from there to another gateway. None of these processes
- * was later than the latest request of that interval.
+ * docs/guides/accuracy.md explains. Counts travel from a gateway to the store, and from there to another gateway. No process was later
+ * than the latest request of that interval.
  *
  * @param offered requests of the interval
- * @param latestMs how late the latest of all its requests was
+ * @param latestMs milliseconds by which its latest request was late
  */
 export function mostAllowed(limit: number, offered: number, latestMs: number, intervalMs: number): number {
   return limit + Math.ceil(Math.max(limit * TOLERANCE, (offered * 2 * latestMs) / intervalMs))
@@ -26,17 +25,17 @@ export function mostAllowed(limit: number, offered: number, latestMs: number, in
 
 export interface LiveInterval {
   readonly ordinal: number
-  /** False for one that the traffic did not fill: the last one may be cut. */
+  /** False if the traffic did not fill the interval, such as the last one of a run that was cut short. */
   readonly whole: boolean
-  /** Whether Redis was away, or not yet found again, during any of it. */
+  /** Whether Redis was down during a part of it, or a gateway had not reconnected yet. */
   readonly outage: boolean
   readonly allowed: number
   readonly rejected: number
-  /** How late the latest request was, in milliseconds. */
+  /** Milliseconds by which the latest request was late. */
   readonly latestMs: number
   readonly globalLimit: number
   readonly abusive: { readonly allowed: number; readonly rejected: number; readonly limit: number }
-  /** The client within its limit that was allowed most. */
+  /** The client within its limit with the most allowed requests. */
   readonly busiestOther: { readonly allowed: number; readonly rejected: number; readonly limit: number }
 }
 
@@ -58,7 +57,7 @@ export interface LiveSummary extends RunSummary {
   }
   readonly others: Count & {
     readonly clients: number
-    /** Part of the rejected: without the store, because it was down or its answer was overdue. */
+    /** Rejected requests that were decided without the store, because it was down or its answer was overdue. */
     readonly storeDown: number
   }
   readonly outage: OutageSummary | undefined
@@ -147,10 +146,10 @@ function outageSummary({ cluster, start, outage: { killed, restarted } }: LiveRu
 }
 
 /**
- * Whether somebody was held to a limit, in words that fit what was allowed: more than the limit is no more than the limit in no case.
+ * Checks that a client stayed within a limit. The check's name fits the count: it never claims the limit for a higher count.
  *
- * @param allowed of each interval
- * @param ok whether it was held well enough
+ * @param allowed units in each interval
+ * @param ok whether the result is good enough
  */
 export function held(who: string, limit: number, allowed: readonly number[], ok: boolean | null): Check {
   const worst = Math.max(0, ...allowed)

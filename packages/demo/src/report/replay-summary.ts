@@ -26,11 +26,11 @@ export interface ReplaySummary extends RunSummary {
     readonly speed: number
     readonly spans: number
   }
-  /** The gateways beside an exact limiter that judges the arrivals which the gateways stamped. */
+  /** The gateways compared with an exact limiter that decides by the arrivals which the gateways stamped. */
   readonly comparison: Comparison
-  /** The rejections of an exact limiter by the log's own times. They equal those above unless requests arrived late. */
+  /** The rejections of an exact limiter by the log's own times. They equal the others unless requests arrived late. */
   readonly exactByLog: { readonly clientsRejected: number; readonly requestsRejected: number }
-  /** Requests that reached their gateway in another interval than the log's. */
+  /** Requests that reached their gateway in another interval than in the log. */
   readonly strayed: number
 }
 
@@ -86,7 +86,7 @@ export function replaySummary(run: ReplayRun): ReplaySummary {
   }
 }
 
-/** How many more, or fewer, arrived in some interval than were to: counted per client, each stray once. */
+/** The number of requests that arrived in another interval than planned, counted per client, each once. */
 function strayed({ sent, arrivals, tally: { interval }, start, window, options }: ReplayRun): number {
   const surplus = new Map<string, number>()
   const add = (client: string, ordinal: number, n: number): void => {

@@ -4,15 +4,15 @@ import type { StoreChoice } from '../store/choose.ts'
 import type { Tally } from '../traffic/tally.ts'
 
 /**
- * From so many milliseconds on, requests of one interval arrive in another and gateways hear of each other too late: then
- * the machine was too busy to say anything about a limiter.
+ * Milliseconds. If a request is later than this, requests may arrive in another interval, and gateways sync too late. The machine was
+ * then too busy for figures about a limiter.
  */
 export const TOO_LATE = 250
 
-/** One thing that a run must have shown. */
+/** One condition that a run must meet. */
 export interface Check {
   readonly name: string
-  /** Null: not judged, as the machine was too busy. */
+  /** Null if the machine was too busy to decide. */
   readonly ok: boolean | null
   readonly detail: string
 }
@@ -22,7 +22,7 @@ export interface GatewaySummary {
   readonly allowed: number
   readonly rejected: number
   readonly errors: number
-  /** Its throttler's counts: the same figures seen from inside. */
+  /** The throttler's own counts of the same requests. */
   readonly counted: { readonly allowed: number; readonly rejected: number }
   readonly syncs: number
   readonly failedSyncs: number
@@ -37,11 +37,11 @@ export interface RunSummary {
   readonly mode: 'live' | 'replay'
   readonly node: string
   readonly store: { readonly kind: StoreChoice['kind']; readonly origin: StoreChoice['origin']; readonly text: string }
-  /** How long requests were sent. */
+  /** Seconds for which requests were sent. */
   readonly seconds: number
   readonly interrupted: boolean
   readonly requests: number
-  /** How late the latest request reached its gateway, in milliseconds: the figures of a machine that is too busy say little. */
+  /** Milliseconds by which the latest request was late. High values mean that the machine was too busy for meaningful figures. */
   readonly latestMs: number
   readonly nodes: number
   readonly gateways: readonly GatewaySummary[]
@@ -54,7 +54,7 @@ export interface RunSummary {
   }
   readonly errors: { readonly count: number; readonly first: string | null }
   readonly checks: readonly Check[]
-  /** No check failed. */
+  /** Whether no check failed. */
   readonly ok: boolean
 }
 
@@ -69,7 +69,7 @@ interface Run {
 
 type Shared = Omit<RunSummary, 'mode' | 'gateways' | 'checks' | 'ok'>
 
-/** Must be called after the cluster's end, when the gateways have handed in their last figures. */
+/** Must be called after the cluster's end, when the gateways have sent their last reports. */
 export function runSummary({ cluster, tally, start, end, interrupted, firstError }: Run, status: ClusterStatus): Shared {
   const { allowed, rejected, errors } = tally.total()
   const requests = allowed + rejected + errors

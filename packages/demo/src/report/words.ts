@@ -6,10 +6,10 @@ import type { LiveSummary } from './live-summary.ts'
 import type { ReplaySummary } from './replay-summary.ts'
 import { type RunSummary, TOO_LATE } from './summary.ts'
 
-/** The most clients that are listed; the rest is counted. */
+/** The most clients to list. The others are only counted. */
 const LISTED = 20
 
-/** The end of a live run, in plain words. */
+/** The summary of a live run, as text. */
 export function liveWords(summary: LiveSummary, colors: Colors): string {
   const { abusive, others, limits, intervals, outage } = summary
   const whole = intervals.filter((one) => one.whole && !one.outage)
@@ -40,7 +40,7 @@ export function liveWords(summary: LiveSummary, colors: Colors): string {
   return [...lines, ...checkLines(summary, colors)].join('\n')
 }
 
-/** The end of a replay, in plain words. */
+/** The summary of a replay, as text. */
 export function replayWords(summary: ReplaySummary, colors: Colors): string {
   const { log, limits, comparison, strayed, exactByLog } = summary
   const broken = log.broken > 0 ? `, ${plural(log.broken, 'line')} with only the end of a broken one` : ''

@@ -4,7 +4,7 @@ import { UsageError } from '../errors.ts'
 import type { DemoOptions } from '../options.ts'
 import { installedRedis } from './redis-server.ts'
 
-/** Servers beside Redis. */
+/** Servers other than Redis. */
 export type ServerKind = 'postgres' | 'etcd'
 
 const SERVERS = {
@@ -24,7 +24,7 @@ const SERVERS = {
   },
 } as const
 
-/** Where the gateways will meet. */
+/** The store that the gateways share. */
 export type StoreChoice =
   | { readonly kind: 'redis'; readonly origin: 'REDIS_URL'; readonly url: string }
   | { readonly kind: 'redis'; readonly origin: 'private'; readonly program: string }
@@ -33,9 +33,10 @@ export type StoreChoice =
   | { readonly kind: 'ipc'; readonly origin: 'parent' }
 
 /**
- * `REDIS_URL` if set, else a private redis-server if installed, else the parent process. PostgreSQL and etcd only where they are asked for.
+ * Uses `REDIS_URL` if it is set, otherwise a private redis-server if it is installed, otherwise the parent process. PostgreSQL and etcd are
+ * used only if the options name them.
  *
- * @throws UsageError when the options ask for what is not there
+ * @throws UsageError if the store in the options is not available
  */
 export function chooseStore(
   { store, killRedis }: Pick<DemoOptions, 'store' | 'killRedis'>,
@@ -66,7 +67,7 @@ function chooseServer(kind: ServerKind, env: NodeJS.ProcessEnv): StoreChoice {
   return { kind, origin: 'private' }
 }
 
-/** A URL as it may be shown: without its password. */
+/** A URL without its password, for output. */
 export function shownUrl(url: string): string {
   return url.replace(/\/\/[^@/]*@/, '//***@')
 }

@@ -2,11 +2,11 @@ import { Redis } from 'ioredis'
 import { UsageError } from '../errors.ts'
 import { shownUrl } from './choose.ts'
 
-/** How often the server is asked, in milliseconds. */
+/** Milliseconds between two readings of the server's statistics. */
 const POLL = 250
 const CONNECT_DEADLINE = 5_000
 
-/** Counts the commands that a Redis server executes, by its own figures; those that counting takes are not in it. */
+/** Counts the commands that a Redis server executes, by its own statistics. The readings themselves are not included. */
 export class CommandCount {
   readonly #client: Redis
   #total = 0
@@ -21,11 +21,11 @@ export class CommandCount {
       connectTimeout: CONNECT_DEADLINE,
       retryStrategy: () => POLL,
     })
-    // The server may be killed on purpose.
+    // The server may be killed on purpose, so errors are expected.
     this.#client.on('error', () => {})
   }
 
-  /** @throws UsageError when there is no Redis at the URL */
+  /** @throws UsageError if no Redis answers at the URL */
   async start(url: string): Promise<void> {
     const late = new Promise<never>((_, reject) =>
       setTimeout(reject, CONNECT_DEADLINE, new Error(`no answer within ${CONNECT_DEADLINE / 1000} s`)).unref(),
@@ -40,12 +40,12 @@ export class CommandCount {
     this.#timer = setInterval(() => void this.#poll(), POLL)
   }
 
-  /** Commands since the start or the last reset, in every life of the server. */
+  /** Commands since the start or the last reset, including after restarts of the server. */
   get total(): number {
     return this.#total
   }
 
-  /** Counts from here on. */
+  /** Restarts the count at 0. */
   reset(): void {
     this.#total = 0
   }
@@ -54,11 +54,11 @@ export class CommandCount {
     try {
       const commands = Number(/total_commands_processed:(\d+)/.exec(await this.#client.info('stats'))?.[1])
       if (!Number.isFinite(commands)) return
-      // Less than before: the server was started again, and began at 0.
+      // A lower number than before means that the server was restarted, and began at 0.
       if (this.#last !== undefined) this.#total += Math.max(0, commands < this.#last ? commands : commands - this.#last - 1)
       this.#last = commands
     } catch {
-      // It is away; the next poll finds out whether it is back.
+      // The server is down. The next reading tries again.
     }
   }
 

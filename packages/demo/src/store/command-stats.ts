@@ -2,18 +2,18 @@ import { Redis } from 'ioredis'
 
 /** The work of a Redis server since it started. */
 export interface ServerWork {
-  /** Commands executed, those inside scripts too. */
+  /** Commands executed, including commands in scripts. */
   readonly commands: number
-  /** Scripts called: each is a round trip of a node, as is a command outside of scripts. */
+  /** Scripts called. Each is a round trip of a process, like a command outside of scripts. */
   readonly scripts: number
-  /** Processor time of the server, milliseconds. */
+  /** Processor time of the server in milliseconds. */
   readonly cpu: number
 }
 
-/** Commands that INFO counts for itself and for this program's own requests. */
+/** Commands of the measurement itself. */
 const OWN = ['info', 'ping', 'client', 'hello']
 
-/** Asks a server for its work, on a connection of its own. */
+/** Reads the work of a server, on a separate connection. */
 export async function workOf(url: string): Promise<ServerWork> {
   const client = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0 })
   client.on('error', () => {})
@@ -25,7 +25,7 @@ export async function workOf(url: string): Promise<ServerWork> {
   }
 }
 
-/** @param info - sections commandstats and cpu of INFO */
+/** @param info - the sections commandstats and cpu of INFO */
 export function parseWork(info: string): ServerWork {
   let commands = 0
   let scripts = 0

@@ -7,7 +7,7 @@ import { DemoError } from '../errors.ts'
 
 const START_DEADLINE = 10_000
 
-/** The redis-server program that can be started here, or undefined. */
+/** The redis-server program to start, or undefined if there is none. */
 export function installedRedis(env: NodeJS.ProcessEnv = process.env): string | undefined {
   const program = env['REDIS_SERVER'] ?? 'redis-server'
   try {
@@ -18,7 +18,7 @@ export function installedRedis(env: NodeJS.ProcessEnv = process.env): string | u
   }
 }
 
-/** A private redis-server on a free port of the loopback interface, without persistence, in a folder of its own. */
+/** A private redis-server on a free port of the loopback interface, without persistence, in its own folder. */
 export class RedisServer {
   readonly version: string
   port = 0
@@ -32,11 +32,11 @@ export class RedisServer {
     this.#folder = mkdtempSync(join(tmpdir(), 'weir-demo-'))
   }
 
-  /** Starts it, on the port of the time before if there was one, and waits until it answers. */
+  /** Starts the server and waits until it answers. A restart uses the same port. */
   async start(): Promise<void> {
     if (this.port === 0) this.port = await freePort()
     const options = ['--port', `${this.port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', this.#folder]
-    // A process group of its own: Ctrl-C in the terminal is for the demo, which still needs its store to finish.
+    // A separate process group, because Ctrl-C in the terminal is for the demo, which still needs its store to finish.
     this.#process = spawn(this.#program, options, { stdio: 'ignore', detached: true })
     let ended = false
     this.#process.once('exit', () => (ended = true))
@@ -48,7 +48,7 @@ export class RedisServer {
     }
   }
 
-  /** As a crash would: nothing is saved, nobody is told. */
+  /** Kills the server like a crash, without saving and without a shutdown. */
   kill(): void {
     this.#process?.kill('SIGKILL')
     this.#process = undefined
@@ -78,7 +78,7 @@ function answers(port: number): Promise<boolean> {
       socket.destroy()
       resolve(answer)
     }
-    // While it loads, a server answers with an error.
+    // A server that is still loading answers with an error.
     socket.once('data', (data) => done(data.toString('latin1').startsWith('+PONG')))
     socket.once('error', () => done(false))
     socket.once('timeout', () => done(false))

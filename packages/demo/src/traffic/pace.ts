@@ -1,15 +1,15 @@
-/** Something to be done at a time. */
+/** An item with its time. */
 interface Timed {
   /** Milliseconds since the traffic began. */
   readonly at: number
 }
 
 /**
- * Hands out each item when it is due. Open loop: what is late is handed out at once, nothing waits for an answer, as
- * clients don't wait for each other.
+ * Sends each item when it is due. Open loop: late items are sent immediately, and no item waits for an answer, because real clients don't
+ * wait for each other either.
  *
- * @param start when the traffic begins, milliseconds since the epoch
- * @param signal ends it early
+ * @param start start of the traffic, milliseconds since the epoch
+ * @param signal ends the traffic early
  */
 export async function pace<T extends Timed>(
   items: Iterable<T>,
@@ -25,12 +25,12 @@ export async function pace<T extends Timed>(
   }
 }
 
-/** Waits until `time`, and not a millisecond less, as a timer alone may; returns early when the signal is aborted. */
+/** Waits until `time` and no less, although a timer may fire a millisecond early. Returns early if the signal is aborted. */
 export async function sleepUntil(time: number, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && Date.now() < time) await sleep(time - Date.now(), signal)
 }
 
-/** Waits, not at all when the time is over; returns early when the signal is aborted. */
+/** Waits. Returns immediately if the time is not positive, and early if the signal is aborted. */
 export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve()
@@ -39,7 +39,7 @@ export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> 
       signal.removeEventListener('abort', done)
       resolve()
     }
-    // Node.js 26 warns of a negative time.
+    // Node.js 26 warns about a negative time.
     const timer = setTimeout(done, Math.max(0, milliseconds))
     signal.addEventListener('abort', done)
   })

@@ -1,12 +1,12 @@
 import { seededRandom } from './random.ts'
 
-/** A client, and how many requests it sends in each interval. */
+/** A client with its number of requests in each interval. */
 export interface Client {
   readonly name: string
   readonly perInterval: number
 }
 
-/** A request to be sent. */
+/** A request to send. */
 export interface PlannedRequest {
   /** Milliseconds since the traffic began. */
   readonly at: number
@@ -15,35 +15,35 @@ export interface PlannedRequest {
   readonly path: string
 }
 
-/** The client that sends too much, and by how much. */
+/** The client that exceeds its limit, and the factor by which it does. */
 export const ABUSER = 'mallory'
 export const ABUSE = 5
 
 const NAMES = ['alice', 'bob', 'carol', 'dave', 'erin', 'frank', 'grace', 'heidi']
 const PATHS = ['/', '/orders', '/orders/42', '/search', '/users/7', '/status']
 
-/** A steady population that uses between 20 and 60 % of its limit each, and one client at five times its limit. */
+/** A steady population in which each client uses between 20 and 60 % of its limit, and one client that sends five times its limit. */
 export function population(limit: number): readonly Client[] {
   const calm = NAMES.map((name, i) => ({ name, perInterval: Math.max(1, Math.floor(limit * (0.2 + (0.4 * i) / (NAMES.length - 1)))) }))
-  // Below a limit of 2 nobody can send and stay within it, and still be more than silent: one request is the limit.
+  // The minimum is one request. With a limit of 1 a client uses its whole limit.
   return [...calm, { name: ABUSER, perInterval: ABUSE * limit }]
 }
 
-/** Limit for everyone together: what the population needs, with a third to spare, so that it rejects nobody. */
+/** Limit of all clients together: the need of the population and a third more, so that it rejects no request. */
 export function globalLimit(limit: number): number {
   const allowed = population(limit).reduce((sum, client) => sum + Math.min(client.perInterval, limit), 0)
   return Math.ceil((allowed * 4) / 3 / 10) * 10
 }
 
 /**
- * The requests of one interval, by time. Each client's are spread evenly with some jitter, so that what is offered per
- * interval is a fixed number and what comes out of a run can be checked against it.
+ * The requests of one interval by time. Each client's requests are spread evenly with some jitter. The number per interval is fixed, so
+ * the results of a run can be checked against it.
  */
 export function planInterval(clients: readonly Client[], ordinal: number, interval: number): PlannedRequest[] {
   const random = seededRandom(ordinal + 1)
   const planned: PlannedRequest[] = []
-  // A hundredth of the interval stays free at its start and two at its end: a request that is sent in one interval and
-  // arrives in the next would blur the figures of both.
+  // Keeps 1 % of the interval free at its start and 2 % at its end. A request that is sent in one interval and arrives in the next would
+  // change the figures of both.
   const usable = interval * 0.97
   for (const client of clients) {
     for (let i = 0; i < client.perInterval; i++) {
@@ -54,7 +54,7 @@ export function planInterval(clients: readonly Client[], ordinal: number, interv
   return planned.sort((a, b) => a.at - b.at)
 }
 
-/** A whole run's requests by time, one interval planned after the other. Times are milliseconds. */
+/** All requests of a run by time, planned one interval at a time. Times are milliseconds. */
 export function* plannedTraffic({
   limit,
   interval,

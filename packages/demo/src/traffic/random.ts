@@ -1,4 +1,4 @@
-/** Uniform in [0, 1), the same series for the same seed (mulberry32): a run's traffic can be repeated. */
+/** Uniform random numbers in [0, 1), the same series for the same seed (mulberry32), so that a run's traffic can be repeated. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

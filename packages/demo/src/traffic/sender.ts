@@ -14,26 +14,28 @@ export interface Outgoing {
 export interface Answer {
   readonly gateway: number
   readonly client: string
-  /** 0 when the request failed. */
+  /** 0 if the request failed. */
   readonly status: number
-  /** When it reached the gateway by the gateway's clock, milliseconds since the epoch; when it failed, by ours. */
+  /**
+   * Time when it reached the gateway, by the gateway's clock, in milliseconds since the epoch. For a failed request, by the sender's clock.
+   */
   readonly arrived: number
-  /** How much later than planned that was, in milliseconds. */
+  /** Milliseconds by which it arrived late. */
   readonly late: number
-  /** Rejected by the gateway's part of the limit, as the store was away or its answer overdue. */
+  /** Whether the gateway decided by its share, because the store was down or its answer overdue. */
   readonly storeDown: boolean
 }
 
-/** A request whose answer takes longer has failed: nothing here takes more than some milliseconds. */
+/** Milliseconds. Requests here take a few milliseconds, so one without an answer by then has failed. */
 const DEADLINE = 10_000
-/** To each gateway. More would only be opened in a burst, when opening them costs most. */
+/** Connections to each gateway. More would only be opened in a burst, when opening them is most expensive. */
 const CONNECTIONS = 16
-/** The reason of such a rejection. */
+/** The reason of a rejection without the store. */
 const STORE_DOWN: DecisionReason = 'storeDown'
-/** Longest error that is shown, in characters: a path of a log is in it. */
+/** Characters of the longest error that is shown, because it contains a path of a log. */
 const LONGEST_ERROR = 200
 
-/** Sends requests to the gateways in turn and reports each answer. */
+/** Sends requests to the gateways in turn, and reports each answer. */
 export class Sender {
   readonly #pools: readonly Pool[]
   readonly #onAnswer: (answer: Answer) => void
@@ -49,7 +51,7 @@ export class Sender {
     this.#onAnswer = onAnswer
   }
 
-  /** @param due when it should arrive, milliseconds since the epoch */
+  /** @param due planned time of its arrival, milliseconds since the epoch */
   send(request: Outgoing, due: number): void {
     const gateway = this.#next
     this.#next = (gateway + 1) % this.#pools.length
@@ -62,7 +64,7 @@ export class Sender {
 
   async #ask(pool: Pool, { client, method, path }: Outgoing): Promise<Pick<Answer, 'status' | 'arrived' | 'storeDown'>> {
     try {
-      // The client's name may be any bytes of a log.
+      // The client's name may contain any bytes of a log.
       const headers = { [CLIENT_HEADER]: encodeURIComponent(client) }
       const { statusCode: status, headers: answered, body } = await pool.request({ method: method as Dispatcher.HttpMethod, path, headers })
       const storeDown = status === 429 && (await body.text()) === STORE_DOWN
@@ -75,7 +77,7 @@ export class Sender {
     }
   }
 
-  /** Waits for the answers that are still missing. */
+  /** Waits for the missing answers. */
   async drain(): Promise<void> {
     if (this.#pending > 0) {
       await new Promise<void>((resolve) => {

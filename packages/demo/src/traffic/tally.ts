@@ -7,28 +7,28 @@ export interface Count {
   errors: number
 }
 
-/** Counts of one interval of the epoch. */
+/** Counts of one interval. Intervals follow the epoch. */
 export interface IntervalTally {
   readonly ordinal: number
   readonly total: Count
   readonly clients: Map<string, Count>
-  /** How late the latest request of it was, in milliseconds. */
+  /** Milliseconds by which its latest request was late. */
   latest: number
 }
 
 const nothing = (): Count => ({ allowed: 0, rejected: 0, errors: 0 })
 
 /**
- * Counts answers from outside, as the clients see them: per gateway, per interval and per client. An interval's count
- * goes by when a request reached its gateway.
+ * Counts answers as the clients get them: per gateway, per interval and per client. A request belongs to the interval in which it
+ * reached its gateway.
  */
 export class Tally {
   readonly interval: number
   readonly gateways: readonly Count[]
   readonly clients = new Map<string, Count>()
-  /** Part of each client's rejected requests: those rejected without the store. */
+  /** Requests of each client that were rejected without the store. */
   readonly storeDown = new Map<string, number>()
-  /** How late the latest request was, in milliseconds: a machine that is too busy sends other traffic than planned. */
+  /** Milliseconds by which the latest request was late. A machine that is too busy does not send the planned traffic. */
   latest = 0
   readonly #intervals = new Map<number, IntervalTally>()
 
@@ -49,14 +49,14 @@ export class Tally {
     countOf(this.clients, client)[outcome]++
   }
 
-  /** The tally of an interval, empty when nothing arrived in it. */
+  /** The tally of an interval. Empty if no request arrived in it. */
   at(ordinal: number): IntervalTally {
     let interval = this.#intervals.get(ordinal)
     if (interval === undefined) this.#intervals.set(ordinal, (interval = { ordinal, total: nothing(), clients: new Map(), latest: 0 }))
     return interval
   }
 
-  /** All intervals in which something arrived, by time. */
+  /** All intervals with a request, by time. */
   intervals(): readonly IntervalTally[] {
     return [...this.#intervals.values()].filter(({ clients }) => clients.size > 0).sort((a, b) => a.ordinal - b.ordinal)
   }

@@ -4,12 +4,12 @@ import { pace, sleep } from './pace.ts'
 import { Sender } from './sender.ts'
 
 const REQUESTS = 600
-/** Between two of them, in milliseconds. */
+/** Milliseconds between two requests. */
 const GAP = 2.5
 
 /**
- * Sends requests that nobody counts, of a client of their own, until some are rejected: connections are open and the
- * code is compiled before the first interval that is shown. Without it that interval would show a start, not a limiter.
+ * Sends a fixed number of requests from a separate client, which are not counted. They open the connections and compile the code.
+ * Otherwise the first interval would show the start of a process, not a limiter.
  */
 export async function warmUp(cluster: Cluster, signal: AbortSignal): Promise<void> {
   const sender = new Sender(cluster.ports, () => {})
@@ -20,7 +20,7 @@ export async function warmUp(cluster: Cluster, signal: AbortSignal): Promise<voi
   } finally {
     sender.close()
   }
-  // Counts from before the run don't belong to it, so this waits until the gateways have reported them.
+  // Counts from before the run are no part of it, so this waits until the gateways have reported them.
   const before = cluster.gateways.map(({ snapshot }) => snapshot)
   while (!signal.aborted && cluster.lost.length === 0 && cluster.gateways.some(({ snapshot }, i) => snapshot === before[i]))
     await sleep(20, signal)

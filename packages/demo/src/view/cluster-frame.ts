@@ -29,7 +29,7 @@ export function gatewayViews({ gateways }: Cluster, tally: Tally): ClusterView['
   }))
 }
 
-/** The frame until the gateways know each other and are warm. */
+/** The frame until the gateways are synced and warm. */
 export function startFrame(colors: Colors): string {
   return ['', title(colors), colors.dim('starting a store, a backend and three gateways, and warming them up'), ''].join('\n')
 }

@@ -1,4 +1,4 @@
 import type pc from 'picocolors'
 
-/** Functions that paint text, or leave it as it is where there are no colors. */
+/** Functions that paint text, or return it unchanged without colors. */
 export type Colors = ReturnType<typeof pc.createColors>

@@ -3,11 +3,11 @@ import { title } from './cluster-frame.ts'
 import type { Colors } from './colors.ts'
 import { count, seconds } from './format.ts'
 
-/** The contents of a frame while one of the two ways runs. Times are milliseconds. */
+/** The contents of a frame while one of the two coordinations runs. Times are milliseconds. */
 export interface CompareView {
   readonly coordination: 'background' | 'central'
   readonly storeText: string
-  /** When the traffic begins, since the epoch; 0 before that is known. */
+  /** Start of the traffic, since the epoch. 0 while it is unknown. */
   readonly start: number
   readonly total: number
   readonly count: Count

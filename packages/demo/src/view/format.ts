@@ -10,7 +10,7 @@ export function seconds(milliseconds: number): string {
   return `${(Math.max(0, milliseconds) / 1000).toFixed(1)} s`
 }
 
-/** A duration as one would say it: `2 s`, `1 min`, `1.5 h`. */
+/** A duration in a readable unit: `2 s`, `1 min`, `1.5 h`. */
 export function duration(milliseconds: number): string {
   if (milliseconds < 1000) return `${round(milliseconds)} ms`
   if (milliseconds < 60_000) return `${round(milliseconds / 1000)} s`
@@ -23,7 +23,7 @@ export function plural(n: number, noun: string): string {
   return `${count(n)} ${noun}${n === 1 ? '' : 's'}`
 }
 
-/** A bar of `width` characters, full at `of`; what goes beyond is shown by its end. */
+/** A bar of `width` characters, full at `of`. An arrow at its end shows a higher value. */
 export function bar(value: number, of: number, width: number, colors: Colors): string {
   const part = of > 0 ? value / of : 0
   const full = Math.min(width, Math.round(part * width))
@@ -31,7 +31,7 @@ export function bar(value: number, of: number, width: number, colors: Colors): s
   return paint('█'.repeat(full)) + colors.dim('░'.repeat(width - full)) + (part > 1 ? colors.red('▶') : ' ')
 }
 
-/** Text of a log as it may be shown: it was sent by untrusted clients, and terminals obey control characters. */
+/** Untrusted text of a log in a form that is safe to show, because terminals interpret control characters. */
 export function safeText(text: string, longest: number): string {
   const visible = text.replace(/[^\x20-\x7e]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`)
   return visible.length > longest ? `${visible.slice(0, longest - 1)}…` : visible

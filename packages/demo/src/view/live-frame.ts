@@ -9,10 +9,10 @@ export interface LiveView extends ClusterView {
   readonly limit: number
   readonly globalLimit: number
   readonly interval: number
-  /** The running interval, or the last whole one. */
+  /** The current interval, or the last complete one. */
   readonly current: IntervalTally
   readonly whole: boolean
-  /** The intervals before, oldest first. */
+  /** Earlier intervals, oldest first. */
   readonly past: readonly IntervalTally[]
   readonly events: readonly string[]
 }

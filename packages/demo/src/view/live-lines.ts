@@ -4,10 +4,10 @@ import { count, safeText, seconds } from './format.ts'
 import { type LiveView, NOBODY } from './live-frame.ts'
 import type { Screen } from './screen.ts'
 
-/** How long after an interval's end its line is printed: the last answers are still on their way. */
+/** Milliseconds from an interval's end until its line is printed, because the last answers are still in flight. */
 const SETTLED = 200
 
-/** Where nothing is updated in place: a line for each finished interval, and for each event. */
+/** Output without a terminal: a line for each finished interval, and for each event. */
 export class Lines {
   readonly #timer: NodeJS.Timeout | undefined
   readonly #screen: Screen
@@ -15,10 +15,10 @@ export class Lines {
   readonly #start: number
   #events = 0
   #intervals = 0
-  /** Clients that were blocked in the running interval, with the longest remaining time. */
+  /** Clients that were blocked in the current interval, with their longest remaining time. */
   #blocked = new Map<string, number>()
 
-  /** @param start when the traffic begins, milliseconds since the epoch */
+  /** @param start start of the traffic, milliseconds since the epoch */
   constructor(screen: Screen, view: () => LiveView, start: number) {
     this.#screen = screen
     this.#view = view
@@ -53,8 +53,8 @@ export class Lines {
 }
 
 /**
- * @param at when the interval ended, milliseconds since the traffic began
- * @param blocked who was blocked in it, and for how many milliseconds at most
+ * @param at end of the interval, milliseconds since the start of the traffic
+ * @param blocked clients that were blocked in it, with their longest remaining time in milliseconds
  */
 export function intervalLine(view: LiveView, finished: IntervalTally, at: number, blocked: ReadonlyMap<string, number>): string {
   const mallory = finished.clients.get(ABUSER) ?? NOBODY

@@ -5,11 +5,11 @@ import { bar, count, duration, plural, safeText, seconds } from './format.ts'
 
 /** The contents of a frame of a replay. Times are milliseconds. */
 export interface ReplayView extends ClusterView {
-  /** Where the replay is, in the log's time. */
+  /** Current time of the replay, in the log's time. */
   readonly logTime: number
   readonly limit: number
   readonly logInterval: number
-  /** The running interval, or the last whole one. */
+  /** The current interval, or the last complete one. */
   readonly current: IntervalTally
   readonly whole: boolean
   /** Clients that were rejected, the most rejected first. */
@@ -41,7 +41,7 @@ export function replayFrame(view: ReplayView, colors: Colors): string {
   ].join('\n')
 }
 
-/** The same as a line. */
+/** The view as a line. */
 export function replayLine(view: ReplayView): string {
   return [
     seconds(view.elapsed).padStart(7),

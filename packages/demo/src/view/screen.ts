@@ -2,16 +2,16 @@ import type { Writable } from 'node:stream'
 import pc from 'picocolors'
 import type { Colors } from './colors.ts'
 
-/** Between two frames, in milliseconds. */
+/** Milliseconds between two frames. */
 const FRAME = 200
 
-/** A screen of its own, beside what stood in the terminal before, without a cursor and without lines that go on in the next one. */
+/** Enters the alternate screen, so that the earlier content stays, hides the cursor, and turns off line wrapping. */
 const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l'
 const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l'
 const HOME = '\x1b[H'
 const REST_OF_LINE = '\x1b[K'
 const REST_OF_SCREEN = '\x1b[J'
-/** A terminal that knows these codes shows everything between them at once. */
+/** Terminals that support these codes draw the text between them in one step. */
 const BEGIN = '\x1b[?2026h'
 const END = '\x1b[?2026l'
 
@@ -22,8 +22,8 @@ export interface Terminal extends Writable {
 }
 
 /**
- * Where the demo shows what happens: in place in a terminal, as plain lines elsewhere, nowhere with `--json`. Each frame is drawn whole
- * from the first line on: nothing has to be known of what stood there, so that nothing is torn when the window changes its size.
+ * The output of the demo: in place in a terminal, as plain lines elsewhere, none with `--json`. Each frame is drawn completely from the
+ * first line on. It doesn't depend on the earlier content, so a resize of the window breaks nothing.
  */
 export class Screen {
   readonly colors: Colors
@@ -40,13 +40,13 @@ export class Screen {
     this.#out = out
   }
 
-  /** Draws `frame` again and again, in place of what was drawn before; does nothing where there is no terminal. */
+  /** Draws `frame` repeatedly in the same place. Does nothing without a terminal. */
   animate(frame: () => string): void {
     if (this.mode !== 'live') return
     this.#stop()
     if (this.#draw === undefined) {
       this.#out.write(ENTER)
-      // However the process ends, the terminal is left as it was.
+      // Restores the terminal, however the process ends.
       process.once('exit', this.#leave)
     }
     const draw = (): void => void this.#out.write(placed(frame(), this.#out.rows ?? 24))
@@ -56,7 +56,7 @@ export class Screen {
     draw()
   }
 
-  /** Ends the animation and leaves `last` standing, as text. */
+  /** Ends the animation and prints `last` as text. */
   rest(last?: string): void {
     if (this.#draw === undefined) return
     this.#stop()
@@ -66,12 +66,12 @@ export class Screen {
     if (last !== undefined) this.#out.write(`${last}\n`)
   }
 
-  /** A line of progress where nothing can be updated in place. */
+  /** Prints a line of progress, if the output is not a terminal. */
   line(text: string): void {
     if (this.mode === 'lines') this.#out.write(`${text}\n`)
   }
 
-  /** Prints the text before and after the frames, in a terminal and elsewhere. */
+  /** Prints text before and after the frames, in a terminal and elsewhere. */
   print(text: string): void {
     if (this.mode !== 'silent') this.#out.write(`${text}\n`)
   }
@@ -82,7 +82,7 @@ export class Screen {
   }
 }
 
-/** A frame from the first line on. In a low window empty lines are left out, then the first ones. */
+/** A frame from the first line on. If the window is too low, empty lines are left out, then the first ones. */
 export function placed(frame: string, rows: number): string {
   const lines = frame.split('\n')
   const fitting = lines.length <= rows ? lines : lines.filter((line) => line !== '').slice(-rows)

@@ -12,7 +12,7 @@ declare module 'vitest' {
 
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The tests start some hundred processes of these. Once they are started from their sources, too, in a terminal. */
+/** Bundles the programs, because the tests start hundreds of processes. One test also starts them from source, in a terminal. */
 export default async function setup({ provide }: TestProject): Promise<() => void> {
   const children = ['backend', 'gateway', 'redis-keeper', 'server-keeper'].map((name) => `src/processes/${name}.ts`)
   const folder = await bundlePrograms(PACKAGE, ['src/main.ts', ...children], ['express', 'fastify', 'ioredis', 'koa'])

@@ -13,7 +13,7 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** The demo in a process of its own. */
+/** The demo in a separate process. */
 export class Demo {
   readonly process: ChildProcess
   stdout = ''
@@ -41,8 +41,7 @@ export function runDemo(args: readonly string[], env?: NodeJS.ProcessEnv): Promi
 }
 
 /**
- * Runs the demo with `--json`. When `quiet` is false, the machine was too busy to say anything about a limiter: accuracy can't be
- * judged here and now; everything else can.
+ * Runs the demo with `--json`. If `quiet` is false, the machine was too busy to judge the accuracy. Everything else can still be checked.
  */
 export async function summarized<Summary extends RunSummary>(
   args: readonly string[],
@@ -53,7 +52,7 @@ export async function summarized<Summary extends RunSummary>(
   return { summary, code, quiet: summary.latestMs < TOO_LATE }
 }
 
-/** The processes that a process has started, and those that they have, by their ids. */
+/** The ids of all processes that a process has started, directly or indirectly. */
 export function descendants(pid: number): number[] {
   const children = new Map<number, number[]>()
   for (const line of execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).split('\n')) {
@@ -75,13 +74,13 @@ export function alive(pid: number): boolean {
   } catch {
     return false
   }
-  // Ended, but not yet fetched by whoever adopted it: in a container nobody may.
+  // Ended, but not yet reaped by the process that adopted it. In a container there may be none that does.
   return !execFileSync('sh', ['-c', `ps -o stat= -p ${pid} || true`], { encoding: 'utf8' })
     .trim()
     .startsWith('Z')
 }
 
-/** How a process was started. */
+/** The command line of a process. */
 export function commandOf(pid: number): string {
   return execFileSync('ps', ['-o', 'args=', '-p', `${pid}`], { encoding: 'utf8' }).trim()
 }

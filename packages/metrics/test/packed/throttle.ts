@@ -1,5 +1,5 @@
-// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests, and
-// both kinds of metrics tell of it.
+// Runs from the packed tarball, in the empty projects of packages/acceptance. Sends three requests to a limit of 2, and checks that both
+// kinds of metrics count them.
 import { metrics } from '@opentelemetry/api'
 import { createThrottler, memoryStore } from '@weir/core'
 import { METRICS } from '@weir/metrics'

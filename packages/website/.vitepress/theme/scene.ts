@@ -1,22 +1,22 @@
 import { withBase } from 'vitepress'
 import { defineComponent, h, onMounted, onUnmounted, ref } from 'vue'
 
-/** Pixels before it is seen, at which a scene is loaded. */
+/** Pixels before the viewport at which a scene is loaded. */
 const AHEAD = 200
 
-/** A scene of the playground in place of its picture, which stays until there is something to see. */
+/** A scene of the playground. Its picture stays until the scene has something to show. */
 export const Scene = defineComponent({
   props: {
     /** The search part of the playground's address. */
     address: { type: String, required: true },
-    /** What is seen. */
+    /** A description of the scene. */
     label: { type: String, required: true },
   },
   setup(props, { slots }) {
     const box = ref<HTMLElement>()
     const frame = ref<HTMLIFrameElement>()
     const near = ref(false)
-    /** Pixels; 0 before it has told. */
+    /** Height in pixels. 0 until the scene has reported it. */
     const height = ref(0)
     const told = ({ source, data }: MessageEvent<{ readonly weirHeight?: unknown } | undefined>): void => {
       if (source === null || source !== frame.value?.contentWindow) return

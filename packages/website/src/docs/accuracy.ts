@@ -10,7 +10,7 @@ const LARGE = { limit: 10_000, interval: 60_000 }
 
 type Rule = PolicyOptions & { readonly limit: number }
 
-/** Intervals that are measured: fewer where each holds a million requests. */
+/** Number of intervals to measure. Fewer if each has a million requests. */
 function intervalsOf({ limit }: Rule, times: number): number {
   return limit * times >= 1_000_000 ? 8 : 30
 }
@@ -19,7 +19,7 @@ function run(policy: Rule, times: number, more: Partial<Scenario> = {}): Promise
   return simulate({ policy, nodes: 12, intervals: intervalsOf(policy, times), load: poisson(times), ...more })
 }
 
-/** One way, for a round trip. */
+/** The network for a round trip, whose latency is one way. */
 function roundTrip(milliseconds: number): Partial<Scenario> {
   return { network: { latency: milliseconds / 2 } }
 }
@@ -78,7 +78,7 @@ export const choices: Figure = {
   },
 }
 
-/** The effect of more and more load. */
+/** The effect of increasing load. */
 export const load: Figure = {
   name: 'load',
   makes: ['overshoot-by-load.svg', 'operations-by-load.svg'],
@@ -103,7 +103,7 @@ export const load: Figure = {
   },
 }
 
-/** How the overshoot grows with the distance to the store. */
+/** The overshoot by round trip to the store. */
 export const distance: Figure = {
   name: 'distance',
   makes: ['overshoot-by-round-trip.svg'],
@@ -129,7 +129,7 @@ export const farRegions: Figure = {
   makes: ['far-regions', 'rate-by-round-trip.svg'],
   about: "a flood on fixed windows, token buckets, leases and 'central', whose store is far away (some minutes)",
   async make() {
-    // Nobody is let in by an estimate while the store is merely far.
+    // Keeps processes from allowing requests by an estimate while the store is only slow.
     const patient = { storeTimeout: '1s', failMode: 'closed' } as const
     const policies: Readonly<Record<string, readonly [Rule, Partial<Scenario>]>> = {
       'fixedWindow()': [MIDDLE, {}],
@@ -147,7 +147,7 @@ export const farRegions: Figure = {
         const first = await run(policy, 20, { ...roundTrip(trip), intervals: 1, warmup: 0, ...more })
         const { allowed, intervals, operations, waited } = await run(policy, 20, { ...roundTrip(trip), intervals: 60, warmup: 8, ...more })
         const rate = allowed / intervals / MIDDLE.limit
-        // Its line is that of leases.
+        // The line of `central` would be the same as the line of leases.
         if (policy.coordination !== 'central') points.push({ name, trip, overshoot: rate })
         rows.push(rowOf(name, trip, first.allowed, rate, waited, operations))
       }
@@ -169,12 +169,12 @@ async function inTurn<In, Out>(list: readonly In[], make: (one: In) => Promise<O
 
 const TIMES = [0.2, 1, 2, 10, 20, 100]
 
-/** The axis of offered load. */
+/** The scale of offered load. */
 function offered(from: number): Plot.ScaleOptions {
   return { label: 'offered, as a multiple of the limit →', type: 'log', domain: [from, 100] }
 }
 
-/** Its ticks. Made by hand, since an axis that is made from the scale leaves some of them out. */
+/** The axis with its ticks. Created explicitly, because an axis derived from the scale leaves some ticks out. */
 function offeredAxis(from: number): Plot.Markish {
   return Plot.axisX(
     TIMES.filter((times) => times >= from),
@@ -237,7 +237,7 @@ function distanceChart(points: readonly { name: string; trip: number; overshoot:
 
 function rateChart(points: readonly { name: string; trip: number; overshoot: number }[]): string {
   const colors = [COLORS.second, COLORS.first]
-  // Those of soft buckets and leases lie upon that of buckets.
+  // The lines of early drop and of leases would lie on the line of buckets.
   const names = ['fixedWindow()', 'tokenBucket()']
   return draw({
     label: 'What is allowed in the long run of twenty times the limit, by round trip to the store: twelve nodes',
@@ -252,7 +252,7 @@ function last(points: readonly { name: string; overshoot: number }[], name: stri
   return points.filter((point) => point.name === name).at(-1)?.overshoot ?? 0
 }
 
-/** One line with its points and, behind the last one, its name. */
+/** One line with its points, and its name after the last point. */
 function series<Datum extends { readonly name: string }>(
   points: readonly Datum[],
   name: string,

@@ -30,7 +30,7 @@ const SHAPES: readonly (readonly [file: string, name: string, algorithm: Algorit
   ['leaky-bucket', 'leakyBucket({ burst: 8 })', leakyBucket({ burst: 8 })],
 ]
 
-/** When requests come, milliseconds: a few, a flood before and behind a boundary of the intervals, rest, and twice the pace. */
+/** Times of the requests in milliseconds: a few, a flood around a boundary of the intervals, a pause, and twice the limit's rate. */
 function* stream(): Generator<number> {
   for (let at = 1000; at < 7000; at += 1000) yield at
   for (let at = 8000; at < 12_000; at += 100) yield at
@@ -39,11 +39,11 @@ function* stream(): Generator<number> {
 
 interface Course {
   readonly offered: readonly number[]
-  /** When those that were allowed went on. */
+  /** Times at which allowed requests continued. */
   readonly went: readonly number[]
 }
 
-/** The requests that each algorithm allows out of the same sequence. */
+/** The requests that each algorithm allows from the same sequence. */
 export const algorithms: Figure = {
   name: 'algorithms',
   makes: ['algorithms', ...SHAPES.map(([file]) => `algorithm-${file}.svg`)],
@@ -65,7 +65,7 @@ async function admissions(algorithm: Algorithm): Promise<Course & { readonly lon
   const clock = manualClock()
   const policy = { limit: LIMIT, interval: INTERVAL, algorithm, coordination: 'local' as const }
   const throttler = createThrottler({ policies: [policy], clock })
-  // Intervals begin where the chart does.
+  // Aligns the intervals with the chart.
   await clock.advance(INTERVAL - (clock.now() % INTERVAL))
   const began = clock.now()
   const offered = [...stream()]
@@ -86,7 +86,7 @@ function most(times: readonly number[], length: number): number {
   return Math.max(...times.map((end) => times.filter((time) => time > end - length && time <= end).length))
 }
 
-/** Requests that came and that went on, by half a second. */
+/** Offered and allowed requests, by half a second. */
 function chart(name: string, { offered, went }: Course): string {
   const bars = (times: readonly number[]) =>
     Array.from({ length: (SECONDS * 1000) / BAR }, (_, bar) => {

@@ -6,7 +6,7 @@ import { COLORS, draw, grid } from './svg.ts'
 
 const LIMIT = 1000
 const INTERVAL = 10_000
-/** The window shapes side by side. */
+/** The algorithms to compare. */
 const SHAPES: Readonly<Record<string, Partial<PolicyOptions>>> = {
   fixed: {},
   'two windows': { algorithm: slidingCounter(), coordination: 'periodic' },
@@ -19,7 +19,7 @@ const TITLES = {
 }
 const SERIES = { fixed: COLORS.second, 'two windows': COLORS.third, sliding: COLORS.first }
 
-/** Ten times the limit per interval, from 0.1 intervals before a boundary until 0.9 behind it; silence before and after. */
+/** Ten times the limit per interval, from 0.1 intervals before a boundary until 0.9 after it. No requests before and after. */
 const BOUNDARY = 2
 const course: Course = (position) => {
   if (position < BOUNDARY - 0.1) return { times: 0, until: BOUNDARY - 0.1 }
@@ -27,14 +27,14 @@ const course: Course = (position) => {
   return { times: 0, until: Number.POSITIVE_INFINITY }
 }
 
-/** Units allowed in the interval's length that ends at some moment, seconds after the boundary. */
+/** Units allowed within the interval's length before a moment, in seconds after the boundary. */
 interface Rolling {
   readonly name: string
   readonly seconds: number
   readonly allowed: number
 }
 
-/** The same attack on each window shape: it straddles a boundary of the intervals. */
+/** The same attack across a boundary of the intervals, on each algorithm. */
 export const straddling: Figure = {
   name: 'straddling',
   makes: ['straddling', 'straddling-attack.svg'],
@@ -46,7 +46,7 @@ export const straddling: Figure = {
       const counts: Rolling[][] = []
       for (const nodes of [1, 3, 12])
         counts.push(rollingCounts(name, await admissions({ limit: LIMIT, interval: INTERVAL, ...shape }, nodes)))
-      // On one node nothing but the shape makes the difference.
+      // The chart shows one process, so that only the algorithm makes a difference.
       rolling.push(...(counts[0] ?? []))
       rows.push([TITLES[name as keyof typeof TITLES], ...counts.map((count) => whole(Math.max(...count.map(({ allowed }) => allowed))))])
     }
@@ -54,7 +54,7 @@ export const straddling: Figure = {
   },
 }
 
-/** When units were allowed, milliseconds after the boundary. */
+/** Times of allowed units, in milliseconds after the boundary. */
 async function admissions(policy: PolicyOptions, nodes: number): Promise<number[]> {
   const times: number[] = []
   let origin: number | undefined
@@ -108,7 +108,7 @@ function chart(rolling: readonly Rolling[]): string {
   })
 }
 
-/** Each series' name beside its line, where it stands alone. */
+/** The name of each series beside its line, at a place without other lines. */
 function labels(): Plot.Markish[] {
   const places: Readonly<Record<string, readonly [number, number]>> = {
     fixed: [4.2, 1920],

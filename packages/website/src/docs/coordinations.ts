@@ -12,7 +12,7 @@ const SETTINGS: readonly (readonly [name: string, policy: PolicyOptions, more: P
   ["`'periodic'`", { ...RULE, coordination: 'periodic' }, {}],
 ]
 
-/** The store is away for an interval and a half, every fifth interval, and back in between. */
+/** The store is down for an interval and a half in every fifth interval. */
 const away: FaultPlan = {
   name: 'the store is away again and again',
   plan: ({ intervals }) =>

@@ -1,10 +1,10 @@
-/** Something that the documentation shows and this package makes: charts, tables or both. */
+/** Charts or tables of the documentation that this package generates. */
 export interface Figure {
   /** The name by which `pnpm charts` selects it. */
   readonly name: string
-  /** File names of its charts and names of its tables. */
+  /** File names of its charts, and names of its tables. */
   readonly makes: readonly string[]
-  /** One line for people who wait for it. */
+  /** One line for the terminal, which also mentions a long run time. */
   readonly about: string
   make(): Promise<Made>
 }
@@ -12,11 +12,11 @@ export interface Figure {
 export interface Made {
   /** File name in `docs/images` → SVG. */
   readonly charts?: Readonly<Record<string, string>>
-  /** Name of a marker in the documentation → rows of a table, the head first, or Markdown that is written as it is. */
+  /** Name of a marker in the documentation → rows of a table with the head first, or Markdown that is written unchanged. */
   readonly tables?: Readonly<Record<string, string | readonly (readonly string[])[]>>
 }
 
-/** A part of something, e.g. `2.6 %`. */
+/** A fraction as text, e.g. `2.6 %`. */
 export function percent(fraction: number, digits = 1): string {
   return `${(fraction * 100).toFixed(digits)} %`
 }

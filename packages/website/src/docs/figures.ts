@@ -9,7 +9,7 @@ import { sizing } from './sizing.ts'
 import { smallLimits } from './small-limits.ts'
 import { windows } from './windows.ts'
 
-/** All that is made, in the order in which it is made. */
+/** All figures, in the order in which they are generated. */
 export const FIGURES: readonly Figure[] = [
   expected,
   choices,

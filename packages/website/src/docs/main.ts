@@ -29,7 +29,7 @@ for (const { name, about, make } of FIGURES) {
   }
 }
 
-/** Puts a table where the documentation has a place for it. */
+/** Writes a table into each page that has a marker for it. */
 function write(name: string, table: string): void {
   let places = 0
   for (const file of pages()) {

@@ -1,11 +1,11 @@
-/** A table in Markdown; the first row is its head. */
+/** A table in Markdown. The first row is its head. */
 export function tableOf(rows: readonly (readonly string[])[]): string {
   const [head = [], ...body] = rows
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   return [line(head), `|${'---|'.repeat(head.length)}`, ...body.map(line)].join('\n')
 }
 
-/** Replaces what stands between `<!-- table:name -->` and `<!-- /table -->`; undefined when there is no such place. */
+/** Replaces the text between `<!-- table:name -->` and `<!-- /table -->`. Undefined if there is no such marker. */
 export function replaceTable(text: string, name: string, table: string): string | undefined {
   const begin = `<!-- table:${name} -->\n`
   const from = text.indexOf(begin)

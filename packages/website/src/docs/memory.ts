@@ -9,7 +9,7 @@ const KEYS = 50_000
 /** Fewer keys, for algorithms whose keys use much more memory. */
 const BUSY_KEYS = 10_000
 
-/** Agrees to everything and keeps nothing, so that only the node's own memory is measured. */
+/** A store that accepts all counts and keeps nothing, so that only the process's own memory is measured. */
 const agreeing = backgroundStore({
   kind: 'none',
   open: ({ clock }) => ({
@@ -24,7 +24,7 @@ const agreeing = backgroundStore({
   }),
 })
 
-/** Bytes that a node holds for each key, the key's string not included, after it took so many units of each. */
+/** Bytes that a process needs for each key after `units` units of each, without the key's string. */
 export function bytesPerKey(policy: PolicyOptions, units: number): Promise<number> {
   return bytesHeld(policy, KEYS, async (throttler, keys, clock) => {
     for (const key of keys) throttler.check(key, units)
@@ -32,7 +32,7 @@ export function bytesPerKey(policy: PolicyOptions, units: number): Promise<numbe
   })
 }
 
-/** The same for keys that take units all the time, in every bucket of a sliding window. */
+/** The same for keys that are used all the time, in every part of a sliding window. */
 export function bytesPerBusyKey(policy: PolicyOptions & { readonly limit: number; readonly interval: number }): Promise<number> {
   return bytesHeld(policy, BUSY_KEYS, async (throttler, keys, clock) => {
     for (let bucket = 0; bucket <= 30; bucket++) {
@@ -55,7 +55,7 @@ async function bytesHeld(
   const before = memory()
   await use(throttler, keys, clock)
   const bytes = (memory() - before) / count
-  // Ended, so that the next one does not find its memory.
+  // Closes the throttler, so that the next measurement does not include its memory.
   const closing = throttler.close()
   await clock.advance(10_000)
   await closing

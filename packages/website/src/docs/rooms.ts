@@ -48,7 +48,7 @@ export function roomsOf(rooms: Rooms, entries: Readonly<Record<string, string>>,
   return `\`\`\`mermaid\n${graph.join('\n')}\n\`\`\`\n\nThe graph leaves out arrows that follow from others.\n\n${table}`
 }
 
-/** The rooms from which a room imports and that no other room of its list reaches: with all arrows the graph is unreadable. */
+/** The rooms from which a room imports and that no other room of its list reaches. With all arrows the graph would be unreadable. */
 function direct(rooms: Rooms, room: string): readonly string[] {
   const below = rooms[room] ?? []
   return below.filter((target) => !below.some((other) => other !== target && reaches(rooms, other, target)))

@@ -14,11 +14,11 @@ const PALETTE = {
   warn: 'var(--second)',
   accent: 'var(--first)',
 }
-/** Colours of limiters side by side, in their order. A line that is drawn again is broken. */
+/** Colours of limiters side by side, in their order. A colour that is used again gets a broken line. */
 const LINES = [COLORS.second, COLORS.third, COLORS.first] as const
 const BROKEN = '5 4'
 
-/** Moments of the playground's scenes, of the runs that it shows. */
+/** Still pictures of the playground's scenes, from the same runs. */
 export const scenes: Figure = {
   name: 'scenes',
   makes: STILLS.map(fileOf),
@@ -65,7 +65,7 @@ function curves({ title, unit, x, limit, rows }: Extract<Outcome, { kind: 'curve
         const stroke = LINES[index % LINES.length] ?? 'currentColor'
         const strokeDasharray = index < LINES.length ? 'none' : BROKEN
         const from = Math.max(...x.values)
-        // Names in a column of their own: lines end too near each other.
+        // Names get a separate column, because the lines end too close to each other.
         const y = most * (1 - index * 0.09)
         return [
           Plot.line(own, { x: 'at', y: 'value', stroke, strokeWidth: 2.2, strokeDasharray }),
@@ -84,7 +84,7 @@ function curves({ title, unit, x, limit, rows }: Extract<Outcome, { kind: 'curve
   })
 }
 
-/** Three pictures in a row. */
+/** Number of pictures in a row. */
 const COLUMNS = 3
 const GAP = 20
 const BAR = 70

@@ -18,7 +18,7 @@ const FIXED: StorePolicy = {
 }
 const SLIDING: StorePolicy = { ...FIXED, id: `v1:sliding-window30:background:${INTERVAL}:user`, width: INTERVAL / 30, cells: 31 }
 
-/** The memory of a key in Redis, measured on a server of its own. */
+/** The memory of a key in Redis, measured on a separate server. */
 export const sizing: Figure = {
   name: 'sizing',
   makes: ['sizing'],
@@ -40,7 +40,7 @@ async function measured(name: string, nodes: number, policy: StorePolicy, cells:
     store.open({ id: `${index}`.padStart(16, '0'), clock: systemClock, announced: () => {} }),
   )
   try {
-    // The first exchange of a node loads the script and counts for nothing.
+    // The first sync of a process loads the script, so it is not measured.
     for (const connection of connections) await retried(() => send(connection, policy, 0, 1, 1, 1))
     const before = await memory(server)
     const writes: string[] = []
@@ -74,7 +74,7 @@ async function send(
   if (results.includes(undefined)) throw new Error('A part of a batch failed.')
 }
 
-/** Connecting takes a moment, and an exchange does not wait for it. */
+/** Retries, because connecting takes a moment and a sync does not wait for it. */
 async function retried<T>(attempt: () => Promise<T>): Promise<T> {
   for (let left = 100; ; left--) {
     try {
@@ -90,7 +90,7 @@ async function memory(server: RedisServer): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(await server.command('INFO', 'memory'))?.[1])
 }
 
-/** Commands that were carried out, those inside scripts included, without what connections say of themselves. */
+/** Number of executed commands, including commands in scripts, without commands of the connections themselves. */
 async function commands(server: RedisServer): Promise<number> {
   const calls = [...(await server.command('INFO', 'commandstats')).matchAll(/cmdstat_([\w|]+):calls=(\d+)/g)]
   return calls

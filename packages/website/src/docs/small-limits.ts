@@ -3,14 +3,14 @@ import { bursts, simulate } from '@weir/testing'
 import { type Figure, whole } from './figure.ts'
 
 const NODES = [3, 12, 50]
-/** Requests of a volley, and milliseconds. */
+/** Requests of a volley, and its length in milliseconds. */
 const VOLLEY = 1_000
 const WIDTH = 10
-/** With each of some seeds. */
+/** Number of volleys with each seed. */
 const VOLLEYS = 20
 const SEEDS = [1, 2, 3, 4, 5]
 
-/** The most that any of some volleys on an idle key got through. */
+/** The most requests of a volley on an idle key that are allowed. */
 async function worst(policy: PolicyOptions, nodes: number): Promise<number> {
   let most = 0
   for (const seed of SEEDS) {

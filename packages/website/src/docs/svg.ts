@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot'
 import { JSDOM } from 'jsdom'
 
-/** Colours of a chart: each is a CSS variable with one value on light and one on dark ground. */
+/** Colours of a chart. Each is a CSS variable with one value on light and one on dark ground. */
 export const COLORS = {
   first: 'var(--first)',
   second: 'var(--second)',
@@ -9,7 +9,7 @@ export const COLORS = {
   muted: 'var(--muted)',
 } as const
 
-// Chosen to differ in lightness as well as in hue, so that they can be told apart without seeing colours.
+// The colours differ in lightness as well as in hue, so that colour-blind readers can distinguish them.
 const STYLE = `
 :root { --ground: #ffffff; --ink: #1f2328; --muted: #6e7781; --grid: #d8dee4; --first: #0b5cad; --second: #c2410c; --third: #12805c; }
 @media (prefers-color-scheme: dark) {
@@ -18,12 +18,12 @@ const STYLE = `
 svg { background: var(--ground); color: var(--ink); }
 `
 
-/** The options of `Plot.plot`, with a title for readers who hear the chart instead of seeing it. */
+/** The options of `Plot.plot`, with a title for screen readers. */
 export interface ChartOptions extends Plot.PlotOptions {
   readonly label: string
 }
 
-/** Draws a chart as an SVG file that stands alone and follows the reader's light or dark ground. */
+/** Draws a chart as a standalone SVG file that follows the reader's light or dark ground. */
 export function draw({ label, ...options }: ChartOptions): string {
   const { document } = new JSDOM('').window
   const chart = Plot.plot({

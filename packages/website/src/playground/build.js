@@ -1,11 +1,11 @@
-// Builds the playground: a static page that works from any path and asks nobody else for anything.
+// Builds the playground: a static page that works from any path and sends no requests to other servers.
 import { cpSync, mkdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const here = (/** @type {string} */ file) => fileURLToPath(new URL(file, import.meta.url))
 
-/** The modules that replace those of Node.js in a browser. */
+/** The modules that replace modules of Node.js in a browser. */
 const MODULES = {
   'node:crypto': here('browser/crypto.ts'),
   'node:process': here('browser/process.ts'),
@@ -24,13 +24,13 @@ const COMMON = {
   jsx: 'automatic',
   jsxImportSource: 'preact',
   legalComments: 'none',
-  // The very code that ships, as it is now.
+  // Bundles the sources of core, not an earlier build.
   conditions: ['@weir/source'],
 }
 
 /**
- * @param {string} [outdir] what was in this folder is gone
- * @throws when the worker would need what a browser does not have
+ * @param {string} [outdir] folder for the page. Its previous content is removed
+ * @throws if the worker would need a module that a browser does not have
  */
 export async function buildPlayground(outdir = here('../../dist/playground')) {
   rmSync(outdir, { recursive: true, force: true })
@@ -41,7 +41,7 @@ export async function buildPlayground(outdir = here('../../dist/playground')) {
       entryPoints: [here('browser/worker.ts')],
       outdir,
       alias: MODULES,
-      // Imports of the contract suites of the same package, which are left out.
+      // Imports of the contract suites in the same package, which are left out.
       external: ['node:*'],
       metafile: true,
       inject: [here('browser/timers.ts'), here('browser/buffer.ts'), here('browser/process.ts')],
@@ -62,7 +62,7 @@ export async function buildPlayground(outdir = here('../../dist/playground')) {
   cpSync(here('page/index.html'), `${outdir}/index.html`)
 }
 
-/** For vitest, which calls what a global set-up exports. */
+/** For vitest, which calls the default export of a global set-up. */
 export default function setup() {
   return buildPlayground()
 }

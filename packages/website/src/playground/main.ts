@@ -27,7 +27,7 @@ async function show(port: number): Promise<void> {
   })
 }
 
-/** @param address - all of it, or what follows its question mark */
+/** @param address - a whole address, or only its search part */
 async function print(address: string): Promise<void> {
   const settings = readAddress(/\?.*/s.exec(address)?.[0].replace(/#.*/s, '') ?? address)
   console.log(`${writeAddress(settings)}\n\n${written(await run(settings))}`)

@@ -9,7 +9,7 @@ const TYPES = new Map([
 ])
 const dist = new URL('../../dist/playground/', import.meta.url)
 
-/** Serves dist/playground/, the page that its links lead to as plain text, and nothing else. */
+/** Serves only dist/playground/, and as plain text the page that its links lead to. */
 export const server = createServer((request, response) => {
   const path = /^\/([\w./-]*)(?:\?|$)/.exec(request.url ?? '')?.[1] ?? ' '
   const about = path === 'guides/try-it.html'

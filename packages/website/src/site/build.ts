@@ -8,16 +8,16 @@ import { stage } from './stage.ts'
 import { writeTwins } from './twins.ts'
 
 export const SITE = join(ROOT, 'packages/website')
-/** Where the site is written by default. */
+/** The default folder of the site. */
 export const OUT = join(SITE, 'dist/site')
 
-/** Not made by VitePress. */
+/** Built separately from VitePress. */
 const PLAYGROUND = 'playground'
 
 /**
- * Writes the whole site; what was in the folder is gone.
+ * Writes the whole site. The folder's previous content is removed.
  *
- * @param versions - whose sites lie beside it, newest first
+ * @param versions - other versions whose sites are beside it, newest first
  */
 export async function buildSite(directory: string, versions: readonly string[] = []): Promise<void> {
   const staged = stage()

@@ -7,7 +7,7 @@ import { buildReleases } from './releases.ts'
 import { STAGE, stage } from './stage.ts'
 import { faultsOf } from './validate.ts'
 
-/** As the user has written it, wherever the script runs. */
+/** Resolves the folder from the user's current directory, because pnpm runs the script in another one. */
 const folderOf = (out: string): string => resolve(process.env['INIT_CWD'] ?? '.', out)
 
 const program = new Command('site').description('The documentation as a web site.')

@@ -31,7 +31,7 @@ export class Markdown {
     return /^.*?[.!?:](?= |$)/.exec(text)?.[0].replace(/:$/, '.') ?? text
   }
 
-  /** Where each relative link leads, by `to`; one for which it says undefined becomes plain text. */
+  /** Changes the target of each relative link to the result of `to`. If the result is undefined, the link becomes plain text. */
   relink(to: (url: string) => string | undefined): this {
     visit(this.#tree, ['link', 'image', 'definition'], (node) => {
       const link = node as Link | Image | Definition

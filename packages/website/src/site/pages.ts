@@ -6,9 +6,9 @@ export const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 
 /** A file of the repository that is a page of the site. */
 export interface Page {
-  /** From the top of the repository. */
+  /** Path from the root of the repository. */
   readonly source: string
-  /** On the site, without a leading slash. */
+  /** Path on the site, without a leading slash. */
   readonly path: string
 }
 
@@ -20,7 +20,7 @@ const SINGLE: Readonly<Record<string, string>> = {
   '.github/SECURITY.md': 'project/security.md',
 }
 
-/** All pages: the documentation as it lies, beside it what packages and examples say of themselves. */
+/** All pages: the documentation, and the READMEs of packages and examples. */
 export function pages(): Page[] {
   const docs = filesOf('docs')
     .filter((file) => file.endsWith('.md') && SINGLE[file] === undefined)
@@ -34,7 +34,7 @@ export function pages(): Page[] {
   return [...Object.entries(SINGLE).map(([source, path]) => ({ source, path })), ...docs, ...own]
 }
 
-/** Files beside the pages that they show. */
+/** Images that the pages show. */
 export function images(): string[] {
   return filesOf('docs').filter((file) => /\.(svg|png)$/.test(file))
 }

@@ -7,10 +7,10 @@ import { ROOT } from './pages.ts'
 import { forwardTo, nowhereOf, publishedOf } from './versions.ts'
 
 /**
- * Writes the sites of what has been released, a folder for each version and a page that leads to the newest; before any release the site as it
- * is now.
+ * Writes the sites of all releases, with a folder for each version and a page that leads to the newest. Before the first release it writes
+ * only the current site.
  *
- * @param root of the repository whose tags are asked for
+ * @param root folder of the repository that has the tags
  */
 export async function buildReleases(directory: string, root: string = ROOT): Promise<void> {
   const versions = publishedOf((await mustRun('git', ['tag', '--list'], { cwd: root })).split('\n'))
@@ -22,7 +22,7 @@ export async function buildReleases(directory: string, root: string = ROOT): Pro
   writeFileSync(join(directory, '404.html'), nowhereOf(newest))
 }
 
-/** Each version is built by itself, from what was released. */
+/** Builds a version from its tag, with its own code. */
 async function buildRelease(root: string, directory: string, version: string, versions: readonly string[]): Promise<void> {
   const tree = mkdtempSync(join(tmpdir(), 'weir-site-'))
   try {

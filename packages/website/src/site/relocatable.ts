@@ -5,9 +5,9 @@ import { simple } from 'acorn-walk'
 import { transform } from 'esbuild'
 import MagicString from 'magic-string'
 
-/** VitePress writes the address of the site into everything. This one is replaced by what each page finds itself at. */
+/** A placeholder. VitePress writes the address of the site into all files, and each page replaces it by its own. */
 export const BASE = '/__weir_base__/'
-/** The same, to a program in a page. */
+/** The variable with the address, for programs in a page. */
 const VARIABLE = '__weirBase'
 
 /** The page that servers show for an address without a page. */
@@ -16,7 +16,7 @@ const NOWHERE = '404.html'
 /**
  * Makes a built site work from any folder of any server.
  *
- * @param later - names of folders that are still to come
+ * @param later - names of folders that are written later
  */
 export async function relocate(directory: string, later: readonly string[]): Promise<void> {
   const entries = readdirSync(directory, { recursive: true, withFileTypes: true })
@@ -35,13 +35,13 @@ export async function relocate(directory: string, later: readonly string[]): Pro
   }
 }
 
-/** @param up the way from the page to the top of the site */
+/** @param up path from the page to the top of the site */
 export function relocatedPage(html: string, up: string): string {
   return relocated(html, up, `var ${VARIABLE}=new URL(${JSON.stringify(up)},location.href).pathname`)
 }
 
 /**
- * The page for addresses that lead nowhere: it is not told how deep it is, and knows the top of the site as what holds one of its folders.
+ * The page for unknown addresses. It does not know its depth, so it finds the top of the site by the name of one of its folders.
  *
  * @param folders - names at the top of the site
  */
@@ -51,18 +51,18 @@ export function relocatedNowhere(html: string, folders: readonly string[]): stri
   return relocated(html, './', `var ${VARIABLE}=${top};${based}`)
 }
 
-/** @param finds - a program that finds the top of the site */
+/** @param finds - a program that sets the variable to the top of the site */
 function relocated(html: string, up: string, finds: string): string {
   return (
     html
       .replace('<head>', () => `<head><script>${finds}</script>`)
-      // The site's own data is JSON in a string of its program.
+      // VitePress puts the site's data as JSON into a string of its program.
       .replace(/(window\.__VP_SITE_DATA__=JSON\.parse\(".*?"\))(;?)/, `$1;window.__VP_SITE_DATA__.base=${VARIABLE}$2`)
       .replace(/(href|src)="\/__weir_base__\//g, `$1="${up}`)
   )
 }
 
-/** Where the program has the address in a string, it now has what the page has found. */
+/** Replaces the placeholder in all strings of a program by the variable. */
 export function relocatedProgram(code: string): string {
   if (!code.includes(BASE)) return code
   const text = new MagicString(code)

@@ -2,8 +2,8 @@ import type { MarkdownRenderer } from 'vitepress'
 import { embeddedAddress, STILLS } from '../playground/command/stills.ts'
 
 /**
- * A picture of one of the playground's scenes that stands alone becomes that scene where scripts run; and links to the playground leave
- * VitePress, which does not know that page.
+ * Replaces a picture of a playground's scene by the scene itself, if the picture is alone in its paragraph. Links to the playground
+ * leave VitePress, which does not manage that page.
  */
 export function scenes(markdown: MarkdownRenderer): void {
   markdown.core.ruler.push('scenes', ({ tokens, Token }) => {
@@ -26,7 +26,7 @@ export function scenes(markdown: MarkdownRenderer): void {
   })
 }
 
-/** Where the scene of a picture is, as the playground has it. */
+/** The playground's address for a picture's scene. */
 function addressOf(image: string): string | undefined {
   const name = /(?:^|\/)scene-(\w+)\.svg$/.exec(image)?.[1]
   const still = STILLS.find((one) => one.name === name)

@@ -14,7 +14,7 @@ interface Group {
   readonly collapsed?: boolean
 }
 
-/** The overview's tables, in their order, then what packages and examples say of themselves. */
+/** The tables of the overview, in their order, then the READMEs of packages and examples. */
 export function sidebar(): Group[] {
   const overview = new Markdown(readFileSync(join(ROOT, 'docs/README.md'), 'utf8')).tables()
   const recipes = new Markdown(readFileSync(join(ROOT, 'docs/recipes/README.md'), 'utf8')).tables()
@@ -51,7 +51,7 @@ export function sidebar(): Group[] {
   ]
 }
 
-/** Links as they stand in a page of a folder, to pages of the site. */
+/** Links in a page of a folder, as items of the site's pages. */
 function itemsOf(folder: string, links: readonly (readonly [string, string])[]): Item[] {
   return links.flatMap(([text, url]) => {
     const source = posix.join(folder, url.split('#')[0] as string)

@@ -4,10 +4,10 @@ import { errorPages } from '@weir/tooling/error-pages'
 import { Markdown } from './markdown.ts'
 import { images, type Page, pages, ROOT } from './pages.ts'
 
-/** Where VitePress finds the pages: made anew from the repository's files, with links as the site has them. */
+/** Folder of the pages for VitePress. Each build writes it from the repository's files, with the links of the site. */
 export const STAGE = join(ROOT, 'packages/website/.stage')
 
-/** A page as it stands on the site. */
+/** A page of the site. */
 export interface Staged {
   readonly path: string
   readonly title: string
@@ -19,7 +19,7 @@ export function stage(): Staged[] {
   const all = pages()
   const places = new Map<string, string>([
     ...all.map(({ source, path }): [string, string] => [source, path]),
-    // The page itself: nobody needs to know how it is made.
+    // Links to the README of the playground lead to the playground itself.
     ['packages/website/src/playground/README.md', 'playground/index.html'],
     ...images().map((file): [string, string] => [file, file.slice('docs/'.length)]),
   ])
@@ -48,7 +48,7 @@ function stagedOf({ source, path }: Page, places: ReadonlyMap<string, string>): 
   return { path, title: markdown.title, summary: markdown.summary, text: markdown.toString() }
 }
 
-/** The pages that errors and warnings name. */
+/** The pages to which errors and warnings refer. */
 function codePages(): Staged[] {
   return errorPages(readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8')).map(({ path, text }) => {
     const markdown = new Markdown(text).plainCode()

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { images, ROOT } from './pages.ts'
 import type { Staged } from './stage.ts'
 
-/** For programs that read: each page as Markdown beside it, and a list of all (llmstxt.org). */
+/** Writes each page as Markdown beside its HTML, and a list of all pages, for programs that read them (llmstxt.org). */
 export function writeTwins(directory: string, staged: readonly Staged[]): void {
   const pages = staged.filter(({ path }) => path !== 'index.md')
   for (const { path, text } of pages) {
@@ -11,7 +11,7 @@ export function writeTwins(directory: string, staged: readonly Staged[]): void {
     mkdirSync(dirname(to), { recursive: true })
     writeFileSync(to, text)
   }
-  // The pages have pictures under other names.
+  // VitePress renames pictures, so they are copied with their original names.
   for (const file of images()) cpSync(join(ROOT, file), join(directory, file.slice('docs/'.length)))
   writeFileSync(join(directory, 'llms.txt'), listOf(pages))
 }

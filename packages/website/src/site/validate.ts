@@ -5,19 +5,19 @@ import { type DefaultTreeAdapterMap, parse } from 'parse5'
 
 type Node = DefaultTreeAdapterMap['node']
 
-/** The targets that a page refers to, and the ids that it offers. */
+/** The targets of a page's links, and the ids on the page. */
 interface Refs {
   readonly ids: Set<string>
-  /** Links that a reader follows. */
+  /** Links for readers. */
   readonly links: string[]
-  /** Files that a browser loads by itself. */
+  /** Files that a browser loads. */
   readonly loads: string[]
 }
 
-/** Rules of HTML. VitePress preloads its style by `rel="preload stylesheet"`, which browsers know and the rule does not. */
+/** Rules for HTML. VitePress preloads its style by `rel="preload stylesheet"`, which browsers support and the rule rejects. */
 const RULES: ConfigData = { root: true, extends: ['html-validate:standard'], rules: { 'attribute-misuse': 'off' } }
 
-/** All that is wrong with a built site, a line each. */
+/** All faults of a built site, one per line. */
 export async function faultsOf(directory: string): Promise<string[]> {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

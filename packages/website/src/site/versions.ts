@@ -4,7 +4,7 @@ interface Link {
   readonly target?: '_self'
 }
 
-/** Versions of the site that are kept. */
+/** The most versions of the site to keep. */
 const MOST = 8
 
 /** The versions whose sites are published, from the tags of releases, newest first: the last release of each minor version. */
@@ -25,20 +25,20 @@ export function publishedOf(tags: readonly string[]): string[] {
     .slice(0, MOST)
 }
 
-/** A menu of the versions whose sites lie beside this one, in folders of their names. */
+/** A menu of the versions whose sites are beside this one, in folders with their names. */
 export function menuOf(version: string, versions: readonly string[]): { readonly text: string; readonly items: readonly Link[] } {
   const others = versions.filter((other) => other !== version)
   return {
     text: version,
     items: [
       { text: `This is version ${version}`, link: '/overview' },
-      // Above the top of this site, which VitePress does not know.
+      // Above the top of this site, which VitePress does not manage.
       ...others.map((other) => ({ text: other, link: `/../${other}/index.html`, target: '_self' as const })),
     ],
   }
 }
 
-/** The page that servers show for an address that no version has. */
+/** The page for addresses that no version has. */
 export function nowhereOf(version: string): string {
   return `<!DOCTYPE html>
 <html lang="en">
@@ -62,7 +62,7 @@ document.getElementById('newest').href = above + '${version}/index.html'
 `
 }
 
-/** The page above all versions: it leads to one of them. */
+/** The page above all versions, which redirects to one of them. */
 export function forwardTo(version: string): string {
   const to = `${version}/index.html`
   return `<!DOCTYPE html>

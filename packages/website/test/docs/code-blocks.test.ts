@@ -4,8 +4,8 @@ import { run } from '@weir/tooling/run'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Block, blocksOf, PACKAGE, pages } from './pages.ts'
 
-// Blocks marked `ts check` must compile; those marked `ts run` must also run, and print the `text` block that follows.
-// Others are fragments, which could not stand alone.
+// Blocks with `ts check` must compile. Blocks with `ts run` must also run, and print the `text` block that follows. Other blocks are
+// fragments, which would not compile alone.
 const blocks = pages().flatMap(blocksOf)
 const checked = blocks.filter(({ info }) => info === 'ts check' || info === 'ts run')
 const directory = join(PACKAGE, 'dist', 'blocks')

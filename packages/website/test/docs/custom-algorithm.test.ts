@@ -11,7 +11,7 @@ import express from 'express'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { blocksOf, PACKAGE, pages } from './pages.ts'
 
-// The code of the guide, in a file outside the packages' sources, with the public names only.
+// The code of the guide, in a file outside the packages' sources, which imports only public names.
 const page = pages().find(({ path }) => path.endsWith('custom-algorithm.md'))
 const [example, contract] = (page === undefined ? [] : blocksOf(page)).filter(({ info }) => info === 'ts check')
 const directory = join(PACKAGE, 'dist', 'custom-algorithm')
@@ -26,7 +26,7 @@ beforeAll(async () => {
   everySecond = ((await import(join(directory, 'every-second.ts'))) as { everySecond: () => Algorithm }).everySecond
 })
 
-// Defines the tests of the contract here.
+// Defines the tests of the contract.
 await import(join(directory, 'contract.ts'))
 
 describe('the algorithm of the guide', () => {

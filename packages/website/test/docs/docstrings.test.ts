@@ -15,10 +15,10 @@ import {
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PACKAGE, ROOT } from './pages.ts'
 
-/** Options that readers look up to copy something, so their docstrings show an example. Those of core: a `key` of TLS needs none. */
+/** Options that readers copy, so their docstrings need an example. Only in core, because for example a `key` of TLS needs none. */
 const EXEMPLIFIED: readonly string[] = ['key', 'match', 'delay', 'plans', 'cost', 'allow', 'headers', 'algorithm', 'failMode']
 
-/** Types of options by their names. Types of their members, and of parameters without a name, have options too. */
+/** Types of options by their names. Types of their members, and of unnamed parameters, contain options too. */
 const OPTIONS = /(?:Options|Input|Target)$/
 
 const folder = join(PACKAGE, 'node_modules', '.weir-docstrings')
@@ -67,14 +67,14 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** An option as it is declared. */
+/** An option in its declaration. */
 interface Option {
   /** `file:line Type.option`. */
   readonly place: string
   readonly lacks: readonly string[]
 }
 
-/** Finds the options that users can set, among all that an entry exports. */
+/** Finds the options that users can set, in all exports of an entry. */
 class Search {
   /** By the place of the declaration, because types share members. */
   readonly options = new Map<string, Option>()
@@ -87,7 +87,7 @@ class Search {
     this.#checker = project.checker
   }
 
-  /** Exported types of options, and the parameters of exported functions. */
+  /** Searches exported types of options, and the parameters of exported functions. */
   entry(file: string): void {
     const source = this.#project.program.getSourceFile(file)
     const module = source && this.#checker.getSymbolAtLocation(source)
@@ -104,7 +104,7 @@ class Search {
     }
   }
 
-  /** Other named types are those of values that functions return, such as decisions. */
+  /** Ignores other named types, because they are values that functions return, such as decisions. */
   #parameter(type: Type | undefined, owner: string): void {
     const given = type && this.#checker.getNonNullableType(type)
     const symbol = given?.getAliasSymbol() ?? given?.getSymbol()
@@ -130,7 +130,7 @@ class Search {
     for (const member of this.#checker.getPropertiesOfType(type)) this.#member(member, name.startsWith('__') ? owner : name)
   }
 
-  /** Whether users write it as an object literal: values with methods, such as stores and clocks, come from functions. */
+  /** Whether users write the type as an object literal. Values with methods, such as stores and clocks, come from functions. */
   #isOptions(type: Type): boolean {
     if ((type.flags & (TypeFlags.Object | TypeFlags.Intersection)) === 0 || this.#isCallable(type)) return false
     const name = type.getAliasSymbol()?.name ?? type.getSymbol()?.name ?? ''
@@ -160,7 +160,7 @@ class Search {
       const tags = this.#checker.getJsDocTagsOfSymbol(member).map(({ name, text: content = '' }) => ({ name, content: content.trim() }))
       const hasNo = (tag: string) => !tags.some(({ name, content }) => name === tag && content !== '')
       const isExemplified = file.startsWith('packages/core/') && EXEMPLIFIED.includes(member.name)
-      // In backquotes, because TypeScript reads an @ at the beginning as another tag.
+      // The page is in backquotes, because TypeScript reads an @ at the beginning as another tag.
       const pages = tags
         .filter(({ name }) => name === 'see')
         .map(({ content }) => /^`@weir\/core\/(docs\/.*)`$/.exec(content)?.[1] ?? content)
@@ -175,7 +175,7 @@ class Search {
     if (!this.#isCallable(given)) this.#walk(given, `${owner}.${member.name}`)
   }
 
-  /** The values that a user can choose from, as they are written. */
+  /** The values of a union, as users write them. */
   #valuesOf(type: Type): readonly string[] {
     const parts = type.isUnionType() ? type.getTypes() : [type]
     const found = parts.flatMap((part) => {
@@ -184,14 +184,14 @@ class Search {
         return this.#checker.getTypeArguments(part as never).flatMap((element) => (element === type ? [] : this.#valuesOf(element)))
       return part.isBooleanLiteralType() ? [String(part.value)] : []
     })
-    // A switch needs no list.
+    // A boolean needs no list.
     const isBoolean = found.includes('true') && found.includes('false')
     const values = [...new Set(found)].filter((value) => !isBoolean || value.startsWith("'"))
     return values.length > 1 ? values : []
   }
 }
 
-/** The parts that the text of a docstring lacks, for an option with these values. */
+/** The parts that a docstring lacks, for an option with these values. */
 function lackingIn(text: string, values: readonly string[]): string[] {
   const [first = ''] = /^[\s\S]*?[.:](?=\s|$)/.exec(text) ?? []
   const list = text.split('\n').filter((line) => line.startsWith('- '))

@@ -10,7 +10,7 @@ const PRIVATE = /^packages\/(acceptance|bench|demo|proofs|tooling|website)\//
 const catalog = readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8')
 const all = pages().filter(({ path }) => !PRIVATE.test(path))
 
-/** The package of what is imported, e.g. `@weir/core` of `@weir/core/http`; undefined for files and modules of Node.js. */
+/** The package of an import, e.g. `@weir/core` for `@weir/core/http`. Undefined for files and modules of Node.js. */
 function packageOf(specifier: string): string | undefined {
   if (specifier.startsWith('.') || isBuiltin(specifier)) return undefined
   return specifier
@@ -25,7 +25,7 @@ function importsOf(page: Page): ReadonlySet<string> {
   return new Set(specifiers.flatMap(([, specifier = '']) => packageOf(specifier) ?? []))
 }
 
-/** The packages that the install lines of a page name. */
+/** The packages in the install lines of a page. */
 function installedBy(page: Page): readonly string[] {
   const shell = blocksOf(page).filter(({ info }) => info === 'sh')
   const lines = shell.flatMap(({ code }) => [...code.matchAll(/^npm install (.*)$/gm)])
@@ -40,15 +40,15 @@ const readmes: ReadonlyMap<string, Page> = new Map(
 )
 
 /**
- * The packages of a reader who followed the page and the READMEs in it. The README of core doesn't count, because adapters export
- * everything of core.
+ * The packages that a reader has installed after the page and the READMEs of its packages. The README of core doesn't count, because
+ * adapters export everything of core.
  */
 function covered(page: Page, imports: ReadonlySet<string>): ReadonlySet<string> {
   const others = [...imports].filter((name) => name !== '@weir/core').flatMap((name) => readmes.get(name) ?? [])
   return new Set([page, ...others].flatMap(installedBy))
 }
 
-/** The package with the types of one that has none, where there is such a package here. */
+/** The package with the types of another package, if this repository uses one. */
 function typesOf(name: string): string | undefined {
   const types = `@types/${name.replace(/^@(.*)\/(.*)$/, '$1__$2')}`
   return catalog.includes(`"${types}"`) ? types : undefined

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ROOT } from './pages.ts'
 
-/** Where options are declared, and the section of the page that lists them. */
+/** Declarations of options, and the section of the page that lists them. */
 const DECLARED: readonly (readonly [section: string, file: string, name: string])[] = [
   ['Policy', 'packages/core/src/decide/policy.ts', 'interface PolicyOptions'],
   ['Policy', 'packages/core/src/decide/plans.ts', 'type PlannedPolicyOptions'],
@@ -25,15 +25,15 @@ const DECLARED: readonly (readonly [section: string, file: string, name: string]
   ['Stores', 'packages/core/src/ipc/serve.ts', 'interface ServeIpcOptions'],
   ['Stores', 'packages/redis/src/connection/options.ts', 'interface RedisStoreOptions'],
 ]
-/** Rows for what stands in no declaration of options. */
+/** Rows without a declaration among these types. */
 const BESIDE = ['throttler']
 
 const page = readFileSync(join(ROOT, 'docs/reference/options.md'), 'utf8')
 
-/** An option as its declaration has it. */
+/** An option in its declaration. */
 interface Declared {
   readonly option: string
-  /** The value of the tag `@default`, if it is no statement. */
+  /** The value of the tag `@default`, if it is a value and not a description. */
   readonly preset: string | undefined
 }
 

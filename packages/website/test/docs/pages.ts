@@ -24,14 +24,14 @@ export function pages(): Page[] {
   return paths.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
 }
 
-/** A block of code that stands in a page. */
+/** A block of code in a page. */
 export interface Block {
   readonly page: string
   readonly line: number
   /** The words after the fence, e.g. `ts run`. */
   readonly info: string
   readonly code: string
-  /** The block of plain text that follows directly, if any. */
+  /** The block of plain text directly after it, if there is one. */
   readonly output: string | undefined
 }
 

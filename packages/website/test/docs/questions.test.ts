@@ -10,7 +10,7 @@ interface Section {
   readonly length: number
 }
 
-/** Words as a search knows them: without endings, and without those that say nothing. */
+/** Words for a search: without endings, and without words that carry no meaning. */
 function wordsOf(text: string): string[] {
   return (text.toLowerCase().match(/[a-z]{2,}/g) ?? [])
     .filter((word) => !SILENT.has(word))
@@ -69,7 +69,7 @@ describe('questions of a newcomer', () => {
   })
 
   test.each(questions)('$question', ({ question, path }) => {
-    // Readers of search results look at the first three.
+    // Most readers look only at the first three results.
     expect(search(question).slice(0, 3)).toContain(path)
   })
 })

@@ -26,7 +26,7 @@ async function recipe<Module>(name: string): Promise<Module> {
   return (await import(file)) as Module
 }
 
-/** Starts a server for the time of the test; returns its address. */
+/** Starts a server until the test ends. Returns its address. */
 async function listen(app: RequestListener | Server): Promise<string> {
   const server = typeof app === 'function' ? createServer(app) : app
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -39,7 +39,7 @@ async function listen(app: RequestListener | Server): Promise<string> {
 
 const statusOf = async (url: string, init?: RequestInit) => (await fetch(url, init)).status
 
-/** Sends the same request over and over; returns the statuses. */
+/** Sends the same request repeatedly. Returns the statuses. */
 async function statuses(count: number, url: string, init?: RequestInit): Promise<number[]> {
   const list: number[] = []
   for (let i = 0; i < count; i++) list.push(await statusOf(url, init))
@@ -57,7 +57,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-// Windows of the Unix epoch, in the middle of which no test may find itself at a boundary: `Date` stands at the middle of an hour.
+// Sets `Date` to the middle of an hour, so that no test crosses a boundary of a window.
 const atHalfPast = () => vi.useFakeTimers({ toFake: ['Date'], now: new Date('2027-03-01T10:30:00.500Z') })
 
 test('every recipe is tried here, and has at most twenty lines', () => {
@@ -74,11 +74,11 @@ test('login', async () => {
   const wrong = json({ name: 'ann', password: 'wrong' })
   const right = json({ name: 'ann', password: 'right' })
   expect(await statuses(4, url, wrong)).toEqual(times(4, 401))
-  // Clears what was guessed.
+  // A right password clears the failed attempts.
   expect(await statusOf(url, right)).toBe(200)
   expect(await statuses(6, url, wrong)).toEqual([...times(5, 401), 429])
   expect(await statusOf(url, right)).toBe(429)
-  // Right passwords count nowhere, and clear nothing of the address: 9 of 50 are gone.
+  // Right passwords don't count, and clear nothing for the address. 9 of its 50 attempts are used.
   expect(await statuses(60, url, json({ name: 'bob', password: 'right' }))).toEqual(times(60, 200))
   const others = await Promise.all(Array.from({ length: 50 }, (_, i) => statusOf(url, json({ name: `user ${i}`, password: 'wrong' }))))
   expect(others.filter((status) => status === 401)).toHaveLength(41)
@@ -113,7 +113,7 @@ test('jwt', async () => {
   const as = (token: string): RequestInit => ({ headers: { Authorization: `Bearer ${token}` } })
   expect(await statuses(101, url, as('signed ann'))).toEqual([...times(100, 200), 429])
   expect(await statusOf(url, as('signed bob'))).toBe(200)
-  // Forged ones share a key, that of the address.
+  // Forged tokens share the key of the address.
   const forged = []
   for (let i = 0; i < 101; i++) forged.push(await statusOf(url, as(`forged ${i}`)))
   expect(forged).toEqual([...times(100, 200), 429])
@@ -141,7 +141,7 @@ test('graphql', async () => {
   // A query that can't be read within the bounds costs the whole limit.
   for (const bad of ['', '{', undefined, `{ ${'b '.repeat(1_000_000)} }`]) expect(cost(bad)).toBe(LIMIT)
   expect([costOf(schema, undefined), costOf(schema, [{ query: '{ b }' }])]).toEqual([LIMIT, LIMIT])
-  // Input that would cost more than it is charged: fragments used again, fragments of fragments, pages, and variables for their size.
+  // Queries that would cost more than a simple count: reused fragments, nested fragments, pages, and variables for the page size.
   const uses = (name: string, count: number) => Array.from({ length: count }, (_, i) => `x${i}: a { ...${name} }`).join(' ')
   expect(cost(`{ ${uses('F', 6)} } fragment F on Query { ${'abcdefg'.replace(/./g, ' $&: b')} }`)).toBe(48)
   const doubling = Array.from({ length: 100 }, (_, i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`).join(' ')
@@ -179,7 +179,7 @@ test('websockets', async () => {
   for (let i = 0; i < 6; i++) socket.send(String(i))
   expect(await closed).toBe(1008)
   expect(said).toEqual(['got 0', 'got 1', 'got 2', 'got 3', 'got 4'])
-  // Pings count too, and a frame that is too long ends its connection only, not the process.
+  // Pings count too. A frame that is too long ends only its connection, not the process.
   const [, pinging, shouting] = sockets as WebSocket[]
   vi.advanceTimersByTime(2_000)
   const ended = (one: WebSocket | undefined) => new Promise<number>((resolve) => one?.once('close', resolve))
@@ -215,7 +215,7 @@ test('websockets: a client that does not read the answers is cut off', async () 
   await new Promise((resolve) => socket.once('open', resolve))
   socket.pause()
   const peer = await connected
-  // One message a second, so that the limit lets all pass. The system's buffers take the answers of the first ones.
+  // One message a second, so that the limit allows all. The system's buffers accept the first answers.
   const LENGTH = 60_000
   let sent = 0
   for (; sent < 1_000 && !peer.destroyed; sent++) {
@@ -258,11 +258,11 @@ test('tenants', async () => {
   expect(await statuses(6, url, as('large'))).toEqual([...times(5, 200), 429])
   expect(await statusOf(url, as('nobody'))).toBe(429)
   expect(await statuses(61, url, as('broken'))).toEqual([...times(60, 200), 429])
-  // A burst asks once.
+  // A burst causes one query.
   asked.length = 0
   await Promise.all(Array.from({ length: 20 }, () => statusOf(url, as('new'))))
   expect(asked).toEqual(['new'])
-  // Made-up tenants cost a query each only within the limit of the address.
+  // Invented tenants cause a query only within the limit of the address.
   asked.length = 0
   const made = []
   for (let i = 0; i < 600; i++) made.push(await statusOf(url, as(`made-up ${i}`)))
@@ -310,20 +310,20 @@ test('tokens', async () => {
     return count
   }
   const ask = metered(1000)
-  // Less than estimated, and a stream that is given up: what was not used comes back.
+  // The answer is shorter than the estimate, or the stream is cancelled, so the unused tokens are refunded.
   expect(await read(ask('ann', 900, answer(100)))).toBe(100)
   expect(await read(ask('ann', 800, answer(800)), 50)).toBe(50)
   expect(await read(ask('ann', 800, answer(900)))).toBe(900)
-  // More than estimated is charged: 1050 of 1000 are gone.
+  // The answer was longer than the estimate and is charged: 1,050 of 1,000 tokens are used.
   await expect(read(ask('ann', 100, answer(1)))).rejects.toThrow(/Try again in \d+ s/)
   expect(await read(ask('bob', 100, answer(1)))).toBe(1)
-  // Many long answers at the same time, each with an estimate of one token: what they use is charged as they go.
+  // Many long answers at the same time, each with an estimate of one token. Their tokens are charged as they are sent.
   const carol = Array.from({ length: 10 }, () => ask('carol', 1, answer(500)))
   await Promise.all(carol.map((stream) => read(stream, 150)))
   await expect(read(ask('carol', 1, answer(1)))).rejects.toThrow(/Try again/)
   const dave = Array.from({ length: 10 }, () => ask('dave', 1, answer(500)))
   for (let i = 0; i < 150; i++) for (const stream of dave) await stream.next()
-  // None of them has ended.
+  // None of the streams has ended.
   await expect(read(ask('dave', 1, answer(1)))).rejects.toThrow(/Try again/)
   // The reserve of a stream that is never settled drains from the bucket as time passes.
   vi.useFakeTimers({ toFake: ['Date', 'hrtime'] })
@@ -366,7 +366,7 @@ test('webhooks', async () => {
   const delivered: boolean[] = []
   for (let i = 0; i < 5; i++) delivered.push(await deliver(url, { event: i }))
   expect(delivered).toEqual([true, true, false, true, true])
-  // The receiver asked for two seconds.
+  // The receiver set a delay of two seconds.
   expect((arrived[3] as number) - (arrived[2] as number)).toBeGreaterThan(1_500)
 })
 

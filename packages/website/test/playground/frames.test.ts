@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { CHROMIUM, launch, MISSING, serve, unserve } from './browser.ts'
 import { costOf } from './frames.ts'
 
-/** How much slower a slow laptop is. */
+/** The slowdown of a slow laptop. */
 const SLOWER = 4
-/** Milliseconds that a picture may take where there are sixty in a second. */
+/** Milliseconds per picture, at sixty pictures a second. */
 const ONE = 1000 / 60
-/** Set by `pnpm --dir packages/website frames`, which says how fast it is; other programs make processor time longer, too. */
+/** Set by `pnpm --dir packages/website frames`, which measures. Other programs on the machine make pictures more expensive. */
 const MEASURED = process.env['WEIR_FRAMES_SECONDS']
 const SECONDS = Number(MEASURED ?? 4)
 

@@ -5,7 +5,7 @@ interface TraceEvent {
   readonly ph: string
   readonly pid: number
   readonly tid: number
-  /** Microseconds: when it began, and how much processor time it took. */
+  /** Start and processor time, in microseconds. */
   readonly ts: number
   readonly tdur?: number
 }
@@ -16,12 +16,12 @@ interface TraceEvent {
  */
 export interface Cost {
   readonly perSecond: number
-  /** From one picture to the next, all tasks: the median, and of ten pictures nine cost at most. */
+  /** All tasks from one picture to the next: the median, and the 90th percentile. */
   readonly median: number
   readonly p90: number
   /** The median of scripts alone. */
   readonly scripts: number
-  /** Tasks that a visitor feels, of 50 ms or more. */
+  /** Tasks of 50 ms or more, which a visitor notices. */
   readonly long: number
 }
 
@@ -30,7 +30,7 @@ const LONG = 50
 /**
  * Measures the cost of a playing page's pictures, on a processor that is slowed down.
  *
- * @param slower - times
+ * @param slower - the factor of the slowdown
  */
 export async function costOf(browser: Browser, page: Page, slower: number, seconds: number): Promise<Cost> {
   const session = await page.context().newCDPSession(page)
@@ -52,7 +52,7 @@ export async function costOf(browser: Browser, page: Page, slower: number, secon
   const tasks = events.filter(
     ({ name, ph, pid, tid }) => name === 'ThreadControllerImpl::RunTask' && ph === 'X' && pid === first?.pid && tid === first.tid,
   )
-  // Each task belongs to the last picture that had begun when it ended; the first one and the last are no whole pictures.
+  // Each task counts for the last picture that had begun when it ended. The first and the last picture are incomplete.
   const costs = pictures.map(() => 0)
   for (const task of tasks) {
     const at = pictures.findLastIndex(({ ts }) => ts <= task.ts + (task.tdur ?? 0))

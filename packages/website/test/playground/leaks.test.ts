@@ -4,11 +4,11 @@ import { CHROMIUM, launch, MISSING, serve, unserve } from './browser.ts'
 import { type Held, Watched } from './leaks.ts'
 
 /**
- * Bytes: less than what the runs of one scene leave behind in two rounds if nobody lets go of them, and more than what a browser compiles in the
- * meantime: 200 KB in the third and the fourth round, 500 KB until the fifteenth, and nothing from then on.
+ * Bytes. Less than the runs of one scene would leak in two rounds, and more than a browser compiles meanwhile. That is 200 KB in the third
+ * and fourth round, 500 KB until the fifteenth, and nothing afterwards.
  */
 const SLACK = 400_000
-/** `pnpm --dir packages/website leaks` takes more of all. */
+/** `pnpm --dir packages/website leaks` sets higher values. */
 const WARM_UP = Number(process.env['WEIR_LEAK_WARM_UP'] ?? 2)
 const ROUNDS = Number(process.env['WEIR_LEAK_ROUNDS'] ?? 2)
 const MINUTES = Number(process.env['WEIR_LEAK_MINUTES'] ?? 10)

@@ -3,7 +3,7 @@ import { SCENES } from '../../src/playground/settings/scenes.ts'
 
 /** Memory that a page keeps after garbage collection. */
 export interface Held {
-  /** Bytes of the page, and of its worker: objects, and what arrays of numbers hold. */
+  /** Bytes of objects and typed arrays, in the page and in its worker. */
   readonly page: number
   readonly worker: number
   readonly workers: number
@@ -11,12 +11,12 @@ export interface Held {
   readonly listeners: number
 }
 
-/** Ten intervals of a minute. What a run leaves behind if nobody lets go of it is a quarter of a megabyte or more. */
+/** Ten intervals of a minute. A run that leaks would leave a quarter of a megabyte or more. */
 const SETTINGS = `&limit=100&load=10&interval=60&${new URLSearchParams({ options: "{ limit: 100, interval: '10s' }" })}`
 /** Milliseconds between two pictures. */
 const STEP = 200
 
-/** The page's pictures come when they are called for, so that minutes of watching take as long as they take to draw. */
+/** Replaces the animation frames by frames on demand, so that watching for minutes takes only the time to draw. */
 const PICTURES = `{
   let now = 0
   let ids = 0
@@ -36,7 +36,7 @@ const PICTURES = `{
   }
 }`
 
-/** A page that is watched for long, in no time. */
+/** A page that can be watched for long in a short time. */
 export class Watched {
   readonly #page: Page
   readonly #session: CDPSession
@@ -68,7 +68,7 @@ export class Watched {
     return watched
   }
 
-  /** Runs each scene once, with a seed, and watches each for some seconds; it ends with the first one. */
+  /** Runs each scene once with a seed, and watches each for some seconds. The first scene comes last. */
   async round(seed: number): Promise<void> {
     const names = SCENES.map(({ name }) => name)
     for (const name of [...names.slice(1), names[0]]) {

@@ -12,7 +12,7 @@ import { written } from '../../src/playground/tables/write.ts'
 import { CHROMIUM, complaints, launch, MISSING, serve, unserve } from './browser.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-/** Settings whose runs take no time. */
+/** Settings with very short runs. */
 const QUICK = `&limit=20&interval=60&load=1.5&${new URLSearchParams({ options: "{ limit: 20, interval: '10s' }" })}`
 
 describe.skipIf(CHROMIUM === undefined)(
@@ -39,7 +39,7 @@ describe.skipIf(CHROMIUM === undefined)(
       return { page, heard }
     }
 
-    /** The fingerprint of a run, once it is that of these settings. */
+    /** The fingerprint of a run, once the run is for these settings. */
     async function digestOf(page: Page, of: string): Promise<string | null> {
       const outcome = page.locator(`[data-of="${of}"]`)
       await outcome.waitFor({ timeout: 60_000 })
@@ -67,7 +67,7 @@ describe.skipIf(CHROMIUM === undefined)(
         expect(cells).toEqual(columns.length > 0 ? [columns, ...rows] : rows)
         if (caption !== undefined) expect(await table.locator('caption').textContent()).toBe(caption)
       }
-      // The output of the command, cell by cell.
+      // The command's output contains each cell.
       const text = written(outcome)
       for (const cell of tables.flatMap(({ rows }) => rows.flat())) expect(text).toContain(cell)
       if (outcome.kind === 'policy') expect(text).toContain(await page.locator('blockquote').textContent())
@@ -109,7 +109,7 @@ describe.skipIf(CHROMIUM === undefined)(
       const rests = await picture()
       await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
       expect(await picture()).toBe(rests)
-      // Two exchanges may be nearer than what is written.
+      // Two messages may be closer than the precision of the text.
       const step = async () => {
         await page.getByRole('button', { name: 'Step' }).click()
         return clock.textContent()
@@ -121,7 +121,7 @@ describe.skipIf(CHROMIUM === undefined)(
       'draws its curtain back while it plays, and all the way: %s',
       async (scene) => {
         const { page } = await open(`?scene=${scene}${QUICK}&nodes=2`)
-        // Where the curtain begins, as a part of the picture that it is before.
+        // The left edge of the curtain, as a part of the picture's width.
         const seen = () =>
           page
             .locator('.curtain')
@@ -271,7 +271,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(heard).toEqual([])
     })
 
-    // The colours of all scenes are the same: one is enough for the dark ones.
+    // All scenes have the same colours, so one scene is enough for the dark scheme.
     test.each([...SCENES.map(({ name }) => [name, 'light'] as const), ['limit', 'dark'] as const])(
       'axe finds nothing serious: %s, %s',
       async (scene, colorScheme) => {
@@ -325,11 +325,11 @@ describe.skipIf(CHROMIUM === undefined)(
   },
 )
 
-/** A value that a control can have, and does not have. */
+/** Another value that a control can have. */
 function another(control: Control, value: unknown): string | number {
   if (control.kind === 'choice') return control.choices.find(([choice]) => choice !== value)?.[0] as string
   if (control.kind === 'text') return `${value} `
-  // Lighter, where it makes the run longer.
+  // A lighter value, if a heavier one would make the run longer.
   if (control.name === 'load' || control.name === 'limit') return control.name === 'load' ? 2 : 30
   return value === control.least ? control.least + control.step : control.least
 }

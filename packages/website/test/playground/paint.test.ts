@@ -9,7 +9,7 @@ import { readAddress } from '../../src/playground/settings/settings.ts'
 const palette = { ink: 'ink', soft: 'soft', line: 'line', track: 'track', ok: 'ok', no: 'no', warn: 'warn', accent: 'accent' }
 const NODES = 12
 
-/** Counts what is drawn. */
+/** Counts drawing calls and shapes. */
 class Counter implements Brush {
   calls = 0
   rectangles = 0
@@ -47,9 +47,9 @@ describe('twelve nodes in a flood', async () => {
     for (let time = 100; time < 6000; time += 100) {
       const counter = new Counter()
       paint(counter, at(time))
-      // A frame and a word for each proof that shines, and the rest by colour.
+      // A frame and a word for each highlighted rejection, and one call per colour.
       expect(counter.calls).toBeLessThanOrEqual(2 * NODES + 10)
-      // Requests side by side are one mark: a bar, what is known of others, the proof, and marks in 140 pixels.
+      // Adjacent requests become one mark. Each lane has a bar, the units of others, the rejection, and marks within 140 pixels.
       expect(counter.rectangles).toBeLessThanOrEqual(NODES * (3 + 50) + 1)
     }
   })
@@ -66,7 +66,7 @@ describe('twelve nodes in a flood', async () => {
 test('the ground changes with an outage, and back again', async () => {
   const at = await frameOf('?scene=outage&limit=50&interval=2&nodes=3&from=0.5&until=1.5')
   const grounds = Array.from({ length: 300 }, (_, step) => groundOf(at(step * 20)))
-  // At least: there, away, each of three nodes alone, back, and each of them with the others again.
+  // The outage starts and ends, and each of the three processes switches twice. Some of these changes may coincide.
   const changes = grounds.filter((ground, index) => ground !== grounds[index - 1]).length
   expect(changes).toBeGreaterThanOrEqual(4)
   expect(changes).toBeLessThanOrEqual(10)

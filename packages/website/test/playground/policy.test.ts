@@ -100,10 +100,10 @@ test('a log says who would be rejected', async () => {
   expect((await outcomeOf("{ limit: 12, interval: '1m' }", { log: '\n' })).log).toBeUndefined()
 })
 
-/** Runs the text of a test: its imports are what they name, and it ends with what it does. */
+/** Runs the text of a test, with values instead of its imports, and waits for its end. */
 async function passes(text: string): Promise<void> {
   let body: (() => Promise<void>) | undefined
-  // The check alone: `expectSimulation` would look for the shortest run that fails as well.
+  // Only the check, because `expectSimulation` would also search for the shortest failing run.
   const expectSimulation: typeof testing.expectSimulation = async (scenario, check) => {
     const result = await testing.simulate(scenario)
     check(result)

@@ -23,7 +23,7 @@ describe.each(ADDRESSES)('a run that is watched: %s', (address) => {
     expect(outcome.requests).toBe(plain.requests)
     expect(outcome.ways[0]?.perInterval).toEqual(plain.measured.map(({ allowed }) => allowed))
     expect(outcome.ways[0]?.allowedOfExact).toBe(plain.allowedOfExact)
-    // Each request is on the tape, and each that was allowed.
+    // The tape contains each request, and marks each allowed one.
     expect(outcome.tape.requests.time.length).toBe(plain.requests)
     expect(outcome.tape.requests.allowed.reduce((sum, allowed) => sum + allowed, 0)).toBe(plain.allowed)
   })
@@ -34,7 +34,7 @@ test('the ways beside it count the same requests', async () => {
   const [, perProcess, central] = ways
   offered.forEach((requests, index) => {
     expect(central?.perInterval[index]).toBe(Math.min(limit, requests))
-    // Round robin: each of the four has a limit of its own, and a request more or less.
+    // Round robin gives each of the four processes a whole limit, with a request more or less.
     expect(Math.abs((perProcess?.perInterval[index] as number) - Math.min(4 * limit, requests))).toBeLessThanOrEqual(4)
   })
 })

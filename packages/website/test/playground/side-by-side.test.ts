@@ -19,7 +19,7 @@ describe('the straddling attack', () => {
     expect(figure('slidingLog()', 'Most in any interval')).toBe(200)
     // The overshoot that a sliding window may have because it frees units early.
     expect(figure('slidingWindow()', 'Beyond the limit')).toBeLessThanOrEqual(0.02)
-    // A bucket holds a burst, and the limit comes in besides.
+    // A bucket allows its burst, and the limit's refill in addition.
     expect(figure('tokenBucket()', 'Most in any interval')).toBeGreaterThan(300)
     expect(figure('tokenBucket()', 'Most in any interval')).toBeLessThanOrEqual(400)
   })
@@ -50,7 +50,7 @@ describe('one stream', () => {
     expect(row('slidingWindow()').mostInInterval).toBeLessThanOrEqual(limit + 1)
     expect(row('fixedWindow()').mostInInterval).toBeLessThanOrEqual(2 * limit)
     expect(row(`tokenBucket({ burst: ${burst} })`).mostInInterval).toBeLessThanOrEqual(limit + burst)
-    // One after the other, at the limit's pace.
+    // Requests leave one after the other, at the limit's rate.
     expect(row('leakyBucket').mostAtOnce).toBeLessThanOrEqual(Math.ceil((limit * bar) / 10_000) + 1)
     // Requests that wait instead of being rejected are allowed more often.
     expect(row(`tokenBucket({ burst: ${burst} }), a queue`).allowed).toBeGreaterThanOrEqual(row(`tokenBucket({ burst: ${burst} })`).allowed)

@@ -11,7 +11,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 const git = (...args: string[]) => mustRun('git', ['-c', 'user.name=test', '-c', 'user.email=test@localhost', ...args], { cwd: root })
 
-/** A release whose site tells what it was built of, and with which flags. */
+/** Commits and tags a release whose site shows the commit and the flags of its build. */
 async function release(tag: string): Promise<void> {
   writeFileSync(join(root, 'release.txt'), tag)
   await git('add', '.')

@@ -10,10 +10,10 @@ import { run } from '@weir/tooling/run'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { nowhereOf } from '../../src/site/versions.ts'
 
-/** Where `pnpm --dir packages/website run site` writes. */
+/** The output folder of `pnpm --dir packages/website run site`. */
 const OUT = fileURLToPath(new URL('../../dist/site', import.meta.url))
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url))
-/** Turbo has built it before; by hand it is built as it is now. */
+/** Whether turbo has already built the site. Otherwise this test builds it. */
 const built = process.env['TURBO_HASH'] !== undefined
 const directory = built ? OUT : mkdtempSync(join(tmpdir(), 'weir-site-test-'))
 const TYPES: Readonly<Record<string, string>> = {
@@ -22,14 +22,14 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css',
   '.svg': 'image/svg+xml',
 }
-/** A folder of somebody's server, which the site does not know when it is built. */
+/** A folder on any server, which is unknown when the site is built. */
 const FOLDER = '/some/where/'
 let server: Server | undefined
 let top: string
 
 beforeAll(async () => {
   if (!built) {
-    // As somebody would: VitePress behaves otherwise within vitest.
+    // Without vitest's variables, because VitePress behaves differently within vitest.
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(VITE|NODE_ENV|TEST)/.test(name)))
     const { status, output } = await run(
       process.execPath,
@@ -86,7 +86,7 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
   beforeAll(async () => {
     browser = await launch()
   })
-  // A page that is left open goes on moving.
+  // An open page keeps playing its scenes, so contexts are closed after each test.
   afterEach(() => Promise.all(browser.contexts().map((context) => context.close())))
   afterAll(() => browser?.close())
 
@@ -122,7 +122,7 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     await page.getByRole('heading', { level: 1, name: 'Which limiter do I need?' }).waitFor()
     await page.getByRole('link', { name: 'Leases', exact: true }).click()
     await page.waitForURL(`${top}guides/leases.html`)
-    // A page that was loaded anew listens to keys a moment later than it shows its text.
+    // A reloaded page shows its text a moment before it handles keys.
     await expect
       .poll(() => page.keyboard.press('Control+k').then(() => page.getByRole('searchbox').isVisible()), { timeout: 60_000 })
       .toBe(true)
@@ -139,7 +139,7 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
       const page = await browser.newPage()
       await page.goto(top + path)
       await page.getByRole('heading', { level: 1, name: 'PAGE NOT FOUND' }).waitFor()
-      // It looks like the others, and its navigation leads there.
+      // The page looks like the others, and its navigation works.
       await page.getByRole('link', { name: 'Guides', exact: true }).first().click()
       await page.waitForURL(`${top}guides/which-limiter.html`)
       await page.goto(top + path)
@@ -188,12 +188,12 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
       await page.goto(`${top}guides/${guide}.html`)
       const box = page.locator('.weir-scene')
       await box.waitFor()
-      // Far below it is not loaded.
+      // A scene far below is not loaded.
       if (((await box.boundingBox())?.y ?? 0) > 1000) expect(await page.locator('iframe').count()).toBe(0)
       await box.scrollIntoViewIfNeeded()
       const scene = page.frameLocator('.weir-scene iframe')
       await scene.locator('[data-digest]').waitFor({ timeout: 60_000 })
-      // It has taken the place of the picture, and is seen whole.
+      // The scene has replaced the picture, and is completely visible.
       await page.locator('.weir-scene img').waitFor({ state: 'detached' })
       const missing = async () => {
         const needed = await scene.locator('main').evaluate((main) => Math.ceil(main.getBoundingClientRect().height))

@@ -1,6 +1,6 @@
 type Utf16 = 'utf16le'
 
-/** The little of Node's `Buffer` that core uses: text to octets and back, so that a key keeps no longer text alive. */
+/** The part of Node's `Buffer` that core uses: text to octets and back, so that a key keeps no longer text alive. */
 export class Buffer {
   readonly #octets: Uint8Array
 
@@ -18,7 +18,7 @@ export class Buffer {
     return made
   }
 
-  /** Returns how many octets it wrote. */
+  /** Returns the number of written octets. */
   write(text: string, _encoding: Utf16): number {
     const view = new DataView(this.#octets.buffer)
     for (let index = 0; index < text.length; index++) view.setUint16(2 * index, text.charCodeAt(index), true)

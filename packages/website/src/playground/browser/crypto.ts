@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2'
 
-/** SHA-256 as `node:crypto` has it: keys that are too long are kept as their hash. */
+/** SHA-256 with the interface of `node:crypto`. Core hashes keys that are too long. */
 export function createHash(_algorithm: 'sha256'): Hash {
   return new Hash()
 }

@@ -8,7 +8,7 @@ export function hrtime(): [seconds: number, nanoseconds: number] {
 const process = {
   hrtime,
   pid: 1,
-  /** Warnings of the process go where a browser's go. */
+  /** Warnings of the process go to the browser's console. */
   emitWarning: (warning: unknown): void => console.warn(String(warning)),
 }
 

@@ -1,7 +1,7 @@
 import type { Outcome } from '../runs/run.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** A question from the page to its worker. */
+/** A message from the page to its worker. */
 export interface Question {
   readonly id: number
   readonly settings: Settings

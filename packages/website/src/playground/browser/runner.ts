@@ -2,7 +2,7 @@ import type { Outcome } from '../runs/run.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Answer, Question } from './protocol.ts'
 
-/** Runs scenes in a worker. Whoever asks again gives up what was asked before: that run is ended. */
+/** Runs scenes in a worker. A new run ends the previous one. */
 export class Runner {
   readonly #make: () => Worker
   #worker: Worker | undefined
@@ -14,9 +14,9 @@ export class Runner {
   }
 
   /**
-   * The outcome for some settings; a promise that never settles when something else is asked meanwhile.
+   * The outcome for some settings. The promise never settles if another run starts before.
    *
-   * @throws Error (rejects) with what a run failed with
+   * @throws Error (rejects) with the error of the run
    */
   run(settings: Settings): Promise<Outcome> {
     if (this.#busy) this.close()

@@ -8,7 +8,7 @@ export function channel(): { readonly hasSubscribers: false; publish(): void } {
 
 export const hostname = (): string => 'page'
 export const threadId = 0
-/** Only the contract suites beside core's simulator import it, and they are left out. */
+/** Imported only by the contract suites in the package of the simulator, and they are left out. */
 export const tmpdir = (): string => '/'
 
 export function isPromise(value: unknown): value is Promise<unknown> {

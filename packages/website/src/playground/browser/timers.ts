@@ -1,4 +1,4 @@
-/** `setImmediate` of Node.js: after all promises that are settled, and without the pause of a timer. */
+/** Node's `setImmediate`: runs after all settled promises, and without the delay of a timer. */
 const channel = new MessageChannel()
 const waiting: (() => void)[] = []
 channel.port1.onmessage = () => waiting.shift()?.()

@@ -1,10 +1,10 @@
-/** A scene as the documentation shows it: as a picture, and where scripts run, in place of it, as the scene itself. */
+/** A scene in the documentation. Without scripts it is a picture, and with scripts the scene itself. */
 export interface Still {
   /** The picture is `scene-NAME.svg`. */
   readonly name: 'limit' | 'outage' | 'straddle' | 'stream' | 'far'
   /** The search part of the playground's address. */
   readonly address: string
-  /** Seconds of the film at which the picture was taken, where there is a film. */
+  /** Seconds of the film at which the picture was taken, if there is a film. */
   readonly at?: number
 }
 
@@ -16,7 +16,7 @@ export const STILLS: readonly Still[] = [
   { name: 'far', address: '?scene=far&seed=1' },
 ]
 
-/** The playground's address of a still that comes to life. */
+/** The playground's address of a still, for the scene that replaces it. */
 export function embeddedAddress({ address, at }: Still): string {
   return `${address}${at === undefined ? '' : `&at=${at}`}&embed`
 }

@@ -8,19 +8,19 @@ import { EMBEDDED, useHeightTold } from './embedded.ts'
 import { OutcomeView } from './outcome.tsx'
 import { useOutcome } from './use-outcome.ts'
 
-/** The documentation, and the page of it that tells where each promise is tested. */
+/** The documentation, and its page that shows the test of each promise. */
 const HOME = '../index.html'
 const ABOUT = '../guides/try-it.html'
 
 export function App({ runner }: { readonly runner: Runner }) {
   const [settings, setSettings] = useState<Settings>(() => readAddress(location.search))
-  // With the first picture, not after it: who goes back at once is heard too.
+  // Registered before the first paint, so that a visitor who goes back immediately is not missed.
   useLayoutEffect(() => {
     const back = (): void => setSettings(readAddress(location.search))
     addEventListener('popstate', back)
     return () => removeEventListener('popstate', back)
   }, [])
-  // Also after nonsense in the address: it shows what runs.
+  // Replaces an invalid address too, so that it matches the running scene.
   useEffect(() => {
     if (EMBEDDED === undefined) history.replaceState(null, '', writeAddress(settings))
   }, [settings])

@@ -21,9 +21,9 @@ interface ChartProps {
 }
 
 const HEIGHT = 230
-/** Several curves are whole lines, except for the last one, so that a curve below another is still visible. */
+/** Number of solid curves. The last curve is always broken, so that a curve below it stays visible. */
 const WHOLE = 3
-/** Rows of a table: of a longer curve every so many points. */
+/** The most rows of a table. For a longer curve it shows every n-th point. */
 const MOST_ROWS = 40
 
 /** Curves, and the table behind them. */
@@ -105,7 +105,7 @@ function isBroken(index: number, all: readonly Series[]): boolean {
   return index >= WHOLE || (index > 0 && index === all.length - 1)
 }
 
-/** Colours are asked for at each drawing, as a canvas does not follow the style sheet by itself. */
+/** Reads colours at each drawing, because a canvas does not follow the style sheet. */
 function color(name: string): () => string {
   return () => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 }

@@ -47,7 +47,7 @@ interface FieldProps<Of, In> {
   readonly onChange: (value: Value) => void
 }
 
-/** A slider, and the number beside it for those who want it exactly. */
+/** A slider with a number field, for exact values. */
 function NumberField({ id, control, value, onChange }: FieldProps<NumberControl, number>) {
   const { least, most, step, unit, label } = control
   return (
@@ -63,7 +63,7 @@ function NumberField({ id, control, value, onChange }: FieldProps<NumberControl,
         onKeyDown={(event) => {
           const direction = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key]
           if (direction === undefined) return
-          // One step of the value, not of a slider on which several positions are the same value.
+          // Changes by one step of the value, because several positions of the slider may have the same value.
           event.preventDefault()
           onChange(settled(control, value + direction * (control.logarithmic ? digitOf(value) : step)))
         }}

@@ -5,16 +5,16 @@ import { Figures } from './figures.tsx'
 import { Played } from './played.tsx'
 
 const COLORS = ['--no', '--warn', '--ok', '--accent', '--soft', '--ink'] as const
-/** Steps from the left to the right. */
+/** Steps from left to right. */
 const STEPS = 60
 
 interface CurvesProps {
   readonly outcome: CurvesOutcome
-  /** The chart alone. */
+  /** Shows only the chart. */
   readonly embedded: boolean
 }
 
-/** Limiters side by side: their curves, and a table of what came out. */
+/** Limiters side by side: their curves, and a table of the results. */
 export function Curves({ outcome, embedded }: CurvesProps) {
   const { title, unit, x, y, limit, rows } = outcome
   const length = ((x.values.at(-1) ?? 0) - (x.values[0] ?? 0)) * 1000

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 
-/** Whether the address shows that the page is part of another one: then it shows the scene alone. */
+/** Set if the address contains `embed`. The page then shows only the scene, because it is part of another page. */
 export const EMBEDDED: { readonly begin: number } | undefined = embeddedOf(new URLSearchParams(location.search))
 
 function embeddedOf(parameters: URLSearchParams): { begin: number } | undefined {
@@ -10,7 +10,7 @@ function embeddedOf(parameters: URLSearchParams): { begin: number } | undefined 
   return { begin: at > 0 && at < 3600 ? at * 1000 : 0 }
 }
 
-/** Tells the page that holds this one how high it is, once there is something to see. */
+/** Reports the page's height to the page around it, once the scene is visible. */
 export function useHeightTold(shown: unknown): void {
   useEffect(() => {
     const main = document.querySelector('main')

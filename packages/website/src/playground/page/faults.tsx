@@ -2,7 +2,7 @@ import type { Film } from '../picture/film.ts'
 import type { Value } from '../settings/control.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** Intervals for which a fault lasts unless it is ended. */
+/** Intervals for which a fault lasts unless the visitor ends it. */
 const LASTS = 2.3
 const WHAT = [
   ['reject', 'Kill Redis'],
@@ -19,7 +19,7 @@ interface FaultsProps {
   readonly onChange: (values: Readonly<Record<string, Value>>) => void
 }
 
-/** Makes something happen now. Until then the run is the same, so the film goes on where it is. */
+/** Starts a fault at the current moment. The run before it is the same, so the film continues at its position. */
 export function Faults({ settings, film, time, onChange }: FaultsProps) {
   const position = time / film.interval
   const lasting = film.fault !== undefined && time >= film.fault.from && time < film.fault.until

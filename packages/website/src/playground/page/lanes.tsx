@@ -16,14 +16,14 @@ import { Ways } from './ways.tsx'
 interface LanesProps {
   readonly outcome: LanesOutcome
   readonly settings: Settings
-  /** The lanes alone. */
+  /** Shows only the lanes. */
   readonly embedded: boolean
   /** Milliseconds of the film at which it begins. */
   readonly begin: number
   readonly onChange: (values: Readonly<Record<string, Value>>) => void
 }
 
-/** The nodes as lanes, and other ways to count beside them. */
+/** The processes as lanes, and a comparison with other ways to count. */
 export function Lanes(props: LanesProps) {
   return (
     <>
@@ -50,7 +50,7 @@ function Cluster({ outcome, settings, embedded, begin, onChange }: LanesProps) {
     if (ground.current === null || moving.current === null) return undefined
     const made = new Picture(ground.current, moving.current, film.nodes)
     picture.current = made
-    // Called at once, too.
+    // Also called immediately.
     const resized = new ResizeObserver(([entry]) => {
       made.resize(Math.round(entry?.contentRect.width ?? 0))
       player.redraw()
@@ -90,8 +90,8 @@ function Cluster({ outcome, settings, embedded, begin, onChange }: LanesProps) {
 }
 
 /**
- * Draws moving parts on a canvas above the resting parts. The resting parts are no canvas, because a browser would copy it for each picture
- * even if nothing changed.
+ * Draws moving parts on a canvas above the resting parts. The resting parts are SVG, because a browser would copy a canvas for each
+ * picture even if nothing changed.
  */
 class Picture {
   readonly #ground: SVGSVGElement

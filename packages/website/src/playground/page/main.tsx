@@ -8,7 +8,7 @@ const root = document.getElementById('app')
 if (root !== null) {
   root.textContent = ''
   followScheme(repaint)
-  // Written like this so that it is found from any path.
+  // Relative to this module, so that the worker is found from any path.
   const runner = new Runner(() => new Worker(new URL('worker.js', import.meta.url), { type: 'module' }))
   render(<App runner={runner} />, root)
 }

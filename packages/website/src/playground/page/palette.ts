@@ -4,10 +4,10 @@ import type { Palette } from '../picture/paint.ts'
 const NAMES = ['ink', 'soft', 'line', 'track', 'ok', 'no', 'warn', 'accent'] as const
 let known: Palette | undefined
 
-/** The same, where the style sheet is followed. */
+/** The palette as CSS variables, which follow the style sheet. */
 export const VARIABLES: Palette = Object.fromEntries(NAMES.map((name) => [name, `var(--${name})`])) as unknown as Palette
 
-/** The colours as the style sheet has them now: a canvas does not follow it by itself. */
+/** The current colours of the style sheet, because a canvas does not follow it. */
 export function palette(): Palette {
   if (known === undefined) {
     const style = getComputedStyle(document.documentElement)
@@ -18,13 +18,13 @@ export function palette(): Palette {
 
 const concerned = new Set<() => void>()
 
-/** The colours are others now. */
+/** Draws again after the colours have changed. */
 export function repaint(): void {
   known = undefined
   for (const changed of concerned) changed()
 }
 
-/** Calls when the colours have changed. */
+/** Calls `changed` when the colours have changed. */
 export function useScheme(changed: () => void): void {
   useEffect(() => {
     concerned.add(changed)

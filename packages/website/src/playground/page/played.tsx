@@ -3,20 +3,22 @@ import { useRef } from 'preact/hooks'
 import { PlayerBar } from './player-bar.tsx'
 import { STILL, usePlayer } from './use-player.ts'
 
-/** Milliseconds of the film in one of watching, at first: a picture is there in some seconds. */
+/** Initial speed, in milliseconds of the film per millisecond, so that a picture is complete after some seconds. */
 const SPEED = 5
 
 interface PlayedProps {
   /** Milliseconds from the left of the pictures to their right. */
   readonly length: number
-  /** Milliseconds that a step goes on. */
+  /** Milliseconds of a step. */
   readonly step: number
-  /** Only to play and pause. */
+  /** Shows only play and pause. */
   readonly embedded: boolean
   readonly children: ComponentChildren
 }
 
-/** Plays pictures whose time goes from left to right: what is still to come is behind a curtain. Who wants no motion sees all at once. */
+/**
+ * Plays pictures whose time runs from left to right. A curtain covers the future. With reduced motion everything is visible immediately.
+ */
 export function Played({ length, step, embedded, children }: PlayedProps) {
   const box = useRef<HTMLDivElement>(null)
   const player = usePlayer({

@@ -14,14 +14,14 @@ interface PlayerBarProps {
   readonly player: Player
   /** Milliseconds. */
   readonly length: number
-  /** Only to play and pause. */
+  /** Shows only play and pause. */
   readonly small: boolean
-  /** Where a step leads. */
+  /** A description of a step. */
   readonly step: string
   readonly onStep: () => void
 }
 
-/** Play, pause, step, speed, and where the film is. The space bar plays and pauses, a full stop steps. */
+/** Play, pause, step, speed and the position of the film. The space bar plays and pauses, a full stop steps. */
 export function PlayerBar({ player, length, small, step: where, onStep }: PlayerBarProps) {
   const step = (): void => {
     player.pause()

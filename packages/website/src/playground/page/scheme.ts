@@ -1,9 +1,9 @@
-/** Where the documentation around this page keeps what its reader has chosen: `dark`, `light`, or what the system has. */
+/** Key under which the documentation stores the reader's choice: `dark`, `light`, or the system's scheme. */
 const CHOSEN = 'vitepress-theme-appearance'
 const DARK = '(prefers-color-scheme: dark)'
 const system = matchMedia(DARK)
 
-/** Wears dark or light as the documentation does, whose reader may have chosen otherwise than the system; calls whenever that changes. */
+/** Follows the documentation's dark or light scheme, which may differ from the system's. Calls `changed` after each change. */
 export function followScheme(changed: () => void): void {
   const follow = (): void => {
     wear(chosen())
@@ -11,7 +11,7 @@ export function followScheme(changed: () => void): void {
   }
   follow()
   system.addEventListener('change', follow)
-  // Other pages of the documentation tell so, the one around this page too.
+  // Other pages of the documentation report a change by this event, including the page around this one.
   addEventListener('storage', ({ key }) => {
     if (key === CHOSEN) follow()
   })
@@ -21,12 +21,12 @@ function chosen(): string | null {
   try {
     return localStorage.getItem(CHOSEN)
   } catch {
-    // Not every page may keep something.
+    // Some pages have no access to storage.
     return null
   }
 }
 
-/** The rules for dark apply always, never, or as the system says. */
+/** Applies the rules for dark always, never, or as in the system. */
 function wear(scheme: string | null): void {
   const forced = scheme === 'dark' || scheme === 'light'
   document.documentElement.style.colorScheme = forced ? scheme : ''

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** Content that may be wider than the page. It scrolls by itself, with the keyboard too. */
+/** Content that may be wider than the page. It scrolls separately, also with the keyboard. */
 export function Scroll({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: else it could not be scrolled with the keyboard

@@ -6,14 +6,14 @@ import { Played } from './played.tsx'
 import { Scroll } from './scroll.tsx'
 
 const HEIGHT = 90
-/** Bars in a row of the table. */
+/** Number of bars in a row of the table. */
 const TOGETHER = 5
 
-/** A picture for each algorithm: what came, and what went on. */
+/** A picture for each algorithm: offered and allowed requests. */
 export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome; readonly embedded: boolean }) {
   const { came, rows, pace, bar } = outcome
   const length = came.length * bar
-  // A spike allows more than the picture has room for, so it is cut off. The table shows the number.
+  // A spike may be higher than the picture, so it is cut off. The table shows its number.
   const top = Math.max(4 * pace, 2)
   return (
     <section class="panel results" aria-label="One stream, every algorithm">

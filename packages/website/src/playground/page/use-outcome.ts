@@ -3,7 +3,7 @@ import type { Runner } from '../browser/runner.ts'
 import type { Outcome } from '../runs/run.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** A run's outcome, the last one while the next is on its way. */
+/** The outcome of a run. The last one stays while the next is running. */
 export interface Found {
   /** The settings that led to the outcome or the error. */
   readonly of: Settings | undefined
@@ -12,7 +12,7 @@ export interface Found {
   readonly running: boolean
 }
 
-/** A slider that is moved asks for many runs: only where it rests for so many milliseconds is one worth while. */
+/** Milliseconds without a change before a run starts, because moving a slider would start many runs. */
 const REST = 120
 
 export function useOutcome(runner: Runner, settings: Settings): Found {

@@ -1,20 +1,20 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 export const STILL: boolean = matchMedia('(prefers-reduced-motion: reduce)').matches
-/** Milliseconds between two pictures where motion is not wanted. */
+/** Milliseconds between two pictures with reduced motion. */
 const SLIDES = 500
-/** Milliseconds between two updates of what is written. */
+/** Milliseconds between two updates of the text. */
 const WRITES = 250
 
 export interface Player {
   readonly playing: boolean
   readonly speed: number
-  /** Milliseconds of the film, as last written. */
+  /** Milliseconds of the film, at the last update of the text. */
   readonly time: number
-  /** The same, as last drawn. */
+  /** Milliseconds of the film, at the last drawing. */
   now(): number
   pause(): void
-  /** Plays if it is paused, and the other way round. */
+  /** Plays if it is paused, and pauses if it plays. */
   toggle(): void
   setSpeed(speed: number): void
   seek(time: number): void
@@ -27,7 +27,7 @@ interface Played {
   readonly length: number
   /** Milliseconds of the film at which it begins. */
   readonly begin: number
-  /** Milliseconds of the film in one of watching, at first. */
+  /** Initial speed, in milliseconds of the film per millisecond. */
   readonly speed: number
   draw(time: number, speed: number): void
 }
@@ -38,7 +38,7 @@ export function usePlayer({ length, begin, speed: first, draw }: Played): Player
   const [speed, setSpeed] = useState(first)
   const [time, setTime] = useState(begin)
   const now = useRef(begin)
-  /** Whether it shall play: known before anything is rendered anew, so that a pause is one at once. */
+  /** Whether the film should play. A ref, so that a pause takes effect before the next render. */
   const plays = useRef(playing)
   const drawing = useRef(draw)
   drawing.current = draw
@@ -51,7 +51,7 @@ export function usePlayer({ length, begin, speed: first, draw }: Played): Player
     let wrote = Number.NEGATIVE_INFINITY
     let handle = requestAnimationFrame(function next(at) {
       if (!plays.current) return
-      // A page that was hidden goes on from where it was.
+      // A hidden page continues at its last position.
       now.current = Math.min(length, now.current + Math.min(200, at - (before ?? at)) * speed)
       before = at
       if (!STILL || at - drawn >= SLIDES) {

@@ -1,13 +1,13 @@
-/** The surface of a picture. Each call draws one colour, however many shapes it has. */
+/** The surface of a picture. Each call draws one colour, for any number of shapes. */
 export interface Brush {
-  /** @param list - x, y, width and height of each */
+  /** @param list - x, y, width and height of each rectangle */
   rects(color: string, list: readonly number[], alpha?: number): void
   /** @param list - x and y of each centre */
   dots(color: string, radius: number, list: readonly number[], alpha?: number): void
   frame(color: string, thick: number, x: number, y: number, width: number, height: number, alpha?: number): void
   /** A broken line from top to bottom. */
   fence(color: string, x: number, height: number): void
-  /** @param y - of its middle */
+  /** @param y - the middle of the text */
   text(color: string, size: number, align: 'left' | 'right', text: string, x: number, y: number): void
 }
 

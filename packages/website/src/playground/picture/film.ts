@@ -1,13 +1,13 @@
 import type { LanesOutcome } from '../runs/lanes.ts'
 import { KIND, type Tape } from '../tape/tape.ts'
 
-/** A node at a moment. Units are of the running interval. */
+/** A process at a moment. Units are of the current interval. */
 export interface NodeMoment {
   readonly allowed: number
   readonly rejected: number
   /** Units that the others have allowed, as this process has confirmed them. */
   readonly others: number
-  /** When it first rejected in this interval; undefined before. */
+  /** Time of its first rejection in this interval. Undefined before. */
   readonly provenAt: number | undefined
 }
 
@@ -16,7 +16,7 @@ interface Heard {
   readonly others: number[]
 }
 
-/** A tape that can be looked at from any moment. */
+/** A tape that can be read at any moment. */
 export class Film {
   readonly nodes: number
   readonly limit: number
@@ -25,7 +25,7 @@ export class Film {
   readonly length: number
   readonly fault: LanesOutcome['fault']
   readonly messages: Tape['messages']
-  /** When requests came that each node allowed, and that it rejected. */
+  /** Times of the requests that each process allowed, and that it rejected. */
   readonly allowed: readonly Float64Array[]
   readonly rejected: readonly Float64Array[]
   readonly #heard: readonly Heard[]
@@ -61,24 +61,24 @@ export class Film {
     }
   }
 
-  /** Whether a node decides without the store. */
+  /** Whether a process decides without the store at a moment. */
   storeDown(node: number, time: number): boolean {
     return this.#states.findLast((state) => state.node === node && state.time <= time)?.storeDown ?? false
   }
 
-  /** Units that a node has allowed in the interval that runs at a moment. */
+  /** Units that a process has allowed in the interval of a moment. */
   own(node: number, time: number): number {
     const allowed = this.allowed[node] as Float64Array
     return upTo(allowed, time) - upTo(allowed, this.begin(time))
   }
 
-  /** Units that the store knows of. */
+  /** Units that the store has received in the interval of a moment. */
   stored(time: number): number {
     const last = upTo(this.#stored.time, time) - 1
     return last >= 0 && (this.#stored.time[last] as number) >= this.begin(time) ? (this.#stored.total[last] as number) : 0
   }
 
-  /** Units that all nodes have allowed. */
+  /** Units that all processes have allowed in the interval of a moment. */
   sum(time: number): number {
     let sum = 0
     for (let node = 0; node < this.nodes; node++) sum += this.own(node, time)
@@ -89,7 +89,7 @@ export class Film {
     return Math.floor(time / this.interval) * this.interval
   }
 
-  /** The next moment at which a message leaves, or a node rejects for the first time of an interval. */
+  /** The next moment at which a message is sent, or a process rejects for the first time in an interval. */
   next(time: number): number {
     const { sent } = this.messages
     const message = sent[upTo(sent, time)] ?? this.length
@@ -110,7 +110,7 @@ export class Film {
     for (const index of order) {
       const place = node[index] as number
       const at = arrived[index] as number
-      // A node's own part of what it hears is what it had told.
+      // The total includes the process's own units, as it last reported them, so they are subtracted.
       if (kind[index] === KIND.exchange) told.set(place, this.own(place, sent[index] as number))
       const heard = this.#heard[place] as Heard
       if (this.begin(handled[index] as number) !== this.begin(at)) continue
@@ -127,7 +127,7 @@ export class Film {
   }
 }
 
-/** The times of the requests of each node that were allowed (1), or rejected (0). */
+/** Times of the allowed (1) or rejected (0) requests of each process. */
 function split({ requests: { time, node, allowed } }: Tape, nodes: number, which: number): Float64Array[] {
   const counts = new Uint32Array(nodes)
   for (let index = 0; index < time.length; index++) if (allowed[index] === which) counts[node[index] as number]!++
@@ -141,7 +141,7 @@ function split({ requests: { time, node, allowed } }: Tape, nodes: number, which
   return lists
 }
 
-/** How many of an ascending list are not beyond a value. */
+/** Number of elements in an ascending list that are at most `value`. */
 export function upTo(list: ArrayLike<number>, value: number): number {
   let low = 0
   let high = list.length

@@ -18,23 +18,23 @@ export interface Frame {
   readonly film: Film
   /** Milliseconds. */
   readonly time: number
-  /** Milliseconds of the film in one of watching. */
+  /** Milliseconds of the film per millisecond. */
   readonly speed: number
   readonly width: number
   readonly palette: Palette
-  /** No moving dots. */
+  /** Without moving dots. */
   readonly still: boolean
 }
 
 const LABEL = 62
 const STORE = 54
-/** Milliseconds of watching for which a message is seen at least, a proof shines, and requests are seen to come. */
+/** Milliseconds for which a message is visible at least, the first rejection is highlighted, and arrivals are visible. */
 const SEEN = 350
 const SHINES = 900
 const COMES = 600
 const MOST_DOTS = 400
 const SIZE = 12
-/** Pixels of a request that comes. */
+/** Pixels of an arriving request. */
 const MARK = 2
 
 export function rowHeight(nodes: number): number {
@@ -67,14 +67,14 @@ function placesOf({ width, film }: Frame): Places {
   return { strip, bar, barWidth: store - gap - bar, store, row, thick: row - (small ? 2 : 6), size: small ? 9 : SIZE }
 }
 
-/** The parts of a moment that change the ground. While they stay the same, the ground isn't drawn again. */
+/** The values that the resting parts depend on. While they stay the same, the ground isn't drawn again. */
 export function groundOf({ film, time, width }: Frame): string {
   let storeDown = ''
   for (let node = 0; node < film.nodes; node++) storeDown += film.storeDown(node, time) ? 1 : 0
   return `${width} ${storeDown} ${awayAt(film, time)}`
 }
 
-/** Draws what rests: a lane for each node, the limit, the store. */
+/** Draws the resting parts: a lane for each process, the limit, the store. */
 export function paintGround(brush: Brush, frame: Frame): void {
   const { film, time, palette, width } = frame
   const places = placesOf(frame)
@@ -96,7 +96,7 @@ export function paintGround(brush: Brush, frame: Frame): void {
   if (away) brush.text(palette.ink, SIZE, 'right', 'store: trouble', width, height + 12)
 }
 
-/** Draws what moves: what comes, what each node counts, what goes to the store and back. */
+/** Draws the moving parts: arriving requests, the counts of each process, messages to the store and back. */
 export function paint(brush: Brush, frame: Frame): void {
   const { film, time, palette, speed } = frame
   const places = placesOf(frame)
@@ -129,7 +129,7 @@ export function paint(brush: Brush, frame: Frame): void {
   if (!frame.still) dots(brush, frame, places)
 }
 
-/** The moment at which a rejection is proven. */
+/** The moment at which a process starts to reject. */
 function proof(brush: Brush, { time, palette }: Frame, places: Places, node: number, { provenAt }: NodeMoment, shines: number): void {
   if (provenAt === undefined) return
   const fresh = 1 - (time - provenAt) / shines
@@ -139,7 +139,7 @@ function proof(brush: Brush, { time, palette }: Frame, places: Places, node: num
   if (row >= 14) brush.text(palette.ink, SIZE, 'right', 'proven: rejects', bar + barWidth - 6, node * row + thick / 2 + 1)
 }
 
-/** Requests that came lately, the newest beside the lane; those that lie side by side are one mark. */
+/** Recent requests, the newest beside the lane. Adjacent requests become one mark. */
 function arrivals(marks: number[], list: Float64Array | undefined, { time, speed }: Frame, places: Places, node: number): void {
   if (list === undefined) return
   const { row, strip, bar, thick } = places
@@ -148,7 +148,7 @@ function arrivals(marks: number[], list: Float64Array | undefined, { time, speed
   const until = upTo(list, time)
   const top = Math.round(node * row + 1 + thick * 0.2)
   const height = Math.round(thick * 0.6)
-  // No more than there are columns.
+  // Draws at most one request per column.
   const stride = Math.max(1, Math.ceil((until - from) / strip))
   let begin = Number.NaN
   let end = Number.NaN
@@ -188,7 +188,7 @@ function dots(brush: Brush, frame: Frame, places: Places): void {
   const announced: number[] = []
   const lost: number[] = []
   let drawn = 0
-  // The slowest message takes no longer than a node's patience, a second.
+  // The slowest message takes at most a second, the timeout of a process.
   const earliest = time - Math.max(SEEN * speed, 1000)
   for (let index = upTo(sent, time) - 1; index >= 0 && (sent[index] as number) > earliest && drawn < MOST_DOTS; index--) {
     const from = sent[index] as number

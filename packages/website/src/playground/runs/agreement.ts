@@ -2,15 +2,15 @@ import type { Policy } from '@weir/core'
 import type { Summary } from '@weir/testing'
 import { numberOf, type Settings, textOf } from '../settings/settings.ts'
 
-/** Which of the figures is how far the limit was exceeded: each algorithm promises something else. */
+/** The figure that measures how far the limit was exceeded. It depends on the promise of the algorithm. */
 export type Yardstick = 'overshoot' | 'worstWindow' | 'debt'
 
 /** The figures of an agreement. */
 export interface Exceeding {
   readonly yardstick: Yardstick
-  /** As a part of the limit. */
+  /** The excess as a part of the limit. */
   readonly exceeded: Summary & { readonly p50: number }
-  /** As a part of all requests. */
+  /** Wrong rejections as a part of all requests. */
   readonly wronglyRejected: number
 }
 
@@ -20,7 +20,7 @@ const IN_WHAT = {
   worstWindow: 'in any stretch of that length',
 } as const
 
-/** A sentence for a service agreement. */
+/** A sentence for a service level agreement. */
 export function agreementOf(settings: Settings, { limit, interval }: Policy, { yardstick, exceeded, wronglyRejected }: Exceeding): string {
   const beyond = (part: number) => `${Math.ceil(part * limit)} (${upwards(part * 100, 2)} %)`
   const among = `With ${numberOf(settings, 'nodes')} nodes, a round trip of ${numberOf(settings, 'rtt')} ms and ${numberOf(settings, 'load')} times the limit asked for`
@@ -44,13 +44,13 @@ export function agreementOf(settings: Settings, { limit, interval }: Policy, { y
   return `${among}, ${most}; ${wrongly}.`
 }
 
-/** A test of just that, to copy. */
+/** A test of the agreement, to copy. */
 export function testOf(settings: Settings, { yardstick, exceeded, wronglyRejected }: Exceeding, intervals: number): string {
   const options = textOf(settings, 'options')
     .trim()
     .replace(/[;,\s]+$/, '')
   const balancing = BALANCINGS[textOf(settings, 'balancing')] ?? 'uniform'
-  // The algorithms and `calendar()`: nothing else can be called in options.
+  // Options can call only the algorithms and functions such as `calendar()`.
   const called = [...new Set(options.match(/\b[a-z]\w*(?=\()/g))].sort()
   const wrong = { overshoot: 'falseRequests', worstWindow: 'rejectedUnderLimit', debt: 'rejectedWithRoom / requests' }[yardstick]
   const names = [yardstick, ...(yardstick === 'debt' ? ['rejectedWithRoom', 'requests'] : [wrong])]
@@ -78,12 +78,12 @@ test('the limit holds in a cluster', async () => {
 `
 }
 
-/** Rounded up, so that what was measured is within. */
+/** Rounds up, so that the measured value is within the result. */
 function upwards(value: number, digits: number): number {
   return Number((Math.ceil(value * 10 ** digits - 1e-9) / 10 ** digits).toFixed(digits))
 }
 
-/** Milliseconds as what a limit is per. */
+/** Milliseconds as the interval of a limit in text, e.g. `min` or `5 min`. */
 export function lengthOf(interval: number): string {
   const units = [
     [86_400_000, 'd'],

@@ -1,12 +1,12 @@
-/** How a figure is written. */
+/** The format of a figure. */
 export type Unit = 'whole' | 'part' | 'short' | 'time'
 
-/** Limiters side by side, on the same requests. */
+/** Limiters side by side, with the same requests. */
 export interface CurvesOutcome {
   readonly kind: 'curves'
   readonly title: string
   readonly unit: string
-  /** Seconds, from the left to the right. */
+  /** Seconds, from left to right. */
   readonly x: { readonly label: string; readonly values: readonly number[] }
   readonly y: Unit
   /** Drawn as a line. */
@@ -15,7 +15,7 @@ export interface CurvesOutcome {
   readonly rows: readonly {
     readonly name: string
     readonly curve: readonly number[]
-    /** One for each column. */
+    /** One figure for each column. */
     readonly figures: readonly number[]
   }[]
   /** Fingerprint of all decisions. */

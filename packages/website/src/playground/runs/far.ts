@@ -7,14 +7,14 @@ import { fingerprintOf } from './fingerprint.ts'
 import { intervalOf } from './scenario.ts'
 
 const INTERVALS = 8
-/** Intervals that are left out of what is said of the long run. */
+/** First intervals that are not part of the long run. */
 const FIRST = 2
 /** Points of a curve for each interval. */
 const POINTS = 25
-/** Milliseconds from a near node to the store, one way. */
+/** Milliseconds from a near process to the store, one way. */
 const NEAR = 0.5
 
-/** A flood on nodes far away from the store: what they allow too much, and what becomes of it. */
+/** A flood on processes far from the store: their overshoot, and its effect in the long run. */
 export async function runFar(settings: Settings): Promise<CurvesOutcome> {
   const interval = intervalOf(settings)
   const limit = numberOf(settings, 'limit')
@@ -36,7 +36,7 @@ export async function runFar(settings: Settings): Promise<CurvesOutcome> {
       load: poisson(numberOf(settings, 'load')),
       network: { latency: NEAR, far: { nodes: Math.min(nodes, numberOf(settings, 'far')), latency: numberOf(settings, 'rtt') / 2 } },
       seed: numberOf(settings, 'seed'),
-      // A soft bucket lets in by chance: that a request was rejected says nothing of the next one.
+      // A bucket with early drop rejects by chance, so a rejection does not predict the next one.
       shortcut: options.algorithm === undefined && options.coordination === undefined,
     }
     found.push([name, await admissions(scenario)])

@@ -1,4 +1,4 @@
-/** One fingerprint of several: two lanes of FNV-1a, as those of runs have. */
+/** Combines several fingerprints into one: two lanes of FNV-1a, like the fingerprints of runs. */
 export function fingerprintOf(parts: readonly (string | number)[]): string {
   let low = 0x811c9dc5
   let high = 0x9e3779b9

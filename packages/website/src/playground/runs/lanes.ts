@@ -4,24 +4,24 @@ import { Recorder } from '../tape/recorder.ts'
 import type { Tape } from '../tape/tape.ts'
 import { faultsOf, intervalOf, intervalsOf, scenarioOf } from './scenario.ts'
 
-/** One way to count, on the requests of the run. Shares are fractions. */
+/** One way to count the run's requests. Shares are fractions. */
 export interface Way {
   readonly name: string
   /** Units allowed in each interval. */
   readonly perInterval: readonly number[]
-  /** Units allowed, as a part of what the limit allows of these requests. */
+  /** Units allowed, as a part of the units that an exact limiter allows for the same requests. */
   readonly allowedOfExact: number
-  /** Units beyond the limit in the worst interval, as a part of the limit. */
+  /** The largest overshoot of an interval, as a part of the limit. */
   readonly worst: number
-  /** Rejected though the limit had room, as a part of all requests. */
+  /** Requests rejected although the limit was not reached, as a part of all requests. */
   readonly falselyRejected: number
-  /** Operations of the store for each request. */
+  /** Operations of the store per request. */
   readonly operations: number
   /** Milliseconds that each request waits. */
   readonly wait: number
 }
 
-/** A cluster, moment by moment, and other ways to count beside it. */
+/** A cluster in time, and a comparison with other ways to count. */
 export interface LanesOutcome {
   readonly kind: 'lanes'
   readonly nodes: number
@@ -35,9 +35,9 @@ export interface LanesOutcome {
   readonly tape: Tape
   /** Requests of each interval. */
   readonly offered: readonly number[]
-  /** The first is Weir's. */
+  /** The first way is Weir's. */
   readonly ways: readonly Way[]
-  /** Milliseconds since the begin; undefined where nothing happens. */
+  /** Milliseconds since the start. Undefined without a fault. */
   readonly fault: { readonly from: number; readonly until: number } | undefined
 }
 
@@ -68,7 +68,7 @@ export async function runLanes(settings: Settings): Promise<LanesOutcome> {
   }
 }
 
-/** The same requests, and no exchange: what comes and where it goes follows from the seed alone. */
+/** The same requests without syncs. The requests and their processes depend only on the seed. */
 function perProcess(scenario: Scenario): Scenario {
   const { limit, interval } = scenario.policy
   return { ...scenario, policy: { limit, interval, coordination: 'local' } }
@@ -90,7 +90,7 @@ function wayOf(name: string, { measured, allowedOfExact, overshoot, falseRequest
 function central({ measured }: SimulationResult, limit: number, roundTrip: number, away: boolean): Way {
   const perInterval = measured.map(({ exact }) => exact)
   return {
-    // It could not decide anything while its store is away: what is shown is what it would have to do.
+    // With its store down the counter could decide nothing. The figures show its result with a store that stays up.
     name: away ? 'A central counter, if its store stayed' : 'A central counter',
     perInterval,
     allowedOfExact: 1,

@@ -8,31 +8,31 @@ import { balancingOf } from './scenario.ts'
 
 const INTERVALS = 30
 const FEWEST_INTERVALS = 5
-/** Requests of a run, about. */
+/** The approximate number of requests of a run. */
 const MOST_REQUESTS = 300_000
 const MOST_PER_INTERVAL = 100_000
-/** Simulated time of all nodes together, milliseconds: each of them tells the store every now and then that it is there. */
+/** Simulated milliseconds of all processes together. Each process sends heartbeats, which cost real time. */
 const MOST_TIME = 150_000_000
 const WARM_UP = 2
 
-/** A policy of the visitor's, in a cluster. */
+/** A visitor's policy in a cluster. */
 export interface PolicyOutcome extends Exceeding {
   readonly kind: 'policy'
   readonly digest: string
-  /** The policy as core understands it. */
+  /** The policy after the checks of core. */
   readonly understood: {
     readonly limit: number
     /** Milliseconds. */
     readonly interval: number
     readonly algorithm: string
     readonly coordination: string
-    /** Bytes of numbers that a node keeps for a key, beside the key itself. */
+    /** Bytes of numbers that a process keeps for a key, without the key itself. */
     readonly bytesPerKey: number
   }
   readonly intervals: number
   readonly requests: number
   readonly operations: number
-  /** As a part of those that were allowed. */
+  /** Requests that waited, as a part of the allowed requests. */
   readonly waited: number
   readonly allowedOfExact: number
   readonly agreement: string
@@ -73,7 +73,7 @@ export async function runPolicy(settings: Settings): Promise<PolicyOutcome> {
   }
 }
 
-/** The scenario of a policy, as the test to copy has it. */
+/** The scenario of a policy, the same as in the test to copy. */
 function policyScenario(settings: Settings, options: PolicyOptions, policy: Policy): Scenario {
   const { limit, interval } = policy
   const nodes = numberOf(settings, 'nodes')
@@ -96,12 +96,12 @@ function policyScenario(settings: Settings, options: PolicyOptions, policy: Poli
     balancing: textOf(settings, 'balancing') === 'even' ? uniform : balancingOf(textOf(settings, 'balancing')),
     network: { latency: numberOf(settings, 'rtt') / 2 },
     seed: numberOf(settings, 'seed'),
-    // A soft bucket lets in by chance: that a request was rejected says nothing of the next one.
+    // A bucket with early drop rejects by chance, so a rejection does not predict the next one.
     ...(yardstickOf(policy) === 'debt' && { shortcut: false }),
   }
 }
 
-/** The policy, checked by core as it would be at the start of a program. */
+/** The policy after core has checked it, like at the start of a program. */
 function checked(options: PolicyOptions): Policy {
   const throttler = createThrottler({ policies: [options], clock: manualClock(), store: memoryStore() })
   const policy = throttler.policies[0] as Policy

@@ -4,20 +4,20 @@ import { type Expression, type Property, parseExpressionAt, type SpreadElement }
 /** Functions that options may call. No other code is run. */
 const FUNCTIONS: ReadonlyMap<string, (...values: never[]) => unknown> = new Map(Object.entries({ calendar, escalating, ...algorithms }))
 
-/** Options that can't be read; the message says what, and in which line. */
+/** Options that can't be read. The message contains the reason and the line. */
 export class OptionsError extends Error {
   override readonly name = 'OptionsError'
 }
 
 /**
- * Reads a policy's options as one writes them in a program: an object of plain values and of the algorithms that core has. It is read, not
- * run: a shared address can make a page do nothing.
+ * Reads a policy's options as written in a program: an object of plain values and of core's algorithms. The text is parsed and not run,
+ * so that a shared address can't make a page run code.
  *
  * @throws OptionsError for anything else
- * @throws WeirError by an algorithm's own checks
+ * @throws WeirError from an algorithm's own checks
  */
 export function readOptions(given: string): PolicyOptions {
-  // As they end where they were copied from.
+  // Copied text often ends with a comma or a semicolon.
   const text = given.replace(/[\s;,]+$/, '')
   let expression: Expression
   try {
@@ -82,7 +82,7 @@ function entryOf(text: string, property: Property | SpreadElement): readonly [st
   return [name, read(text, property.value)]
 }
 
-/** Such as `60 * 1000`. */
+/** Calculates terms such as `60 * 1000`. */
 function calculated(text: string, at: number, operator: string, left: unknown, right: unknown): number {
   if (typeof left === 'number' && typeof right === 'number') {
     if (operator === '*') return left * right

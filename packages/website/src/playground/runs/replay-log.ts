@@ -2,7 +2,7 @@ import { createThrottler, type PolicyOptions } from '@weir/core'
 import { type LogRecord, parseLine } from '@weir/demo/log-record'
 import { manualClock } from '@weir/testing'
 
-/** Clients that are listed. */
+/** The most clients to list. */
 const LISTED = 20
 
 /** The decisions of a policy about the requests of an access log, in one process. */
@@ -11,14 +11,14 @@ export interface LogOutcome {
   readonly requests: number
   readonly rejected: number
   readonly clients: number
-  /** Those who were rejected most, most first. */
+  /** The clients with the most rejected requests, most first. */
   readonly worst: readonly { readonly client: string; readonly requests: number; readonly rejected: number }[]
 }
 
 /**
- * Replays a log in the Common or Combined Log Format, by client; lines that are none are left out.
+ * Replays a log in the Common or Combined Log Format, by client. Skips other lines.
  *
- * @returns undefined where there is nothing to read
+ * @returns undefined if the text has no lines
  */
 export async function replayLog(options: PolicyOptions, text: string): Promise<LogOutcome | undefined> {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
@@ -31,7 +31,7 @@ export async function replayLog(options: PolicyOptions, text: string): Promise<L
   const throttler = createThrottler({ policies: [{ ...options, coordination: 'local' }], clock })
   const seen = new Map<string, { client: string; requests: number; rejected: number }>()
   for (const { time, client } of records) {
-    // Logs tell whole seconds: most requests come at the same moment as the one before.
+    // Logs have whole seconds, so most requests have the same time as the previous one.
     if (time > clock.now()) await clock.advance(time - clock.now())
     let entry = seen.get(client)
     if (entry === undefined) seen.set(client, (entry = { client, requests: 0, rejected: 0 }))

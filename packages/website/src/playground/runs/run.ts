@@ -8,7 +8,7 @@ import { runStream, type StreamOutcome } from './stream.ts'
 
 export type Outcome = LanesOutcome | CurvesOutcome | StreamOutcome | PolicyOutcome
 
-/** Runs the scene of some settings: the same settings give the same outcome, wherever it runs. */
+/** Runs the scene of some settings. The same settings give the same outcome everywhere. */
 export function run(settings: Settings): Promise<Outcome> {
   switch (settings.scene) {
     case 'straddle':

@@ -2,9 +2,9 @@ import type { PolicyOptions } from '@weir/core'
 import { type Balancing, type Fault, faults, poisson, roundRobin, type Scenario, sticky, zipf } from '@weir/testing'
 import { numberOf, type Settings, textOf } from '../settings/settings.ts'
 
-/** Simulated time of a run, milliseconds, unless that makes too many requests. */
+/** Simulated milliseconds of a run, unless it would have too many requests. */
 const LENGTH = 600_000
-/** Requests of a run, about. */
+/** The approximate number of requests of a run. */
 const MOST_REQUESTS = 300_000
 const FEWEST_INTERVALS = 3
 const MOST_INTERVALS = 60
@@ -20,14 +20,14 @@ export function policyOf(settings: Settings): PolicyOptions {
   return failMode === 'open' || failMode === 'closed' ? { ...policy, failMode } : policy
 }
 
-/** How many intervals are run: the same for all loads that are light enough. */
+/** The number of intervals to run. It is the same for all loads that are light enough. */
 export function intervalsOf(settings: Settings): number {
   const perInterval = numberOf(settings, 'limit') * numberOf(settings, 'load')
   const affordable = Math.floor(Math.min(LENGTH / intervalOf(settings), MOST_REQUESTS / perInterval))
   return Math.max(FEWEST_INTERVALS, Math.min(MOST_INTERVALS, affordable))
 }
 
-/** The cluster of a scene, as `simulate` takes it: it begins cold, and nothing is left out as warm-up. */
+/** The cluster of a scene, for `simulate`. It starts cold, and no warm-up is left out. */
 export function scenarioOf(settings: Settings): Scenario {
   return {
     policy: policyOf(settings),
@@ -44,7 +44,7 @@ export function scenarioOf(settings: Settings): Scenario {
 
 export function balancingOf(name: string): Balancing {
   if (name === 'zipf') return zipf()
-  // Round robin, in place of chance: what comes to a node is as even as it can be.
+  // Round robin instead of chance, so that the processes get the same load.
   return name === 'sticky' ? sticky : roundRobin
 }
 

@@ -6,9 +6,9 @@ import type { CurvesOutcome } from './curves.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { intervalOf } from './scenario.ts'
 
-/** The boundary that the attack straddles, in intervals. */
+/** The boundary in the middle of the attack, in intervals. */
 const BOUNDARY = 2
-/** How long an attack lasts, in intervals. */
+/** Length of the attack in intervals. */
 const LASTS = 1
 const INTERVALS = 4
 /** Points of a curve for each interval. */
@@ -17,7 +17,7 @@ const POINTS = 60
 interface Shape {
   readonly name: string
   readonly options: Partial<PolicyOptions>
-  /** Decided at one place, as it can't be counted by several. */
+  /** Whether the algorithm counts in one process, because its counts can't be synced. */
   readonly alone?: true
 }
 
@@ -30,7 +30,7 @@ const SHAPES: readonly Shape[] = [
   { name: "fixedWindow(), 'leased'", options: { coordination: 'leased', storeTimeout: '1s' } },
 ]
 
-/** A flood that begins before a boundary of the intervals and ends behind it, on each shape of window. */
+/** A flood that begins before a boundary of the intervals and ends after it, on each algorithm. */
 export async function runStraddle(settings: Settings): Promise<CurvesOutcome> {
   const interval = intervalOf(settings)
   const limit = numberOf(settings, 'limit')

@@ -14,10 +14,10 @@ import { mostIn } from './admissions.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { intervalOf } from './scenario.ts'
 
-/** How long requests come, and how long it is watched, in intervals. */
+/** Intervals in which requests arrive, and intervals that are shown. */
 const COMES = 4.2
 const LENGTH = 5
-/** Bars of an interval. */
+/** Number of bars in an interval. */
 const BARS = 20
 
 /** The same requests through every algorithm, in one process. */
@@ -27,11 +27,11 @@ export interface StreamOutcome {
   readonly bar: number
   /** Units that the limit allows in the time of a bar, if spread evenly. */
   readonly pace: number
-  /** Requests that came, bar by bar. */
+  /** Offered requests, for each bar. */
   readonly came: readonly number[]
   readonly rows: readonly {
     readonly name: string
-    /** Requests that went on, bar by bar. */
+    /** Allowed requests, for each bar. */
     readonly went: readonly number[]
     readonly allowed: number
     readonly mostInInterval: number
@@ -46,7 +46,7 @@ export interface StreamOutcome {
 interface Way {
   readonly name: string
   readonly algorithm: Algorithm
-  /** Requests wait for their turn, instead of being rejected. */
+  /** Whether requests wait instead of being rejected. */
   readonly queued?: true
 }
 
@@ -91,7 +91,7 @@ export async function runStream(settings: Settings): Promise<StreamOutcome> {
   }
 }
 
-/** When requests go on that come at some times, in order, and the longest wait; all in milliseconds. */
+/** Times at which allowed requests continue, in order, and the longest wait. All in milliseconds. */
 async function pass(
   { algorithm, queued }: Way,
   policy: { readonly limit: number; readonly interval: number },
@@ -101,7 +101,7 @@ async function pass(
   const throttler = createThrottler({ policies: [{ ...policy, algorithm, coordination: 'local' }], clock })
   // The queue is loaded with the first request that may wait. That takes real time, while virtual time stands still.
   if (queued) await throttler.acquire('another key')
-  // Intervals begin where the picture does.
+  // Aligns the intervals with the picture.
   await clock.advance(policy.interval - (clock.now() % policy.interval))
   const began = clock.monotonic()
   const went: number[] = []
@@ -138,7 +138,7 @@ function bars(times: readonly number[], interval: number): number[] {
   return counts
 }
 
-/** When requests come, milliseconds, in order. */
+/** Times of the requests in milliseconds, in order. */
 function* arrivals(settings: Settings): Generator<number> {
   const interval = intervalOf(settings)
   const limit = numberOf(settings, 'limit')
@@ -163,7 +163,7 @@ function* arrivals(settings: Settings): Generator<number> {
       break
     }
     default:
-      // A few, a flood before and behind a boundary of the intervals, rest, and twice the pace.
+      // A few, a flood around a boundary of the intervals, a pause, and twice the limit's rate.
       yield* evenly(0.1 * interval, 0.7 * interval, 0.5)
       yield* evenly(0.8 * interval, 1.2 * interval, 5)
       yield* evenly(2.5 * interval, 4.2 * interval, 2)

@@ -5,11 +5,11 @@ export interface NumberControl {
   readonly label: string
   readonly least: number
   readonly most: number
-  /** Values are multiples of it; of a logarithmic one they have two digits instead. */
+  /** Values are multiples of the step. Logarithmic values have two digits instead. */
   readonly step: number
   readonly fallback: number
   readonly unit?: string
-  /** Whether each part of the slider multiplies by the same. */
+  /** Whether equal distances on the slider multiply the value by the same factor. */
   readonly logarithmic?: true
 }
 
@@ -31,14 +31,14 @@ export interface TextControl {
   readonly most: number
   readonly fallback: string
   readonly rows: number
-  /** Whether it stays in the page: it is in no address. */
+  /** Whether the text stays in the page and is left out of addresses. */
   readonly secret?: true
 }
 
 export type Control = NumberControl | ChoiceControl | TextControl
 export type Value = number | string
 
-/** The nearest value that a control can have: whatever is asked for, it is in range. */
+/** The nearest value that a control can have, for any input. */
 export function settled(control: Control, asked: unknown): Value {
   switch (control.kind) {
     case 'number':
@@ -54,14 +54,14 @@ function nearest({ least, most, step, fallback, logarithmic }: NumberControl, as
   if (typeof asked !== 'number' || Number.isNaN(asked)) return fallback
   const bounded = Math.min(most, Math.max(least, asked))
   if (logarithmic) return Math.max(least, Number(bounded.toPrecision(2)))
-  // Without the digits that binary fractions add.
+  // Removes the digits that binary fractions add.
   return Number((Math.round(bounded / step) * step).toFixed(6))
 }
 
-/** Positions of a slider. */
+/** Number of positions of a slider. */
 export const SLIDER = 1000
 
-/** Where a value is on a slider of `SLIDER` positions. */
+/** The position of a value on a slider. */
 export function positionOf({ least, most, logarithmic }: NumberControl, value: number): number {
   const part = logarithmic ? Math.log(value / least) / Math.log(most / least) : (value - least) / (most - least)
   return Math.round(part * SLIDER)

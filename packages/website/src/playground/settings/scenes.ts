@@ -204,12 +204,12 @@ export const SCENES: readonly Scene[] = [
   },
 ]
 
-/** The scene of a name; the first one for any other. */
+/** The scene with a name. The first one for an unknown name. */
 export function sceneOf(name: unknown): Scene {
   return SCENES.find((scene) => scene.name === name) ?? (SCENES[0] as Scene)
 }
 
-/** The heading of a scene in the page that lists where each scene is tested. */
+/** The anchor of a scene in the page that shows its test. */
 export function anchorOf({ title }: Scene): string {
   return title
     .toLowerCase()

@@ -1,13 +1,13 @@
 import { settled, type Value } from './control.ts'
 import { type SceneName, sceneOf } from './scenes.ts'
 
-/** All that a run depends on: with it anybody gets the same run. */
+/** All values that a run depends on. The same settings give the same run for everyone. */
 export interface Settings {
   readonly scene: SceneName
   readonly values: Readonly<Record<string, Value>>
 }
 
-/** Settings with each value in its range; what is missing or can't be read is as it was at first. */
+/** Settings with each value in its range. Missing and invalid values get their defaults. */
 export function settingsOf(scene: unknown, asked: Readonly<Record<string, unknown>> = {}): Settings {
   const { name, controls } = sceneOf(scene)
   const given = new Map(Object.entries(asked))
@@ -17,13 +17,13 @@ export function settingsOf(scene: unknown, asked: Readonly<Record<string, unknow
   }
 }
 
-/** Settings out of the search part of an address, whatever it holds. */
+/** Settings from the search part of any address. */
 export function readAddress(search: string): Settings {
   const parameters = new URLSearchParams(search)
   return settingsOf(parameters.get('scene'), Object.fromEntries(parameters))
 }
 
-/** The search part of an address: only what differs from what is there at first. */
+/** The search part of an address. It contains only values that differ from their defaults. */
 export function writeAddress({ scene, values }: Settings): string {
   const parameters = new URLSearchParams({ scene })
   for (const control of sceneOf(scene).controls) {

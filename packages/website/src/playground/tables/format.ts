@@ -5,12 +5,12 @@ export function whole(value: number): string {
   return WHOLE.format(value)
 }
 
-/** Two digits: for figures of which the size matters. */
+/** Two digits, for figures whose magnitude matters. */
 export function short(value: number): string {
   return SHORT.format(value)
 }
 
-/** A part, in per cent. */
+/** A fraction in per cent. */
 export function percent(part: number): string {
   const value = part * 100
   return `${value === 0 || value >= 99.95 ? value.toFixed(value >= 1000 || value === 0 ? 0 : 1) : SHORT.format(value)} %`

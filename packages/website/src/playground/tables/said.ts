@@ -2,7 +2,7 @@ import type { Outcome } from '../runs/run.ts'
 import { duration, percent, whole } from './format.ts'
 import { WRITTEN } from './tables.ts'
 
-/** The result of a run as a sentence, for readers who can't see that something has changed. */
+/** The result of a run as a sentence, for screen readers. */
 export function saidOf(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'lanes': {

@@ -7,15 +7,15 @@ import type { Outcome } from '../runs/run.ts'
 import type { StreamOutcome } from '../runs/stream.ts'
 import { duration, percent, short, whole } from './format.ts'
 
-/** Figures of a run as they are written, on the page and by the command. */
+/** Figures of a run as text, for the page and the command. */
 export interface Table {
   readonly name: string
   readonly caption?: string
-  /** Heads of the columns; a table of two columns may have none. */
+  /** Heads of the columns. A table of two columns may have none. */
   readonly columns: readonly string[]
-  /** The first cell of each is what the row is about. */
+  /** The first cell of each row is its subject. */
   readonly rows: readonly (readonly string[])[]
-  /** Whether what rows are about is code. */
+  /** Whether the subjects of rows are code. */
   readonly code?: true
 }
 

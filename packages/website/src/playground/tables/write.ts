@@ -7,7 +7,7 @@ export function written(outcome: Outcome): string {
   return [...tablesOf(outcome).map(tableText), ...agreement, `Fingerprint of all decisions: ${outcome.digest}`].join('\n\n')
 }
 
-/** Columns below each other; all but the first end together. */
+/** Aligns columns. All but the first are aligned to the right. */
 function tableText({ caption, columns, rows }: Table): string {
   const lines = columns.length > 0 ? [columns, ...rows] : rows
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((cells) => (cells[column] ?? '').length)))

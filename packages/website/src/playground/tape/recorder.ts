@@ -21,7 +21,7 @@ interface Message {
   total: number
 }
 
-/** Writes down what happens in a simulation, and changes nothing in it: with and without it all decisions are the same. */
+/** Records the events of a simulation without changing them. All decisions are the same with and without it. */
 export class Recorder {
   /** The scenario to run. */
   readonly scenario: Scenario
@@ -35,7 +35,7 @@ export class Recorder {
   readonly #oneWay: number
   #time: VirtualTime | undefined
 
-  /** @param oneWay - milliseconds from the store to each node: when an announcement was sent follows from when it is heard */
+  /** @param oneWay - milliseconds from the store to each process. It determines when an announcement was sent */
   constructor(scenario: Scenario, oneWay: number) {
     this.#oneWay = oneWay
     const { balancing = uniform } = scenario
@@ -77,7 +77,7 @@ export class Recorder {
     }
   }
 
-  /** When requests were allowed, waits included; milliseconds, in order. */
+  /** Times of the allowed requests including waits, in milliseconds, in order. */
   get went(): readonly number[] {
     return this.#went
   }
@@ -86,7 +86,7 @@ export class Recorder {
     return this.#time?.now ?? 0
   }
 
-  /** The node that ships, with somebody who looks on. */
+  /** A process with the released code, and a recorder around its store. */
   #node({ policy, store, clock, random, place, time }: NodeContext): SimulatedNode {
     this.#time = time
     const looked = backgroundStore(this.#looked(store, place))
@@ -161,7 +161,7 @@ export class Recorder {
   }
 }
 
-/** Units of the newest cell; NaN without any. */
+/** Units of the newest cell. NaN without cells. */
 function newestOf(cells: readonly Cell[]): number {
   let newest = cells[0]
   for (const cell of cells) if (newest !== undefined && cell.ordinal > newest.ordinal) newest = cell

@@ -1,4 +1,4 @@
-/** Kinds of syncs, as they are drawn. */
+/** Kinds of messages, as they are drawn. */
 export const KIND = { exchange: 0, heartbeat: 1, announcement: 2 } as const
 
 /**
@@ -10,25 +10,25 @@ export interface Tape {
   readonly requests: {
     readonly time: Float64Array
     readonly node: Uint8Array
-    /** 1 where it was allowed. */
+    /** 1 if it was allowed. */
     readonly allowed: Uint8Array
   }
-  /** Exchanges of nodes with the store and back, and announcements of the store, in the order in which they were sent. */
+  /** Syncs of processes, and announcements of the store, in the order in which they were sent. */
   readonly messages: {
     readonly sent: Float64Array
-    /** When the store had it; of an announcement as `sent`. */
+    /** Time at which the store handled it. For an announcement the same as `sent`. */
     readonly handled: Float64Array
     readonly arrived: Float64Array
     readonly node: Uint8Array
     readonly kind: Uint8Array
-    /** Units of the running interval that the store has, as the message brings them; NaN where it brings none. */
+    /** Units of the current interval in the store, as the message contains them. NaN if it contains none. */
     readonly total: Float64Array
   }
-  /** Times at which a node began to decide without the store (1), and to decide with it again (0). */
+  /** Times at which a process began to decide without the store (true), and with it again (false). */
   readonly states: readonly { readonly time: number; readonly node: number; readonly storeDown: boolean }[]
 }
 
-/** The buffers of a tape that move from one thread to another without a copy. */
+/** The buffers of a tape, to transfer them between threads without a copy. */
 export function buffersOf({ requests, messages }: Tape): ArrayBufferLike[] {
   return [...Object.values(requests), ...Object.values(messages)].map(({ buffer }) => buffer)
 }
