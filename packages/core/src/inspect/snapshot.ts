@@ -110,7 +110,7 @@ export interface Snapshot extends StoreStatus {
   readonly policies: readonly PolicySnapshot[]
   /** Blocked keys, most time left first. Their number is limited by `SnapshotOptions`. */
   readonly blocked: readonly BlockedKey[]
-  /** The keys with the most units, most used first; by policy. */
+  /** The keys with the most units of each policy, most used first. */
   readonly top: readonly KeyUsage[]
   /** The keys that requests wait for in this process, longest wait first, at most `top`. */
   readonly waiting: readonly WaitingKey[]

@@ -108,7 +108,7 @@ export class Emitter {
     this.#onError = onError
   }
 
-  /** Adds a listener; returns a function that removes it. */
+  /** Adds a listener, and returns a function that removes it. */
   on<E extends EventName>(name: E, listener: Listener<E>): () => void {
     let set = this.#listeners.get(name)
     if (set === undefined) this.#listeners.set(name, (set = new Set()))

@@ -15,7 +15,7 @@ export interface Place {
 export interface RulesProblem {
   /** Path of the value, e.g. `policies[0].limit`. Empty for the whole document. */
   readonly path: string
-  /** Line in the document, counted from 1. Undefined if the document is no text. The same holds for `column`. */
+  /** Line in the document, counted from 1. Undefined if the document is no text, like `column`. */
   readonly line: number | undefined
   readonly column: number | undefined
   /** The problem and the allowed values: one line that is safe to print. */

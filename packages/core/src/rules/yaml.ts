@@ -34,7 +34,7 @@ interface YamlLines {
 interface YamlNode {
   readonly range?: readonly number[] | null
   readonly anchor?: string
-  /** The name of an alias; the text of a scalar. */
+  /** The name of an alias, or the text of a scalar. */
   readonly source?: string
   readonly type?: string
   readonly value?: unknown

@@ -259,7 +259,7 @@ function listedOf(decision: Decision & Partial<Listed>): Listed | undefined {
   return decision.listed
 }
 
-/** An item of `RateLimit`; `wait` in milliseconds. */
+/** An item of `RateLimit`. `wait` is in milliseconds. */
 function limitItem(fields: PolicyFields, remaining: number, wait: number): string {
   const amount = `${fields.remaining}${whole(remaining)}`
   return fields.slots && !(wait > 0) ? amount : `${amount};t=${seconds(wait)}`

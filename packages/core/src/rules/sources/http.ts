@@ -130,7 +130,7 @@ function basic({ username, password }: URL): string {
 }
 
 /**
- * Throws the cause of a failed `fetch`, whose own message only says that it failed. If several addresses were tried, only a code is there.
+ * Throws the cause of a failed `fetch`, because its own message has no reason. If several addresses were tried, the cause has only a code.
  */
 function failed(error: Error): never {
   const { cause } = error
