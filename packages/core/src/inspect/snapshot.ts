@@ -74,7 +74,7 @@ export interface PolicySnapshot {
   readonly exchanges: Readonly<Record<ExchangeReason, number>>
   /** Blocks that began, by cause. */
   readonly blocks: Readonly<Record<'exceeded' | 'manual' | 'remote', number>>
-  /** Units of requests in flight at this node, of all keys (`concurrency()`). 0 for other algorithms. */
+  /** Units of requests in flight in this process, of all keys (`concurrency()`). 0 for other algorithms. */
   readonly inFlight: number
   /** Requests that wait for this policy in this process, with `acquire` or during a delay. */
   readonly waiting: number

@@ -35,7 +35,7 @@ export interface ThrottlerEvents {
   storeDown: { cause: unknown }
   /** Reports that the store answers again. `durationMs` is the length of the outage. */
   storeUp: { durationMs: number }
-  /** Reports slots of a key (`concurrency()`) that were freed because their process did not release them within the lease. */
+  /** Reports slots of a key (`concurrency()`) that were freed because they were not released within `maxDuration`. */
   slotExpired: { policy: string; key: string; units: number }
   /** Reports that a table of keys is full. It is not repeated until the table has had capacity again. */
   overflow: { policy: string; maxKeys: number }

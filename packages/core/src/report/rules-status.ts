@@ -39,6 +39,6 @@ export interface FollowedRules {
   readonly source: string
   /** The rules in use. Undefined while policies from code are in use. */
   readonly held: (HeldRules & { readonly next: HeldRules | undefined }) | undefined
-  /** The documents of the source, newest first. If it keeps none, the documents that this process has seen. Never rejects. */
+  /** The documents of the source, newest first. If it keeps none, the documents that this process has used. Never rejects. */
   versions(): Promise<readonly RulesVersion[]>
 }

@@ -26,7 +26,8 @@ export type RejectionSource = 'local' | 'global' | 'announcement' | 'storeDown' 
 
 /**
  * The reason for which a key's counts were sent.
- * - `'countdown'`: this process had enough unsent units that all processes together could have come near the limit.
+ * - `'countdown'`: this process had enough unsent units that all processes together could have come near the limit. Or a lease was
+ *   nearly used up.
  * - `'hello'`: this process got the first request to a key that is near its limit at other processes.
  * - `'refund'`: units were refunded to a key that other processes may count as full.
  * - `'lease'`: a request waited for quota from the store.

@@ -23,13 +23,13 @@ export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 8)
 }
 
-/** The documents from the history of a source. If it keeps none, the documents that this process has seen. */
+/** The documents from the history of a source. If it keeps none, the documents that this process has used. */
 export class Versions {
   readonly #source: RulesSource
   readonly #clock: Clock
   readonly #timeout: number
   readonly #yaml: ParseOptions['yaml']
-  /** By digest. The document that was in use last is the last entry. */
+  /** Documents by digest. The document that was in use last is the last entry. */
   readonly #known = new Map<string, RulesVersion>()
 
   /** @param timeout milliseconds that the source may take to answer */

@@ -21,7 +21,7 @@ interface Pattern {
 interface Node {
   readonly patterns: Pattern[]
   readonly literal: Map<string, Node>
-  /** For a segment that is one parameter. */
+  /** The child for a segment that is one parameter. */
   any: Node | undefined
 }
 
