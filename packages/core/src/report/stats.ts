@@ -35,7 +35,7 @@ export type RejectionSource = 'local' | 'global' | 'announcement' | 'storeDown' 
  * - `'span-end'`: a span ended, and there was no other reason.
  * - `'resend'`: the store had lost its data, or was back after an outage.
  * - `'close'`: the throttler was closed, or a policy was removed.
- * - `'usage'`: another process called `usage()` for the key, or slots were reported or returned.
+ * - `'usage'`: a process called `usage()` for the key, or slots were reported or returned.
  */
 export type ExchangeReason = 'countdown' | 'hello' | 'refund' | 'lease' | 'proof' | 'span-end' | 'resend' | 'close' | 'usage'
 

@@ -51,7 +51,7 @@ function networkOf(entry: unknown): (Address & { readonly bits: number }) | unde
   const address = parseAddress(base)
   if (address === undefined) return undefined
   const most = address.family === 'ipv4' ? 32 : 128
-  // A network of IPv4-mapped addresses is an IPv4 network, whose bits are the last 32.
+  // A network of IPv4-mapped addresses is an IPv4 network, whose prefix is 96 bits shorter.
   const bits = given === undefined ? most : Number(given) - (address.family === 'ipv4' && base.includes(':') ? 96 : 0)
   return bits >= 0 && bits <= most ? { ...address, bits } : undefined
 }
