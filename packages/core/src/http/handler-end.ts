@@ -12,8 +12,8 @@ class Flight {
   }
 }
 
-// By response, not by decision, because throttlers in several places decide one request. So the caller that reports the end of the handler
-// needs no list of them.
+// The key is the response, not the decision, because throttlers in several places decide one request. So a caller that reports a handler's
+// end needs no list of decisions.
 const flights = new WeakMap<Answering, Flight>()
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Names your policies for the decision that an adapter leaves on the request: augment it once in a program. Without it they are
- * of type `string`.
+ * Types the policy names of the decision that an adapter leaves on the request. Augment it once in a program. Without it, names are of type
+ * `string`.
  *
  * @example
  * declare module '@weir/fastify' { // or '@weir/express', '@weir/koa', '@weir/core/adapter'

@@ -72,7 +72,7 @@ function whenOver(response: ServerResponse | Http2ServerResponse, then: (error?:
     finished(response, then)
     return
   } catch {
-    // Not a stream.
+    // The response is no stream.
   }
   let over = false
   const once = (error?: Error): void => {

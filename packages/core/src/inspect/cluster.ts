@@ -5,8 +5,8 @@ import { snapshot } from './snapshot.ts'
 import { parseStatus } from './status-text.ts'
 
 /**
- * The live nodes of the cluster as far as known, the throttler's own first. Asked for regularly (once a second, say), the others are
- * up to date within two heartbeats; they tell of themselves only while somebody asks.
+ * Returns the live processes of the cluster as far as known, this process first. If it is called regularly, e.g. once a second, the others
+ * are at most two heartbeats old. Processes report their status only while a program requests it.
  *
  * @example
  * import { cluster } from '@weir/core/inspect'

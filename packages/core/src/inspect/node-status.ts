@@ -7,10 +7,10 @@ import type { Coordinated } from '../throttler/coordinator.ts'
 import type { RequestHistory, RequestsSnapshot } from './requests.ts'
 import { type KeyRejections, type PolicySnapshot, type Snapshot, snapshotOf } from './snapshot.ts'
 
-/** This process, for people: host name and process id. */
+/** Host name and process id of this process, for people. */
 export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
 
-/** The fields of a policy's status: texts, and numbers. Fractions have three decimals. */
+/** The fields of a policy's status: texts, and numbers, rounded to three decimals. */
 export const POLICY_TEXTS = ['name', 'algorithm'] as const
 export const POLICY_NUMBERS = [
   'limit',
@@ -30,7 +30,7 @@ export const POLICY_NUMBERS = [
   'share',
 ] as const
 
-/** One policy at one node, as it is told to the others. Sums are since the node's start. */
+/** One policy in one process, as the process reports it to the others. Sums are since the process's start. */
 export type PolicyStatus = Pick<PolicySnapshot, (typeof POLICY_TEXTS)[number] | (typeof POLICY_NUMBERS)[number]>
 
 /** A process's status for the others, while a dashboard or a command watches the cluster. */
@@ -39,32 +39,32 @@ export interface NodeStatus {
   /** Host name and process id, for people. */
   readonly label: string
   readonly state: string
-  /** Milliseconds since it started, and for which the store has been away from it. */
+  /** Milliseconds since the process started, and for which the store has been down for it. */
   readonly uptimeMs: number
   readonly storeDownMs: number
-  /** Milliseconds that its last exchange took. */
+  /** Milliseconds that its last sync took. */
   readonly roundTripMs: number
   readonly failures: number
-  /** The store's clock less the node's, milliseconds. */
+  /** The store's clock minus the process's, in milliseconds. */
   readonly clockOffsetMs: number
   /** The sums of all its throttlers with this store. */
   readonly requests: RequestsSnapshot
   readonly policies: readonly PolicyStatus[]
-  /** Its most used keys. */
+  /** The process's most used keys. */
   readonly top: readonly { readonly policy: string; readonly key: string; readonly used: number; readonly own: number }[]
-  /** The keys that requests wait for at it, those first that have waited longest. */
+  /** The keys that requests of the process wait for, longest wait first. */
   readonly waiting: readonly WaitingKey[]
-  /** The keys that rules to come would have rejected most often. */
+  /** The keys that candidate rules would have rejected most often. */
   readonly wouldReject: readonly KeyRejections[]
-  /** The rules that it follows; undefined if it follows none. */
+  /** The rules that the process follows. Undefined if it follows none. */
   readonly rules?: RulesStatus | undefined
 }
 
-/** A live node as the store last heard of it. */
+/** A live process, as it last reported to the store. */
 export interface ClusterNode extends NodeStatus {
-  /** Milliseconds since the store heard of it; 0 for this node. */
+  /** Milliseconds since its last report to the store. 0 for this process. */
   readonly ageMs: number
-  /** Whether this is the node that was asked. */
+  /** Whether this is the process that called `cluster`. */
   readonly self: boolean
 }
 
@@ -93,7 +93,7 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
   }
 }
 
-/** The status of a node: of all the throttlers in it that share a store. */
+/** The status of a process, with all its throttlers that share a store. */
 export function statusOfAll(throttlers: readonly Coordinated[], startedAt: number, now: number): NodeStatus {
   const snapshots = throttlers.map((inspected) => snapshotOf(inspected))
   const all = {
@@ -103,7 +103,7 @@ export function statusOfAll(throttlers: readonly Coordinated[], startedAt: numbe
     top: snapshots.flatMap(({ top }) => top),
     waiting: snapshots.flatMap(({ waiting }) => waiting).sort((a, b) => b.longest - a.longest),
     wouldReject: snapshots.flatMap(({ wouldReject }) => wouldReject).sort((a, b) => b.rejected - a.rejected),
-    // Those of a process follow the same, as a rule.
+    // Usually all throttlers of a process follow the same rules.
     rules: snapshots.find(({ rules }) => rules !== undefined)?.rules,
   }
   return statusOf(all, LABEL, now - startedAt)
@@ -122,7 +122,7 @@ function told({ slot, ended, allowed, rejected }: RequestHistory): RequestHistor
   return { slot, ended: Math.round(ended), allowed: allowed.map(Math.round), rejected: rejected.map(Math.round) }
 }
 
-/** Adds up throttlers that began at different times: slots of nearly the same time are added. */
+/** Adds up throttlers that started at different times. Slots of nearly the same time are added. */
 function together(all: readonly RequestsSnapshot[]): RequestsSnapshot {
   const [first, ...others] = all as [RequestsSnapshot, ...RequestsSnapshot[]]
   if (others.length === 0) return first
@@ -139,7 +139,7 @@ function together(all: readonly RequestsSnapshot[]): RequestsSnapshot {
   }
 }
 
-/** The nearest to their limits; of each policy some, as a large limit would hide the others. */
+/** The keys nearest to their limits. Each policy has some, because a large limit would hide the others. */
 function mostUsed({ policies, top }: Snapshot, each: number): Snapshot['top'] {
   return policies
     .flatMap(({ name }) => top.filter(({ policy }) => policy === name).slice(0, each))

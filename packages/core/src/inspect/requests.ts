@@ -1,25 +1,26 @@
 import { type RequestRejection, type Requests, SLOT, SLOTS } from '../report/requests.ts'
 
-/** Requests of the last half hour. */
+/** Requests of the last half hour, in slots of 15 s. */
 export interface RequestHistory {
-  /** Milliseconds of one slot, and since the newest ended. */
+  /** Milliseconds of one slot, and since the end of the newest slot. */
   readonly slot: number
   readonly ended: number
-  /** Requests in each slot, newest first; at most 120 of them. */
+  /** Requests in each slot, newest first, at most 120 slots. */
   readonly allowed: readonly number[]
   readonly rejected: readonly number[]
 }
 
 /**
- * Requests as clients see them, however many policies decided about each: sums since the throttler's start. A request that passes two
- * throttlers counts at both; one that passes uncounted (`skip`, `allow`, no policy applies) at none. What a dry run lets pass is allowed.
+ * Requests as clients see them, each counted once however many policies decided it: sums since the throttler's start. A request that passes
+ * two throttlers counts at both. A request that is not counted (`skip`, `allow`, no policy applies) counts at neither. Requests that only a
+ * dry run allowed count as allowed.
  */
 export interface RequestsSnapshot {
   readonly allowed: number
   readonly rejected: number
-  /** The rejected ones by why; of several policies by the one that rejected for longest. */
+  /** Rejected requests by reason. If several policies rejected, the reason comes from the policy with the longest wait. */
   readonly reasons: Readonly<Record<RequestRejection, number>>
-  /** The last half hour. */
+  /** Requests of the last half hour. */
   readonly history: RequestHistory
 }
 
@@ -35,8 +36,8 @@ export function requestsOf(requests: Requests, now: number): RequestsSnapshot {
 const shown = new WeakMap<object, number>()
 
 /**
- * A sum of what was allowed, as it is shown. It is less again once a request turns out never to have gone, and monitoring takes a counter that has become
- * smaller for one that began anew: so it stands still until the sum is where it was.
+ * A sum of allowed requests or units that never decreases. The sum itself decreases when a counted request is cancelled, and monitoring
+ * takes a smaller counter for a restart. So the shown value stays until the sum reaches it again.
  */
 export function escalating(counts: { readonly allowed: number }): number {
   const most = Math.max(counts.allowed, shown.get(counts) ?? 0)

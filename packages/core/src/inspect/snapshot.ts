@@ -11,111 +11,114 @@ import type { Throttler } from '../throttler/throttler.ts'
 import { escalating, type RequestsSnapshot, requestsOf } from './requests.ts'
 import { Survey } from './survey.ts'
 
-/** A key that is blocked at this node. */
+/** A key that is blocked in this process. */
 export interface BlockedKey {
-  /** The policy's name. */
+  /** Name of the policy. */
   readonly policy: string
   readonly key: string
-  /** Milliseconds left. */
+  /** Milliseconds until the block ends. `Infinity` for a block without an end. */
   readonly remainingMs: number
-  /** Exceeding the limit, or `throttler.block`. */
+  /** Cause of the block: `'cooldown'` after the key exceeded its limit, `'manual'` for `throttler.block`. */
   readonly cause: 'cooldown' | 'manual'
 }
 
-/** How much of its limit a key has used in the running interval, as far as this node knows. */
+/** The units that a key has used in the current interval, as far as this process knows. */
 export interface KeyUsage {
   readonly policy: string
   readonly key: string
-  /** Units, of all nodes. */
+  /** Units used in all processes. */
   readonly used: number
-  /** This node's part of them. */
+  /** Units used in this process. */
   readonly own: number
   /** The most units that the key can have: the limit, or the size of a bucket. */
   readonly limit: number
 }
 
-/** How often rules to come would have rejected a key at this node. Of very many keys the counts are estimates. */
+/** The requests of a key that candidate rules would have rejected in this process. For very many keys the counts are estimates. */
 export interface KeyRejections {
   readonly policy: string
   readonly key: string
   readonly rejected: number
 }
 
-/** One policy at this node. Sums are since the node's start. */
+/** One policy in this process. Sums are since the process's start. */
 export interface PolicySnapshot {
   readonly name: string
-  /** Units per `interval` (milliseconds; of a calendar the running one) for each key; where the interval is 0, units in flight. */
+  /**
+   * Units per `intervalMs` for each key. If `intervalMs` is 0, units in flight. The interval of a calendar is the current one, in
+   * milliseconds.
+   */
   readonly limit: number
   readonly intervalMs: number
   /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
-  /** Units that a key which was not used for long may take at once: the limit, or what a bucket holds. */
+  /** The most units that a key which was not used for long may take at once: the limit, or the size of a bucket. */
   readonly capacity: number
   readonly coordination: Coordination
-  /** Rejections are counted, but nothing was rejected. */
+  /** Whether rejections are only counted, and no request is rejected (`dryRun`). */
   readonly dryRun: boolean
-  /** Keys held, and how many there may be. */
+  /** Keys in the table, and the most that fit. */
   readonly keys: number
   readonly maxKeys: number
-  /** New keys find no room. */
+  /** Whether the table is full, so that new keys get no record. */
   readonly overflowing: boolean
-  /** Keys that are blocked. Those whose block ended in the last moments may still be in it. */
+  /** Blocked keys. Blocks that have just ended may still be included. */
   readonly blocked: number
-  /** Units allowed, and not given back as their request never went. */
+  /** Allowed units. Units of cancelled requests are not included. */
   readonly allowed: number
-  /** Requests rejected. */
+  /** Rejected requests. */
   readonly rejected: number
-  /** The same by reason and source; those that never happened are left out. */
+  /** Rejected requests by reason and source. Combinations without a request are left out. */
   readonly rejections: readonly { readonly reason: RejectionReason; readonly source: RejectionSource; readonly count: number }[]
-  /** Counts of keys that were sent, by reason. */
+  /** Key writes, by reason. */
   readonly exchanges: Readonly<Record<ExchangeReason, number>>
   /** Blocks that began, by cause. */
   readonly blocks: Readonly<Record<'exceeded' | 'manual' | 'remote', number>>
-  /** Units of requests in flight at this node, of all keys (`concurrency()`). 0 for other algorithms. */
+  /** Units of requests in flight in this process, of all keys (`concurrency()`). 0 for other algorithms. */
   readonly inFlight: number
-  /** Requests that wait for it at this node, with `acquire` or as they are held. */
+  /** Requests that wait for this policy in this process, with `acquire` or during a delay. */
   readonly waiting: number
-  /** Milliseconds for which the one of them has waited that came first; 0 when there is none. */
+  /** Milliseconds that the first of these requests has waited. 0 if no request waits. */
   readonly longestWaitMs: number
-  /** Own units that the store does not know of yet. */
+  /** Own units that the store has not received yet. */
   readonly unsynced: number
-  /** Milliseconds for which the oldest of them may have been held back, those of quiet keys left out. */
+  /** Milliseconds since the oldest unsynced unit may have been counted, without keys far below their limit. */
   readonly unsyncedAgeMs: number
-  /** With coordination `'leased'`: units of all keys that this node holds ahead of requests. Else 0. */
+  /** Units of all keys that this process has leased ahead of requests, with coordination `'leased'`. 0 for others. */
   readonly leased: number
   /**
-   * Estimate of what any key exceeds its limit by at most, as a part of the limit: what is known, and as much from
-   * every other node as this one has not sent yet. 0 while no key can be over, and with coordination `'leased'`.
+   * Estimate of the most by which any key exceeds its limit, as a part of the limit. It adds to the known units, for every other process,
+   * as many as this process has not sent yet. 0 while no key can exceed its limit, and with coordination `'leased'`.
    */
   readonly overshoot: number
   /**
-   * Units that a key's bucket holds beyond what it may, of the key with the most: allowed before the nodes had heard of each other,
-   * or charged. The key is closed until they have run out. 0 for other algorithms.
+   * Units by which the fullest bucket of a key exceeds its size. They were allowed before the processes knew each other's counts, or were
+   * charged. The key rejects requests until they have drained. 0 for other algorithms.
    */
   readonly debt: number
-  /** This node's part of the units of keys that were exchanged; 1/nodes while there are none. */
+  /** This process's part of the units of keys that were synced, from 0 to 1. 1 divided by the number of processes if there are none. */
   readonly share: number
 }
 
 /** The state of a process at one moment. */
 export interface Snapshot extends StoreStatus {
-  /** The node's id. */
+  /** The process's id. */
   readonly node: string
-  /** As `throttler.state`. */
+  /** The state, as in `throttler.state`. */
   readonly state: string
   readonly requests: RequestsSnapshot
   readonly policies: readonly PolicySnapshot[]
-  /** Blocked keys, those with the most time left first; of many blocked keys some, see `SnapshotOptions`. */
+  /** Blocked keys, most time left first. Their number is limited by `SnapshotOptions`. */
   readonly blocked: readonly BlockedKey[]
-  /** The keys with the most units, most used first; by policy. */
+  /** The keys with the most units of each policy, most used first. */
   readonly top: readonly KeyUsage[]
-  /** The keys that requests wait for at this node, those first that have waited longest; of very many some. */
+  /** The keys that requests wait for in this process, longest wait first, at most `top`. */
   readonly waiting: readonly WaitingKey[]
-  /** Requests that were to wait and did not go, by reason; since the node's start. */
+  /** Waiting requests that were not allowed, by reason, since the process's start. */
   readonly waitFailures: Readonly<Record<AcquireFailure, number>>
-  /** Candidate rules (`next` of the rules that it follows): the keys that they would have rejected most often, at most `top` per policy. */
+  /** The keys that candidate rules (`next` of the document) would have rejected most often, at most `top` per policy. */
   readonly wouldReject: readonly KeyRejections[]
-  /** The rules that it follows (`follow` of `@weir/core/rules`); undefined if it follows none. */
+  /** The rules that the process follows (`follow` of `@weir/core/rules`). Undefined if it follows none. */
   readonly rules: RulesStatus | undefined
 }
 
@@ -141,10 +144,10 @@ export interface SnapshotOptions {
   readonly contains?: string
 }
 
-/** Blocks that one snapshot looks at, of each policy. */
+/** The most blocks of each policy that one snapshot reads. */
 const BLOCKS_LOOKED_AT = 10_000
 
-/** How far the walks through large tables have got. */
+/** The progress of the walks through large tables. */
 const surveys = new WeakMap<Limiter, Survey>()
 
 /** The state of the store in a snapshot without a store. */
@@ -167,8 +170,8 @@ const NO_STORE: StoreStatus = Object.freeze({
 const NO_FAILURES: Snapshot['waitFailures'] = { timeout: 0, aborted: 0, 'queue-full': 0, 'never-fits': 0, closed: 0 }
 
 /**
- * The current state of a throttler: totals per policy, blocked keys, the keys nearest to their limits, sync health. It takes two or three
- * milliseconds per policy, however many keys there are.
+ * Returns the current state of a throttler: totals per policy, blocked keys, the keys nearest to their limits, and the health of the store.
+ * It takes two or three milliseconds per policy, however many keys there are.
  *
  * @example
  * import { snapshot } from '@weir/core/inspect'
@@ -234,7 +237,7 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
       share: found.known > 0 ? Math.min(1, found.own / found.known) : 1 / about.nodes,
     })
   }
-  // Blocks have ended meanwhile.
+  // Some blocks have ended in this function, and their events are due.
   inspected.emitter.deliver()
   return {
     node: nodeId,
@@ -257,7 +260,7 @@ function surveyOf(limiter: Limiter): Survey {
   return survey
 }
 
-/** The newest blocks among those looked at, since they are what somebody who looks now wants to see. */
+/** The newest of the blocks that were read, because they matter most during an incident. */
 function blockedOf(limiter: Limiter, now: number, most: number, contains: string): BlockedKey[] {
   const policy = limiter.policy.name
   const found: { key: string; block: Block }[] = []
@@ -265,7 +268,7 @@ function blockedOf(limiter: Limiter, now: number, most: number, contains: string
   let dropped = 0
   for (const [slot, block] of limiter.blocks) {
     if (looked++ === BLOCKS_LOOKED_AT) break
-    // Ends a block whose time is over, with its event.
+    // `of` ends a block whose time is over, with its event.
     if (block.until <= now && limiter.blocks.of(slot, now) === undefined) continue
     const key = limiter.keyOf(slot)
     if (contains !== '' && !key.includes(contains)) continue

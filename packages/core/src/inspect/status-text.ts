@@ -3,17 +3,17 @@ import { REQUEST_REJECTIONS, SLOT, SLOTS } from '../report/requests.ts'
 import type { Coordinated } from '../throttler/coordinator.ts'
 import { type NodeStatus, POLICY_NUMBERS, POLICY_TEXTS, statusOfAll } from './node-status.ts'
 
-/** Longest text of a status, in UTF-16 units. What does not fit is left out: first keys, then policies. */
+/** Longest text of a status, in UTF-16 units. If it is longer, first keys are left out, then policies. */
 export const LONGEST_STATUS = 8_192
-/** Longer keys are not told, as a part of one could not be acted upon. */
+/** Longer keys are left out, because a part of a key can't be blocked or reset. */
 const LONGEST_KEY = 257
 
-/** The status of a node, of all the throttlers in it that share a store, as it travels. */
+/** The status of a process, with all its throttlers that share a store, as text. */
 export function tellStatus(throttlers: readonly Coordinated[], startedAt: number, now: number): string {
   return formatStatus(statusOfAll(throttlers, startedAt, now))
 }
 
-/** A status as it travels. */
+/** A status as text. */
 export function formatStatus(status: NodeStatus): string {
   const fits = ({ key }: { readonly key: string }) => key.length <= LONGEST_KEY
   const top = status.top.filter(fits)
@@ -27,8 +27,8 @@ export function formatStatus(status: NodeStatus): string {
 }
 
 /**
- * Another node's status, for programs that look at a cluster through its store (`HeartbeatReply.statuses`). Undefined for what is none: it may
- * be of another version, and a store's content is not to be trusted.
+ * Reads another process's status, for programs that inspect a cluster through its store (`HeartbeatReply.statuses`). Returns undefined if
+ * the text is no status, because the process may have another version, and a store's content is not trusted.
  */
 export function parseStatus(text: string): NodeStatus | undefined {
   let value: unknown
@@ -49,7 +49,7 @@ function statusReader(): Reader<NodeStatus> {
   const finite = number(-Number.MAX_VALUE, Number.MAX_VALUE)
   const count = number(0, Number.MAX_VALUE)
   const counts = list(SLOTS, count)
-  /** Problems are at most so long when they are told. */
+  /** Processes shorten problems to this length. */
   const short = text(300)
   const version = optional(whole(1, Number.MAX_SAFE_INTEGER))
 

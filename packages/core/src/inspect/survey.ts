@@ -1,26 +1,26 @@
 import type { Limiter } from '../decide/limiter.ts'
 
-/** A key and its units in the cluster, as far as this node knows. */
+/** A key and its units in the cluster, as far as this process knows. */
 export interface Usage {
   readonly slot: number
   readonly used: number
 }
 
-/** The results of a walk over a policy's keys. For a table that takes several walks, the newest result of each part. */
+/** The results of a walk over a policy's keys. If a table takes several walks, the newest result of each part. */
 export interface Findings {
   /** The most used keys, most used first. */
   readonly top: readonly Usage[]
   /** Own units that the store has not acknowledged. */
   readonly unsynced: number
-  /** Units that this node holds ahead of requests. */
+  /** Units of leases that this process keeps ahead of requests. */
   readonly held: number
-  /** Milliseconds since the oldest of them may have been counted, those of quiet keys left out; 0 when there are none. */
+  /** Milliseconds since the oldest unsynced unit may have been counted, without keys far below their limit. 0 if there is none. */
   readonly age: number
-  /** The most by which any key may exceed its limit, as a part of the limit, if all processes hold back as much as this one. */
+  /** The most by which any key may exceed its limit, as a part of the limit, if all processes have as many unsent units as this one. */
   readonly overshoot: number
-  /** Units that a key holds beyond what a bucket does, at most; 0 where nothing is paid back. */
+  /** The most units by which a key's bucket exceeds its size. 0 for other algorithms. */
   readonly debt: number
-  /** Own units and the cluster's, of keys that were exchanged. */
+  /** Own units and the cluster's, of keys that were synced. */
   readonly own: number
   readonly known: number
 }
@@ -36,8 +36,8 @@ interface Part {
 }
 
 /**
- * Looks at a policy's keys for `snapshot`, a bounded number at a time: one walk takes two or three milliseconds however many
- * keys there are, and the most used keys are carried from walk to walk. Nothing is kept up on the request path.
+ * Walks over a policy's keys for `snapshot`, a bounded number at a time. One walk takes two or three milliseconds however many keys there
+ * are, and the most used keys are carried from walk to walk. The request path keeps nothing for it.
  */
 export class Survey {
   readonly #limiter: Limiter
@@ -49,7 +49,7 @@ export class Survey {
     this.#limiter = limiter
   }
 
-  /** @param most - how many keys to find */
+  /** @param most - the number of keys to find */
   look(now: number, most: number): Findings {
     const { meter, table } = this.#limiter
     const { end } = table
@@ -91,7 +91,7 @@ export class Survey {
       if (unsynced <= 0) continue
       part.unsynced += unsynced
       part.since = Math.min(part.since, syncing.unsyncedSince(slot, now))
-      // A process with leases has no more than the store has granted.
+      // A process with leases can't use more than the store has granted.
       if (reservations?.leased !== true) part.overshoot = Math.max(part.overshoot, (used + unsynced * (syncing.nodes - 1) - most) / limit)
     }
     return part
@@ -108,16 +108,16 @@ export class Survey {
       sum.own += part.own
       sum.known += part.known
     }
-    // A part that was looked at a while ago says nothing of how old its units are by now.
+    // A part has an age from its last walk even without units, so without any unit the age is 0.
     if (sum.unsynced === 0) sum.age = 0
     return { ...sum, top }
   }
 }
 
-/** Keys that are carried from walk to walk, at least. */
+/** The least number of keys that are carried from walk to walk. */
 const KEPT = 100
 
-/** The largest few of many numbers. */
+/** Finds the largest few of many numbers. */
 class Best {
   readonly list: Usage[] = []
   /** Values below it need not be offered. */

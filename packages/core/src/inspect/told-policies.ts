@@ -1,15 +1,15 @@
 import { policyId } from '../decide/check-policy.ts'
 
-/** A policy that some node counts by. */
+/** A policy that a process of the cluster uses. */
 export interface ToldPolicy {
-  /** As in a store (`StorePolicy.id`). */
+  /** Id of the policy in a store (`StorePolicy.id`). */
   readonly id: string
   readonly name: string
 }
 
 /**
- * The policies of a text in which a node tells the others of its rules, for programs that look at a cluster through its store
- * (`HeartbeatReply.rules`). What can't be read is left out: a store's content is not to be trusted.
+ * Returns the policies in a process's report of its rules, for programs that inspect a cluster through its store (`HeartbeatReply.rules`).
+ * Unreadable parts are left out, because a store's content is not trusted.
  */
 export function toldPolicies(text: string): readonly ToldPolicy[] {
   let rules: unknown

@@ -29,12 +29,12 @@ export interface CalendarOptions {
 const DAY = 86_400_000
 /** A twelfth of a mean Gregorian year. */
 const MONTH = 2_629_746_000
-/** In the order of the epoch, which began on a Thursday: the number of the first day of each. */
+/** Days of the week in the order of the epoch, which began on a Thursday. The index of each is the number of its first day. */
 const WEEKDAYS: readonly Weekday[] = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday']
 
 /**
- * Intervals of a calendar: days, weeks or months of a time zone, each from one local midnight to another. A day on which clocks are
- * changed has 23 or 25 hours, a month 28 to 31 days. For `interval`, with `fixedWindow()`.
+ * Divides time by a calendar for `interval`: days, weeks or months, each from one local midnight of a time zone to another. A day on which
+ * clocks change has 23 or 25 hours, a month has 28 to 31 days. Only `fixedWindow()` accepts it.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
@@ -83,9 +83,9 @@ function monthOf(day: number): number {
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth()
 }
 
-/** The clocks of a time zone, as Node.js knows them. */
+/** The clocks of a time zone, from the data of Node.js. */
 class Zone {
-  /** The one name of all that the zone has: "utc", "Etc/UTC" and "GMT" are "UTC". */
+  /** The canonical name of the zone: "UTC" for "utc", "Etc/UTC" and "GMT". */
   readonly name: string
   readonly #format: Intl.DateTimeFormat
 
@@ -124,8 +124,8 @@ class Zone {
   }
 
   /**
-   * When a day begins: the first moment of its midnight, which may come twice; where clocks are put forward over it, the moment at
-   * which they are.
+   * The start of a day: the first moment of its midnight, which may occur twice. If clocks are put forward over midnight, it is the moment
+   * of that change.
    */
   startOfDay(day: number): number {
     const midnight = day * DAY
@@ -144,7 +144,7 @@ class Zone {
   }
 }
 
-/** How much the numbers of intervals are ahead of the clock: see `Calendar`. */
+/** The difference between the numbers of intervals and the clock: see `Calendar`. */
 const AHEAD = 1
 
 /** Days, or groups of them, of a time zone. */
@@ -157,7 +157,7 @@ class ZonedCalendar implements Calendar {
   #last: CalendarInterval | undefined
 
   /**
-   * @param ordinalOf the number of the interval that holds a day
+   * @param ordinalOf the number of the interval that contains a day
    * @param firstDayOf the first day of the interval of a number. Days are counted from the epoch
    */
   constructor(id: string, usual: number, zone: Zone, ordinalOf: (day: number) => number, firstDayOf: (ordinal: number) => number) {
@@ -171,7 +171,7 @@ class ZonedCalendar implements Calendar {
   at(time: number): CalendarInterval {
     if (this.#last !== undefined && time >= this.#last.start && time < this.#last.end) return this.#last
     let found = this.of((this.#ordinalOf(this.#zone.dayAt(time)) + AHEAD) as Ordinal)
-    // Where clocks are put back over midnight it is yesterday again, but the new interval goes on.
+    // If clocks are put back over midnight, the date is yesterday again, but the new interval continues.
     while (time >= found.end) found = this.of((found.ordinal + 1) as Ordinal)
     this.#last = found
     return found

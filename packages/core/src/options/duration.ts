@@ -5,7 +5,7 @@ type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
 /** Milliseconds, or a number with a unit: `'500ms'`, `'10s'`, `'1m'`, `'1.5h'`, `'1 day'`. */
 export type Duration = number | `${number}${Unit}` | `${number} ${string}`
 
-/** A thousand years, in milliseconds: a date that lies so far ahead still is one, and no store's clock overflows. */
+/** A thousand years, in milliseconds. A date this far ahead is still valid, and no store's clock overflows. */
 const LONGEST = 1000 * 365.25 * 24 * 3_600_000
 
 /** Milliseconds of each unit, by all its names. */
@@ -40,7 +40,7 @@ export function parseDuration(value: unknown, option: string, least: number, mos
     const use = insteadOf(value.trim(), option, least)
     if (use !== undefined) throw new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${show(value)}, ${use}`)
     if (value.trim() === '' || !Number.isNaN(Number(value))) throw invalidOption(option, value, allowed)
-    // "0.07s" is 70.00000000000001 ms to a computer: it must be what "70ms" is, in every process.
+    // In floating point, "0.07s" is 70.00000000000001 ms. It must equal "70ms" in every process.
     const [, amount, unit = ''] = (value.length <= LONGEST_TEXT && FORM.exec(value)) || []
     parsed = Number((Number(amount) * (UNITS.get(unit.toLowerCase()) ?? Number.NaN)).toPrecision(15))
   }
@@ -48,9 +48,9 @@ export function parseDuration(value: unknown, option: string, least: number, mos
   return parsed
 }
 
-/** The text to write instead of one that has a meaning but is no duration. */
+/** The advice for a text that has a meaning but is no duration. */
 function insteadOf(text: string, option: string, least: number): string | undefined {
-  // It could be meant as seconds.
+  // A number without a unit could be meant as seconds.
   if (/^\d+$/.test(text)) return `which has no unit. Use "${text}s", or the number ${text} for milliseconds (at least ${least} ms).`
   if (/^\d* *(?:mo|mon|months?)$/i.test(text)) {
     const days = `but months differ in length. Use "${30 * (Number.parseInt(text, 10) || 1)}d"`

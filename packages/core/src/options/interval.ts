@@ -1,7 +1,7 @@
 import type { Calendar, Divided } from '../time/calendar.ts'
 import { type Duration, parseDuration } from './duration.ts'
 
-/** A policy's intervals: all of one length, or those of a calendar. */
+/** A policy's intervals: a fixed length, or the days, weeks or months of a calendar. */
 export type IntervalOption = Duration | Calendar
 
 /**
@@ -16,7 +16,7 @@ export function parseInterval(given: unknown, option: string, least: number): Re
   return { interval: parseDuration(given, option, least), calendar: undefined }
 }
 
-/** By its form: an application may have this package twice, as ESM and as CommonJS. */
+/** Checks the members, because an application may have this package twice, as ESM and as CommonJS. */
 function isCalendar(given: unknown): given is Calendar {
   if (typeof given !== 'object' || given === null) return false
   const { id, usual, over } = given as Partial<Calendar>

@@ -2,7 +2,7 @@ import { invalidOption } from '../report/errors.ts'
 import { alternatives } from '../report/show.ts'
 
 /**
- * One of a few words; the first is the default.
+ * Reads an option that is one of a few words. The first is the default.
  *
  * @param allowed the words with their meanings, for the message
  */

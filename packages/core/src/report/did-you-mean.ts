@@ -1,6 +1,6 @@
 /**
- * The option that an unknown one was most likely meant to be: the same letters but for a typing slip or two, its beginning,
- * or what other libraries call it.
+ * Finds the option that an unknown one most likely stands for: the same letters except for one or two typing errors, the beginning of its
+ * name, or its name in other libraries.
  */
 export function nearest(option: string, options: Iterable<string>): string | undefined {
   const wanted = option.toLowerCase()
@@ -14,7 +14,7 @@ export function nearest(option: string, options: Iterable<string>): string | und
   return found?.name
 }
 
-/** Whether at most so many letters are missing, too many, wrong or swapped with their neighbour. */
+/** Whether at most `slips` letters are missing, extra, wrong or swapped with their neighbour. */
 function within(slips: number, a: string, b: string): boolean {
   let at = 0
   while (at < a.length && a[at] === b[at]) at++
@@ -24,7 +24,7 @@ function within(slips: number, a: string, b: string): boolean {
   return slips > 0 && (skip(1, 1) || skip(1, 0) || skip(0, 1) || (x[0] === y[1] && x[1] === y[0] && skip(2, 2)))
 }
 
-/** The next step for an unknown option: the one that was meant, or what replaces it here; undefined if neither is known. */
+/** The next step for an unknown option: the option that was meant, or Weir's replacement for it. Undefined if there is neither. */
 export function meantBy(option: string, options: Iterable<string>): string | undefined {
   const near = nearest(option, options)
   if (near !== undefined) return `Did you mean "${near}"?`
@@ -33,7 +33,7 @@ export function meantBy(option: string, options: Iterable<string>): string | und
   return use === undefined ? undefined : INSTEAD[use]
 }
 
-/** The names of other libraries for ours, in lower case. One name may stand for options of different objects. */
+/** The names that other libraries use for Weir's options, in lower case. One name may stand for options of several objects. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   limit: 'max points tokensperinterval intervalcap reservoir reservoirrefreshamount maxrequests requests threshold',
   interval: 'windowms duration period timewindow ttl reservoirrefreshinterval windowseconds windowsize per window',

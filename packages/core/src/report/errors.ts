@@ -37,30 +37,30 @@ export type WeirErrorCode =
   | 'WEIR_THROTTLED'
   | 'WEIR_WARN_SHORT_DURATION'
 
-/** Longest message of an error: a list of policies may be in it, and what others threw. */
+/** Longest message of an error, in characters. It may contain a list of policies, or the message of a foreign error. */
 const LONGEST = 2_000
 
 /**
- * Every error that Weir throws or reports. `code` is stable; the message is for people and may change. The message is safe to print,
- * whatever was thrown or given, and ends with `page`. It is one line, except for a missing `key`, whose choices have a line each.
+ * Every error that Weir throws or reports. `code` is stable, while the message is for people and may change. The message is safe to print,
+ * whatever values it contains, and ends with `page`. It is one line, except for a missing `key`: there each choice has its own line.
  */
 export class WeirError extends Error {
   override readonly name: string = 'WeirError'
   readonly code: WeirErrorCode
-  /** Where the code is explained, with what to do: a page that comes with the package. */
+  /** The page that explains the code and its remedy. It comes with the package. */
   readonly page: string
 
-  /** @param further lines below the message, of Weir's own words only */
+  /** @param further lines below the message, with only Weir's own words */
   constructor(code: WeirErrorCode, message: string, options?: ErrorOptions, further = '') {
     const text = printable(message, LONGEST) + further
-    // Frameworks send this one to clients.
+    // Frameworks send this message to clients, so it names no page.
     super(code === 'WEIR_THROTTLED' ? text : withPage(text, code), options)
     this.code = code
     this.page = pageOf(code)
   }
 }
 
-/** Warns the process. The message ends with the page of its code. Codes of warnings are those of errors, and a few that are never thrown. */
+/** Warns the process. The message ends with the page of its code: the code of an error, or one of a few that are never thrown. */
 export function warnProcess(
   code:
     | WeirErrorCode
@@ -89,12 +89,12 @@ export function excessOption(option: string, why: string): WeirError {
   return new WeirError('WEIR_INVALID_OPTION', `Remove "${option}": ${why}.`)
 }
 
-/** @param add whole sentences: what to write */
+/** @param add whole sentences with the value to write */
 export function missingOption(option: string, add: string): WeirError {
   return new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is missing. ${add}`)
 }
 
-/** For a key that is no string. A request may hold secrets, so of an object only its kind is shown. */
+/** An error for a key that is no string. An object may be a request with secrets, so only its kind is shown. */
 export function invalidKey(key: unknown): WeirError {
   const isObject = typeof key === 'object' && key !== null
   const next = isObject
@@ -103,17 +103,17 @@ export function invalidKey(key: unknown): WeirError {
   return new WeirError('WEIR_INVALID_KEY', `A key must be a string. It is ${isObject ? kindOf(key) : show(key)}. ${next}`)
 }
 
-/** Where to get a function of Weir's that an option needs. */
+/** A sentence with the import of a function of Weir that an option needs. */
 export function importOf(name: string): string {
   return `Import it: import { ${name} } from '@weir/express', or from your adapter's package.`
 }
 
-/** For a connection to a store, or another part, that was closed by itself. */
+/** An error for a part that was closed on its own, such as the connection to a store. */
 export function closedPart(what: string): WeirError {
   return new WeirError('WEIR_CLOSED', `${what} is closed. Make another one to use it again.`)
 }
 
-/** For a store that can't load a part of its code yet. The store tries again with each exchange, and warns once. */
+/** An error for a store that can't load a part of its code yet. The store tries again with each sync, and warns once. */
 export function codeNotLoaded(store: string, cause: unknown): WeirError {
   const what = `Code of the ${store} store could not be loaded (${reasonOf(cause)})`
   const next = 'Weir tries again. Until it succeeds, counts that need it are not synced. Check that the files of the package are readable.'
@@ -124,7 +124,7 @@ export function closedError(): WeirError {
   return new WeirError('WEIR_CLOSED', 'The throttler was used after close(). Close it after the server has stopped accepting requests.')
 }
 
-/** Whatever was thrown: that of a proxy may throw when it is asked what it is. */
+/** Whether a thrown value is an error of Weir. It never throws, although `instanceof` does for some proxies. */
 export function isWeirError(error: unknown): error is WeirError {
   try {
     return error instanceof WeirError

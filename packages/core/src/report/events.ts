@@ -3,16 +3,18 @@ import type { WeirError } from './errors.ts'
 import type { RejectionReason, RejectionSource, SyncFailureCause } from './stats.ts'
 import { type NoAnswer, tell } from './user-function.ts'
 
-/** Events of a throttler, and what their listeners get. */
+/** The events of a throttler, and the objects that their listeners get. Durations are in milliseconds. */
 export interface ThrottlerEvents {
-  /** A key was blocked: exceeding the limit started its cooldown, or by hand, here or at another node. */
+  /** Reports a new block of a key: a cooldown started here, or the key was blocked manually here, or another process blocked it. */
   blocked: { policy: string; key: string; durationMs: number; cause: 'exceeded' | 'manual' | 'remote' }
   /**
-   * A block was lifted by hand, or its time is over: noticed at the key's next request, at a span's end, or by a snapshot.
+   * Reports the end of a block: it was lifted manually, or it expired. Weir notices an expiry at the key's next request, at a span's end,
+   * or when a snapshot is taken.
    */
   unblocked: { policy: string; key: string; cause: 'manual' | 'remote' | 'expired' }
   /**
-   * Requests were rejected: the sum of a second or more, at most one event per policy and second.
+   * Reports rejected requests as sums over `durationMs`, which is at least one second. There is at most one event per policy and second,
+   * and none without rejections.
    */
   rejections: {
     policy: string
@@ -21,54 +23,53 @@ export interface ThrottlerEvents {
     reasons: readonly { reason: RejectionReason; source: RejectionSource; count: number }[]
   }
   /**
-   * A request goes that waited for a policy, with `acquire` or as it was held. Requests that do not go make none:
-   * so there are no more of them than the policy lets go.
+   * Reports that a waiting request is allowed, with `acquire` or after a delay. Waiting requests that fail make no event, so there are
+   * never more events than allowed requests.
    */
   waited: { policy: string; key: string; durationMs: number }
-  /** One exchange with the store succeeded. */
+  /** Reports a successful sync with the store. `entries` is the number of its key writes. */
   sync: { entries: number; durationMs: number }
-  /** One exchange with the store failed; what it carried is sent again. */
+  /** Reports a failed sync. Its counts are sent again. */
   syncFailed: { entries: number; durationMs: number; cause: SyncFailureCause; error: unknown }
-  /** The store is down: from now on each policy decides by its `failMode`. Once per outage. */
+  /** Reports that the store is down, once per outage. From now on each policy decides by its `failMode`. */
   storeDown: { cause: unknown }
-  /** The store answers again. `durationMs` is the length of the outage. */
+  /** Reports that the store answers again. `durationMs` is the length of the outage. */
   storeUp: { durationMs: number }
-  /** Slots of a key were freed: nobody had released them within the lease (`concurrency()`). */
+  /** Reports slots of a key (`concurrency()`) that were freed because they were not released within `maxDuration`. */
   slotExpired: { policy: string; key: string; units: number }
-  /** A table of keys is full; once until there is room again. */
+  /** Reports that a table of keys is full. It is not repeated until the table has had capacity again. */
   overflow: { policy: string; maxKeys: number }
-  /** The number of live nodes changed. */
+  /** Reports a change in the number of live processes. */
   nodes: { nodes: number; before: number }
   /**
-   * Another node has the same rule with another limit, cooldown, spans or option of its algorithm: a rolling change, if it lasts no longer than
-   * that.
-   * `changes` tells what is what here and there, for people; once for each.
+   * Reports that another process has the same rule with another limit, cooldown, number of spans or algorithm option, once per difference.
+   * This is expected during a rolling deploy. `changes` lists the values of both processes, for people.
    */
   peerRuleDiffers: { policy: string; node: string; changes: string }
   /**
-   * Rules of a source hold from now on (`follow`). `before` is undefined in place of policies of the code; `by` and `why` are what
-   * the document says of its change.
+   * Reports that rules of a source are in use from now on (`follow`). `before` is undefined if they replaced policies of the code. `by` and
+   * `why` are the document's notes on its change.
    */
   rulesApplied: { version: number; before: number | undefined; by: string | undefined; why: string | undefined }
-  /** Something is wrong that a request must not suffer from, e.g. a key or cost function that fails. Once per cause. */
+  /** Reports a problem that fails no request, e.g. a key or cost function that throws. Once per cause. */
   warning: { error: WeirError }
 }
 
 /** The name of an event of a throttler. */
 export type EventName = keyof ThrottlerEvents
 /**
- * A function for `throttler.on(name, listener)`. Weir doesn't wait for it. If it throws, or its promise rejects, that becomes a process
- * warning, once per event, and has no other effect.
+ * A function for `throttler.on(name, listener)`. Weir doesn't wait for it. If it throws, or its promise rejects, Weir emits a process
+ * warning, once per event. The failure has no other effect.
  */
 export type Listener<E extends EventName> = (event: ThrottlerEvents[E]) => void
 
 /**
- * The message for subscribers of `node:diagnostics_channel`: the event, and the id of its throttler. The channels are named `weir:` and the
- * event.
+ * The message for subscribers of `node:diagnostics_channel`: the event, and the id of its throttler as `node`. Each channel is named
+ * `weir:` and the event, e.g. `weir:storeDown`.
  */
 export type DiagnosticsMessage<E extends EventName> = ThrottlerEvents[E] & { node: string }
 
-// Channels live as long as the process; looked up once.
+// Channels live as long as the process, so each is looked up once.
 const channels: Readonly<Record<EventName, Channel>> = {
   blocked: channel('weir:blocked'),
   unblocked: channel('weir:unblocked'),
@@ -89,14 +90,14 @@ const channels: Readonly<Record<EventName, Channel>> = {
 /** The names of all events. */
 export const EVENTS: readonly string[] = Object.keys(channels)
 
-/** A typed emitter whose listeners can't break the emitter: that one has failed is handed to `onError`, once for each event. */
+/** A typed emitter whose listeners can't break it. The failure of a listener is passed to `onError`, once for each event. */
 export class Emitter {
   readonly #listeners = new Map<EventName, Set<Listener<never>>>()
-  /** Whose events these are, for `node:diagnostics_channel`. */
+  /** The id of the throttler, for `node:diagnostics_channel`. */
   node = ''
   /** Delivers events later, so that a listener that causes another event doesn't block the process. */
   defer: (run: () => void) => void = queueMicrotask
-  /** Whether there are events that listeners have not heard of. */
+  /** Whether there are events that listeners have not received. */
   due = false
   #events: { readonly name: EventName; readonly event: ThrottlerEvents[EventName] }[] = []
   #delivering = false
@@ -107,7 +108,7 @@ export class Emitter {
     this.#onError = onError
   }
 
-  /** Adds a listener; returns a function that removes it. */
+  /** Adds a listener, and returns a function that removes it. */
   on<E extends EventName>(name: E, listener: Listener<E>): () => void {
     let set = this.#listeners.get(name)
     if (set === undefined) this.#listeners.set(name, (set = new Set()))
@@ -117,12 +118,12 @@ export class Emitter {
     }
   }
 
-  /** Whether anybody listens, so that an event's object need not be made. */
+  /** Whether the event has a listener or subscriber. Without one, its object need not be made. */
   has(name: EventName): boolean {
     return channels[name].hasSubscribers || this.heard(name)
   }
 
-  /** Whether a listener of this throttler's own does. */
+  /** Whether the event has a listener on this throttler. */
   heard(name: EventName): boolean {
     const set = this.#listeners.get(name)
     return set !== undefined && set.size > 0
@@ -139,7 +140,7 @@ export class Emitter {
     if (!this.#delivering) queueMicrotask(() => this.deliver())
   }
 
-  /** Tells listeners what is due. Called at the end of what users call, where nothing is half done. */
+  /** Delivers the due events. It is called at the end of each public call, when no change is half done. */
   deliver(): void {
     if (!this.due || this.#delivering) return
     const events = this.#events

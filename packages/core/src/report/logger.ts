@@ -3,20 +3,23 @@ import type { Emitter } from './events.ts'
 import { printable, reasonOf, stackOf } from './show.ts'
 
 /**
- * A logger: that of pino or Fastify, `console`, that of NestJS, or no more than `{ error, warn }`. Nothing waits for its functions,
- * and what one throws disturbs nobody. Messages are one line, safe to print, and so is what errors say; `cause` of events holds them
- * as they were.
+ * Accepts a logger: pino's, Fastify's or NestJS's, `console`, or any object with `error` and `warn`. Weir doesn't wait for its functions,
+ * and an error that one throws affects no request. Messages and logged errors are one line and safe to print, while the `cause` of an event
+ * contains the original error.
  */
 export type Logger = FieldLogger | MessageLogger
 
-/** The part of pino's interface that is used. */
+/** The part of pino's interface that Weir uses. */
 export interface FieldLogger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
 }
 
-/** One that takes a message, and has no `info`: NestJS says `log`. What it lacks is not written. Last comes the context, `'Weir'`. */
+/**
+ * A logger that takes the message first and has no `info`, such as NestJS's. Lines of level info go to `log`. Lines for a missing function
+ * are not written. The last argument is the context, `'Weir'`.
+ */
 export interface MessageLogger {
   error(message: string, ...more: string[]): void
   warn(message: string, ...more: string[]): void
@@ -25,7 +28,7 @@ export interface MessageLogger {
   readonly info?: never
 }
 
-/** Has a logger of either kind take fields and a message. */
+/** Makes a logger of either kind accept fields and a message. */
 function fieldLogger(logger: Logger): FieldLogger {
   if (takesFields(logger)) return logger
   const write = (level: 'debug' | 'log' | 'warn') => (fields: object, message: string) => {
@@ -45,7 +48,7 @@ function takesFields(logger: Logger): logger is FieldLogger {
 /** Longest line of a logger without fields, in characters. */
 const LONGEST = 2_000
 
-/** Writes changes of state to a logger, and nothing else: what a log holds does not grow with the traffic. */
+/** Writes state changes to a logger, and nothing else, so the log does not grow with the traffic. */
 export function logEvents(given: Logger, emitter: Emitter): void {
   const logger = fieldLogger(given)
   const node = () => emitter.node
@@ -65,8 +68,8 @@ export function logEvents(given: Logger, emitter: Emitter): void {
 }
 
 /**
- * An error as a log may hold it. `console` and other loggers print messages, stacks and causes raw: what users or a server put into
- * them could begin a line of its own, or turn a terminal's colours.
+ * A copy of an error that is safe to log. `console` and other loggers print messages, stacks and causes raw. Text from users or a server
+ * could start a new log line, or change a terminal's colours.
  */
 function logged(error: unknown): Error {
   const safe = new Error(reasonOf(error))

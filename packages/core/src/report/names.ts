@@ -2,10 +2,10 @@ import { meantBy } from './did-you-mean.ts'
 import { invalidOption, WeirError } from './errors.ts'
 
 /**
- * @param what has options of these names
- * @param hint tells of some names better than that they look like another
+ * @param what the owner of the options, for messages
+ * @param hint returns the advice for an unknown name. It takes precedence over similar names
  * @param at goes before the name of an option
- * @throws WeirError `WEIR_UNKNOWN_OPTION` for a property that is none of `names`
+ * @throws WeirError `WEIR_UNKNOWN_OPTION` for a property that is not in `names`
  */
 export function checkNames(
   what: string,
@@ -26,12 +26,12 @@ export function checkNames(
 }
 
 /**
- * Checks what a function was given as its options.
+ * Checks the options that a function got.
  *
  * @param of the function's name
- * @param allowed what it must be, for messages
+ * @param allowed the values that are allowed, for messages
  * @param at goes before the name of an option
- * @throws WeirError `WEIR_INVALID_OPTION` for no object, `WEIR_UNKNOWN_OPTION` for a property that is none of `names`
+ * @throws WeirError `WEIR_INVALID_OPTION` if `options` is no object, `WEIR_UNKNOWN_OPTION` for a property that is not in `names`
  */
 export function checkOptions(of: string, options: unknown, names: readonly string[], allowed: string, at?: string): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) throw invalidOption(of, options, allowed)
@@ -39,9 +39,10 @@ export function checkOptions(of: string, options: unknown, names: readonly strin
 }
 
 /**
- * As `checkOptions`, for an algorithm. Limiters of other libraries take a limit and an interval where these are.
+ * Does the same as `checkOptions` for an algorithm. Its message mentions the policy, because limiters of other libraries accept a limit and
+ * an interval here.
  *
- * @param example options that it may have; undefined where it has none
+ * @param example options that it may have; undefined if it has none
  */
 export function checkAlgorithmOptions(of: string, options: unknown, names: readonly string[], example?: string): void {
   const allowed = example === undefined ? `${of}() without options` : `options such as ${example}`

@@ -2,34 +2,35 @@ import type { Emitter } from './events.ts'
 import type { DecisionReason, RejectionReason } from './stats.ts'
 
 /**
- * Why a request was rejected: as decisions say, of several policies by the one that rejected for longest; or `'denied'`: it was on an
- * adapter's `deny` list; or `'queue'`: it waited for its turn, or was to, and could not go in time.
+ * The reason for which a request was rejected. It is the decision's reason. If several policies rejected, it comes from the policy with the
+ * longest wait. `'denied'`: the client is on an adapter's `deny` list. `'queue'`: the request had to wait, and could not be allowed in
+ * time.
  */
 export type RequestRejection = RejectionReason | 'denied' | 'queue'
 
 export const REQUEST_REJECTIONS: readonly RequestRejection[] = ['limit', 'cooldown', 'blocked', 'storeDown', 'overflow', 'denied', 'queue']
 
-/** Milliseconds of one slot of the history, and how many slots are kept: half an hour. */
+/** The length of one slot of the history in milliseconds, and the number of slots that are kept: half an hour. */
 export const SLOT = 15_000
 export const SLOTS = 120
 
 /**
- * Requests that a throttler has decided about since its start, however many policies took part in it, and in each quarter of a minute
- * of the last half hour: who looks when something has gone wrong wants to see how it began. It holds two kilobytes.
+ * Counts the requests that a throttler has decided since its start, each once however many policies took part. It also keeps the counts of
+ * each slot of the last half hour, because they show how an incident began. It takes two kilobytes.
  */
 export class Requests {
-  /** Requests that were let pass, those too that a dry run did. */
+  /** Allowed requests, including requests that only a dry run allowed. */
   allowed = 0
   readonly reasons: Record<RequestRejection, number> = Object.fromEntries(REQUEST_REJECTIONS.map((reason) => [reason, 0])) as Record<
     RequestRejection,
     number
   >
-  /** Rings of the slots that have ended: of slot n, counted from the start, at n % SLOTS. */
+  /** Rings of the slots that have ended. Slot n since the start is at index n % SLOTS. */
   readonly slots: Readonly<Record<'allowed' | 'rejected', Float64Array>> = {
     allowed: new Float64Array(SLOTS),
     rejected: new Float64Array(SLOTS),
   }
-  /** How many slots have ended, and when the newest did, on the monotonic clock. */
+  /** The number of slots that have ended, and the time at which the newest one did, on the monotonic clock. */
   ended = 0
   end: number
   /** The sums when the newest slot ended. */
@@ -39,7 +40,7 @@ export class Requests {
 
   /**
    * @param now on the monotonic clock
-   * @param emitter whose listeners hear of what happened in a decision once that is made
+   * @param emitter delivers the events of a decision once it is made
    */
   constructor(now: number, emitter?: Pick<Emitter, 'due' | 'deliver'>) {
     this.end = now
@@ -50,22 +51,22 @@ export class Requests {
     return REQUEST_REJECTIONS.reduce((sum, reason) => sum + this.reasons[reason], 0)
   }
 
-  /** Counts a request that was decided about. */
+  /** Counts a request after its decision. */
   count(allowed: boolean, reason: DecisionReason): void {
     if (allowed) this.allowed++
     else this.reasons[reason as RejectionReason]++
     if (this.#emitter?.due === true) this.#emitter.deliver()
   }
 
-  /** A request that was counted as rejected went on all the same: the adapter rejects nothing. */
+  /** Counts a rejected request as allowed, because the adapter's `dryRun` rejects nothing. */
   passedAnyway(reason: RequestRejection): void {
     this.reasons[reason]--
     this.allowed++
   }
 
   /**
-   * Ends the slots that are over. It asks for no timer of its own: with a store it comes with the heartbeats. Of a longer pause nobody
-   * knows when in it requests came; they are spread evenly.
+   * Ends the slots whose time is up. It has no timer, because with a store the heartbeats call it. After a longer pause the requests are
+   * spread evenly, because their times are unknown.
    */
   tick(now: number): void {
     const over = Math.floor((now - this.end) / SLOT)

@@ -5,7 +5,7 @@ import { withoutPage } from './page.ts'
 const LONGEST = 200
 /** Longest form of a value, in characters. */
 const LONGEST_VALUE = 80
-/** Entries of a list or object, and levels of nesting, that are looked at: more would not be seen. */
+/** Entries of a list or object, and levels of nesting, that are read. A message shows no more. */
 const ENTRIES = 40
 const DEPTH = 3
 const HIDDEN = 'something that can not be shown'
@@ -17,13 +17,13 @@ const HIDDEN = 'something that can not be shown'
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 const BREAKS = /^[\t\n\v\f\r\u0085\u2028\u2029]$/
 
-/** A text from outside on one line, safe to print: line breaks become spaces, whatever else is unsafe an escape such as `\x1b`. */
+/** A text from outside on one line, safe to print. Line breaks become spaces, and other unsafe characters become escapes such as `\x1b`. */
 export function printable(text: string, longest: number = LONGEST): string {
-  // Cut first: what is cut off needs no work.
+  // Cutting first saves the work for the rest.
   const start = text.length > longest ? text.slice(0, longest) : text
   const safe = start.replace(UNSAFE, escaped)
   if (text.length <= longest && safe.length <= longest) return safe
-  // Not between the two halves of a character.
+  // The cut must not separate the two halves of a character.
   return `${safe.slice(0, longest - 3).replace(/[\ud800-\udbff]$/, '')}...`
 }
 
@@ -34,7 +34,7 @@ function escaped(character: string): string {
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`
 }
 
-/** A value as it appears in a message: short, on one line, safe to print. Whatever the value is, this does not throw. */
+/** A value as it appears in a message: short, on one line, safe to print. It never throws, whatever the value is. */
 export function show(value: unknown): string {
   try {
     return printable(form(value, 0), LONGEST_VALUE)
@@ -69,7 +69,7 @@ export function reasonOf(error: unknown, longest: number = LONGEST): string {
   }
 }
 
-/** Where an error comes from: its stack, on one line, safe to print. Whatever it is, this does not throw. */
+/** The origin of an error: its stack, on one line, safe to print. It never throws. */
 export function stackOf(error: unknown): string {
   try {
     const stack: unknown = error instanceof Error ? error.stack : undefined
@@ -79,7 +79,7 @@ export function stackOf(error: unknown): string {
   }
 }
 
-/** As JSON where that is possible, but without looking at more than is shown, and without calling `toJSON` or `toString`. */
+/** The value as JSON if possible. It reads no more than a message shows, and never calls `toJSON` or `toString`. */
 function form(value: unknown, depth: number): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, LONGEST_VALUE))
   if (typeof value === 'bigint') return value > -1e21 && value < 1e21 ? String(value) : 'a very large bigint'

@@ -1,56 +1,57 @@
 /**
- * Why a decision came out as it did.
+ * The reason for a decision.
  * - `'ok'`: allowed.
- * - `'limit'`: the key's units of this interval are used up, or the request costs more than what is left.
+ * - `'limit'`: the key's units of this interval are used up, or the request costs more than the remaining quota.
  * - `'cooldown'`: the key exceeded its limit, and the policy's cooldown is not over.
- * - `'blocked'`: blocked by hand (`throttler.block`).
- * - `'storeDown'`: rejected by what this node may allow while the store is away.
- * - `'denied'`: on the adapter's `deny` list.
- * - `'overflow'`: the table of keys is full and the throttler's `overflow` rejects new keys.
- * - `'none'`: allowed, as no policy applies.
+ * - `'blocked'`: the key is blocked manually (`throttler.block`).
+ * - `'storeDown'`: the store is down, and the policy's `failMode` rejected the request.
+ * - `'denied'`: the client is on the adapter's `deny` list.
+ * - `'overflow'`: the table of keys is full, and the throttler's `overflow` rejects new keys.
+ * - `'none'`: allowed, because no policy applies.
  */
 export type DecisionReason = 'ok' | 'limit' | 'cooldown' | 'blocked' | 'storeDown' | 'denied' | 'overflow' | 'none'
 
-/** Why a request was rejected. */
+/** The reason for a rejection. */
 export type RejectionReason = Exclude<DecisionReason, 'ok' | 'denied' | 'none'>
 
 /**
- * Where the knowledge that a rejection rests on came from.
- * - `'local'`: this node's own count, or a block that it set itself: it needed nobody else.
+ * The source of the counts or blocks that a rejection is based on.
+ * - `'local'`: this process's own count, or a block that it set itself.
  * - `'global'`: totals or blocks that the store returned.
- * - `'announcement'`: totals or blocks that the store announced between two exchanges.
- * - `'storeDown'`: the store was away, and the policy's `failMode` decided.
- * - `'overflow'`: the table of keys was full.
+ * - `'announcement'`: totals or blocks that the store announced between two syncs.
+ * - `'storeDown'`: the store is down, and the policy's `failMode` decided.
+ * - `'overflow'`: the table of keys is full.
  */
 export type RejectionSource = 'local' | 'global' | 'announcement' | 'storeDown' | 'overflow'
 
 /**
- * Why a key's counts were sent.
- * - `'countdown'`: so much was unsent that the nodes together could have come near the limit.
- * - `'hello'`: the first request to a key that is hot at other nodes.
- * - `'refund'`: units were refunded to a key that others may hold for full.
- * - `'lease'`: a request waited for units of the store.
- * - `'proof'`: a sliding window is full, and others may not know yet.
- * - `'span-end'`: none of these: a span ended.
+ * The reason for which a key's counts were sent.
+ * - `'countdown'`: this process had enough unsent units that all processes together could have come near the limit. Or a lease was
+ *   nearly used up.
+ * - `'hello'`: this process got the first request to a key that is near its limit at other processes.
+ * - `'refund'`: units were refunded to a key that other processes may count as full.
+ * - `'lease'`: a request waited for quota from the store.
+ * - `'proof'`: a sliding window or bucket is full, or a charge exceeded the limit, and other processes may not have these counts yet.
+ * - `'span-end'`: a span ended, and there was no other reason.
  * - `'resend'`: the store had lost its data, or was back after an outage.
- * - `'close'`: the throttler was closed, or a policy was taken out.
- * - `'usage'`: a node asked how much of the key was used.
+ * - `'close'`: the throttler was closed, or a policy was removed.
+ * - `'usage'`: a process called `usage()` for the key, or slots were reported or returned.
  */
 export type ExchangeReason = 'countdown' | 'hello' | 'refund' | 'lease' | 'proof' | 'span-end' | 'resend' | 'close' | 'usage'
 
 /**
- * Why an exchange failed, as a short list that is fit for a label.
- * - `'timeout'`: no answer within the store's deadline; the outcome is unknown.
- * - `'unavailable'`: no connection.
- * - `'reply'`: an answer that can't be read.
+ * The cause of a failed sync. The list is short, so that it can be the label of a metric.
+ * - `'timeout'`: the store did not answer within its timeout. The outcome is unknown.
+ * - `'unavailable'`: there is no connection.
+ * - `'reply'`: the answer can't be read.
  * - `'rejected'`: the store answered with an error, e.g. out of memory, read-only, no permission.
  */
 export type SyncFailureCause = 'timeout' | 'unavailable' | 'reply' | 'rejected'
 
-/** How a block came about: by exceeding the limit at this node, by hand at this node, or told by the store. */
+/** The origin of a block: the key exceeded its limit in this process, this process blocked it manually, or the store reported it. */
 export type BlockCause = 'exceeded' | 'manual' | 'remote'
 
-/** Sources as numbers, as they lie in `Stats.rejections`. */
+/** The sources as numbers: their offsets from the first index of a reason in `Stats.rejections`. */
 export const LOCAL = 0
 export const GLOBAL = 1
 export const ANNOUNCED = 2
@@ -58,7 +59,7 @@ export const OVERFLOWED = 3
 export type SourceIndex = typeof LOCAL | typeof GLOBAL | typeof ANNOUNCED | typeof OVERFLOWED
 
 const SOURCES = ['local', 'global', 'announcement', 'overflow'] as const
-/** Rejections by limit come first, so a source is the place of its own. */
+/** Rejections by limit come first, so the number of a source is also their index. */
 const BY_LIMIT = 0
 const BY_COOLDOWN = 4
 const BY_HAND = 8
@@ -96,7 +97,7 @@ export const RESEND = 6
 export const CLOSE = 7
 export const ASKED = 8
 
-/** Sums of one policy since the start. Numbers in typed arrays: to count is one addition, and allocates nothing. */
+/** The sums of one policy since the start. Typed arrays make a count one addition, without allocation. */
 export class Stats {
   /**
    * The meaning of each index of `rejections` and `exchanges`. It is a field, so that code that reads the sums later needs nothing else
@@ -104,9 +105,9 @@ export class Stats {
    */
   readonly kinds: typeof REJECTIONS = REJECTIONS
   readonly reasons: typeof EXCHANGES = EXCHANGES
-  /** Rejected requests, by place in `REJECTIONS`. */
+  /** Rejected requests, by index in `REJECTIONS`. */
   readonly rejections: Float64Array = new Float64Array(REJECTIONS.length)
-  /** Sent counts of keys, by place in `EXCHANGES`. */
+  /** Key writes, by index in `EXCHANGES`. */
   readonly exchanges: Float64Array = new Float64Array(EXCHANGES.length)
   readonly blocks: Record<BlockCause, number> = { exceeded: 0, manual: 0, remote: 0 }
 
@@ -115,7 +116,7 @@ export class Stats {
     this.rejections[place] = (this.rejections[place] as number) + 1
   }
 
-  /** As `countRejection` by the most usual reason, without a search for its place. */
+  /** Does the same as `countRejection` for the most common reason, without a search for its index. */
   countByLimit(source: SourceIndex): void {
     this.rejections[source] = (this.rejections[source] as number) + 1
   }

@@ -4,7 +4,7 @@ import { reasonOf, show } from './show.ts'
 /** The return value of a user function: the answer, or a promise of it. */
 export type Awaitable<T> = T | PromiseLike<T>
 
-/** Time-outs, and the time by which they run, as a `Clock` has them. */
+/** Timeouts, and the time by which they run, as in a `Clock`. */
 export interface Timers {
   monotonic(): number
   setTimeout(callback: () => void, delay: number): unknown
@@ -13,16 +13,16 @@ export interface Timers {
   hold?(): () => void
 }
 
-/** How long a function of the user's may take to answer, in milliseconds, and by which clock. */
+/** The time within which a user function must answer, in milliseconds, and the clock that measures it. */
 export interface Patience {
   readonly clock: Timers
   readonly timeout: number
 }
 
-/** How long a function may take where nobody says so, in milliseconds. */
+/** The default time for a user function to answer, in milliseconds. */
 export const CALLBACK_TIMEOUT = 1_000
 
-/** Stands for the answer of a function that gave none. */
+/** Replaces the answer of a function that gave none. */
 export class NoAnswer {
   /** The thrown value, or the reason with which a promise was rejected. */
   readonly error: unknown
@@ -45,9 +45,9 @@ export interface Settled {
 }
 
 /**
- * Calls a function of the user's. All of them are called by `ask`, `askAll` or `tell`.
+ * Calls a user function. Every user function is called by `ask`, `askAll` or `tell`.
  *
- * @returns its answer, `NoAnswer` when it threw, or what `isThenable` is true of: then `settle` waits for the answer
+ * @returns its answer, or `NoAnswer` if it threw. If `isThenable` is true of the answer, `settle` waits for it
  */
 export function ask<Given>(question: (given: Given) => unknown, given: Given): unknown {
   try {
@@ -57,7 +57,7 @@ export function ask<Given>(question: (given: Given) => unknown, given: Given): u
   }
 }
 
-/** As `ask`, for functions of several arguments. */
+/** Does the same as `ask`, for functions of several arguments. */
 export function askAll<Given extends readonly unknown[]>(question: (...given: Given) => unknown, ...given: Given): unknown {
   try {
     return question(...given)
@@ -66,24 +66,24 @@ export function askAll<Given extends readonly unknown[]>(question: (...given: Gi
   }
 }
 
-/** Whether an answer has to be waited for: a promise, or anything else with a `then`. Whatever it is, this does not throw. */
+/** Whether an answer is a promise, or anything else with a `then`, and so needs a wait. It never throws, whatever the answer is. */
 export function isThenable(answer: unknown): answer is object {
   if ((typeof answer !== 'object' && typeof answer !== 'function') || answer === null) return false
   try {
     return typeof (answer as { then?: unknown }).then === 'function'
   } catch {
-    // `settle` finds out what is wrong with it.
+    // `settle` finds the problem.
     return true
   }
 }
 
 /**
- * Waits for an answer. The promise that is returned is never rejected, and holds `NoAnswer` when the answer was a failure or
- * did not come in time. A later answer or rejection is ignored, and does not end the process.
+ * Waits for an answer. The returned promise never rejects. It resolves with `NoAnswer` if the answer was a failure or did not come in time.
+ * A later answer or rejection is ignored, and does not end the process.
  */
 export function settle(answer: object, { clock, timeout }: Patience): Promise<Settled> {
   return new Promise((resolve) => {
-    // Timers of a throttler don't; and somebody waits for what the answer is needed for.
+    // A throttler's timers don't keep the process alive. This wait does, because a request depends on the answer.
     const release = clock.hold?.()
     const timer = clock.setTimeout(() => done(new NoAnswer(`did not answer within ${timeout} ms`)), timeout)
     const done = (value: unknown): void => {
@@ -94,7 +94,7 @@ export function settle(answer: object, { clock, timeout }: Patience): Promise<Se
     listen(
       answer,
       (value) => {
-        // Such a thing could be a promise of itself, and would never end.
+        // A promise of a promise could contain itself, and would never end.
         if (isThenable(value)) {
           hush(value)
           done(new NoAnswer('resolved to a promise'))
@@ -106,9 +106,9 @@ export function settle(answer: object, { clock, timeout }: Patience): Promise<Se
 }
 
 /**
- * Calls a function that nothing is expected of, such as a listener, and does not wait for it.
+ * Calls a function without an expected answer, such as a listener, and does not wait for it.
  *
- * @param failed is called when it throws, or when the promise that it returns is rejected
+ * @param failed is called when the function throws, or when its promise rejects
  */
 export function tell<Given extends readonly unknown[]>(
   failed: (failure: NoAnswer) => void,
@@ -125,7 +125,7 @@ export function tell<Given extends readonly unknown[]>(
   if (isThenable(answer)) listen(answer, hush, (error) => failed(new NoAnswer('rejected with', error ?? 'nothing')))
 }
 
-/** Hears what becomes of an answer. A foreign `then` may throw, call both functions or call them twice: the first call holds. */
+/** Observes an answer. A foreign `then` may throw, call both functions or call them twice, so only the first call counts. */
 function listen(answer: object, fulfilled: (value: unknown) => void, rejected: (error: unknown) => void): void {
   let heard = false
   const once =
@@ -144,17 +144,17 @@ function listen(answer: object, fulfilled: (value: unknown) => void, rejected: (
   } catch (error) {
     fail(error)
   }
-  // If its `then` is a foreign one, nothing handles the rejection of the promise below yet.
+  // If its `then` is a foreign one, the rejection of the promise itself is still unhandled.
   hush(answer)
 }
 
-/** Takes care that the rejection of a promise, which nobody waits for, does not end the process. */
+/** Keeps the rejection of a promise that no code waits for from ending the process. */
 export function hush(value: unknown): void {
   if (!isPromise(value)) return
   try {
     Promise.prototype.then.call(value, nothing, nothing)
   } catch {
-    // Its constructor is a foreign one, and broken.
+    // The promise has a foreign constructor that throws.
   }
 }
 

@@ -6,17 +6,18 @@ import type { Duplex } from 'node:stream'
 /** The answer to a request: a response, or the bare socket of an upgrade. */
 export type Answering = ServerResponse | Http2ServerResponse | Duplex
 
-/** Functions that wait for the end of a connection, by its socket: one listener for all pipelined requests. */
+/** Functions that wait for the end of a connection, by its socket. All pipelined requests share one listener. */
 const waiting = new WeakMap<NodeJS.EventEmitter, Set<() => void>>()
 
 /**
- * Calls a function once, as soon as an answer has been sent or nobody is left to get it; at once where that is so already.
+ * Calls a function once, as soon as an answer has been sent or its client has disconnected. If either has happened already, it calls the
+ * function immediately.
  *
- * @returns what ends the waiting
+ * @returns a function that ends the wait
  */
 export function whenEnded(answering: Answering, then: () => void): () => void {
   const { destroyed, stream } = answering as Partial<Http2ServerResponse & Duplex>
-  // A response that waits for those before it is told nothing of its connection's end.
+  // A response that waits for earlier ones gets no event when its connection closes, so its socket is watched.
   const queue = queuedAt(answering)
   if (destroyed === true || stream?.destroyed === true || queue?.destroyed === true) {
     then()
@@ -30,13 +31,13 @@ export function whenEnded(answering: Answering, then: () => void): () => void {
     answering.off('close', ended)
     forget?.()
   }
-  // It takes itself out, so it needs none of what `once` makes for that.
+  // The listener removes itself, so it does not need the wrapper that `once` makes.
   answering.on('close', ended)
   const forget = queue === undefined ? undefined : onceClosed(queue, ended)
   return leave
 }
 
-/** The socket of a response to a pipelined request, while others are being sent. */
+/** The socket of a response to a pipelined request, while earlier responses are being sent. */
 function queuedAt(answering: Answering): Socket | undefined {
   const { socket, req } = answering as { socket?: unknown; req?: IncomingMessage }
   return socket === null ? req?.socket : undefined

@@ -10,7 +10,7 @@ import type { ParsedRules } from './parse.ts'
 import { isObject, type MadePolicy, PolicyMaker } from './policy.ts'
 import { type Path, Problems, RulesError } from './problems.ts'
 
-/** Policies in one document: each is asked about each request. */
+/** The most policies in one document, because every request is checked against each of them. */
 const MOST_POLICIES = 100
 const DOCUMENT: readonly (keyof RulesDocument)[] = ['$schema', 'version', 'change', 'policies', 'overrides', 'next']
 const KEY_MISSING =
@@ -35,13 +35,13 @@ export interface CheckRulesOptions<Req = unknown> extends NamedFunctions<Req> {
   readonly standIn?: (kind: NamedKind, name: string) => unknown
 }
 
-/** Policies, for `createThrottler` and `update`, and the limits of single keys. */
+/** Policies for `createThrottler` and `update`, and the limits of single keys. */
 export interface RuleSet<Req = unknown> {
   readonly policies: readonly MadePolicy<Req>[]
   readonly overrides: readonly Override[]
 }
 
-/** A document that can be used. */
+/** A valid document. */
 export interface CheckedRules<Req = unknown> extends RuleSet<Req> {
   readonly version: number
   readonly change: RulesChange | undefined
@@ -49,10 +49,10 @@ export interface CheckedRules<Req = unknown> extends RuleSet<Req> {
 }
 
 /**
- * Checks a document whole, by the very checks that policies in code go through.
+ * Checks a whole document. Its policies pass the same checks as policies in code.
  *
- * @param rules what `parseRules` has read, or `{ value }` of a document that is no text
- * @throws RulesError with each problem and its place, 10 of them at most; WeirError `WEIR_INVALID_OPTION` for the options
+ * @param rules the result of `parseRules`, or `{ value }` for a document that is no text
+ * @throws RulesError with each problem and its place, at most 10; WeirError `WEIR_INVALID_OPTION` for the options
  *
  * @example
  * const { policies } = checkRules(parseRules(text, { yaml }), { algorithms: { tokenBucket }, keys: { tenant: (req) => req.tenant } })
@@ -115,7 +115,7 @@ function checkSet<Req>(
       problems.add(here, `It is ${show(one)}. Use an object such as { "key": "ip", "limit": 100, "interval": "1m" }.`)
       return []
     }
-    // A policy that something is wrong with is there all the same: overrides may name it.
+    // The name of an invalid policy counts as known, because overrides may contain it.
     groups.add(typeof one.name === 'string' ? one.name : 'default')
     if (one.key === undefined) problems.add([...here, 'key'], KEY_MISSING)
     const made = maker.make(one, here)

@@ -5,51 +5,54 @@ import type { HeaderKey } from '../decide/request-options.ts'
 import type { CalendarOptions, CalendarUnit } from '../options/calendar.ts'
 import type { Duration } from '../options/duration.ts'
 
-/** Rules as data: what a file, a key of Redis or an address holds, as JSON or YAML. `@weir/core/rules.schema.json` describes it to editors. */
+/**
+ * Rules as data: the content of a file, a key of Redis or an address, as JSON or YAML. `@weir/core/rules.schema.json` describes it for
+ * editors.
+ */
 export interface RulesDocument {
-  /** For editors. */
+  /** Names the schema, for editors. */
   readonly $schema?: string
-  /** A whole number from 1 on. Each change has another one; going back to an older one is a change too. */
+  /** Numbers the document, with a whole number of at least 1. Each change has another number, even if it restores older rules. */
   readonly version: number
-  /** For people: the change that made this version. */
+  /** Describes the change that made this version, for people. */
   readonly change?: RulesChange
-  /** At least one. They take the place of all that the throttler had. */
+  /** Lists the policies, from 1 to 100. They replace all policies of the throttler. */
   readonly policies: readonly RulesPolicy[]
-  /** Limits of single keys; at most 50,000. */
+  /** Sets limits of single keys, at most 50,000. */
   readonly overrides?: readonly RulesOverride[]
-  /** Rules to come: judged beside the others on the same requests, and rejecting none. */
+  /** Candidate rules. They are judged on the same requests, but reject none. */
   readonly next?: NextRules
 }
 
 /** Notes on a change. */
 export interface RulesChange {
-  /** When: a time as in `'2026-11-23T22:00:00Z'`. */
+  /** Time of the change, e.g. `'2026-11-23T22:00:00Z'`. At most 40 characters. */
   readonly at?: string
-  /** The author: at most 200 characters. */
+  /** Author of the change: at most 200 characters. */
   readonly by?: string
-  /** At most 1,000 characters. */
+  /** Reason for the change: at most 1,000 characters. */
   readonly why?: string
 }
 
-/** Rules that are only judged. */
+/** Candidate rules, which are only judged. */
 export interface NextRules {
   readonly policies: readonly RulesPolicy[]
   readonly overrides?: readonly RulesOverride[]
 }
 
-/** A key whose limit is another than its policy's. It goes before a `limit` function, too. */
+/** Gives a key another limit than its policy's. It takes precedence over a `limit` function. */
 export interface RulesOverride {
-  /** The policy's name; of a policy with `limits` that of the whole, or of one plan, as in `'customer:pro'`. */
+  /** Name of the policy. For a policy with `plans`, its name, or the name of one plan as in `'customer:pro'`. */
   readonly policy: string
-  /** As it is counted; `'all'` for a policy with `key: 'all'`. At most 1,000 characters. */
+  /** The key as it is counted, or `'all'` for a policy with `key: 'all'`. At most 1,000 characters. */
   readonly key: string
-  /** 0 rejects all; otherwise from 1 to 2^53 - 1. */
+  /** The key's limit in units: 0 rejects all requests; otherwise from 1 to 2^53 - 1. */
   readonly limit: number
-  /** From then on the policy's own limit holds again: a time as in `'2026-12-24T00:00:00+01:00'`. Default: it stays. */
+  /** Time at which the policy's own limit applies again, e.g. `'2026-12-24T00:00:00+01:00'`. Default: the override has no end. */
   readonly until?: string
 }
 
-/** An algorithm by the name under which `algorithms` holds it, with its options if it is to have some. */
+/** An algorithm by its name in `algorithms`, with its options if it needs any. */
 export type RulesAlgorithm = string | ({ readonly name: string } & Readonly<Record<string, unknown>>)
 
 /** The intervals of a calendar, as `calendar()` makes them. */
@@ -58,7 +61,7 @@ export type RulesCalendar = { readonly calendar: CalendarUnit } & CalendarOption
 /** The key by which requests are counted. A string is `'route'`, `'ip'`, `'all'`, or the name of a function in `keys`. */
 export type RulesKey = string | HeaderKey | readonly (string | HeaderKey)[]
 
-/** A policy as data: its options are those of a policy in code. Functions stand in code, and are named here. */
+/** A policy as data. It has the options of a policy in code, except that functions are defined in code and named here. */
 export interface RulesPolicy {
   readonly name?: string
   /** Units, or the name of a function in `limits`. */
@@ -74,14 +77,14 @@ export interface RulesPolicy {
   readonly failMode?: FailMode
   readonly storeTimeout?: Duration
   readonly key: RulesKey
-  /** Path patterns as those of `paths()`, or the name of a function in `matches`. */
+  /** Path patterns as for `paths()`, or the name of a function in `matches`. */
   readonly match?: string | readonly string[]
   /** Units, or the name of a function in `costs`. */
   readonly cost?: number | string
   /** A duration, or the name of a function in `delays`. */
   readonly delay?: Duration
   readonly dryRun?: boolean
-  /** The limit of each plan, with `plan`, in place of `limit`. */
+  /** The limit of each plan, with `plan` and instead of `limit`. */
   readonly plans?: Readonly<Record<string, number | { readonly limit: number; readonly interval?: Duration | RulesCalendar }>>
   /** The name of a function in `plans`. */
   readonly plan?: string

@@ -38,17 +38,19 @@ export interface FollowOptions<Req = unknown> extends NamedFunctions<Req>, Parse
   readonly timeout?: Duration
 }
 
-/** A throttler, or what an adapter makes, which holds one. */
+/** A throttler, or the middleware or plugin of an adapter, which has one. */
 export type Followed<Req> = Throttler<string, Req> | { readonly throttler: Throttler<string, Req> }
 
 /** Rules that a throttler follows. */
 export interface RulesFollower {
-  /** Resolves when the source was read once, whatever came of it; never rejects. Await it before the server listens. */
+  /**
+   * Resolves after the first read of the source, and of `lastGood` if the source failed. Never rejects. Await it before the server listens.
+   */
   readonly ready: Promise<void>
   readonly status: RulesStatus
-  /** The decisions that the candidate rules (`next` of the document) would have made here so far; empty if there are none. */
+  /** The decisions that the candidate rules (`next` of the document) would have made in this process so far. Empty if there are none. */
   judged(): readonly JudgedPolicy[]
-  /** Ends it; the rules stay as they are. Resolves when nothing is under way any more, such as the writing of `lastGood`. */
+  /** Stops following. The rules stay in use. Resolves when nothing is pending any more, such as a write of `lastGood`. */
   close(): Promise<void>
 }
 
@@ -59,9 +61,9 @@ const LONGEST_PROBLEM = 300
 const NONE: RulesStatus = Object.freeze({ version: undefined, digest: undefined, from: undefined, rejected: undefined, away: undefined })
 
 /**
- * Has a throttler take its rules from a source, now and whenever they change. A document is checked whole before anything changes: one
- * that is rejected, or a source that is away, leaves what holds as it is. Policies whose name, interval, algorithm and coordination stay the
- * same keep their counts and blocks.
+ * Makes a throttler use the rules of a source, now and whenever they change. A document is checked as a whole before anything changes. If
+ * it is rejected, or the source can't be read, the current rules stay in use. Policies whose name, interval, algorithm and coordination
+ * stay the same keep their counts and blocks.
  *
  * @param target a throttler, or the middleware or plugin of an adapter
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
@@ -86,7 +88,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   readonly #side: AdapterSide<string, Req>
   readonly #source: RulesSource
   readonly #options: FollowOptions<Req>
-  /** Whether all decisions are made in a way that lets a request wait. */
+  /** Whether every function that decides can let a request wait. */
   readonly #mayWait: boolean
   readonly #live: LiveRules<Req>
   readonly #reading: Reading
@@ -164,7 +166,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     if (this.#status.version !== undefined || lastGood === undefined || this.#closed) return
     try {
       const text = await readWhole(lastGood)
-      // The source may have come back meanwhile.
+      // The source may have answered meanwhile.
       if (this.#status.version === undefined && !this.#closed) await this.#look(text, 'file')
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#warnOfFile(error)
@@ -189,7 +191,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
       return
     }
     const { policies, next } = parsed.value as RulesDocument
-    // Without the overrides, which take much room and are kept in their checked form.
+    // The overrides are left out, because they take much memory and are kept in their checked form.
     await this.#hold(text, { policies, ...(next !== undefined && { next: { policies: next.policies } }) }, rules, from)
   }
 
@@ -270,7 +272,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     this.#side.warn(new WeirError('WEIR_WARN_RULES_SOURCE', what, { cause: error }), 'lastGood')
   }
 
-  /** Not by `warn` of the throttler, which says a thing once: a document may be bad, good and bad again. */
+  /** Reports each time. The throttler's `warn` reports a problem once, but a document may be bad, good and bad again. */
   #report(error: WeirError): void {
     if (this.#emitter.has('warning')) this.#emitter.emit('warning', { error })
     else warnProcess(error.code, error.message)

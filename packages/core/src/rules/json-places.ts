@@ -1,9 +1,9 @@
 import type { Path, Place } from './problems.ts'
 
 /**
- * Where a value begins in a JSON text that has been parsed already, or the nearest one around it that is there.
+ * The place of a value in a JSON text that has been parsed already. If the value is missing, the place of the nearest value around it.
  *
- * @param path names and places from the outermost value to it
+ * @param path names and indexes from the outermost value to it
  */
 export function placeInJson(text: string, path: Path): Place {
   let at = blank(text, 0)
@@ -15,17 +15,19 @@ export function placeInJson(text: string, path: Path): Place {
   return placeAt(text, at)
 }
 
-/** A name that an object of a JSON text has once more. */
+/** A name that an object of a JSON text repeats. */
 export interface RepeatedName {
   readonly path: Path
   readonly at: number
   readonly first: number
 }
 
-/** Names that objects have more than once, of which `JSON.parse` keeps the last; at most so many. The text has been parsed already. */
+/**
+ * Names that objects have more than once, at most `most` of them. `JSON.parse` keeps only the last value. The text has been parsed already.
+ */
 export function repeatedNames(text: string, most: number): readonly RepeatedName[] {
   const found: RepeatedName[] = []
-  /** The objects and lists around: an object with its names and their offsets. */
+  /** The surrounding objects and lists. An object has its names and their offsets. */
   const around: { readonly names: Map<string, number> | undefined; step: string | number }[] = []
   /** Whether the next string is a name. */
   let naming = false
@@ -67,7 +69,7 @@ export function placeAt(text: string, offset: number): Place {
   return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
 }
 
-/** Where the value of an object's member begins; of several with one name the last, as `JSON.parse` takes it. */
+/** The start of the value of an object's member. If the name is repeated, the last value counts, as in `JSON.parse`. */
 function member(text: string, open: number, name: string): number {
   if (text[open] !== '{') return -1
   let found = -1

@@ -1,6 +1,7 @@
 /**
- * The most frequent of very many keys, in bounded memory: the Space-Saving algorithm (Metwally, Agrawal, El Abbadi 2005, "Efficient
- * computation of frequent and top-k elements in data streams"). With room for `most` keys a count is too high by at most a `most`-th of all.
+ * Finds the most frequent of very many keys, in bounded memory, with the Space-Saving algorithm (Metwally, Agrawal, El Abbadi 2005,
+ * "Efficient computation of frequent and top-k elements in data streams"). If it counts `most` keys, a count is too high by at most a
+ * `most`-th of all additions.
  */
 export class KeyTally {
   readonly #most: number
@@ -27,7 +28,7 @@ export class KeyTally {
     this.#counts.set(key, least + 1)
   }
 
-  /** The most frequent first. */
+  /** Lists the most frequent keys first. */
   top(many: number): readonly { readonly key: string; readonly rejected: number }[] {
     return [...this.#counts]
       .map(([key, rejected]) => ({ key, rejected }))

@@ -8,10 +8,10 @@ import type { CheckedRules, RuleSet } from './check.ts'
 import { nextName, noteRejections, toBeJudged } from './next.ts'
 import type { Override } from './overrides.ts'
 
-/** An override whose time is over ends so much later at most, in milliseconds: should the wall clock be set. */
+/** The longest delay of an override's end if the wall clock is set, in milliseconds. */
 const LONGEST_WAIT = 60_000
 
-/** The rules that hold at a throttler: its policies, and limits of single keys until their time is over. */
+/** The rules in use at a throttler: its policies, and limits of single keys until they expire. */
 export class LiveRules<Req> {
   readonly #throttler: Throttler<string, Req>
   readonly #side: AdapterSide<string, Req>
@@ -29,7 +29,7 @@ export class LiveRules<Req> {
     return this.#rules
   }
 
-  /** @throws WeirError as `update`; then what held before holds on */
+  /** @throws WeirError as `update` does; then the previous rules stay in use */
   set(rules: CheckedRules<Req>): void {
     this.#apply(rules)
     this.#rules = rules
@@ -69,7 +69,8 @@ export class LiveRules<Req> {
     try {
       this.#apply(this.#rules as CheckedRules<Req>)
     } catch (error) {
-      // Called by a timer: what it throws would end the process. Another throttler may have come to disagree, and may go again.
+      // A timer calls this, so an error would end the process. Another throttler may conflict with the rules now, but not at the next
+      // attempt.
       this.#side.warn(
         new WeirError(
           'WEIR_RULES_REJECTED',

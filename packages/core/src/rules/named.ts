@@ -7,7 +7,7 @@ import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { alternatives } from '../report/show.ts'
 import type { Awaitable } from '../report/user-function.ts'
 
-/** Functions in your code that rules refer to by name. Names begin with a letter and have letters, digits, `_` and `-`. */
+/** Functions in your code that rules refer to by name. Names begin with a letter and have at most 64 letters, digits, `_` and `-`. */
 export interface NamedFunctions<Req = unknown> {
   /**
    * Lists the algorithms that documents may name, such as `{ tokenBucket, slidingWindow }`. Each is called with the options in the
@@ -57,7 +57,7 @@ export interface NamedFunctions<Req = unknown> {
   readonly delays?: Readonly<Record<string, SlowDown<Req>>>
 }
 
-/** The kinds of what is named. */
+/** The kinds of named functions. */
 export type NamedKind = keyof NamedFunctions
 
 export const NAMED_KINDS: readonly NamedKind[] = ['algorithms', 'keys', 'matches', 'costs', 'limits', 'plans', 'delays']
@@ -66,10 +66,10 @@ export const NAMED_KINDS: readonly NamedKind[] = ['algorithms', 'keys', 'matches
 const NAME = /^[A-Za-z][\w-]{0,63}$/
 /** Values of `key` that need no function. */
 export const BUILT_IN_KEYS: readonly string[] = ['route', 'ip', 'all']
-/** Names that are there whatever the application gives. */
+/** Names that documents may use without an option. */
 const BUILT_IN: Readonly<Partial<Record<NamedKind, readonly string[]>>> = { algorithms: ['fixedWindow'], keys: BUILT_IN_KEYS }
 
-/** @throws WeirError `WEIR_INVALID_OPTION` for what is no function, or can't be named */
+/** @throws WeirError `WEIR_INVALID_OPTION` for a value that is no function, or a name that documents can't use */
 export function checkNamed(named: NamedFunctions<never>): void {
   for (const kind of NAMED_KINDS) {
     const given: unknown = named[kind]
@@ -87,19 +87,19 @@ export function checkNamed(named: NamedFunctions<never>): void {
   }
 }
 
-/** Finds what a document names. */
+/** Finds the functions that a document names. */
 export class Named {
   readonly #named: NamedFunctions<never>
   readonly #standIn: ((kind: NamedKind, name: string) => unknown) | undefined
 
-  /** @param standIn makes what is not there: for programs that look at documents without the application */
+  /** @param standIn makes missing functions, for programs that check documents without the application */
   constructor(named: NamedFunctions<never>, standIn?: (kind: NamedKind, name: string) => unknown) {
     this.#named = named
     this.#standIn = standIn
   }
 
   /**
-   * @param option where the name stands, for the message
+   * @param option the option with the name, for the message
    * @throws WeirError `WEIR_INVALID_OPTION`
    */
   find(kind: NamedKind, name: string, option: string): (...args: never[]) => unknown {

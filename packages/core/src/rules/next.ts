@@ -5,32 +5,33 @@ import type { RuleSet } from './check.ts'
 import { KeyTally } from './key-tally.ts'
 import type { MadePolicy } from './policy.ts'
 
-/** The decisions of one candidate policy in this process, since it is judged. */
+/** The decisions of one candidate policy in this process, since it is judged. Candidates reject no request. */
 export interface JudgedPolicy {
-  /** As in `next` of the document; of a policy with plans one for each. */
+  /** Name of the policy, as in `next` of the document. A policy with plans has one entry for each plan. */
   readonly policy: string
   /** Units that it would have allowed. */
   readonly allowed: number
   /** Requests that it would have rejected. */
   readonly rejected: number
-  /** The keys that it would have rejected most often, at most 20, the most often first. Of very many keys the counts are estimates. */
+  /** The keys that it would have rejected most often, at most 20, most often first. For very many keys the counts are estimates. */
   readonly keys: readonly { readonly key: string; readonly rejected: number }[]
 }
 
-/** Goes before the names of policies that are only judged. */
+/** The prefix for names of policies that are only judged. */
 const PREFIX = 'next:'
-/** Keys whose rejections are counted, of each policy, and told. */
+/** Keys whose rejections are counted for each policy, and keys that are reported. */
 const COUNTED_KEYS = 200
 const TOLD_KEYS = 20
 
-/** The name under which a policy of rules to come is judged. */
+/** The name under which a candidate policy is judged. */
 export function nextName(name: string): string {
   return PREFIX + name
 }
 
 /**
- * Rules to come as policies beside those that hold. They ask the store nothing for a single request, and hold none: what would wait is
- * judged by what is known here. Slots (`concurrency()`) are left out, since a request that is rejected never ends.
+ * Candidate rules, as policies beside the rules in use. Their decisions never wait. A policy that would wait for the store is judged by
+ * counts that are synced in the background, or by this process's own counts. Slots (`concurrency()`) are left out, because a rejected
+ * request never ends.
  */
 export function toBeJudged<Req>({ policies }: RuleSet<Req>): readonly MadePolicy<Req>[] {
   return policies.flatMap((policy): MadePolicy<Req>[] => {
@@ -48,7 +49,7 @@ export function toBeJudged<Req>({ policies }: RuleSet<Req>): readonly MadePolicy
   })
 }
 
-/** Has the limiters of rules to come note whom they would reject. */
+/** Makes the limiters of candidate rules count the keys that they would reject. */
 export function noteRejections({ limiters }: Inspected): void {
   for (const limiter of limiters) if (limiter.policy.candidate) limiter.rejectedKeys ??= new KeyTally(COUNTED_KEYS)
 }

@@ -8,19 +8,19 @@ export interface Override {
   readonly policy: string
   readonly key: string
   readonly limit: number
-  /** Wall clock in milliseconds since the Unix epoch; `Infinity` where it stays. */
+  /** Wall clock in milliseconds since the Unix epoch. `Infinity` for no end. */
   readonly until: number
 }
 
-/** Overrides in one document: a map of them is a few MB, and made in some ten milliseconds. */
+/** The most overrides in one document. A map of them takes a few MB, and some ten milliseconds to make. */
 export const MOST_OVERRIDES = 50_000
-/** Longer keys are counted by a hash, and nobody writes them down. */
+/** Longer keys are counted by a hash, and people don't write them in documents. */
 const LONGEST_KEY = 1_000
 const OPTIONS: readonly string[] = ['policy', 'key', 'limit', 'until']
-/** RFC 3339: without an offset nobody knows which time is meant. */
+/** RFC 3339. Without an offset the time would be ambiguous. */
 const TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/
 
-/** Milliseconds since the Unix epoch of a time as in `'2026-11-23T22:00:00Z'`; undefined for anything else. */
+/** Milliseconds since the Unix epoch of a time such as `'2026-11-23T22:00:00Z'`. Undefined for any other value. */
 export function timeOf(given: unknown): number | undefined {
   if (typeof given !== 'string' || !TIME.test(given)) return undefined
   // biome-ignore lint/style/noRestrictedGlobals: no time is read here
@@ -28,14 +28,14 @@ export function timeOf(given: unknown): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** @param policies the names that an override may have */
+/** @param policies the names of policies that an override may refer to */
 export function checkOverrides(given: unknown, policies: ReadonlySet<string>, path: Path, problems: Problems): readonly Override[] {
   if (given === undefined) return []
   if (!Array.isArray(given) || given.length > MOST_OVERRIDES) {
     problems.add(path, `Use a list of at most ${MOST_OVERRIDES} overrides.`)
     return []
   }
-  /** Keys that were there before, by policy. */
+  /** Keys that already have an override, by policy. */
   const seen = new Map([...policies].map((policy) => [policy, new Set<string>()]))
   const overrides: Override[] = []
   for (const [place, one] of (given as readonly unknown[]).entries()) {

@@ -4,10 +4,10 @@ import { placeAt, placeInJson, repeatedNames } from './json-places.ts'
 import { MOST_PROBLEMS, type Path, type Place, Problems, RulesError } from './problems.ts'
 import { parseYaml, repeated, type YamlLibrary } from './yaml.ts'
 
-/** Longest document, in UTF-16 units: it is parsed in one go. */
+/** Longest document, in UTF-16 units. It is limited because parsing can't be interrupted. */
 export const LONGEST_DOCUMENT = 8_000_000
 
-/** How the first bytes of UTF-16 look when they are read as UTF-8: its byte order mark, or each ASCII character with a zero byte. */
+/** The start of a UTF-16 text that was read as UTF-8: the byte order mark, or ASCII characters with zero bytes. */
 const UTF_16 = /^(?:\ufffd\ufffd|.?\0)/
 
 /** Options of `parseRules`. */
@@ -21,17 +21,17 @@ export interface ParseOptions {
   readonly yaml?: YamlLibrary | undefined
 }
 
-/** A text that is JSON or YAML; what it says is not looked at yet. */
+/** A text that has been parsed as JSON or YAML. Its content is not checked yet. */
 export interface ParsedRules {
   readonly value: unknown
-  /** Where something stands in the text: the value at the path, or the nearest around it. */
+  /** Returns the place of the value at a path, or of the nearest value around it. */
   placeOf(path: Path): Place | undefined
 }
 
 /**
- * Reads a text as JSON, or as YAML where the library is given and the text does not begin with a brace.
+ * Parses a text as JSON. If `yaml` is given and the text does not begin with a brace, it parses the text as YAML.
  *
- * @throws RulesError when it is neither, has a key twice, or is longer than 8,000,000 characters
+ * @throws RulesError if the text is neither, has a key twice, or is longer than 8,000,000 characters
  */
 export function parseRules(text: string, { yaml }: ParseOptions = {}): ParsedRules {
   if (typeof text !== 'string') throw problem(`it is ${show(text)}. Use a text`)
@@ -42,7 +42,7 @@ export function parseRules(text: string, { yaml }: ParseOptions = {}): ParsedRul
   try {
     return parseYaml(plain, yaml)
   } catch (error) {
-    // The library throws what it did not expect.
+    // The library throws further errors in cases that it did not expect.
     throw error instanceof RulesError ? error : problem(`it is no YAML: ${reasonOf(error)}`)
   }
 }
@@ -66,7 +66,7 @@ function parseJson(text: string, yaml: YamlLibrary | undefined): ParsedRules {
   return { value, placeOf: (path) => placeInJson(text, path) }
 }
 
-/** V8 says where it could not go on. */
+/** The offset of a syntax error. V8 adds it to the message. */
 function offsetOf(reason: string, text: string): number {
   const [, position] = /at position (\d+)/.exec(reason) ?? []
   return position === undefined ? text.length : Number(position)

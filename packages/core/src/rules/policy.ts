@@ -8,15 +8,17 @@ import { invalidOption } from '../report/errors.ts'
 import { BUILT_IN_KEYS, type Named } from './named.ts'
 import type { Path, Problems } from './problems.ts'
 
-/** Plans of one policy, path patterns of one `match`, parts of one `key`: each costs time with each request, or when rules change. */
+/**
+ * The most plans of a policy, path patterns of a `match`, and parts of a `key`. Each costs time with each request, or when rules change.
+ */
 const MOST_PARTS = 1_000
 
 const CANDIDATE = 'Remove it: candidates stand in "next" of the document.'
 
-/** A policy of a document as one in code. */
+/** A policy of a document, in the form of a policy in code. */
 export type MadePolicy<Req = unknown> = AnyPolicyOptions<Req> | PlannedPolicyOptions<Req>
 
-/** Makes policies of what a document says. What is left as it stands is checked with all policies' options. */
+/** Makes policies from the data of a document. Options that need no conversion are checked later, with all options of the policy. */
 export class PolicyMaker<Req> {
   readonly #named: Named
   readonly #problems: Problems
@@ -26,14 +28,14 @@ export class PolicyMaker<Req> {
     this.#problems = problems
   }
 
-  /** Undefined where something is wrong with it. */
+  /** Returns undefined if something is wrong with the policy. */
   make(given: Readonly<Record<string, unknown>>, path: Path): MadePolicy<Req> | undefined {
     const before = this.#problems.list.length
     for (const option of ['plans', 'match', 'key'] as const) {
       const parts = countOf(given[option])
       if (parts > MOST_PARTS) this.#problems.add([...path, option], `It has ${parts} entries; the most is ${MOST_PARTS}.`)
     }
-    // In code it makes a policy one of rules to come, which a document has in a place of their own.
+    // In code, `candidate` makes a policy a candidate. A document has `next` for candidates.
     if ('candidate' in given) this.#problems.add([...path, 'candidate'], CANDIDATE)
     if (this.#problems.list.length > before) return undefined
     const made: Record<string, unknown> = { ...given }
@@ -51,7 +53,7 @@ export class PolicyMaker<Req> {
     ] as const)
       turn(option, (value) => (typeof value === 'string' ? this.#named.find(kind, value, option) : value))
     turn('plan', (value) => (typeof value === 'string' ? this.#named.find('plans', value, 'plan') : value))
-    // Durations begin with a digit, or a sign or a dot that is rejected as one.
+    // Durations begin with a digit. A text that begins with a sign or a dot is rejected as a duration.
     turn('delay', (value) => (typeof value === 'string' && /^[A-Za-z]/.test(value) ? this.#named.find('delays', value, 'delay') : value))
     turn('plans', plansOf, ['plans'])
     return this.#problems.list.length > before ? undefined : (made as unknown as MadePolicy<Req>)

@@ -2,10 +2,10 @@ import { WeirError } from '../report/errors.ts'
 import { withoutPage } from '../report/page.ts'
 import { printable } from '../report/show.ts'
 
-/** Where something stands in a document: the names and places on the way to it. */
+/** The position of a value in a document: the names and indexes on the way to it. */
 export type Path = readonly (string | number)[]
 
-/** A line and a column of a text, both from 1 on. */
+/** A line and a column of a text, both counted from 1. */
 export interface Place {
   readonly line: number
   readonly column: number
@@ -13,24 +13,24 @@ export interface Place {
 
 /** A problem of a document. */
 export interface RulesProblem {
-  /** Such as `policies[0].limit`; empty for the whole document. */
+  /** Path of the value, e.g. `policies[0].limit`. Empty for the whole document. */
   readonly path: string
-  /** From 1 on; undefined where the document is no text. */
+  /** Line in the document, counted from 1. Undefined if the document is no text, like `column`. */
   readonly line: number | undefined
   readonly column: number | undefined
   /** The problem and the allowed values: one line that is safe to print. */
   readonly message: string
 }
 
-/** Problems of one document that are told; with more, something else is wrong than each of them. */
+/** The most problems of one document that are reported. More problems usually have a common cause. */
 export const MOST_PROBLEMS = 10
 
-/** A document that can't be used: nothing of it holds. Its code is `WEIR_RULES_REJECTED`. */
+/** Reports a document that can't be used. None of its rules apply. Its code is `WEIR_RULES_REJECTED`. */
 export class RulesError extends WeirError {
   override readonly name: string = 'RulesError'
-  /** At least one, at most 10, in the order of the document. */
+  /** The problems in the order of the document: at least 1, at most 10. */
   readonly problems: readonly RulesProblem[]
-  /** That of the document, as far as it is known. */
+  /** Version of the document. Undefined if it can't be read. */
   readonly version: number | undefined
 
   constructor(problems: readonly RulesProblem[], version?: number) {
@@ -48,7 +48,7 @@ export function described({ path, line, column, message }: RulesProblem): string
   return path === '' && place === '' ? message : `${path === '' ? 'the document' : path}${place}: ${message}`
 }
 
-/** Collects what is wrong with a document. */
+/** Collects the problems of a document. */
 export class Problems {
   readonly list: RulesProblem[] = []
   readonly #placeOf: (path: Path) => Place | undefined
@@ -61,21 +61,21 @@ export class Problems {
     return this.list.length >= MOST_PROBLEMS
   }
 
-  /** @param at where it stands, if that is known better than by the path */
+  /** @param at the place of the problem, if it is more exact than the path's */
   add(path: Path, message: string, at?: Place): void {
     if (this.full) return
     const place = at ?? this.#placeOf(path)
     this.list.push({ path: textOf(path), line: place?.line, column: place?.column, message: printable(message, 500) })
   }
 
-  /** Runs what throws errors about options; undefined when it did. */
+  /** Runs code that throws errors about options. Returns undefined if it threw. */
   try<T>(path: Path, run: () => T): T | undefined {
     try {
       return run()
     } catch (error) {
       if (!(error instanceof WeirError)) throw error
       const option = optionOf(error.message)
-      // A document has no functions.
+      // A document names functions and can't contain them, so the message is changed.
       const message = withoutPage(error.message)
         .replace('a function of the request', 'the name of a function')
         .replace(/ To reject every request, .*$/, '')
@@ -85,10 +85,10 @@ export class Problems {
   }
 }
 
-/** Functions that make options, and that errors of these options name. A document has none of them. */
+/** Functions that make options, and that errors of these options name. A document has none of them, so paths leave their names out. */
 const MAKERS: readonly string[] = ['calendar', 'escalating', 'paths']
 
-/** The option that an error of core is about, as a path: its messages begin with it. */
+/** The option at the start of an error message of core, as a path. */
 function optionOf(message: string): Path {
   const [, option = ''] = /^(?:Unknown option|Option|Remove|Use either) "([^"]*)"/.exec(message) ?? []
   return option === '' ? [] : option.split('.').filter((part) => !MAKERS.includes(part))

@@ -1,22 +1,22 @@
 import type { Clock, TimerHandle } from '../time/clock.ts'
 import type { RulesSource } from './source.ts'
 
-/** The first pause after a failure, in milliseconds; each further one is twice as long. */
+/** The first pause after a failure, in milliseconds. Each further pause is twice as long. */
 const FIRST_RETRY = 250
-/** The longest one, unless the source is read more rarely anyway. */
+/** The longest pause, in milliseconds, unless the source's interval is shorter. */
 const LONGEST_RETRY = 10_000
-/** Text that never rests is taken for what it is after so many looks. */
+/** After this number of reads, a text is used even if it still changes. */
 const MOST_LOOKS = 20
 
-/** The receiver of texts that are read. */
+/** Receives the texts of a source. */
 export interface ReadingListener {
-  /** Whether nobody wants to know any more. */
+  /** Whether the texts are no longer needed. */
   closed(): boolean
   text(text: string): Promise<void>
   away(why: unknown): void
 }
 
-/** Reads a source: at first, when it tells of a change, and regularly. Never twice at once. */
+/** Reads a source: at the start, when it reports a change, and regularly. It never reads twice at once. */
 export class Reading {
   readonly #source: RulesSource
   readonly #clock: Clock
@@ -25,11 +25,11 @@ export class Reading {
   #unwatch: () => void = () => {}
   #timer: TimerHandle
   #running: Promise<void> | undefined
-  /** Whether the source told of a change while it was read. */
+  /** Whether the source reported a change during a read. */
   #again = false
   #failures = 0
   #stopped = false
-  /** Ends what is waited for: an answer, or a pause. */
+  /** Ends the current wait for an answer or a pause. */
   #giveUp: () => void = () => {}
 
   /** @param timeout milliseconds that one answer may take */
@@ -40,17 +40,17 @@ export class Reading {
     this.#listener = listener
   }
 
-  /** Resolves when it was read once. */
+  /** Resolves after the first read. */
   start(): Promise<void> {
     try {
       this.#unwatch = this.#source.watch?.(() => this.#read()) ?? this.#unwatch
     } catch {
-      // It is read regularly.
+      // The source is also read regularly.
     }
     return this.#read()
   }
 
-  /** Resolves when what was read is dealt with. An answer that is under way is not waited for. */
+  /** Resolves when the last text has been processed. It does not wait for a pending answer. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#clock.clearTimeout(this.#timer)
@@ -58,7 +58,7 @@ export class Reading {
     try {
       this.#unwatch()
     } catch {
-      // Nobody is told of anything any more.
+      // Later notifications have no effect.
     }
     await this.#running
   }

@@ -5,14 +5,17 @@ import type { CheckedRules } from './check.ts'
 import { type ParseOptions, parseRules } from './parse.ts'
 import type { RulesSource } from './source.ts'
 
-/** Documents that are listed. */
+/** The most documents that are listed. */
 const LISTED = 20
-/** Documents that are remembered, so that one is read once only. */
+/** The most documents that are remembered, so that each is parsed only once. */
 const KNOWN = 100
-/** Longer ones are not read only to be listed: that would hold the event loop. In UTF-16 units; YAML takes a hundred times as long. */
+/**
+ * Longer documents are not parsed just for the list, because that would block the event loop. In UTF-16 units. YAML takes a hundred times
+ * as long.
+ */
 const LONGEST_JSON = 500_000
 const LONGEST_YAML = 10_000
-/** Longest texts of a change that are told. */
+/** Longest text of a change that is reported, in UTF-16 units. */
 const LONGEST_TEXT = 1_000
 
 /** The beginning of a digest of a document. */
@@ -20,13 +23,13 @@ export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 8)
 }
 
-/** The documents that a source has held, as far as it keeps them, or as this process has seen them. */
+/** The documents from the history of a source. If it keeps none, the documents that this process has used. */
 export class Versions {
   readonly #source: RulesSource
   readonly #clock: Clock
   readonly #timeout: number
   readonly #yaml: ParseOptions['yaml']
-  /** By digest; what held last stands last. */
+  /** Documents by digest. The document that was in use last is the last entry. */
   readonly #known = new Map<string, RulesVersion>()
 
   /** @param timeout milliseconds that the source may take to answer */
@@ -37,13 +40,13 @@ export class Versions {
     this.#yaml = yaml
   }
 
-  /** A document holds from now on. */
+  /** Notes that a document is in use from now on. */
   holds(digest: string, { version, change }: CheckedRules<never>): void {
     this.#known.delete(digest)
     this.#note({ version, digest, at: change?.at, by: change?.by, why: change?.why, since: this.#clock.now() })
   }
 
-  /** The newest first. Never rejects: where the source does not answer, those that this process has seen. */
+  /** Lists documents, newest first. Never rejects. If the source does not answer, it lists the documents that this process has used. */
   async list(): Promise<readonly RulesVersion[]> {
     const texts = await this.#texts()
     if (texts === undefined)
@@ -56,7 +59,7 @@ export class Versions {
       const digest = digestOf(text)
       const known = this.#known.get(digest)
       versions.push(known ?? this.#note(this.#read(text, digest)))
-      // Others have their turn between two documents.
+      // The pause lets other work run between two documents.
       if (known === undefined) await new Promise<void>((resolve) => this.#clock.setTimeout(resolve, 0))
     }
     return versions

@@ -1,7 +1,7 @@
 import { show } from '../report/errors.ts'
 import { type Path, type Place, Problems, RulesError } from './problems.ts'
 
-/** The parts of the library `yaml` (version 2) that are used. */
+/** The parts of the library `yaml` (version 2) that Weir uses. */
 export interface YamlLibrary {
   parseDocument(
     text: string,
@@ -30,29 +30,29 @@ interface YamlLines {
   linePos(offset: number): { readonly line: number; readonly col: number }
 }
 
-/** A node of the library, of any kind: the fields that it lacks are undefined. */
+/** A node of the library, of any kind. The fields of other kinds are undefined. */
 interface YamlNode {
   readonly range?: readonly number[] | null
   readonly anchor?: string
-  /** The name of an alias; the text of a scalar. */
+  /** The name of an alias, or the text of a scalar. */
   readonly source?: string
   readonly type?: string
   readonly value?: unknown
   readonly items?: readonly unknown[]
 }
 
-/** Values that aliases may add to a document: a few lines of them can stand for billions. */
+/** The most values that aliases may add to a document. A few lines of aliases can stand for billions of values. */
 const MOST_COPIED = 100_000
 
-/** The value of a YAML text, and where its parts are. */
+/** The value of a YAML text, and the places of its parts. */
 export interface YamlValue {
   readonly value: unknown
   placeOf(path: Path): Place | undefined
 }
 
 /**
- * Reads a YAML 1.2 text, and merge keys (`<<`), in time linear in its length. The library compares every key of a map with all others, looks for
- * the anchor of each alias among all anchors, and prints a whole line with each of its errors: so it only parses here.
+ * Reads a YAML 1.2 text, and merge keys (`<<`), in time linear in its length. The library only parses here. Its own conversion compares
+ * every key of a map with all others, searches all anchors for each alias, and prints a whole line with each of its errors.
  *
  * @throws RulesError for a text that is no YAML, and for keys that appear twice
  */
@@ -70,7 +70,7 @@ export function parseYaml(text: string, library: YamlLibrary): YamlValue {
     library.parseDocument(text, {
       lineCounter: lines as never,
       version: '1.2',
-      // With others the library warns the process of keys that it turns into text.
+      // At other levels the library warns the process of keys that it turns into text.
       logLevel: 'error',
       uniqueKeys: false,
       prettyErrors: false,
@@ -93,7 +93,7 @@ export function parseYaml(text: string, library: YamlLibrary): YamlValue {
   }
 }
 
-/** Errors without stacks take a tenth of the time. The library makes one for each thing that is wrong: up to one per character. */
+/** Errors without stacks take a tenth of the time. The library makes an error for each problem: up to one per character. */
 function withoutStacks<T>(run: () => T): T {
   const { stackTraceLimit } = Error
   Reflect.set(Error, 'stackTraceLimit', 0)
@@ -110,7 +110,7 @@ function reasonOf({ code, message }: YamlText['errors'][number]): string {
   return message.split('\n')[0] as string
 }
 
-/** Makes values of nodes. */
+/** Converts nodes to values. */
 class Values {
   readonly #library: YamlLibrary
   readonly #problems: Problems
@@ -118,7 +118,7 @@ class Values {
   /** Values with an anchor, added once they are complete, so that an alias inside its own anchor finds none. */
   readonly #anchors = new Map<string, { readonly value: unknown; readonly size: number }>()
   readonly #path: (string | number)[] = []
-  /** Nodes so far, with those that aliases stand for. */
+  /** Nodes so far, including the nodes that aliases stand for. */
   #size = 0
   #copied = 0
 

@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
-/** Statuses of requests that are made at once, and how long they took. */
+/** Statuses of requests that are made at once, and the time that they took. */
 async function requests(port: number, many: number): Promise<{ readonly statuses: readonly number[]; readonly took: number }> {
   const began = performance.now()
   const responses = await Promise.all(Array.from({ length: many }, () => fetch(`http://127.0.0.1:${port}/`)))
@@ -41,9 +41,9 @@ test.skipIf(process.platform === 'win32')(
             .on('error', () => {})
             .resume(),
         )
-      // A server without descriptors ends what it can't accept.
+      // A server without descriptors closes connections that it can't accept.
       await Promise.race(sockets.map((socket) => once(socket, 'close')))
-      // Those that were accepted first ask.
+      // The sockets that were accepted first send requests.
       const began = performance.now()
       const asking = sockets.slice(0, 5)
       const answers = asking.map(async (socket) => {

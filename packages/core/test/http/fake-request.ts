@@ -17,7 +17,7 @@ export const fakeReader: RequestReader<FakeRequest> = {
   readings: anyReadings,
   route: (request) => request.route,
   ip: (request) => request.ip,
-  // A client that has gone, so that requests without an address are no reason for a warning.
+  // The client has disconnected, so that requests without an address cause no warning.
   socket: () => ({ destroyed: true }),
   header: (request, name) => request.headers?.[name],
 }

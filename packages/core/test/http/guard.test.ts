@@ -24,7 +24,7 @@ function guardOf(options: object) {
   const guard = createGuard<FakeRequest, readonly [FakeRequest]>({ clock: new ManualTime(0), ...options } as unknown as Input, fakeReader)
   const warnings: WeirError[] = []
   guard.throttler.on('warning', ({ error }) => warnings.push(error))
-  // Nothing has to wait where functions answer at once.
+  // No result is a promise, because all functions in these tests answer at once.
   const check = (request: FakeRequest, earlier?: Decision) => guard.check(request, earlier) as Decision | undefined
   const reject = (request: FakeRequest, decision: Decision) => guard.reject(request, decision) as Rejection
   return { guard: { throttler: guard.throttler, owned: guard.owned, check, reject }, warnings }
@@ -225,7 +225,7 @@ describe('a rejection', () => {
     guard.check({ ip: '192.0.2.1' })
     const first = rejected({ ip: '192.0.2.1' })
     const headers = { ...first.headers }
-    // A handler may add to what it gets.
+    // A handler may add to the headers of its rejection.
     Object.assign(first.headers, { 'Retry-After': 'never' })
     expect(rejected({ ip: '192.0.2.1' })).toMatchObject({ headers, body: first.body })
     expect(rejected({ ip: '192.0.2.1', headers: { accept: 'text/html' } })).toMatchObject({ headers, type: 'text/html; charset=utf-8' })

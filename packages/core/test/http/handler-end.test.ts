@@ -16,7 +16,7 @@ function start(...policies: object[]) {
   return { guard, free: () => guard.throttler.peek('all').parts.map(({ remaining }) => remaining) }
 }
 
-/** The least that a response is. */
+/** A minimal response. */
 function response(): EventEmitter & Answering {
   return new EventEmitter() as EventEmitter & Answering
 }
@@ -39,7 +39,7 @@ describe('a slot is free once the response and all reported handlers have ended'
       if (order === 'response first') ended?.()
       else close(answering)
       expect(free(), order).toEqual([1])
-      // A second time changes nothing, though another request has the slot by now.
+      // A second call changes nothing, although another request has the slot by now.
       const next = response()
       guard.check({}, undefined, next)
       ended?.()

@@ -26,7 +26,7 @@ function policyOf(whole: object, place: object) {
   return { ...policy, key: adapterOf(places.throttler).rules[before]?.key }
 }
 
-/** With which algorithms a coordination goes. */
+/** The algorithms that each coordination supports. */
 const ALGORITHMS = {
   local: [fixedWindow(), slidingWindow(), slidingCounter(), slidingLog(), tokenBucket(), leakyBucket()],
   background: [fixedWindow(), slidingWindow(), tokenBucket(), leakyBucket()],

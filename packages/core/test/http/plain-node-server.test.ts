@@ -7,7 +7,7 @@ import { ManualTime } from './manual-time.ts'
 
 type Args = readonly [request: IncomingMessage, response: ServerResponse]
 
-/** A whole adapter in a few lines: what the quick start shows for plain `node:http`, and more. */
+/** A whole adapter in a few lines, as in the quick start for plain `node:http`. */
 function throttled(
   input: ThrottleInput<IncomingMessage, Args>,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
@@ -73,7 +73,7 @@ test('long header values are keys like any other, of which little is kept; those
     const statuses: (number | undefined)[] = []
     for (const value of [long, long, `${long}y`, long, `${long}y`, `${long}y`, `y${long}`]) statuses.push(await send(value))
     expect(statuses).toEqual([200, 200, 200, 429, 200, 429, 200])
-    // All of a megabyte share the counter of their address.
+    // All values of a megabyte share the counter of their address.
     const huge = 'x'.repeat(2 ** 20)
     expect([await send(huge), await send(`${huge}y`), await send(`y${huge}`)]).toEqual([200, 200, 429])
     const keys = snapshot(guard.throttler).top

@@ -26,7 +26,7 @@ test.each<[object, string]>([
   [{ key: header }, ''],
 ])('update rejects %j, and requests go on under the rules of before', (bad, option) => {
   const before = [{ name: 'all', key: 'ip', limit: 100, interval: '1m' }] as const
-  // Whether the throttler was given to the guard or made by it.
+  // The throttler is either passed to the guard or made by it.
   for (const given of [{ throttler: createThrottler<string, FakeRequest>({ policies: before }) }, { policies: before }]) {
     const guard = new Guard<FakeRequest, []>(given as never, fakeReader)
     expect(allowedOf(guard, 10)).toBe(10)
@@ -66,7 +66,7 @@ test('whatever a throttler takes for the request side of a rule, a guard can rea
     },
     { requiredKeys: [] },
   )
-  // Without one no guard takes it.
+  // No guard accepts a rule without a key.
   const keyed = ({ key }: { key?: unknown }) => (key === undefined ? { key: 'ip' } : {})
   let taken = 0
   fc.assert(
@@ -119,7 +119,7 @@ test('the limits of a place that are rejected change nothing at the others', () 
   }
   expect(places.throttler.policies.map(({ name }) => name)).toEqual(['all', 'good'])
   expect(allowedOf(places.guard(good), 20)).toBe(5)
-  // The application's own rules leave those of places out, which then come back.
+  // The application's own rules leave out the policies of places, and `follow` adds them again.
   places.throttler.update([{ name: 'all', key: 'ip', limit: 3, interval: '1m' }])
   places.follow()
   expect(places.throttler.policies.map(({ name }) => name)).toEqual(['all', 'good'])

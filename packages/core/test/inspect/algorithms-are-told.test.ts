@@ -21,7 +21,7 @@ const ROWS: readonly [id: string, algorithm: Algorithm, capacity: number, left: 
   ['sliding-log', slidingLog(), 6, 4],
   ['token-bucket', tokenBucket(), 6, 4],
   ['token-bucket', tokenBucket({ burst: 9 }), 9, 7],
-  // Cold, its units take up to three times as long: of 3 that it has saved the slow 1.5 take twice as long on average.
+  // A cold bucket takes up to three times as long for its units. Of 3 saved units, the slow 1.5 take twice as long on average.
   ['token-bucket-warming-up-30000-3', tokenBucket({ warmUp: '30s', burst: 9 }), 9, 9 - 2 - 1.5],
   ['leaky-bucket', leakyBucket({ burst: 3, immediate: 3 }), 4, 2],
 ]
@@ -43,7 +43,7 @@ test.each(ROWS)('%s: what is told of a policy and of its keys', async (id, algor
   expect(used).toMatchObject({ policy: 'user', key: 'ann', limit: capacity })
   expect(used?.used).toBeCloseTo(capacity - left, 6)
   expect(used?.own).toBe(used?.used)
-  // A limit of the key's own: what it may take is that, or what the bucket holds of it.
+  // A key with its own limit can have that limit, or the size of a bucket with that limit.
   throttler.check('bob', { cost: 1, limit: 20 })
   const bob = snapshot(throttler).top.find(({ key }) => key === 'bob')
   expect(bob?.limit).toBe(algorithm.most?.(20) ?? 20)

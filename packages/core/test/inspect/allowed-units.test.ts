@@ -6,11 +6,11 @@ import type { Node } from '../support/nodes.ts'
 import { Chance } from '../support/queue-chaos.ts'
 import type { Waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// The tests compute a lot, and a busy machine needs time for that.
 vi.setConfig({ testTimeout: 60_000 })
 
 const HOUR = 3_600_000
-/** It only watches, beside a policy that the store decides about. */
+/** This policy only watches, beside a policy that the store decides. */
 const WATCHING = { name: 'watching', limit: 60, interval: HOUR, coordination: 'local', dryRun: true } as const
 
 function watching(node: Node): PolicySnapshot {

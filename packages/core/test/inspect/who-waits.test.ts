@@ -30,7 +30,7 @@ test('a snapshot tells how many wait for a policy, for how long and for which ke
     { waiting: 0, longestWaitMs: 0 },
   ])
   expect(snapshot(node, { top: 1 }).waiting).toHaveLength(1)
-  // One of each key goes, and then the other policy holds the rest.
+  // One request of each key is allowed, and then the other policy delays the rest.
   await it.world.run(1_000)
   expect(snapshot(node).policies).toMatchObject([{ waiting: 0 }, { waiting: 3, longestWaitMs: 1_400 }])
   expect(snapshot(node).waiting).toEqual([{ policy: 'all', key: 'all', requests: 3, longest: 1_400 }])

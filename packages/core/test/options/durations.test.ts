@@ -65,7 +65,7 @@ describe('strings have the units, names and forms of the package ms, which users
   const more = ['minute', 'minutes', 'h', 'hr', 'hrs', 'hour', 'hours', 'd', 'day', 'days', 'w', 'week', 'weeks', 'y', 'yr', 'yrs', 'year']
   const units = [...names, ...more, 'years', 'mo', 'month', 'µs', 'us', 'weekss', 'constructor', '']
 
-  /** By `ms`, in whole steps of a float's precision; undefined for what it does not read, and for a number without a unit. */
+  /** The result of `ms`, to 15 digits. Undefined for texts that it does not read, and for a number without a unit. */
   function expected(text: string): number | undefined {
     const length = text.trim() === '' || !Number.isNaN(Number(text)) ? undefined : (ms(text as ms.StringValue) as number | undefined)
     return length === undefined ? undefined : Number(length.toPrecision(15))

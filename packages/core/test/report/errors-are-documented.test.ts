@@ -16,7 +16,7 @@ function isPublished(manifest: string): boolean {
 
 function sourcesOfPublished(): { name: string; file: string; text: string }[] {
   return readdirSync(packages).flatMap((name) => {
-    // Others name variables of the environment in the same way as codes.
+    // Other packages name environment variables in the form of codes.
     if (!isPublished(join(packages, name, 'package.json'))) return []
     const files = readdirSync(join(packages, name, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
     return files.map((file) => ({ name, file, text: readFileSync(join(packages, name, 'src', file), 'utf8') }))
@@ -28,7 +28,7 @@ function codesInSources(): Set<string> {
   const codes = new Set<string>()
   for (const { name, file, text } of sourcesOfPublished()) {
     if (name === 'core' && file === 'errors.ts') continue
-    // A command names variables of the environment so.
+    // A command names environment variables in this way.
     for (const [, code] of text.matchAll(/(?<!\.env\()'(WEIR_[A-Z_]+)'/g)) codes.add(code as string)
   }
   return codes

@@ -8,7 +8,7 @@ const POLICY = { limit: 2, interval: 1_000, cooldown: '500ms' } as const
 const OTHER = { name: 'other', limit: 50, interval: 10_000 } as const
 const SLOTS = { name: 'slots', limit: 1_000, coordination: 'local', algorithm: concurrency({ maxDuration: 1_000 }) } as const
 
-/** The events that a throttler beside a store that comes and goes makes; those of rules are made after everything else. */
+/** The events that a throttler makes with a store that comes and goes. Events of rules are made after everything else. */
 const EVENTS: readonly EventName[] = [
   'blocked',
   'unblocked',
@@ -48,7 +48,7 @@ for (const [name, call] of Object.entries(CALLS)) {
     for (const event of EVENTS) {
       node.on(event, () => {
         heard.add(event)
-        // Never within the call of another listener.
+        // A listener is never called within the call of another one.
         expect(++depth).toBe(1)
         // A block for each block would never end.
         if (node.state !== 'closed' && !(name === 'block' && event === 'blocked')) {

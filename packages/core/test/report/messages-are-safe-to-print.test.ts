@@ -7,7 +7,7 @@ import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { createThrottler } from '../../src/throttler/throttler.ts'
 import { ManualTime } from '../http/manual-time.ts'
 
-/** Nothing that a terminal obeys, that ends a line, that is not seen or that turns the direction of writing. */
+/** Characters that control a terminal, end a line, are invisible or change the direction of writing. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 const HOSTILE = 'a\r\nb\t\u001b[2J\u0007\u009b31m\u202e\u2066\u2028\u2029\u0085\ufeff\u200b\ud800'
 
@@ -24,7 +24,7 @@ const text = fc.oneof(
   fc.string({ unit: fc.constantFrom(...HOSTILE, 'x', '"', '\\'), maxLength: 300 }),
   fc.constant('x'.repeat(5_000_000)),
 )
-// Made into arbitraries by their places: the generator itself would stumble over them.
+// The arbitraries choose from this list by index, because the generator itself would fail at such values.
 const hostile: readonly unknown[] = [
   revoked.proxy,
   revokedFunction.proxy,
@@ -136,7 +136,7 @@ test('what listeners and functions throw reaches the process on one line', async
     await new Promise((resolve) => setImmediate(resolve))
     warnProcess('WEIR_WARN_LISTENER_FAILED', HOSTILE.repeat(1_000))
     adapterOf(throttler).warn(new WeirError('WEIR_WARN_OPTION_FUNCTION_FAILED', HOSTILE))
-    // Once for the event, once for the test's own, and of the throttler that it is a local one.
+    // There are warnings for the event, for the test's own error, and for a throttler without a store.
     expect(warned.filter((message) => message.includes('"blocked"'))).toHaveLength(1)
     for (const message of warned) safe(message, 2_100)
     await throttler.close()

@@ -38,7 +38,7 @@ async function warned(throttler: Throttler, run: () => unknown): Promise<WeirErr
   return heard[0]
 }
 
-/** The warning of a guard when a request comes. */
+/** The warning of a guard about a request. */
 const guarded = (options: object, reader: object = fakeReader) => {
   const guard = createGuard({ ...RULE, ...options } as never, reader as never)
   return warned(guard.throttler as Throttler, () => guard.check({ ip: '192.0.2.1' } as never))
@@ -56,7 +56,7 @@ function emitted(run: () => void): { message: string; code: string } {
   }
 }
 
-/** The warning of a process that has not warned yet, because most of these are logged once. */
+/** The warning of a process that has not warned yet, because most of these warnings are logged only once. */
 async function warnedFirst(
   run: (warnings: typeof import('../../src/throttler/warnings.ts')) => void,
 ): Promise<{ message: string; code: string }> {
@@ -65,7 +65,7 @@ async function warnedFirst(
   return emitted(() => run(warnings))
 }
 
-/** A store whose connection does this. */
+/** A store whose connection syncs with this function. */
 function storeThat(sync: () => Promise<unknown>, opened: (node: StoreNode) => void = () => {}) {
   const open = (node: StoreNode) => {
     opened(node)
@@ -95,7 +95,7 @@ interface Case {
   readonly make: () => unknown
   /** The user's own words: an option, a policy, a call. */
   readonly names: string
-  /** The value that is wrong. */
+  /** The wrong value. */
   readonly value?: string
   readonly step: string
 }
@@ -369,11 +369,11 @@ const CASES: Readonly<Record<string, Case>> = {
   },
 }
 
-/** Made by a server that other programs write to. */
+/** Codes of servers to which other programs write, and the tests that make them. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   WEIR_WARN_STORE_VALUE: '../redis/test/unreadable-members.test.ts',
 }
-/** Its message is sent to clients. */
+/** The code whose message is sent to clients. */
 const FOR_CLIENTS = 'WEIR_THROTTLED'
 
 const errorsPage = readFileSync(new URL('../../../../docs/reference/errors.md', import.meta.url), 'utf8')

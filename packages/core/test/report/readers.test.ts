@@ -48,7 +48,7 @@ const good = {
   parts: [{ key: 'a' }, { key: 'long' }],
 }
 
-/** Makes a value, as fast-check itself would read those that are hostile. */
+/** Makes a value late, because fast-check itself would read hostile values. */
 type Make = () => unknown
 
 const anything = fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true, withSparseArray: true }).map(

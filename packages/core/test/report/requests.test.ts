@@ -15,7 +15,7 @@ test('a request counts once, however many policies decide about it and whatever 
   for (let i = 0; i < 6; i++) throttler.check('key', 2)
   const { requests, policies } = snapshot(throttler)
   expect(requests).toMatchObject({ allowed: 5, rejected: 1, reasons: { limit: 1 } })
-  // The allowed units of each policy; for the dry run, the rejections that it would have made.
+  // Each policy counts the units that it allowed. The dry run also counts the rejections that it would have made.
   expect(policies.map(({ allowed }) => allowed)).toEqual([10, 10, 4])
   expect(policies[2]?.rejected).toBeGreaterThan(0)
 })

@@ -113,7 +113,7 @@ describe('a document that can not be used is rejected with the place and what is
       expect(others).toEqual([])
       expect(problem?.path).toBe(path)
       expect(problem?.message).toContain(message)
-      // The line holds the last name of the path, unless the member is missing or an entry of a list.
+      // The line contains the last name of the path, unless the member is missing or an entry of a list.
       const last = /\w+$/.exec(path)?.[0]
       const line = form.split('\n')[(problem?.line ?? 0) - 1]
       expect(line).toBeDefined()

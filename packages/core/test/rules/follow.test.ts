@@ -9,7 +9,7 @@ import type { World } from '../support/world.ts'
 
 const POLICY = { name: 'a', limit: 10, interval: '1h', key: 'ip' } as const
 
-/** A source that does what it is told. */
+/** A source whose text the test sets. */
 class Held implements RulesSource {
   readonly name = 'the test'
   readonly interval = 60_000
@@ -80,7 +80,7 @@ describe('a throttler that follows rules', () => {
     expect(follower.status.version).toBe(2)
     expect(offer(node, 'k', 10)).toBe(3)
     expect(node.check('bad').reason).toBe('blocked')
-    // Going back is a change as any other.
+    // A return to older rules is a change like any other.
     source.put(rules(1, 5))
     await world.settle()
     expect(follower.status.version).toBe(1)

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import * as yaml from 'yaml'
 import { checkRules, parseRules, RulesError } from '../../src/rules/index.ts'
 
-/** A document is read in one go: what takes the square of its length would stop the process for minutes. */
+/** A document is read without a pause. A step that takes the square of its length would stop the process for minutes. */
 const SMALL = 1_400
 const FACTOR = 8
 /** A linear reading takes 8 times as long, a quadratic one 64 times. */
@@ -28,7 +28,7 @@ function cost(text: string): number {
   return user + system
 }
 
-/** The least of a few, as long as it is more than allowed. */
+/** The least cost of several runs. It stops once the cost is allowed. */
 function leastCost(text: string, times: number, allowed = 0): number {
   let least = cost(text)
   for (let again = 1; again < times && least > allowed; again++) least = Math.min(least, cost(text))
@@ -54,8 +54,8 @@ test.each<[string, (count: number) => string]>([
     (count) => `{ "version": 1, "policies": [${POLICY}], "overrides": [${`${OVERRIDE}, `.repeat(count)}1] }`,
   ],
 ])('a document is read in time that grows with its length. %s', (_, make) => {
-  // Less than a millisecond can't be told from the work around it.
+  // Costs below a millisecond can't be separated from the work around them.
   const allowed = MOST * Math.max(1_000, leastCost(make(SMALL), 3))
-  // Collections of the garbage of other tests may fall into several in a row.
+  // Garbage collections for other tests may fall into several runs in a row.
   expect(leastCost(make(SMALL * FACTOR), 20, allowed)).toBeLessThan(allowed)
 })

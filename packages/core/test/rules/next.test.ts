@@ -73,7 +73,7 @@ describe('rules to come', () => {
       { plans: { planOf: () => 'free' } },
     )
     offer(node, 'k', 4)
-    // Without a request nobody knows the plan: each is asked.
+    // Without a request the plan is unknown, so the policy of each plan decides.
     expect(numbersOf(rules.judged())).toEqual([
       ['p:free', 1, 3],
       ['p:pro', 1, 0],

@@ -98,12 +98,12 @@ const members = fc.record({
   next: fc.constantFrom<unknown>({ policies: [{ key: 'ip', limit: 1, interval: '1s' }] }, { policies: [] }, {}, 5),
   strange: fc.constant(1),
 })
-/** Some members, at most so many, of an object with all of them. */
+/** An object with at most `most` of the members of another one. */
 const someOf = (members: fc.Arbitrary<Readonly<Record<string, unknown>>>, most: number) =>
   members.chain((all) =>
     fc.subarray(Object.keys(all), { maxLength: most }).map((kept) => Object.fromEntries(kept.map((name) => [name, all[name]]))),
   )
-/** One that holds, of which a few members are changed: wholly random ones are hardly ever good. */
+/** A valid document with a few changed members, because random documents are hardly ever valid. */
 const documents = fc
   .oneof(
     someOf(members, 2).map((document) => ({ document, policy: {} })),

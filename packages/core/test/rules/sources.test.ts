@@ -295,7 +295,7 @@ describe('the file of the last good rules', () => {
     await silent.close()
     await silent.ready
     expect(given?.aborted).toBe(true)
-    // Nor does it come from the file any more.
+    // After `close`, the rules do not come from the file either.
     expect(silent.status.version).toBeUndefined()
   })
 

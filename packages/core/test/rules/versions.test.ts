@@ -8,7 +8,7 @@ import { scene } from '../support/nodes.ts'
 const document = (version: number, more: object = {}) =>
   JSON.stringify({ version, policies: [{ name: 'a', limit: 10, interval: '1h', key: 'ip' }], ...more })
 
-/** A source that keeps what it held, the newest first; or keeps nothing. */
+/** A source that keeps its texts, newest first, or keeps none. */
 function source(texts: string[], history?: RulesSource['history']): RulesSource & { change: (text: string) => void } {
   let tell = () => {}
   return {
@@ -59,7 +59,7 @@ test('lists the documents of a source that keeps them, those that never held her
     { yaml },
   )
   expect(await versions()).toMatchObject([
-    // Rejected, as its reason is too long: it never held.
+    // This document was rejected because its reason is too long, so it was never in use.
     { version: 4, by: 'carol', why: 'x'.repeat(1_000), since: undefined },
     { version: 3, at: '2026-11-23T22:00:00Z', by: 'bob', why: 'incident 42' },
     { version: 2, at: undefined, by: 'alice' },
@@ -79,7 +79,7 @@ test('lists those that this process has seen, where the source keeps none', asyn
   one.change('{')
   await world.settle()
   expect(await versions()).toMatchObject([{ version: 2, by: 'bob' }, { version: 1 }])
-  // Going back to the very document.
+  // The source returns to exactly the first document.
   one.change(document(1))
   await world.settle()
   expect((await versions()).map(({ version }) => version)).toEqual([1, 2])
@@ -111,7 +111,7 @@ test('has what holds as it was written, with overrides as they were checked, and
     next: { policies: good.policies, overrides: [{ policy: 'a', key: 'k', limit: 9, until: Number.POSITIVE_INFINITY }] },
   }
   expect(rules.held).toEqual(held)
-  // Rejected: what holds stays.
+  // The document is rejected, so the rules in use stay.
   one.change(document(2, { next }))
   await world.settle()
   expect([rules.status.rejected?.version, rules.held]).toEqual([2, held])

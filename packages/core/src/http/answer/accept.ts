@@ -1,21 +1,22 @@
-/** Characters of an `Accept` field that are looked at: those of browsers have 150. */
+/** Characters of an `Accept` field that are read. Browsers send about 150. */
 const LONGEST = 256
 
-/** How well a client likes one media type. */
+/** A client's preference for one media type. */
 interface Liking {
-  /** How exactly the range names the type, -1 where none does. */
+  /** The precision of the range that names the type: 2 for the type itself, 1 for its group, 0 for any type, -1 without a range. */
   precision: number
   quality: number
-  /** The place of the range among all. */
+  /** The index of the range in the field. */
   place: number
 }
 
 /**
- * The media type that a client likes best (RFC 9110, section 12.5.1): the most exact range that matches a type says how well; of
- * equally liked types the one that is named more exactly, then earlier in the field, then in the list. Undefined when none will do.
+ * The media type that a client prefers (RFC 9110, section 12.5.1). The most exact range that matches a type gives its quality. If types
+ * have the same quality, the more exactly named type wins, then the earlier one in the field, then in the list. Undefined if the client
+ * accepts none.
  *
  * In a longer field only the whole ranges among the first 256 characters count, so that a client can't choose the cost of its rejection.
- * One pass, without exceptions. A range that can't be read matches nothing.
+ * There is one pass, without exceptions. A range that can't be read matches nothing.
  *
  * @param types in lower case, without parameters
  */
@@ -38,7 +39,7 @@ export function preferredType<Type extends string>(accept: string, types: readon
   return types[best]
 }
 
-/** Takes note of what one range says of each type. */
+/** Notes the quality and precision that one range gives each type. */
 function note(range: string, place: number, types: readonly string[], likings: readonly Liking[]): void {
   const named = endOfPart(range, 0, range.length, ';')
   const name = range.slice(0, named).trim().toLowerCase()
@@ -57,7 +58,7 @@ function note(range: string, place: number, types: readonly string[], likings: r
   }
 }
 
-/** The weight among a range's parameters, wherever it stands; undefined where another one asks for more than a plain type. */
+/** The weight among a range's parameters, at any position. Undefined if another parameter requires more than a plain type. */
 function qualityOf(range: string, from: number): number | undefined {
   let quality = 1
   for (let start = from; start < range.length; ) {
@@ -72,7 +73,7 @@ function qualityOf(range: string, from: number): number | undefined {
   return quality
 }
 
-/** Where the part of a text that begins at `start` ends: at a separator outside of quotes, or at `end`. */
+/** The end of the part of a text that begins at `start`: a separator outside of quotes, or `end`. */
 function endOfPart(text: string, start: number, end: number, separator: ',' | ';'): number {
   const wanted = separator.charCodeAt(0)
   let quoted = false

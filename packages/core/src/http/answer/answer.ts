@@ -39,8 +39,8 @@ export class Answers<Req, Name extends string> {
   }
 
   /**
-   * The answer to one request. Its body suits the client, or is the `message` of the options; a promise, which is never
-   * rejected, only when that is a function that answers later.
+   * The answer to one request. Its body suits the client, or is the `message` of the options. It is a promise only if `message` is a
+   * function that answers later. The promise never rejects.
    */
   make(request: Req, decision: Decision<Name>, fields: HeaderWriter): Rejection<Name> | Promise<Rejection<Name>> {
     const wait = retryAfterSeconds(decision)
@@ -54,7 +54,7 @@ export class Answers<Req, Name extends string> {
         ? this.#standard(decision, fields, wait, form)
         : rejectionOf(decision, this.#compose(decision, fields, wait, form, body))
     }
-    // An object that is no function's answer is the body itself, whatever it has.
+    // If `message` is no function, it is the body itself, whatever members it has.
     return typeof message === 'function' && isThenable(answer)
       ? settle(answer, this.#patience).then(({ value }) => make(value))
       : make(answer)
@@ -64,7 +64,8 @@ export class Answers<Req, Name extends string> {
     let told = this.#last
     if (told === undefined || !repeats(told, decision, wait, form)) {
       told = this.#compose(decision, fields, wait, form)
-      // Under an attack most rejections by one policy say the same. Of several policies each decision has its own parts.
+      // Under an attack most rejections by one policy are equal, so the last one is reused. With several policies, each decision has its
+      // own parts.
       this.#last = isOfOne(decision) && fields.timeless ? told : undefined
     }
     return rejectionOf(decision, told)
@@ -83,7 +84,7 @@ export class Answers<Req, Name extends string> {
     return { policy, reason, remaining, wait, form, status, headers, body: body ?? standardBody(form, decision, status, wait) }
   }
 
-  /** A message as a body; undefined when it is none. */
+  /** A message as a body. Undefined if it can't be one. */
   #bodyOf(message: unknown): Body | undefined {
     if (typeof message === 'string') return { type: 'text/plain; charset=utf-8', text: message }
     if (message instanceof NoAnswer) {
@@ -105,7 +106,7 @@ function rejectionOf<Name extends string>(decision: Decision<Name>, { status, he
   return { decision, status, headers: { ...headers }, type: body.type, body: body.text }
 }
 
-/** Whether a decision is the one part of itself. */
+/** Whether a decision comes from one policy, and so is its own only part. */
 function isOfOne(decision: Decision): boolean {
   return decision.parts[0] === decision
 }

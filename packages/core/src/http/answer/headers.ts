@@ -6,8 +6,9 @@ import { type Clock, systemClock } from '../../time/clock.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 
 /**
- * Fields that tell clients about their limits.
- * - `'draft-11'`: `RateLimit-Policy` and `RateLimit` with an item for each policy (draft-ietf-httpapi-ratelimit-headers-11; -10 is the same).
+ * A style of the response headers that show clients their limits.
+ * - `'draft-11'`: `RateLimit-Policy` and `RateLimit` with an item for each policy (draft-ietf-httpapi-ratelimit-headers-11; -10 is the
+ *   same).
  * - `'draft-7'`: `RateLimit-Policy` and `RateLimit: limit=100, remaining=73, reset=21`.
  * - `'draft-6'`: `RateLimit-Policy`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now).
  * - `'legacy'`: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds from now).
@@ -15,10 +16,10 @@ import type { Ordinal } from '../../time/intervals.ts'
  */
 export type HeaderStyle = 'draft-11' | 'draft-7' | 'draft-6' | 'legacy' | 'legacy-unix'
 
-/** Sets one response header; one constant function for each adapter. */
+/** Sets one response header. Each adapter has one constant function. */
 export type SetHeader<Res> = (response: Res, name: string, value: string) => void
 
-/** All fields that tell clients about their limits, in any style. */
+/** Lists all headers that show clients their limits, in any style. */
 export const LIMIT_FIELDS: readonly string[] = [
   'RateLimit-Policy',
   'RateLimit',
@@ -30,10 +31,13 @@ export const LIMIT_FIELDS: readonly string[] = [
   'X-RateLimit-Reset',
 ]
 
-/** The fields that browsers hide from scripts of other origins unless they stand in `Access-Control-Expose-Headers`. */
+/** Lists the headers that browsers hide from scripts of other origins, unless `Access-Control-Expose-Headers` contains them. */
 export const EXPOSED_HEADERS: readonly string[] = ['RateLimit', 'RateLimit-Policy', 'Retry-After']
 
-/** Whether a field has an item for each policy, so that those of another throttler are added to it. Of the others the last one holds. */
+/**
+ * Returns whether a header is a list with an item for each policy, so that another throttler's items are added to it. Other headers are
+ * overwritten, so the last throttler's value is sent.
+ */
 export function isListField(name: string, value: string): boolean {
   return name === 'RateLimit-Policy' || (name === 'RateLimit' && value.charCodeAt(0) === QUOTE)
 }
@@ -49,10 +53,10 @@ interface PolicyFields {
   readonly item: string
   /** The beginning of its item of `RateLimit`, e.g. `"user";r=`. */
   readonly remaining: string
-  /** The limit alone, and with its window as older drafts have it, e.g. `100;w=60`. */
+  /** The limit alone, and the limit with its window in the form of older drafts, e.g. `100;w=60`. */
   readonly limit: string
   readonly quota: string
-  /** Whether it limits requests in flight, of which nobody knows when they end. */
+  /** Whether it limits requests in flight, whose end is unknown. */
   readonly slots: boolean
 }
 
@@ -71,7 +75,7 @@ interface Numbers {
   readonly policies: string
   readonly limit: string
   readonly remaining: number
-  /** Seconds until all units are back, or until a rejected request fits; undefined where nobody knows. */
+  /** Seconds until all units are back, or until a rejected request fits. Undefined if the time is unknown. */
   readonly reset: number | undefined
   /** The same as a Unix time, in seconds. */
   readonly resetAt: number | undefined
@@ -101,9 +105,9 @@ function triple(prefix: string, { limit, remaining }: Numbers, reset: number | u
 const STYLES = '"draft-11", "draft-7", "draft-6", "legacy", "legacy-unix", a list of one draft and one legacy style, or false'
 
 /**
- * The styles that are asked for.
+ * Checks the option `headers`, and returns its styles as a list.
  *
- * @throws WeirError `WEIR_INVALID_OPTION` for an unknown one, or for two that set the same fields
+ * @throws WeirError `WEIR_INVALID_OPTION` for an unknown style, two drafts or two legacy styles
  */
 export function checkHeaders(given: unknown): readonly HeaderStyle[] {
   const styles: unknown = given === false ? [] : typeof given === 'string' ? [given] : given
@@ -120,15 +124,15 @@ export class HeaderWriter {
   readonly #draft: boolean
   readonly #older: readonly ((numbers: Numbers) => readonly Field[])[]
   readonly #clock: Pick<Clock, 'now'>
-  /** Whether equal decisions are told alike at any time. */
+  /** Whether equal decisions get equal fields at any time. */
   readonly timeless: boolean
-  // Held weakly, since a throttler may replace its policies at run time.
+  // The keys are weak, because a throttler may replace its policies at run time.
   readonly #fields = new WeakMap<Policy, PolicyFields>()
   /** The fields of the previous request, which most often had the same policies. */
   #last: ListFields | undefined
 
   /**
-   * @param clock - tells the time for `'legacy-unix'`
+   * @param clock - gives the time for `'legacy-unix'`
    * @throws WeirError `WEIR_INVALID_OPTION` for an unknown style
    */
   constructor(
@@ -145,9 +149,9 @@ export class HeaderWriter {
     for (const policy of policies) this.#usual(policy)
   }
 
-  /** Sets the fields for a decision. Writes nothing when no policy applied. */
+  /** Sets the fields for a decision. Writes nothing if no policy applied. */
   write<Res>(decision: Decision, response: Res, set: SetHeader<Res>): void {
-    // `policy` of a decision of several policies takes a search for the decisive one.
+    // The list is checked first, because `policy` of a decision of several policies searches for the decisive one.
     if (listedOf(decision) === undefined && decision.policy === undefined) return
     if (this.#draft) {
       set(response, 'RateLimit-Policy', this.policyField(decision))
@@ -190,7 +194,7 @@ export class HeaderWriter {
   }
 
   #itemAt(decision: Decision, i: number, fields: PolicyFields): string {
-    // Its numbers can be read without making its parts.
+    // The numbers of a list can be read without making the parts.
     const listed = listedOf(decision)
     if (listed !== undefined) return limitItem(fields, listed.remainingAt(i), listed.resetAfterAt(i))
     const part = decision.parts[i] as Decision
@@ -221,14 +225,14 @@ export class HeaderWriter {
 
 function build(policy: Policy, units: number, ordinal?: Ordinal): PolicyFields {
   const limit = whole(units)
-  // The draft knows whole seconds only; a rounded window would promise another rate.
+  // The draft has only whole seconds. A rounded window would promise another rate.
   const running = ordinal === undefined ? undefined : policy.calendar?.of(ordinal)
   const seconds = (running === undefined ? policy.interval : running.end - running.start) / 1000
   const { slots } = policy.algorithm
   const exact = Number.isInteger(seconds) && seconds <= LARGEST
   const unit = slots === undefined ? '' : `;qu=${serializeString(slots.unit)}`
   const window = slots === undefined && exact ? `;w=${serializeInteger(seconds)}` : ''
-  // The draft has no word for what may come at once beside the pace of `q` per `w`.
+  // The draft has no parameter for the units that may come at once, beside the pace of `q` per `w`.
   const most = policy.algorithm.burst?.(units)
   const burst = most === undefined ? '' : `;weir-burst=${serializeInteger(whole(most))}`
   const name = serializeString(policy.name)
@@ -255,19 +259,19 @@ function listedOf(decision: Decision & Partial<Listed>): Listed | undefined {
   return decision.listed
 }
 
-/** An item of `RateLimit`; `wait` in milliseconds. */
+/** An item of `RateLimit`. `wait` is in milliseconds. */
 function limitItem(fields: PolicyFields, remaining: number, wait: number): string {
   const amount = `${fields.remaining}${whole(remaining)}`
   return fields.slots && !(wait > 0) ? amount : `${amount};t=${seconds(wait)}`
 }
 
-/** Milliseconds until all units are back. For a rejected request never later than its `Retry-After`, as the draft asks. */
+/** Milliseconds until all units are back. A rejected request gets the time of its `Retry-After`, because the draft forbids a later one. */
 function waitOf({ allowed, resetAfterMs, retryAfterMs }: Decision): number {
-  // A request that never fits has no time to come again.
+  // A request that never fits has no time to come again, so it gets the reset.
   return allowed || retryAfterMs === Number.POSITIVE_INFINITY ? resetAfterMs - CLOCK_NOISE : retryAfterMs
 }
 
-/** Milliseconds that `resetAfterMs` may be too long: a clock's fractions, rounded up, would make 3601 s of an hour. */
+/** Milliseconds that `resetAfterMs` may be too long. Rounded up, a clock's fractions would make 3601 s of an hour. */
 const CLOCK_NOISE = 1
 
 /** Seconds of a wait, rounded up. */
@@ -276,8 +280,8 @@ function seconds(wait: number): number {
 }
 
 /**
- * The value of `Retry-After`: whole seconds, rounded up, at least 1; of the policies that rejected, the longest wait. Undefined for a
- * request that never fits; 0 where nobody knows, since requests in flight have to end.
+ * The value of `Retry-After`: whole seconds, rounded up, at least 1. If several policies rejected, it is the longest wait. Undefined for a
+ * request that never fits. 0 if the time is unknown, because requests in flight must end first.
  */
 export function retryAfterSeconds(decision: Decision): number | undefined {
   let wait = decision.retryAfterMs

@@ -27,9 +27,9 @@ export interface Body {
   readonly text: string
 }
 
-/** The problem details of a rejected request (RFC 9457), as they stand in the JSON body. */
+/** The problem details of a rejected request (RFC 9457), as in the JSON body. */
 export interface ProblemDetails {
-  /** One of the draft's three types; `about:blank` for a request on the deny list. */
+  /** One of the draft's three problem types, or `about:blank` for a client on the deny list. */
   readonly type: string
   readonly title: string
   readonly status: number
@@ -46,10 +46,10 @@ export function violatedPolicies(decision: Decision): string[] {
 }
 
 /**
- * The problem details of a rejected request, as JSON. `wait` in seconds; undefined when the request never fits, 0 where
- * nobody knows.
+ * The problem details of a rejected request, as JSON. `wait` is in seconds. It is undefined if the request never fits, and 0 if the time is
+ * unknown.
  *
- * Put together from its parts, since a rejection must not cost more than an answer. Only the names need escaping.
+ * The JSON is put together from its parts, because a rejection must not cost more than an answer. Only the names need escaping.
  */
 export function problemDetails(decision: Decision, status: number, wait: number | undefined): string {
   if (decision.policy === undefined) return `{"type":"about:blank","title":"${DENIED}","status":${status}}`
@@ -69,7 +69,7 @@ function detail(decision: Decision, wait: number | undefined): string {
   return `Too many requests. Try again in ${wait} ${wait === 1 ? 'second' : 'seconds'}.`
 }
 
-/** The standard body of a rejection: problem details in JSON, a page, or plain text for all others. */
+/** The standard body of a rejection: problem details in JSON, a page, or plain text for all other clients. */
 export function standardBody(form: Form, decision: Decision, status: number, wait: number | undefined): Body {
   const text = decision.policy === undefined ? `${DENIED}.` : detail(decision, wait)
   switch (form) {
@@ -89,7 +89,7 @@ function page(text: string): string {
 /** The forms of a rejection's body. */
 export type Form = 'json' | 'html' | 'text'
 
-// In the order that decides between types which a client likes equally well.
+// The order decides between types that a client likes equally well.
 const FORMS = {
   'application/problem+json': 'json',
   'application/json': 'json',
@@ -100,10 +100,10 @@ const TYPES = Object.keys(FORMS) as readonly (keyof typeof FORMS)[]
 const LONGEST_REMEMBERED = 256
 const seen = new Recent<Form>(100)
 
-/** The form of a body that suits an `Accept` header; plain text where none of them does. */
+/** The form of a body that suits an `Accept` header, or plain text if none does. */
 export function preferredForm(accept: string | undefined): Form {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return 'json'
-  // Not even looked up: a Map reads all of a long text.
+  // A long text is not looked up, because a Map would read all of it.
   if (accept.length > LONGEST_REMEMBERED) return formOf(accept)
   let form = seen.get(accept)
   if (form === undefined) {

@@ -4,21 +4,25 @@ import { WeirError } from '../../report/errors.ts'
 import { retryAfterSeconds } from './headers.ts'
 import { noTime } from './problem-details.ts'
 
-/** The answer to a rejected request. Adapters have set the headers already when a `handler` gets it. */
+/** The response to a rejected request. When a `handler` gets it, the adapter has already set its status and headers. */
 export interface Rejection<Name extends string = string> {
   readonly decision: Decision<Name>
-  /** 429 unless `statusCode` says otherwise; 403 for a request on the deny list. */
+  /** Status of the response: the option `statusCode`, by default 429. 403 for a client on the deny list. */
   readonly status: number
-  /** `Retry-After` (seconds; absent when the request never fits, where nobody knows, and with `sendRetryAfter: false`), `Cache-Control`, and the `RateLimit` fields. */
+  /**
+   * Headers of the response: `Retry-After` in whole seconds, `Cache-Control`, and the fields of the option `headers`. `Retry-After` is
+   * absent if the request never fits, if the time is unknown (`concurrency()`), and with `sendRetryAfter: false`. A client on the deny list
+   * gets only `Cache-Control`.
+   */
   readonly headers: Readonly<Record<string, string>>
   /** Media type of `body`. */
   readonly type: string
-  /** The body for a client that accepts `type`. */
+  /** Body of the response, in the media type `type`. */
   readonly body: string
 }
 
 /**
- * A rejection as an HTTP/1.1 message, for a request to upgrade (a WebSocket) that came with a bare socket:
+ * Writes a rejection as an HTTP/1.1 message, for an upgrade request (a WebSocket) that came with a bare socket:
  * `socket.end(upgradeRejection(rejection))`. The connection ends with it.
  *
  * @example
@@ -36,20 +40,22 @@ export function upgradeRejection({ status, headers, type, body }: Rejection): st
 }
 
 /**
- * A rejected request, as `throwOnReject: true` hands it to the framework's error handler, which then owns the answer.
- * Error handlers of Express, Fastify and Koa use its `statusCode` or `status` and its `headers`.
+ * Reports a rejected request to the framework's error handler (`throwOnReject: true`), which then writes the response. Error handlers of
+ * Express, Fastify and Koa use its `statusCode` or `status` and its `headers`.
  */
 export class ThrottledError<Name extends string = string> extends WeirError {
   override readonly name: string = 'ThrottledError'
-  /** As `statusCode`; Koa reads this one. */
+  /** The same as `statusCode`. Koa reads this one. */
   readonly status: number
-  /** 429, or what the option `statusCode` says; 403 for a request on the deny list. */
+  /** Status of the response: the option `statusCode`, by default 429. 403 for a client on the deny list. */
   readonly statusCode: number
-  /** `Retry-After` (seconds), `Cache-Control`, and the `RateLimit` fields. */
+  /**
+   * Headers of the response, as in `Rejection`: `Retry-After` in whole seconds, `Cache-Control`, and the fields of the option `headers`.
+   */
   readonly headers: Readonly<Record<string, string>>
-  /** The message may be shown to the client (http-errors' convention). */
+  /** Allows error handlers to show the message to the client (http-errors' convention). */
   readonly expose: boolean = true
-  /** Which policy rejected, why, and for how long. */
+  /** The decision with the policy that rejected, its reason and the wait. */
   readonly decision: Decision<Name>
 
   constructor(rejection: Rejection<Name>) {

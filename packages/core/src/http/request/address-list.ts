@@ -4,24 +4,24 @@ import { invalidOption } from '../../report/errors.ts'
 import type { Awaitable } from '../../report/user-function.ts'
 import { type Address, LONGEST_ADDRESS, parseAddress } from './address.ts'
 
-/** Addresses and networks, made by `addresses()`. */
+/** A list of addresses and networks, made by `addresses()`. */
 export interface AddressList {
-  /** Whether an address, in any spelling, is on the list or in a network on it. One that is unknown or no address is on no list. */
+  /** Returns whether an address, in any spelling, is on the list or in one of its networks. An unknown or invalid address is on no list. */
   includes(address: string | undefined): boolean
 }
 
-/** `addresses('10.0.0.0/8', '2001:db8::1')`, or a function of the request, which may answer later. */
+/** Chooses clients: `addresses('10.0.0.0/8', '2001:db8::1')`, or a function of the request that returns `true` or `false`, or a promise. */
 export type AccessList<Req> = AddressList | ((request: Req) => Awaitable<boolean>)
 
 /**
- * A list of addresses and networks, e.g. `allow: addresses('10.0.0.0/8', '2001:db8::1')`.
+ * Makes a list of addresses and networks, e.g. `allow: addresses('10.0.0.0/8', '2001:db8::1')`.
  *
- * Addresses are compared as numbers, whatever their spelling; an IPv4-mapped one is the IPv4 address that it is.
+ * Addresses are compared as numbers, whatever their spelling. An IPv4-mapped address equals its IPv4 address.
  *
  * @throws WeirError `WEIR_INVALID_OPTION` for an entry that is no address or network
  */
 export function addresses(...entries: readonly string[]): AddressList {
-  // One for each family: a network of one holds no address of the other.
+  // There is one list for each family, because a network contains only addresses of its own family.
   const listed: Record<Address['family'], BlockList> = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const entry of entries) {
     const network = networkOf(entry)
@@ -44,14 +44,14 @@ export function addresses(...entries: readonly string[]): AddressList {
   })
 }
 
-/** An address, or one followed by the bits of it that its network has in common. */
+/** An address, and the number of leading bits that all addresses of its network share. A single address shares all bits. */
 function networkOf(entry: unknown): (Address & { readonly bits: number }) | undefined {
   if (typeof entry !== 'string') return undefined
   const [, base = '', given] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(entry) ?? []
   const address = parseAddress(base)
   if (address === undefined) return undefined
   const most = address.family === 'ipv4' ? 32 : 128
-  // A network of IPv4-mapped addresses is one of IPv4, whose bits are the last.
+  // A network of IPv4-mapped addresses is an IPv4 network, whose prefix is 96 bits shorter.
   const bits = given === undefined ? most : Number(given) - (address.family === 'ipv4' && base.includes(':') ? 96 : 0)
   return bits >= 0 && bits <= most ? { ...address, bits } : undefined
 }

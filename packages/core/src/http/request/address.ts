@@ -5,29 +5,29 @@ import { invalidOption } from '../../report/errors.ts'
 import { parseUrl } from './parse-url.ts'
 
 /**
- * The key of requests whose address is not known (a closed socket, a Unix socket) or is no address (a forged header that
- * the proxy settings trust). They share one key: a sender of garbage gains nothing by inventing more of it.
+ * The key of requests with an unknown address (a closed socket, a Unix socket) or an invalid one (a forged header that the proxy settings
+ * trust). They share one key, so a client gains nothing by inventing more invalid addresses.
  */
 export const UNKNOWN_ADDRESS = 'unknown'
 
-/** A plain dotted quad, as nearly every IPv4 address arrives. */
+/** A plain dotted quad, the form of nearly every IPv4 address. */
 const QUAD = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
-/** How Node.js writes an IPv4 client of a dual-stack socket. */
+/** The prefix with which Node.js writes an IPv4 client of a dual-stack socket. */
 const MAPPED = '::ffff:'
-/** Longest text of an address, with brackets, zone and port; nothing longer is looked at. */
+/** Longest text of an address, with brackets, zone and port. Longer texts are not read. */
 export const LONGEST_ADDRESS = 100
 
 /**
  * Makes the function that turns a client's address into a key.
  *
- * - IPv4 as dotted quad, whatever its spelling; a port behind it (some gateways add one) is dropped, see `bareAddress`.
- * - IPv6 that carries an IPv4 client (IPv4-mapped, NAT64, SIIT, Teredo) as that IPv4 address, by its bits: otherwise all
- *   such clients would share one network and one key.
- * - other IPv6 as its network of `subnet` bits, e.g. `2001:db8:1:2::/64`: one subscriber holds a whole network, so
- *   single addresses would mint keys. The zone is dropped. A 6to4 client holds 48 bits (RFC 3056), so no more are kept.
- * - link-local addresses (`fe80::/10`) and those of a network's own NAT64 (`64:ff9b:1::/48`) whole: all hosts of a link, and all clients of a
- *   translator, share their first 64 bits.
- * - anything else as `unknown`.
+ * - IPv4 becomes a dotted quad, whatever its spelling. A port after it, which some gateways add, is dropped (see `bareAddress`).
+ * - IPv6 that carries an IPv4 client (IPv4-mapped, NAT64, SIIT, Teredo) becomes that IPv4 address. Otherwise all such clients would share
+ *   one network and one key.
+ * - Other IPv6 becomes its network of `subnet` bits, e.g. `2001:db8:1:2::/64`. One subscriber has a whole network, so single addresses
+ *   would give it any number of keys. The zone is dropped. A 6to4 client has 48 bits (RFC 3056), so no more are kept.
+ * - Link-local addresses (`fe80::/10`) and addresses of a network's own NAT64 (`64:ff9b:1::/48`) stay whole, because all hosts of a link,
+ *   and all clients of a translator, share their first 64 bits.
+ * - Any other text becomes `unknown`.
  *
  * @param subnet bits of an IPv6 address that are kept, 1 to 128; default 64
  * @throws WeirError `WEIR_INVALID_OPTION` for another `subnet`
@@ -66,7 +66,7 @@ function addressKey(address: string, subnet: number): string {
 /** Prefixes of 96 bits before an IPv4 address, as `groupsOf` splits them: SIIT (RFC 2765) and NAT64 (RFC 6052). */
 const TRANSLATED: ReadonlySet<string> = new Set(['0,0,0,0,65535,0', '100,65435,0,0,0,0'])
 
-/** The IPv4 address of the client that a gateway has translated to IPv6; undefined for a client of IPv6. */
+/** The IPv4 address of the client that a gateway has translated to IPv6. Undefined for a client of IPv6. */
 function carriedIPv4(groups: readonly number[]): string | undefined {
   const [high, low] = groups.slice(6) as [number, number]
   if (TRANSLATED.has(groups.slice(0, 6).join())) return quadOf(high, low)
@@ -86,14 +86,14 @@ const SIX_TO_FOUR = 0x2002
 /** A network's own NAT64 (RFC 8215). The IPv4 address may be at five places in the rest, but each client has one address. */
 const LOCAL_NAT64 = '100,65435,1'
 
-/** An address in the one spelling that all its spellings come to. */
+/** An address in its canonical spelling. */
 export interface Address {
   readonly family: 'ipv4' | 'ipv6'
-  /** A dotted quad, or as RFC 5952 says. */
+  /** A dotted quad, or IPv6 as in RFC 5952. */
   readonly text: string
 }
 
-/** An address in any spelling, IPv4-mapped ones unmapped, without port and zone; undefined when it is none. */
+/** Parses an address in any spelling, without port and zone. IPv4-mapped addresses become IPv4. Undefined if the text is no address. */
 export function parseAddress(text: string): Address | undefined {
   const host = bareAddress(text)
   return host === undefined ? undefined : parseHost(host)
@@ -101,9 +101,9 @@ export function parseAddress(text: string): Address | undefined {
 
 /**
  * The address in a text, in its own spelling, without brackets, port and zone. IPv6 may have a port without brackets, as CloudFront writes
- * it: `2001:db8::1:46532`. A text that is an address as a whole has no port, since nobody can tell.
+ * it: `2001:db8::1:46532`. If the whole text is an address, its last group counts as a part of it, not as a port.
  *
- * @returns undefined for several words; otherwise it need not be an address
+ * @returns undefined for several words; any other result may still be no address
  */
 export function bareAddress(text: string): string | undefined {
   const bare = /^\s*(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+|(\S+))\s*$/.exec(text)
@@ -130,18 +130,18 @@ function parseHost(host: string): Address | undefined {
   }
 }
 
-/** By the rules of `inet_aton`: octal and hexadecimal parts, and fewer than four of them. URLs are read by these. */
+/** Parses IPv4 by the rules of `inet_aton`, like URLs: octal and hexadecimal parts, and fewer than four of them. */
 function oldIPv4(host: string): Address | undefined {
   const hostname = /^[\da-fx.]*[\da-fx]$/i.test(host) ? (parseUrl(`http://${host}`)?.hostname ?? '') : ''
   return isIP(hostname) === 4 ? { family: 'ipv4', text: hostname } : undefined
 }
 
-/** An IPv6 address in lower case, its longest row of zeros left out (RFC 5952): URLs spell it so. */
+/** An IPv6 address in lower case without its longest row of zeros (RFC 5952), as URLs spell it. */
 function canonicalIPv6(address: string): string {
   return new URL(`http://[${address}]`).hostname.slice(1, -1)
 }
 
-/** The eight groups of an address that `canonicalIPv6` has spelled. */
+/** The eight groups of an address that `canonicalIPv6` returned. */
 function groupsOf(address: string): number[] {
   const [head = '', tail = ''] = address.split('::')
   const before = head === '' ? [] : head.split(':')

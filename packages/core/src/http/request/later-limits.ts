@@ -1,21 +1,21 @@
 import { Recent } from '../../keys/recent.ts'
 
-/** How long an answer is kept, in milliseconds. */
+/** The time for which an answer is kept, in milliseconds. */
 const KEPT = 1_000
 /** Keys in each of two generations. */
 const REMEMBERED = 1_000
 
 interface Kept {
-  /** The promise to wait for, or its result; undefined for the policy's own limit. */
+  /** The promise to wait for, or its result. Undefined for the policy's own limit. */
   readonly answer: object | number | undefined
   readonly until: number
 }
 
-/** Later answers of a `limit` function, by key: a burst of requests calls it once, and so does each second after it. */
+/** Later answers of a `limit` function, by key. It is called once for a burst of requests, and then at most once per second. */
 export class LaterLimits {
   readonly #kept = new Recent<Kept>(REMEMBERED)
 
-  /** @returns what is known of a key's limit; undefined when the function is to be asked */
+  /** @returns the pending or known limit of a key; undefined if the function must be called */
   find(key: string, now: number): Pick<Kept, 'answer'> | undefined {
     const kept = this.#kept.get(key)
     return kept !== undefined && now < kept.until ? kept : undefined

@@ -3,17 +3,17 @@ import type { KeyFacts } from './request-facts.ts'
 import type { PlanState, Rule } from './rule.ts'
 import type { RuleAnswers } from './rule-answers.ts'
 
-/** The keys and costs of one request, as in `Rules`, but its own. */
+/** The keys and costs of one request, as in `Rules`, but not shared with other requests. */
 export interface Reading {
   readonly keys: (string | undefined)[]
   readonly costs: number[]
-  /** The limit of each key, where policies ask for one; undefined where none does. */
+  /** The limit of each key whose policy has a limit function. Undefined if no policy has one. */
   readonly limits: (number | undefined)[] | undefined
-  /** The places of the policies that apply, ascending. */
+  /** The indexes of the policies that apply, ascending. */
   readonly applying: number[]
 }
 
-/** The functions of a rule, in the order in which they are asked. */
+/** The functions of a rule, in the order in which they are called. */
 export const PLAN = 0
 export const MATCH = 1
 export const KEY = 2
@@ -21,11 +21,11 @@ export const COST = 3
 export const LIMIT = 4
 export type Stage = typeof PLAN | typeof MATCH | typeof KEY | typeof COST | typeof LIMIT
 
-/** A key of which one source has not answered yet. */
+/** A key with a source that has not answered yet. */
 export interface PartOfKey {
-  /** Which source. */
+  /** The index of that source. */
   readonly at: number
-  /** The key up to it. */
+  /** The key up to that source. */
   readonly before: string
   /** The promise to wait for. */
   readonly answer: object
@@ -37,7 +37,7 @@ export interface LaterContext<Req> {
   readonly answers: RuleAnswers<Req>
   readonly request: Req
   readonly facts: KeyFacts
-  /** The plans that are known already. */
+  /** The plans that are already known. */
   readonly plans: Map<PlanState, string>
   readonly patience: Patience
 }

@@ -4,8 +4,8 @@ import type { RequestReader } from './reader.ts'
 import { anyReadings } from './readings.ts'
 
 /**
- * Reads requests of plain `node:http` (and the HTTP/2 compatibility API). The address is the socket's: forwarded headers are
- * trusted only where a framework knows its proxies.
+ * Reads requests of plain `node:http`, and of the HTTP/2 compatibility API. It uses the address of the socket. Forwarded headers are not
+ * read, because without a framework there is no setting for trusted proxies.
  */
 export const nodeReader: RequestReader<IncomingMessage> = Object.freeze({
   method: (request: IncomingMessage) => request.method ?? 'GET',

@@ -1,7 +1,7 @@
 /**
- * `URL.parse`, which Node.js 20 does not have; undefined where it gives null.
+ * Does the same as `URL.parse`, which Node.js 20 does not have, but returns undefined instead of null.
  *
- * Not by `URL.canParse`: of some texts that are no URL it was seen to say otherwise.
+ * It does not use `URL.canParse`, because that accepted some texts that are no URL.
  */
 export function parseUrl(text: string, base?: string): URL | undefined {
   try {

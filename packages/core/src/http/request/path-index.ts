@@ -11,9 +11,9 @@ interface Pattern {
   /** Undefined for every method. */
   readonly method: string | undefined
   readonly regexp: RegExp
-  /** Whether a wildcard is in it, which Express 4 and others let stand for nothing: `/files/` under `/files/*rest`. */
+  /** Whether it contains a wildcard. Express 4 and others let a wildcard match nothing: `/files/` matches `/files/*rest`. */
   readonly open: boolean
-  /** The policy's place among the policies. */
+  /** The index of the policy. */
   readonly policy: number
 }
 
@@ -21,13 +21,13 @@ interface Pattern {
 interface Node {
   readonly patterns: Pattern[]
   readonly literal: Map<string, Node>
-  /** For a segment that is one parameter. */
+  /** The child for a segment that is one parameter. */
   any: Node | undefined
 }
 
 /**
- * Finds the policies whose path patterns match a request without trying them all: patterns stand in a tree by their
- * leading segments, and only those on the path's way through it are tried.
+ * Finds the policies whose path patterns match a request, without trying them all. Patterns are in a tree by their leading segments. Only
+ * the patterns on the path's way through the tree are tried.
  *
  * ```text
  *   POST /api/users/:id/orders      (root) ── api ── users ── (any) ── orders   tried for /api/users/7/orders
@@ -40,7 +40,7 @@ export class PathIndex implements PathPolicies {
 
   /**
    * @param patterns each `'/path'` or `'METHOD /path'`
-   * @throws WeirError `WEIR_INVALID_OPTION`, naming `paths`, when one can't be compiled, or when there is none
+   * @throws WeirError `WEIR_INVALID_OPTION` for `paths`, if a pattern can't be compiled or there is none
    */
   add(patterns: readonly string[], policy: number): void {
     if (patterns.length === 0) throw invalidOption('paths', patterns, `at least one pattern: ${ALLOWED}`)
@@ -51,7 +51,7 @@ export class PathIndex implements PathPolicies {
     const { method, path } = parseMethod(pattern)
     try {
       this.#place(path, method, policy, spelledLiteral)
-      // Over HTTP/2 a router may be sent, and match, the octet that this letter is in Latin-1.
+      // Over HTTP/2 a router may receive, and match, the octet of this letter in Latin-1.
       if (/[\x80-\xff]/.test(path)) this.#place(path, method, policy, (text) => text)
     } catch (error) {
       throw invalidOption('paths', pattern, ALLOWED, `${(error as Error).message}.`)
@@ -68,11 +68,11 @@ export class PathIndex implements PathPolicies {
 
   find(method: string, target: string, plain: boolean, own: Iterable<string>, samples: Iterable<string>, found: Set<number>): void {
     const forms = new Set<string>()
-    // As it is: patterns don't tell letters apart by case, and a long path costs more time in a Set than all else.
+    // The path is tried as it is, because patterns ignore case, and adding a long path to a Set is slower than all the rest.
     if (plain) this.match(method, target, found)
     else {
       const all = anyReadings(target)
-      // For a target that can't be understood.
+      // Any pattern may match a target that can't be read.
       if (all === undefined) this.#findAll(method, found)
       else for (const path of all) addForms(path, forms)
       for (const path of own) addForms(path, forms)
@@ -81,7 +81,7 @@ export class PathIndex implements PathPolicies {
     for (const form of forms) this.match(method, form, found)
   }
 
-  /** Adds to `found` the policies with a pattern that matches a path, which is tried as it is. */
+  /** Adds to `found` the policies with a pattern that matches a path. The path is tried as it is. */
   match(method: string, path: string, found: Set<number>): void {
     const ends = path.endsWith('/')
     for (const { method: wanted, regexp, policy, open } of this.candidates(path)) {
@@ -95,7 +95,7 @@ export class PathIndex implements PathPolicies {
     for (const { method: wanted, policy } of this.#all) if (wanted === undefined || wanted === method) found.add(policy)
   }
 
-  /** The patterns that are tried for a path: those on its way through the tree. */
+  /** The patterns on a path's way through the tree. */
   candidates(path: string): readonly Pattern[] {
     const found: Pattern[] = []
     search(this.#root, path, 1, found)
@@ -112,7 +112,10 @@ function parseMethod(pattern: string): { readonly method: string | undefined; re
   return { method, path: parts[2] as string }
 }
 
-/** The same for all patterns that match the same, in whatever order: of each the method and its parts, without the names of parameters. */
+/**
+ * Equal for lists of patterns that match the same requests, in any order. It contains the method and the parts of each pattern, without the
+ * names of parameters.
+ */
 export function idOfPatterns(patterns: readonly string[]): string {
   const shapes = patterns.map((pattern) => {
     const { method, path } = parseMethod(pattern)
@@ -129,20 +132,20 @@ function node(): Node {
   return { patterns: [], literal: new Map(), any: undefined }
 }
 
-/** Text of a pattern, spelled as paths are. A slash at either end belongs to the neighbours and stays. */
+/** The text of a pattern, spelled like a path. A slash at either end stays, because it belongs to the neighbouring parts. */
 export function spelledLiteral(text: string): string {
   return spell(encodeURI(text).replace(/%25([0-9a-f]{2})/gi, '%$1')).replace(/\/{2,}/g, '/')
 }
 
-/** Adds to `forms` the spellings in which a path, as a client sent it, is tried. */
+/** Adds to `forms` the spellings in which a path from a client is tried. */
 export function addForms(path: string, forms: Set<string>): void {
   const spelled = spell(path)
   forms.add(withoutDots(normalizePath(spelled)))
-  // Most routers don't resolve dots and doubled slashes: a wildcard route serves them as they stand.
+  // Most routers don't resolve dots and doubled slashes. A wildcard route serves such paths as they are.
   forms.add(spelled)
-  // Some put one slash for several, and leave dots and a slash at the end.
+  // Some routers merge slashes, but leave dots and a slash at the end.
   forms.add(spelled.replace(/\/{2,}/g, '/'))
-  // Nor do they decode before they match: an escaped `-` is none for the pattern `/:from-:to`.
+  // Some routers match before they decode: an escaped `-` does not separate the parameters of `/:from-:to`.
   if (/[%\x80-\xff]/.test(path)) forms.add(path.toLowerCase())
 }
 
@@ -171,7 +174,7 @@ function place(root: Node, tokens: readonly Token[]): Node {
     if (token.type === 'param' && segment === '') parameter = true
     else if (token.type === 'text') {
       const pieces = token.value.split('/')
-      // Text right behind a parameter makes a mixed segment, which the tree does not know: stop before it.
+      // Text directly after a parameter makes a mixed segment, which the tree can't contain, so the way ends before it.
       if (parameter && pieces[0] !== '') return at
       for (let i = 0; i < pieces.length; i++) {
         if (i > 0) step()

@@ -1,20 +1,20 @@
-/** Kinds of characters in a path, beside odd ones (0). */
+/** Kinds of characters in a path. Odd characters are 0. */
 const PLAIN = 1
 const SLASH = 2
 const DOT = 3
 const KINDS = new Uint8Array(128)
-// Characters that mean themselves to every router and URL parser.
+// Every router and URL parser reads these characters as they are.
 for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~!$&'()*+,=:@")
   KINDS[character.charCodeAt(0)] = PLAIN
 KINDS[47] = SLASH
 KINDS[46] = DOT
 
-/** Longer paths are read in pairs of octets: a 15 KB path takes a quarter of the time. */
+/** Longest path that is read by characters. Longer paths are read in pairs of octets, which takes a quarter of the time for 15 KB. */
 const LONGEST_BY_CHARACTER = 512
-/** As long as the head of a request may be, unless Node.js is told otherwise. */
+/** Longest path that is read in pairs. It is the default size limit of Node.js for the head of a request. */
 const LONGEST_BY_PAIRS = 16_384
 
-/** Whether nothing of a path can be read in two ways: plain segments, no escape, no `//`, no `/` at the end, no `/.`. */
+/** Whether a path can be read in only one way: plain segments, no escape, no `//`, no `/` at the end, no `/.`. */
 export function isPlain(path: string): boolean {
   if (path.charCodeAt(0) !== 47) return false
   if (path.length === 1) return true
@@ -36,19 +36,19 @@ function isPlainPair(before: number, kind: number | undefined): boolean {
   return kind !== undefined && kind !== 0 && (before !== SLASH || kind === PLAIN)
 }
 
-/** Flags of two octets: one is odd, the second is a slash, the first may not follow a slash. */
+/** Flags of two octets: one is odd, the second is a slash, the first must not follow a slash. */
 const ODD = 4
 const ENDS = 2
 const CLINGS = 1
 
-/** A path as octets, and the same memory in pairs. */
+/** A path as octets, and the same memory as pairs. */
 const octets = Buffer.allocUnsafeSlow(LONGEST_BY_PAIRS + 2)
 const pairs = new Uint16Array(octets.buffer)
-/** By pair. 64 KB, which are filled, and so take memory, only where long paths are sent. */
+/** Flags by pair: 64 KB, which take memory only after the first long path has filled them. */
 const known = new Uint8Array(65_536)
 let filled = false
 
-/** Reads all of a path, wherever something odd may be found, so that no path takes longer than a plain one. */
+/** Reads the whole path, even after an odd character, so that no path takes longer than a plain one. */
 function isPlainByPairs(path: string): boolean {
   if (!filled) fill()
   // A path beyond ASCII has more octets than characters.

@@ -3,14 +3,17 @@ import { reasonOf } from '../../report/show.ts'
 import { UNKNOWN_ADDRESS } from './address.ts'
 import type { RequestReader } from './reader.ts'
 
-/** Fields in which a proxy passes on the address of its client. CDNs add fields of their own, but send the first one too. */
+/** Fields in which a proxy sends the address of its client. CDNs add fields of their own, but send the first one too. */
 const FORWARDING = ['x-forwarded-for', 'forwarded', 'x-real-ip'] as const
-/** Requests that are searched for them. A proxy shows itself in far fewer; health checks, which have none, may come first. */
+/**
+ * The number of requests that are searched for these fields. A proxy shows itself in far fewer, but health checks without the fields may
+ * come first.
+ */
 const WATCHED = 10_000
 
 /**
- * Warns about proxy settings under which clients choose their address, or many clients share one. Each cause is reported
- * at most once, and `report` drops repetitions.
+ * Warns about proxy settings under which clients choose their address, or many clients share one. It reports each cause at most once, and
+ * `report` drops repetitions.
  */
 export class ProxyWatch<Req> {
   readonly #reader: RequestReader<Req>
@@ -29,9 +32,9 @@ export class ProxyWatch<Req> {
   }
 
   /**
-   * Looks at a request that is counted, allowed or denied by its address. Never throws.
+   * Checks a request that is counted, allowed or denied by its address. Never throws.
    *
-   * @param address by the framework
+   * @param address from the framework
    * @param known whether it is an address
    */
   look(request: Req, address: string | undefined, known: boolean): void {
@@ -40,11 +43,11 @@ export class ProxyWatch<Req> {
       if (!known && !this.#unknown) this.#lookAtUnknown(request, address)
       if (this.#left > 0) this.#lookForProxies(request, address)
     } catch {
-      // The framework may ask functions of the application. The request is counted all the same.
+      // The framework may call functions of the application, which may throw. The request is counted anyway.
     }
   }
 
-  /** Notes a request whose address could not be found, by an error of the framework or of a function. Never throws. */
+  /** Reports a request whose address could not be found, because the framework or a function threw. Never throws. */
   failed(request: Req, error: unknown): void {
     try {
       // Some connections can't be read at all once they have ended.
@@ -63,7 +66,7 @@ export class ProxyWatch<Req> {
     if (this.#left-- === WATCHED) this.#lookAtSetting(request)
     if (address === undefined || this.#reader.socket?.(request)?.remoteAddress !== address) return
     const field = FORWARDING.find((name) => this.#reader.header(request, name) !== undefined)
-    // A client on the proxy's own machine has the address of the connection, although the framework follows the header.
+    // A client on the proxy's own machine has the address of the connection, although the framework uses the header.
     if (field === undefined || this.#reader.header(request, field)?.split(',', 1)[0]?.trim() === address) return
     this.#left = 0
     const unread = field === 'x-forwarded-for' ? '' : ` Have the proxy send X-Forwarded-For: by default frameworks don't read "${field}".`
@@ -81,7 +84,7 @@ export class ProxyWatch<Req> {
 
   #lookAtUnknown(request: Req, address: string | undefined): void {
     const connection = this.#reader.socket?.(request)
-    // The address of a client that has gone is unknown too, and no setting would change that. Only Unix sockets have no local address.
+    // The address of a disconnected client is unknown too, and no setting would change that. Only Unix sockets have no local address.
     const gone = connection?.destroyed === true || connection?.localAddress !== undefined
     if (address === undefined && gone) return
     this.#unknown = true

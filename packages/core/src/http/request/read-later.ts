@@ -5,14 +5,14 @@ import { COST, KEY, type LaterContext, LIMIT, MATCH, type PartOfKey, PLAN, type 
 import type { PlanState, Rule } from './rule.ts'
 
 /**
- * Reads the rest of a request, after one of its functions did not answer at once. Each function is asked once, and all policies
+ * Reads the rest of a request, after one of its functions did not answer at once. Each function is called once, and all policies are read
  * at the same time, so that they wait together.
  *
- * @param reading what is known already; it is completed
+ * @param reading the known values, which it completes
  * @param candidates the policies that may apply and are not read yet
- * @param stage which function of the first of them has not answered
- * @param waiting its answer
- * @returns undefined when no policy applies
+ * @param stage the function of the first candidate that has not answered
+ * @param waiting the pending answer of that function
+ * @returns undefined if no policy applies
  */
 export async function readLater<Req>(
   context: LaterContext<Req>,
@@ -55,7 +55,7 @@ export async function readLater<Req>(
   return reading.applying.length === 0 ? undefined : reading
 }
 
-/** @param answer what the function has answered already, when that has to be waited for */
+/** @param answer the pending answer, if the function was already called */
 function answerOf<Req>(context: LaterContext<Req>, question: (request: Req) => unknown, answer?: object): Settled | Promise<Settled> {
   const value = answer ?? ask(question, context.request)
   return isThenable(value) ? settle(value, context.patience) : { value }
@@ -68,7 +68,7 @@ async function readPlan<Req>(context: LaterContext<Req>, state: PlanState, answe
   return context.answers.plan(state, value)
 }
 
-/** The limit of a key; undefined where the policy's own holds. */
+/** The limit of a key. Undefined if the policy's own limit applies. */
 async function readLimit<Req>(context: LaterContext<Req>, rule: Rule<Req>, key: string, answer?: object): Promise<number | undefined> {
   const { limit: question, laterLimits } = rule
   if (question === undefined || laterLimits === undefined) return undefined

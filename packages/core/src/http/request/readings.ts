@@ -1,37 +1,37 @@
 import { parseUrl } from './parse-url.ts'
 
-/** The longest path that is read in every way; see `readings`. Reading takes time that grows with the length. */
+/** The longest path that is read in every way (see `anyReadings`), because the time for it grows with the length. */
 export const LONGEST_READ: number = 1024
 
-/** A host, perhaps with a user before it, as no two parsers read them differently. */
+/** A host, with an optional user before it, of characters that all parsers read alike. */
 const AUTHORITY = String.raw`:\/\/(?:[\w.~%:-]*@)?(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=\/)`
-/** Text that parsers take for an origin: any scheme except those with paths of their own, or without hosts. */
+/** Text that parsers read as an origin: any scheme except schemes with special paths or without hosts. */
 const ORIGIN = new RegExp(`^(?!javascript:|file:)[a-z][\\w.+-]*${AUTHORITY}`, 'i')
-/** The same for `url.parse` of Node.js, by which Express and Koa go. */
+/** The same for `url.parse` of Node.js, which Express and Koa use. */
 const LEGACY_ORIGIN = new RegExp(`^(?!javascript:)[a-z][\\w.+-]*${AUTHORITY}`, 'i')
-/** Escapes that become delimiters where a router decodes a whole path before it takes it apart: tab, line break, `#%/;?\`. */
+/** Escapes that become delimiters if a router decodes the whole path before it splits it: tab, line break, `#%/;?\`. */
 const ESCAPED_DELIMITER = /%(?:0[9ad]|2[35f]|3[bf]|5c)/i
 /** Characters that the legacy `url.parse` of Node.js drops at both ends. With HTTP/2, targets may contain any of them. */
 const SPACE = '\t\n\f\r \u00a0\ufeff'
-/** A URL parser that knows the base `http://host` takes what follows for a host. */
+/** A URL parser with the base `http://host` reads the text after this as a host. */
 const NETWORK_PATH = /^[\0- ]*[/\\][\t\n\r]*[/\\]/
 const DOT_LIKE = /\/(?:\.|%2e)/i
 
-/** The paths that a target may be taken for. Still escaped, with doubled slashes and dots as they stand. */
+/** The paths that a router may read in a target. They are still escaped, and keep doubled slashes and dots. */
 export type Readings = ReadonlySet<string>
 
 /**
- * The paths that any router might take a target for. They disagree:
+ * The paths that any router may read in a target. Routers disagree:
  *
- * | router | what it does to the target |
+ * | router | effect on the target |
  * |---|---|
- * | by hand | compares strings, cut at `?`, perhaps at `#`, perhaps decoded first |
- * | Express, Koa (`parseurl`) | cuts at `#`, and then (or where it sees white space) takes `\` for `/` and trims white space |
- * | WHATWG `URL` | takes `\` for `/`, resolves dots, drops tabs, takes `//host/path` for `/path` |
+ * | your own code | compares strings, cut at `?`, perhaps at `#`, perhaps decoded first |
+ * | Express, Koa (`parseurl`) | cuts at `#`, and then (or if there is white space) reads `\` as `/` and trims white space |
+ * | WHATWG `URL` | reads `\` as `/`, resolves dots, drops tabs, reads `//host/path` as `/path` |
  * | Fastify 4 | cuts at `;` too, decodes |
  *
  * @param target without its query
- * @returns undefined when the target is no path, or one so odd or long that nobody can tell what a router makes of it
+ * @returns undefined if the target is no path, or is too odd or too long to predict how a router reads it
  */
 export function anyReadings(target: string): Readings | undefined {
   if (target.length > LONGEST_READ) return undefined
@@ -39,21 +39,21 @@ export function anyReadings(target: string): Readings | undefined {
   if (path.charCodeAt(0) !== 47) return undefined
   const all = new Set<string>()
   read(path, all)
-  // As text behind a host it leaves no path.
+  // Appended to a host, `*` leaves no path.
   if (target === '*') all.add('/')
   for (const one of [...all]) if (ESCAPED_DELIMITER.test(one)) read(one.replace(/%([\da-f]{2})/gi, character), all)
   return all
 }
 
-/** With one of these in a target, or without a slash at its begin, `parseurl` reads it by `url.parse`. */
+/** `parseurl` uses `url.parse` for a target with one of these characters, or without a slash at its start. */
 const PARSED = /^[^/]|[\t\n\f\r #\u00a0\ufeff]/
 
 /**
- * The path that a router which reads targets by `parseurl`, as those of Express and Koa do, takes one for.
+ * The path that a router reads in a target if it uses `parseurl`, as Express and Koa do.
  *
  * @param target without its query
- * @param whole with its query, which has a say in how the path is read
- * @returns as `anyReadings`
+ * @param whole with its query, which affects how the path is read
+ * @returns the same as `anyReadings`
  */
 export function parseurlReadings(target: string, whole: string = target): Readings | undefined {
   if (target.length > LONGEST_READ) return undefined
@@ -64,7 +64,7 @@ export function parseurlReadings(target: string, whole: string = target): Readin
 
 function read(path: string, found: Set<string>): void {
   const structures = new Set([path, before(before(path, '#'), '?'), legacy(before(path, '?'))])
-  // Only then the parser comes to anything new.
+  // Without these, the parser finds nothing new.
   if (path.includes('\\') || /[\t\n\r]/.test(path) || DOT_LIKE.test(path)) add(structures, whatwg(`http://host${path}`))
   if (NETWORK_PATH.test(path)) add(structures, whatwg(path, 'http://host'))
   for (const structure of structures) {

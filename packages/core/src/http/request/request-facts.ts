@@ -9,27 +9,33 @@ import type { Readings } from './readings.ts'
 import { countedMethod, foldPath, normalizePath, withoutDots } from './route-key.ts'
 
 /**
- * Paths and routes that are remembered, in each of two generations; longer paths are worked out each time, and so are further
- * methods of a path. A client that makes paths up takes at most about 2 KB for each of 4,000, and as much for each of 4,000
- * routes where it can make up routes: 16 MB for a middleware.
+ * Remembered paths and routes, in each of two generations. Longer paths, and further methods of a path, are computed each time. A client
+ * that invents paths uses at most about 2 KB for each of 4,000, and as much for each of 4,000 routes if it can invent routes: 16 MB for a
+ * middleware.
  */
 const REMEMBERED = 2000
 const LONGEST_REMEMBERED = 256
 const PLACES_REMEMBERED = 4
 
-/** The route of targets that can't be read, or can be read as several routes: they share one key, or each would make a new one. */
+/**
+ * The route of targets that can't be read, or can be read as several routes. They share one key, because otherwise each would get a new
+ * one.
+ */
 const UNCLEAR = '(unclear)'
 
 /** The facts about one path and method, if it led to one route. */
 interface Place {
   readonly method: string
-  /** The pattern of the route; undefined where it is not known. */
+  /** The pattern of the route. Undefined if it is not known. */
   readonly pattern: string | undefined
   /** The route key. */
   readonly key: string
-  /** The policies with a path pattern that matches, and those without one; in their order. */
+  /** The policies with a path pattern that matches, and the policies without one, in their order. */
   readonly policies: readonly number[]
-  /** The same path with another method, or at another route, e.g. one for another host: few, and a Map would hold more than all else. */
+  /**
+   * The same path with another method, or at another route, e.g. one for another host. There are few, and a Map would take more memory than
+   * all the rest.
+   */
   readonly next: Place | undefined
 }
 
@@ -38,7 +44,7 @@ export interface KeyFacts {
   route(): string
   /** The address as a key. */
   address(): string
-  /** An address as a key; undefined for a text that isn't exactly one address. */
+  /** An address as a key. Undefined for a text that isn't exactly one address. */
   keyOf(address: string | undefined): string | undefined
   header(name: string): string | undefined
 }
@@ -56,14 +62,14 @@ export class RequestFacts<Req> implements KeyFacts {
   readonly #caseSensitive: boolean
   readonly #paths = new Recent<Place>(REMEMBERED)
   readonly #routes = new Recent<Map<string, string>>(REMEMBERED)
-  // Not typed, so that facts (and a throttler) for any request serve where facts for a certain one are asked for.
+  // Not typed, so that facts (and a throttler) for any request can be used for requests of one type.
   #request: unknown
   #place: Place | undefined
   #route: string | undefined
   #address: string | undefined
 
   /**
-   * @param index of the policies' path patterns; absent where there are none
+   * @param index of the policies' path patterns; undefined if there are none
    * @param everywhere the policies without a path pattern, ascending
    */
   constructor(
@@ -89,7 +95,7 @@ export class RequestFacts<Req> implements KeyFacts {
     this.#address = undefined
   }
 
-  /** Lets go of the request. */
+  /** Drops the reference to the request. */
   end(): void {
     this.#request = undefined
   }
@@ -98,7 +104,7 @@ export class RequestFacts<Req> implements KeyFacts {
    * The facts that stay available while other requests are read. They are read now, because a framework may know the route of the current
    * request only. If that fails, the error is thrown when the fact is used.
    *
-   * @param byRoute whether anybody asks for its route
+   * @param byRoute whether any rule counts by route
    */
   known(byRoute: boolean): KeyFacts {
     const route = byRoute ? this.#routeOrError() : undefined
@@ -158,7 +164,7 @@ export class RequestFacts<Req> implements KeyFacts {
     try {
       return this.#reader.ip(this.#request as Req)
     } catch (error) {
-      // A host's own trust function may throw; the request is then one of unknown origin, not one that is free.
+      // The application's trust function may throw. The request then has an unknown address, but it is still counted.
       this.#watch.failed(this.#request as Req, error)
       return undefined
     }
@@ -192,7 +198,7 @@ export class RequestFacts<Req> implements KeyFacts {
     const request = this.#request as Req
     const method = countedMethod(this.#reader.method(request))
     const pattern = this.#reader.pattern?.(request)
-    // The query is cut off first: it would make every target a new one.
+    // The query is cut off first, because it would make every target a new one.
     const query = target.indexOf('?')
     const raw = query === -1 ? target : target.slice(0, query)
     if (raw.length > LONGEST_REMEMBERED) return this.#work(method, raw, target, pattern, undefined)

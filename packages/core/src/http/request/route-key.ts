@@ -1,10 +1,10 @@
 import { isVariable } from './variable-segment.ts'
 
-/** Stands for a segment that differs from request to request. */
+/** Replaces a segment that differs from request to request. */
 const PLACEHOLDER = ':id'
-/** Segments of a route key; what lies deeper shares one key. */
+/** Segments of a route key. Deeper paths share one key. */
 const DEEPEST = 12
-/** Methods that make keys of their own; others share `OTHER`, since over HTTP/2 a method may be any word. */
+/** Methods with keys of their own. Others share `OTHER`, because over HTTP/2 a method may be any word. */
 const METHODS = new Set([
   'GET',
   'POST',
@@ -21,15 +21,15 @@ const METHODS = new Set([
   'PURGE',
 ])
 
-/** The method that a request is counted under: HEAD as GET, rare ones together. */
+/** The method that a request is counted under: `GET` for HEAD, `OTHER` for rare methods. */
 export function countedMethod(method: string): string {
   if (method === 'GET' || method === 'HEAD') return 'GET'
   return METHODS.has(method) ? method : 'OTHER'
 }
 
 /**
- * The path of a request target: without query and fragment, and without scheme and host where a client sends them
- * (absolute form). Always starts with `/`.
+ * The path of a request target, without query and fragment. Scheme and host are removed if a client sends them (absolute form). Always
+ * starts with `/`.
  */
 export function pathOf(target: string): string {
   let start = 0
@@ -48,8 +48,8 @@ export function pathOf(target: string): string {
 }
 
 /**
- * One spelling for all spellings of a path (RFC 3986, section 6.2.2): repeated and trailing slashes dropped, and what
- * `spell` does. Never throws. Dot segments are kept; see `withoutDots`.
+ * Gives all spellings of a path the same text (RFC 3986, section 6.2.2): it drops repeated and trailing slashes, and applies `spell`. Never
+ * throws. Dot segments are kept; see `withoutDots`.
  */
 export function normalizePath(path: string, caseSensitive = false): string {
   if (!isNormal(path, caseSensitive)) {
@@ -60,12 +60,12 @@ export function normalizePath(path: string, caseSensitive = false): string {
 }
 
 /**
- * One spelling for each character of a path: characters that need no escape decoded, other escapes in lower case, what must be
- * escaped escaped. An escaped slash stays escaped: it is no delimiter. Letters in lower case unless `caseSensitive`, since Express
- * and Koa routes ignore case; those beyond ASCII too, as `decodeURI(path).toLowerCase()` would make them. Never throws.
+ * Gives each character of a path one spelling. Characters that need no escape are decoded, and all others are escaped in lower case. An
+ * escaped slash stays escaped, because it is no delimiter. Letters become lower case unless `caseSensitive`, because Express and Koa routes
+ * ignore case. This includes letters beyond ASCII, as in `decodeURI(path).toLowerCase()`. Never throws.
  */
 export function spell(path: string, caseSensitive = false): string {
-  // Node.js hands over the octets of a target as characters up to 255; others stand in patterns and in paths made by hand.
+  // Node.js passes the octets of a target as characters up to 255. Others occur in patterns and in paths from code.
   if (BEYOND_OCTETS.test(path)) path = path.replace(BEYOND_OCTETS_ALL, escapeText)
   const spelled = path.length <= LONGEST_SHARED ? SHARED : new Uint8Array(3 * path.length)
   const length = spellOctets(path, spelled, caseSensitive ? SPELLED : LOWER)
@@ -73,7 +73,7 @@ export function spell(path: string, caseSensitive = false): string {
   return caseSensitive || !ESCAPED_LETTER.test(text) ? text : text.replace(ESCAPED_LETTERS, lowerEscaped)
 }
 
-/** Whether nothing needs to be done, as for nearly every path. */
+/** Whether the path is already normal, as nearly every path is. */
 function isNormal(path: string, caseSensitive: boolean): boolean {
   let before = 0
   for (let i = 0; i < path.length; i++) {
@@ -103,26 +103,26 @@ const BEYOND_OCTETS = /[^\0-\xff]/
 const BEYOND_OCTETS_ALL = /[^\0-\xff]+/g
 const ESCAPED_LETTER = /%[89a-f]/
 const ESCAPED_LETTERS = /(?:%[89a-f][0-9a-f])+/g
-/** Paths up to this length are spelled in one buffer for all. */
+/** Longest path that is spelled in the shared buffer. */
 const LONGEST_SHARED = 1024
 const SHARED = new Uint8Array(3 * LONGEST_SHARED)
 const decoder = new TextDecoder('latin1')
 const DIGITS = '0123456789abcdef'
 
-/** For each octet the character that it is written as when it was escaped; 0 where it stays escaped. */
+/** The character that replaces an escaped octet, for each octet. 0 if it stays escaped. */
 const SPELLED = new Uint8Array(256)
 for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@[]") {
   SPELLED[character.charCodeAt(0)] = character.charCodeAt(0)
 }
 /** The same in lower case. */
 const LOWER = SPELLED.map((code) => (code >= 65 && code <= 90 ? code + 32 : code))
-/** The value of a hexadecimal digit; 16 for what is none. */
+/** The value of a hexadecimal digit. 16 for any other character. */
 const HEX = Uint8Array.from({ length: 256 }, (_, code) => {
   const value = DIGITS.indexOf(String.fromCharCode(code).toLowerCase())
   return value === -1 ? 16 : value
 })
 
-/** Writes a path of octets, each in its one spelling. Returns how long it is. */
+/** Writes a path of octets, each in its one spelling. Returns the length. */
 function spellOctets(path: string, into: Uint8Array, table: Uint8Array): number {
   let length = 0
   for (let i = 0; i < path.length; i++) {
@@ -137,7 +137,7 @@ function spellOctets(path: string, into: Uint8Array, table: Uint8Array): number 
       octet = high * 16 + low
       i += 2
     } else if (octet === 47 || octet === 35 || octet === 63) {
-      // Delimiters are themselves where they are not escaped.
+      // Unescaped delimiters stay as they are.
       into[length++] = octet
       continue
     }
@@ -153,7 +153,7 @@ function spellOctets(path: string, into: Uint8Array, table: Uint8Array): number 
 }
 
 function escapeText(text: string): string {
-  // A lone surrogate has no octets; it gets a stand-in.
+  // A lone surrogate has no octets, so it is replaced.
   return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
 }
 
@@ -161,7 +161,7 @@ function lowerEscaped(escaped: string): string {
   try {
     return encodeURIComponent(decodeURIComponent(escaped).toLowerCase()).toLowerCase()
   } catch {
-    // Not UTF-8: there are no letters.
+    // Octets that are not UTF-8 have no letters.
     return escaped
   }
 }

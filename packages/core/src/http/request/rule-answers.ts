@@ -11,12 +11,14 @@ import { isRaw, own, standIn } from './key-source.ts'
 import type { KeyFacts } from './request-facts.ts'
 import type { PlanState, Rule } from './rule.ts'
 
-/** Longest text that is made a key; the sender of a longer one is counted by address, or each would cost a hash of all of it. */
+/**
+ * Longest text that becomes a key. A client with a longer one is counted by address, because each key would cost a hash of the whole text.
+ */
 const LONGEST_READ = 4096
 
 /**
- * The answers of the rules' functions, immediate or later, as values that can be counted by. An unusable answer is reported once per
- * function, and replaced by one that lets no request bypass the limit.
+ * Turns the answers of the rules' functions, immediate or later, into usable values. An unusable answer is reported once per function, and
+ * replaced by a value that lets no request bypass the limit.
  */
 export class RuleAnswers<Req> {
   readonly #report: (error: WeirError, subject: string) => void
@@ -25,13 +27,13 @@ export class RuleAnswers<Req> {
     this.#report = report
   }
 
-  /** The value of one of a key's sources, or what it has to wait for. */
+  /** The value of one of a key's sources, or the promise to wait for. */
   source(rule: Rule<Req>, at: number, request: Req, facts: KeyFacts): string | object {
     const source = rule.sources[at] as KeySource<Req>
     if (source === 'route') return facts.route()
     if (source === 'ip') return facts.address()
     if (source === 'all') return ALL_KEY
-    // A client without the header is no mistake of the host's, so it is not reported.
+    // A client without the header is no mistake of the application, so it is not reported.
     if (typeof source === 'object' && 'header' in source) {
       const value = facts.header(source.header)
       if (source.address === true) return facts.keyOf(value) ?? standIn(facts.address())
@@ -42,11 +44,11 @@ export class RuleAnswers<Req> {
     return isThenable(answer) ? answer : this.key(rule, at, answer, facts)
   }
 
-  /** @param at which of the rule's sources answered */
+  /** @param at the index of the rule's source that answered */
   key(rule: Rule<Req>, at: number, answer: unknown, facts: KeyFacts): string {
     const byAddress = isAddressKey(rule.sources[at] as KeySource<Req>)
     if (typeof answer === 'string' && answer !== '') {
-      // No mistake of the host's either: a client may have sent it.
+      // An invalid address is no mistake of the application either, because a client may have sent it.
       if (byAddress) return facts.keyOf(answer) ?? standIn(facts.address())
       if (!rule.rawReported && isRaw(answer)) this.#warnRaw(rule)
       if (rule.colonsWatched > 0 && answer.includes(':')) this.#watchColon(rule, answer)
@@ -104,7 +106,7 @@ export class RuleAnswers<Req> {
     return 1
   }
 
-  /** @returns undefined where the policy's own limit holds */
+  /** @returns undefined if the policy's own limit applies */
   limit(rule: Rule<Req>, answer: unknown): number | undefined {
     if (isLimit(answer)) return answer
     if (!rule.limitReported) {

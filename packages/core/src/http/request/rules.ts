@@ -17,49 +17,49 @@ import { RequestFacts } from './request-facts.ts'
 import type { PlanState, Rule } from './rule.ts'
 import { RuleAnswers } from './rule-answers.ts'
 
-/** Keys with a colon that are looked at, of each policy: a look costs more than to find that there is none. */
+/** Keys with a colon that are checked for each policy. The number is limited, because a check costs more than the search for a colon. */
 const COLONS_WATCHED = 100
 
-/** The request side of a policy: what it counts by, which requests it applies to, what they cost, and their limit. */
+/** The request side of a policy: its key, the requests that it applies to, their costs and their limit. */
 export type RequestRule<Req> = Pick<RequestPolicyOptions<Req>, 'name' | 'key' | 'match' | 'cost'> &
   Partial<Pick<PolicyOptions<Req>, 'limit'>>
 
-/** How rules are compiled. */
+/** Options for compiling rules. */
 export interface RulesOptions {
   /** Bits of an IPv6 address that are kept. Default 64. */
   readonly ipv6Subnet?: number | undefined
-  /** Tell paths apart by case, in route keys made from paths. Default false. */
+  /** Distinguishes upper and lower case in route keys made from paths. Default false. */
   readonly caseSensitive?: boolean | undefined
-  /** Gets each cause of trouble once, e.g. a key function that throws; `subject` is the policy's name. */
+  /** Receives each problem once, e.g. a key function that throws. `subject` is the policy's name. */
   readonly report: (error: WeirError, subject: string) => void
-  /** How long functions may take to answer. Default 1 s, by the clock of the process. */
+  /** The time that functions may take to answer. Default 1 s, by the clock of the process. */
   readonly patience?: Patience | undefined
 }
 
 /**
- * The request side of a throttler's policies, compiled for one framework. `evaluate` fills `keys` and `costs`, which are
- * reused: they hold for the last request only.
+ * The request side of a throttler's policies, compiled for one framework. `evaluate` fills `keys` and `costs`. They are reused, so they are
+ * valid for the last request only.
  */
 export class Rules<Req> {
-  /** The key for each policy, in their order; undefined where the policy does not apply. */
+  /** The key for each policy, in their order. Undefined if the policy does not apply. */
   readonly keys: (string | undefined)[]
   /** The cost for each policy. */
   readonly costs: number[]
-  /** The limit of the key for each policy that asks for one; undefined where none does. */
+  /** The limit of the key for each policy with a limit function. Undefined if no policy has one. */
   readonly limits: (number | undefined)[] | undefined
-  /** The places of the policies that apply, ascending; the first `applied` of them hold. */
+  /** The indexes of the policies that apply, ascending. Only the first `applied` of them are valid. */
   readonly applying: number[]
   applied = 0
   readonly #rules: readonly Rule<Req>[]
   readonly #facts: RequestFacts<Req>
-  /** Numbers the requests. */
+  /** The number of the current request. */
   #request = 0
   readonly #answers: RuleAnswers<Req>
   readonly #patience: Patience
   /** Whether some rule counts by route. */
   readonly #byRoute: boolean
 
-  /** @param only the places of the rules that are used; default: all */
+  /** @param only the indexes of the rules that are used; default: all */
   constructor(rules: readonly RequestRule<Req>[], reader: RequestReader<Req>, options: RulesOptions, only?: readonly number[]) {
     const plans = new Map<PlanGroup, PlanState>()
     const used = rules.map((_, place) => only === undefined || only.includes(place))
@@ -86,8 +86,8 @@ export class Rules<Req> {
   /**
    * Reads one request.
    *
-   * @returns whether any policy applies; a promise only when a function answers later: then what was read is in what it
-   * resolves to, and nowhere else
+   * @returns whether any policy applies. It is a promise only if a function answers later. Then only the promise's value contains the keys,
+   * costs and limits
    */
   evaluate(request: Req): boolean | Promise<Reading | undefined> {
     const { keys, costs, applying } = this
@@ -110,7 +110,7 @@ export class Rules<Req> {
         if (isThenable(answer)) return this.#later(request, i, MATCH, answer)
         if (!this.#answers.match(rule, answer)) continue
       }
-      // Noted first: should a reader throw, nothing of this request is left to the next.
+      // The policy is noted before its key is read. If a reader throws, the next request still clears all of this one.
       applying[this.applied++] = place
       const key = this.#key(rule, request)
       if (typeof key !== 'string') return this.#later(request, i, KEY, key)
@@ -130,7 +130,7 @@ export class Rules<Req> {
     return this.applied > 0
   }
 
-  /** The key of a request, or how far it is known while a function has not answered. */
+  /** The key of a request, or its known part while a function has not answered. */
   #key(rule: Rule<Req>, request: Req): string | PartOfKey {
     const { length } = rule.sources
     const facts = this.#facts
@@ -146,7 +146,7 @@ export class Rules<Req> {
     return bounded(key)
   }
 
-  /** The limit of a key, or what it has to wait for; undefined where the policy's own holds. */
+  /** The limit of a key, or the promise to wait for. Undefined if the policy's own limit applies. */
   #limit(rule: Rule<Req>, key: string, request: Req): number | undefined | object {
     const now = this.#patience.clock.monotonic()
     const known = rule.laterLimits?.find(key, now)
@@ -157,7 +157,7 @@ export class Rules<Req> {
     return answer
   }
 
-  /** The plan of a request, or what it has to wait for. */
+  /** The plan of a request, or the promise to wait for. */
   #plan(state: PlanState, request: Req): string | object {
     if (state.request === this.#request) return state.current
     const { group } = state
@@ -170,9 +170,10 @@ export class Rules<Req> {
   }
 
   /**
-   * Goes on with a request that has to wait. What is known of it is copied, since other requests are read meanwhile.
+   * Continues a request that must wait. Its known values are copied, because other requests are read meanwhile.
    *
-   * @param at which of the candidates waits, and at which of its functions
+   * @param at the index of the candidate that waits
+   * @param stage its function that has not answered
    */
   #later(request: Req, at: number, stage: Stage, waiting: object): Promise<Reading | undefined> {
     const facts = this.#facts.known(this.#byRoute)
@@ -180,7 +181,7 @@ export class Rules<Req> {
     this.#facts.end()
     const done = this.applying.slice(0, this.applied).filter((place) => place !== candidates[0])
     const reading: Reading = {
-      // The key of the function that waits is known only if it waits for an option that is read after the key.
+      // The key of the waiting policy is known only if its function is called after the key is read.
       keys: this.keys.map((key, place) => (done.includes(place) || (stage >= COST && place === candidates[0]) ? key : undefined)),
       costs: this.costs.slice(),
       limits: this.limits?.slice(),

@@ -1,12 +1,13 @@
-/** Addresses that nobody has (RFC 5737). */
+/** Addresses that no client has (RFC 5737). */
 const CHOSEN = '192.0.2.1'
 const STRANGER = '203.0.113.1'
-/** Longer than any chain of proxies, so that no number of trusted proxies reaches its first address. */
+/** The list is longer than any chain of proxies, so that no number of trusted proxies reaches its first address. */
 const LISTED = [CHOSEN, ...new Array<string>(200).fill(STRANGER)].join(', ')
 
 /**
- * Whether Express or Fastify, by its proxy setting, takes the first address of any client's X-Forwarded-For: `true`, networks that add up to all addresses, or a
- * function that trusts everyone. The setting itself can't be read from a request, so this tries it with a request of a stranger.
+ * Whether the proxy setting of Express or Fastify accepts the first address of any client's X-Forwarded-For. Such settings are `true`,
+ * networks that add up to all addresses, and a function that trusts every address. The setting can't be read from a request, so this
+ * function tries it with a stranger's request.
  *
  * @param request of the framework; it is not changed
  */

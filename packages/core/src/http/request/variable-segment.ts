@@ -10,10 +10,10 @@ const LONGEST_NAME = 64
  * | a word and a number of 3 or more digits | `user-1234`, `order_98765` |
  * | letters and digits mixed in a long word | ULIDs, nano ids, `cus_NffrFeUfNV2Hib` |
  * | one of these with a file extension | `98765.json`, `app.3f2a9c1b7d.js` |
- * | holds an `@` | `jane@example.org`, `@jane` |
+ * | contains an `@` | `jane@example.org`, `@jane` |
  * | longer than 64 characters | tokens |
  *
- * One pass over character codes, without allocation: this runs once for each path that was not seen lately.
+ * It makes one pass over character codes, without allocation, because it runs once for each path that was not seen lately.
  */
 export function isVariable(path: string, start: number, end: number): boolean {
   if (end - start > LONGEST_NAME) return true
@@ -44,7 +44,7 @@ export function isVariable(path: string, start: number, end: number): boolean {
       } else if (code === 45) dashes++
       trailingDigits = 0
     }
-    // How often digits and letters alternate tells a random word from `v2` or `oauth2`.
+    // The number of alternations between digits and letters distinguishes a random word from `v2` or `oauth2`.
     if (kind !== 3 && kindBefore !== 0 && kind !== kindBefore) changes++
     if (kind !== 3) kindBefore = kind
   }
@@ -57,7 +57,7 @@ export function isVariable(path: string, start: number, end: number): boolean {
   return length >= 16 && (changes >= 3 || (changes >= 2 && dashes === 0))
 }
 
-/** Where a segment ends without its extension: a dot and up to five letters. */
+/** The end of a segment without its extension: a dot and up to five letters. */
 function withoutExtension(path: string, start: number, end: number): number {
   for (let i = end - 1; i > start && end - i <= 6; i--) {
     const code = path.charCodeAt(i)

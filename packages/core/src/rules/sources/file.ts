@@ -9,13 +9,13 @@ import type { RulesSource } from '../source.ts'
 
 /** Milliseconds between two checks of a file whose file system sends no change events, such as a network file system. */
 const INTERVAL = 2_000
-/** Longer than an editor or a copying program pauses within one file. */
+/** Longer than an editor or a copying program pauses while it writes one file, in milliseconds. */
 const SETTLE = 50
 
 /**
- * Rules in a file, which is watched. It may be written in place, replaced by `rename`, or be a symbolic link that is turned to another file,
- * as a ConfigMap in Kubernetes is. What is being written is read again until it rests for 50 ms. A pipe, a device and a file of more than
- * 8,000,000 bytes are not read.
+ * Reads rules from a file, and watches it. The file may be written in place, replaced by `rename`, or be a symbolic link that is switched
+ * to another file, such as a ConfigMap in Kubernetes. A file that changes is read again until it has stayed the same for 50 ms. Pipes,
+ * devices, and files of more than 8,000,000 bytes are not read.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`
  *
@@ -54,7 +54,7 @@ export async function readWhole(file: string): Promise<string> {
   if (!(await stat(file)).isFile()) throw new Error('it is not a regular file')
   const pieces: Buffer[] = []
   let size = 0
-  // Counted while it is read: a file that grows, and a file of `/proc`, have more bytes than their size.
+  // Bytes are counted during the read, because a file that grows, and a file of `/proc`, have more bytes than their size.
   for await (const piece of createReadStream(file, { end: LONGEST_DOCUMENT })) {
     pieces.push(piece)
     size += piece.length
@@ -63,24 +63,24 @@ export async function readWhole(file: string): Promise<string> {
   return Buffer.concat(pieces).toString('utf8')
 }
 
-/** Watches the folder, because a file that is replaced is not the one that was watched. */
+/** Watches the folder, because a file that replaces another one is not watched itself. */
 function watchFile(file: string, changed: () => void): () => void {
   const name = basename(file)
   try {
     const watcher = watch(dirname(file), { persistent: false }, (_, seen) => {
-      // A ConfigMap turns the link `..data`.
+      // A ConfigMap switches the link `..data`.
       if (seen === null || seen === name || seen.startsWith('..')) changed()
     })
     watcher.on('error', () => watcher.close())
     return () => watcher.close()
   } catch {
-    // No such folder yet, or too many watchers: it is looked at every two seconds all the same.
+    // The folder does not exist yet, or there are too many watchers. The file is still read every two seconds.
     return () => {}
   }
 }
 
 async function replaceFile(file: string, before: string | undefined, text: string): Promise<boolean> {
-  // Held from the comparison to the replacement.
+  // The lock is kept from the comparison to the replacement.
   const lock = await open(`${file}.lock`, 'wx').catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EEXIST' ? new Error(`somebody else writes it; if nobody does, delete ${file}.lock`) : error
   })
@@ -103,7 +103,10 @@ async function textOf(file: string): Promise<string | undefined> {
   }
 }
 
-/** Writes a file so that nobody ever reads a part of it, whoever else writes it, and a loss of power leaves the old one or the new one. */
+/**
+ * Writes a file so that no reader ever sees a part of it, even if there are several writers. A loss of power leaves the old file or the new
+ * one.
+ */
 export async function writeWhole(file: string, text: string): Promise<void> {
   // The name is unique to this call, because workers of one service may write the same file.
   const beside = `${file}.${randomUUID()}.new`

@@ -29,16 +29,16 @@ const USUAL_INTERVAL = 10_000
 const SHORTEST_INTERVAL = 100
 const LONGEST_INTERVAL = 86_400_000
 
-/** Redirections that are followed for one answer. */
+/** The most redirections that are followed for one answer. */
 const MOST_REDIRECTIONS = 5
 const REDIRECTIONS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /**
- * Rules at an address, asked for regularly; with the `ETag` of the last answer, so that what has not changed is not sent again. The answer
- * has status 200 or 304, and at most 8 MB.
+ * Reads rules from an address at a regular interval. It sends the `ETag` of the last answer, so that unchanged rules are not sent again.
+ * The answer must have status 200 or 304, and at most 8 MB.
  *
  * Redirections are followed within the origin of the address (the same protocol, host and port), at most 5. A redirection to another origin
- * counts as a failure: it would decide which rules apply, and would get the header fields.
+ * counts as a failure, because that origin would decide which rules apply, and would get the header fields.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
@@ -53,13 +53,13 @@ export function httpRules(url: string | URL, options: HttpRulesOptions = {}): Ru
   const { interval = USUAL_INTERVAL, headers = {} } = options
   const address = new URL(url)
   const fields = fieldsOf(headers)
-  // `fetch` takes no address with a password, and would tell it in its message.
+  // `fetch` accepts no address with a password, and its message would show the password.
   if (address.username !== '' && !fields.has('authorization')) fields.set('authorization', basic(address))
   address.username = ''
   address.password = ''
   let known: { readonly etag: string; readonly text: string } | undefined
   return Object.freeze({
-    // Without a password or a query, which may be one.
+    // The name has no password, and no query, because that may contain one.
     name: `${address.origin}${address.pathname}`,
     interval: parseDuration(interval, 'interval', SHORTEST_INTERVAL, LONGEST_INTERVAL),
     read: async (signal: AbortSignal) => {
@@ -94,7 +94,7 @@ async function answerOf(address: URL, headers: Headers, signal: AbortSignal): Pr
     const to = new URL(location, from)
     if (to.origin !== address.origin)
       throw new Error(`it redirects to another origin, ${to.origin}; give httpRules that address if you trust it`)
-    // `fetch` takes no address with a password.
+    // `fetch` accepts no address with a password.
     to.username = ''
     to.password = ''
     from = to
@@ -107,7 +107,7 @@ function fieldsOf(headers: Readonly<Record<string, string>>): Headers {
     return new Headers(headers)
   } catch {
     const wrong = Object.entries(headers ?? {}).find((field) => !isField(field))
-    // The value may be a password.
+    // The value is not shown, because it may be a password.
     const what = wrong === undefined ? `is ${kindOf(headers)}` : `has the field ${show(wrong[0])}, whose name or value HTTP does not allow`
     throw new WeirError(
       'WEIR_INVALID_OPTION',
@@ -129,7 +129,9 @@ function basic({ username, password }: URL): string {
   return `Basic ${Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')}`
 }
 
-/** `fetch` itself says no more than that it failed; of several addresses that were tried no message is there. */
+/**
+ * Throws the cause of a failed `fetch`, because its own message has no reason. If several addresses were tried, the cause has only a code.
+ */
 function failed(error: Error): never {
   const { cause } = error
   throw cause instanceof Error ? new Error(cause.message || String((cause as NodeJS.ErrnoException).code), { cause: error }) : error

@@ -60,7 +60,7 @@ test('whatever is sent, it answers', () => {
 test('of a very long field the whole ranges at its beginning count', () => {
   const long = `text/html,${'a/b,'.repeat(4_000)}`
   expect(preferredType(`${long}application/json`, TYPES)).toBe('text/html')
-  // One that is cut off says something else than it says in full.
+  // A range that is cut off would have another meaning than the whole range.
   const cut = `${'a/b,'.repeat(62)}text/html;q=0`
   expect(cut.length).toBeGreaterThan(256)
   expect(preferredType(`${cut},*/*`, TYPES)).toBeUndefined()

@@ -7,7 +7,7 @@ import { adapterOf } from '../../../src/throttler/adapter-side.ts'
 import { createThrottler } from '../../../src/throttler/throttler.ts'
 import { ManualTime } from '../manual-time.ts'
 
-/** Reads a value with an independent parser of structured fields, not the library by which Weir writes them. */
+/** Reads a value with an independent parser of structured fields, not the library that Weir uses to write them. */
 function parse(field: string | undefined): { name: unknown; params: Record<string, unknown> }[] {
   return decodeList(field ?? '').map((item: { value: unknown; params: Record<string, unknown> | null }) => ({
     name: item.value,

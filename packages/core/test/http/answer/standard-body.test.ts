@@ -87,7 +87,7 @@ describe('the body suits the client', () => {
     ['nonsense', 'text'],
   ])('%s: %s', (accept, form) => {
     expect(preferredForm(accept)).toBe(form)
-    // Again, from memory.
+    // The second call answers from memory.
     expect(preferredForm(accept)).toBe(form)
   })
 

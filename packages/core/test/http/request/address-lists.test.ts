@@ -41,7 +41,7 @@ test('a network holds what it holds by ipaddr.js', () => {
   const network = fc.oneof(fc.tuple(fc.ipV4(), fc.integer({ min: 0, max: 32 })), fc.tuple(fc.ipV6(), fc.integer({ min: 0, max: 128 })))
   fc.assert(
     fc.property(network, fc.ipV4(), fc.ipV6(), fc.nat(), ([base, bits], v4, v6, flip) => {
-      // See the test of addresses.
+      // The test of addresses explains this exception.
       fc.pre(![base, v6].some((address) => /^::\d+\./.test(address)))
       const [parsed] = ipaddr.parseCIDR(`${base}/${bits}`)
       if (parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress()) return

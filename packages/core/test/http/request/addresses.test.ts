@@ -37,7 +37,7 @@ describe('the key of an address', () => {
     ['2001:db8:1:2::9:46532', '2001:db8:1:2::/64'],
     ['2001:db8:1:2:3:4:5:6:443', '2001:db8:1:2::/64'],
     ['::ffff:192.0.2.7:46532', '192.0.2.7'],
-    // Addresses, whatever else they may be.
+    // These texts are addresses as a whole, although their last group could be a port.
     ['2001:db8:1:2::9:443', '2001:db8:1:2::/64'],
     ['2001:db8::3:4:5:6:443', '2001:db8:0:3::/64'],
   ])('%s is %s', (address, expected) => {
@@ -54,7 +54,7 @@ describe('the key of an address', () => {
   test.each([undefined, '', 'unknown', '_hidden', 'example.org', '192.0.2', '1.2.3.4.5', '::1::', '%', 'x'.repeat(10_000)])(
     'what is no address shares one key: %s',
     (address) => {
-      // "192.0.2" is an address by an old rule; whatever it is read as, it must not be a key of the sender's choice.
+      // "192.0.2" is an address by an old rule. However it is read, it must not become a key of the sender's choice.
       expect(['unknown', '192.0.0.2']).toContain(key(address))
     },
   )
@@ -113,11 +113,11 @@ test('an address is what ipaddr.js makes of it, whatever its spelling', () => {
     fc.property(spelling, (text) => {
       const found = parseAddress(text)
       if (!ipaddr.isValid(text)) {
-        // The URL parser reads a few forms more. What it makes of them is an address, so it mints no key of the sender's choice.
+        // The URL parser accepts a few more forms. It turns them into addresses, so the sender can't choose a key.
         expect(found === undefined || ipaddr.isValid(found.text)).toBe(true)
         return
       }
-      // It takes the IPv4-compatible addresses of old (RFC 4291, section 2.5.5.1) for IPv4-mapped ones.
+      // ipaddr.js reads old IPv4-compatible addresses (RFC 4291, section 2.5.5.1) as IPv4-mapped ones.
       fc.pre(!/^::\d+\./.test(text))
       const expected = ipaddr.process(text)
       expect(found).toEqual({

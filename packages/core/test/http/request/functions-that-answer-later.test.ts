@@ -99,7 +99,7 @@ test('a request that waits while the rules are swapped is counted by the new one
     { name: 'first', limit: 5, interval: '1h', key: 'all', match: paths('/elsewhere') },
     { name: 'second', limit: 7, interval: '1h', key: (request) => `user ${String(request.user)}` },
   ])
-  // By then the guard has followed already, for another request.
+  // By then the guard already uses the new rules, because of another request.
   guard.check({ user: 'bob' })
   const decision = (await waiting) as Decision
   expect(decision).toMatchObject({ limit: 7, key: 'user ann', remaining: 6 })
@@ -142,7 +142,7 @@ test('functions wait together, and each has its whole time', async () => {
   void waiting.then(() => {
     settled = true
   })
-  // skip, match, then keys and costs.
+  // First skip, then match, then keys and costs together.
   for (const over of [false, false, true]) {
     clock.advance(50)
     await tick()

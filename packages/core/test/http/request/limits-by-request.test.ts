@@ -88,7 +88,7 @@ describe('a function that answers later', () => {
     const decisions = await Promise.all(users.map((user) => guard.check({ user })))
     expect(decisions.map((decision) => decision?.allowed)).toEqual([true, true, true, true, false, true, false])
     expect(asked).toEqual(['ann', 'bob'])
-    // At once by now.
+    // The limit is known by now, so the guard returns no promise.
     clock.advance(900)
     expect(guard.check({ user: 'ann' })).toMatchObject({ limit: 2 })
     clock.advance(200)

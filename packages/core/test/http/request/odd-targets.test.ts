@@ -106,7 +106,7 @@ test('a policy that covers the pattern of the matched route applies whatever the
   )
   const counted = (request: FakeRequest) => (rules.evaluate(request) ? rules.applying.slice(0, rules.applied) : [])
   expect(counted({ path: '/odd', route: '/users/:id' })).toEqual([0])
-  // The same path leads to another route, e.g. by its host.
+  // The same path leads to another route, e.g. because of its host.
   expect(counted({ path: '/odd', route: '/users/me' })).toEqual([0, 1])
   expect(counted({ path: '/odd' })).toEqual([])
   expect(counted({ path: '/odd', route: '/users/:id' })).toEqual([0])

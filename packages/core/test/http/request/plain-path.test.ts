@@ -15,7 +15,7 @@ const segment = fc.oneof(
 )
 const plain = fc.stringMatching(/^(\/[\w\-~!$&'()*+,=:@][\w\-~!$&'()*+,=:@.]{0,20})+$/)
 
-/** Paths of all lengths, near the borders between the ways in which they are read too. */
+/** Paths of all lengths, including lengths near the limits at which they are read in another way. */
 const path = fc
   .record({
     filling: plain,

@@ -47,10 +47,10 @@ test.each([
 
 test('a header that the framework follows is not reported', () => {
   expect(warningsOf([{ ip: '192.0.2.1', connection: proxy, headers: { 'x-forwarded-for': '192.0.2.1' } }])).toEqual([])
-  // A client on the machine of the proxy, through one that is trusted.
+  // A client on the proxy's own machine, through a trusted proxy.
   for (const listed of ['10.0.0.1', ' 10.0.0.1, 10.0.0.1'])
     expect(warningsOf([{ ...direct, headers: { 'x-forwarded-for': listed } }])).toEqual([])
-  // Two proxies on one machine that are not trusted.
+  // Two untrusted proxies on one machine.
   expect(warningsOf([{ ...direct, headers: { 'x-forwarded-for': '192.0.2.1, 10.0.0.1' } }])).toHaveLength(1)
 })
 
@@ -122,7 +122,7 @@ test('an address that could not be found is reported once', () => {
 
 test('a client that has gone is no reason for a warning', () => {
   expect(warningsOf([{ connection: { destroyed: true } }])).toEqual([])
-  // By a reset that the process hasn't been told of yet.
+  // The client has reset the connection, but the process has not noticed it yet.
   expect(warningsOf([{ connection: { destroyed: false, localAddress: '10.0.0.9' } }])).toEqual([])
 })
 

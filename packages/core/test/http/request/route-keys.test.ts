@@ -30,7 +30,7 @@ describe('spellings of one path', () => {
     ['/a%20b', '/a b'],
     ['/~jane', '/%7Ejane'],
   ])('%s is also written %s', (path, spelling) => {
-    // Node.js hands over the octets of a target as Latin-1.
+    // Node.js passes the octets of a target as Latin-1.
     const octets = Buffer.from(spelling, 'utf8').toString('latin1')
     expect(withoutDots(normalizePath(pathOf(octets)))).toBe(path)
   })
@@ -117,7 +117,7 @@ describe('whatever a client sends', () => {
   })
 
   test('a path of 64 KB takes no time', () => {
-    // Not by the clock: others may use the processor meanwhile.
+    // The test measures CPU time, because other processes may use the processor meanwhile.
     const started = process.cpuUsage()
     for (const unit of ['/a', '/..', '//', '%41', '%', '/1', '\u00ff', '/a@']) fold(`/${unit.repeat(32_768)}`)
     expect(process.cpuUsage(started).user / 1000).toBeLessThan(1000)

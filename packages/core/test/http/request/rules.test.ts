@@ -319,7 +319,7 @@ describe('match', () => {
         rules.evaluate({ path: requested })
         const expected = patterns.flatMap((match, place) => {
           const { regexp } = pathToRegexp(match)
-          // Where a path ends in a slash, a wildcard may stand for nothing.
+          // If a path ends in a slash, a wildcard may match nothing.
           const open = match.includes('*') && requested.endsWith('/') && regexp.test(`${requested}x`)
           return regexp.test(requested) || open ? [place] : []
         })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { trustsAnyone } from '../../../src/http/request/trusts-anyone.ts'
 
-/** As Express and Fastify find an address: from the connection on through the list, while what has been reached is trusted. */
+/** Finds an address as Express and Fastify do: from the connection on through the list, as long as the addresses reached are trusted. */
 function requestThat(trusts: (address: string, hop: number) => boolean, raw: boolean): object {
   return {
     get ip(): string {
