@@ -1,10 +1,13 @@
 import type { ExecutionContext } from '@nestjs/common'
 import type { PlaceOptions, ThrottleInput } from '@weir/core/adapter'
 
-/** The arguments of options such as `handler`. */
+/** The arguments that options such as `handler` receive. */
 export type NestArgs = readonly [context: ExecutionContext]
 
-/** Options of `ThrottleModule.forRoot`. Functions receive the execution context, e.g. `key: (context) => context.switchToHttp().getRequest().user?.id`. */
+/**
+ * Options of `ThrottleModule.forRoot`. Functions receive the execution context, e.g.
+ * `key: (context) => context.switchToHttp().getRequest().user?.id`.
+ */
 export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<
   ExecutionContext,
   NestArgs,
