@@ -6,7 +6,7 @@ import { dirname, join, relative, sep } from 'node:path'
 
 const RULE = 'rooms'
 const CLASS = /^(?:export )?(?:abstract )?class (\w+)(?:<.*?>)?(?: extends (\w+))?/gm
-/** A comparison with the name of a coordination. `decide/coordination.ts` says how they differ, for all rooms above it. */
+/** A comparison with the name of a coordination. `decide/coordination.ts` defines how they differ, for all rooms above it. */
 const COORDINATION = /(?:===|!==|\bcase)\s*['"](?:local|background|periodic|leased|central)['"]/
 const IMPORT = /(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g
 
