@@ -41,8 +41,8 @@ type Given<Options> = { readonly [Option in KeysOf<Options>]: { readonly [_ in O
 type KeysOf<Options> = Options extends unknown ? keyof Options : never
 
 /**
- * The value of `config.throttle` of a route. Its own limits replace those of the plugin. Without `policies`, options of the plugin's single
- * policy (but not its `name` and `match`) apply where the route sets none.
+ * The value of `config.throttle` of a route. Its own limits replace the limits of the plugin. Without `policies`, options that the route
+ * does not set come from the plugin's single policy, except `name` and `match`.
  */
 export type RouteThrottleOptions = RouteOptions & Given<RouteOptions>
 

@@ -92,7 +92,7 @@ export class RouteLimits {
    * Registers a route that is being declared.
    *
    * @returns the hook that the route itself needs, or undefined if the hook of the whole instance throttles it
-   * @throws WeirError as `createThrottler`, naming the route
+   * @throws WeirError like `createThrottler`, with the name of the route
    */
   declare(options: RouteOptions): ThrottleHook | undefined {
     const { config, handler, method, url } = options

@@ -8,7 +8,7 @@ import { ThrottleLimits } from './limits.ts'
 import type { ThrottleOptions } from './options.ts'
 import { requireModule, THROTTLER } from './requires-module.ts'
 
-/** Options of the module itself, beside its limits. */
+/** Options of the module itself, in addition to its limits. */
 export interface ThrottleModuleExtras {
   /**
    * Guards every handler. With `false` only handlers with `@UseGuards(ThrottleGuard)` are guarded.

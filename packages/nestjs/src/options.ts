@@ -16,7 +16,7 @@ export type ThrottleOptions<Name extends string = string, Plan extends string = 
 >
 
 /**
- * The argument of `@Throttle`. Its limits replace those of the module. Without `policies`, options of the module's only policy (but not its
- * `name` and `match`) apply where it sets none.
+ * The argument of `@Throttle`. Its limits replace the limits of the module. Without `policies`, options that it does not set come from the
+ * module's single policy, except `name` and `match`.
  */
 export type HandlerThrottleOptions = PlaceOptions<ExecutionContext, NestArgs>

@@ -10,9 +10,9 @@ export interface RequestLike {
   readonly socket?: IncomingMessage['socket']
   readonly ip?: string
   readonly headers?: IncomingHttpHeaders
-  /** Express: the route that was matched. */
+  /** The matched route in Express. */
   readonly route?: { readonly path?: unknown }
-  /** Fastify: the same. */
+  /** The matched route in Fastify. */
   readonly routeOptions?: { readonly url?: string }
 }
 

@@ -18,7 +18,7 @@ const BOUNDARY_RULES = new Set([
  *
  * @param {string} directory
  * @returns {Violation[]}
- * @throws when Biome can't run or can't read its configuration.
+ * @throws if Biome can't run or can't read its configuration.
  */
 export function boundaryViolations(directory) {
   const biome = join(ROOT, 'node_modules', '.bin', 'biome')

@@ -102,7 +102,7 @@ async function heap(): Promise<number> {
   return heapUsed + arrayBuffers
 }
 
-/** Settings of `memoryPerKey` beside the program. */
+/** Further settings of `memoryPerKey`. */
 export interface MemoryOptions {
   readonly requests?: number
   /** Options of Node.js, e.g. a small heap. */

@@ -11,8 +11,8 @@ const INSTALL = /[\\/](npm-install-[\w-]+)\.ts$/
 const LIBRARY = /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /**
- * Bundles the package in the current directory to dist/esm and dist/cjs: a file for each entry, and a few that entries share or load
- * later, because Node.js takes longer to find and open a file than to compile it. Libraries among its devDependencies are put into these files.
+ * Bundles the package in the current directory to dist/esm and dist/cjs. It makes a file for each entry and only a few that entries share
+ * or load later, because Node.js needs longer to find and open a file than to compile it. The files include libraries from devDependencies.
  *
  * @returns {Promise<void>}
  */

@@ -6,7 +6,7 @@ const DAY = 86_400_000
 /** Steps of the process's own clock in milliseconds. The store's clock does not change. */
 const JUMPS = [1_000, -2_000, 60_000, -DAY, 2 * DAY, 3_600_000, -3_600_000, 1e12, -1e12, 0] as const
 
-/** Sets a process's clock wrong. While the store answers, it must neither allow more requests nor reject any for longer. */
+/** Sets a process's clock wrong. While the store answers, the process must neither allow more requests nor reject them for longer. */
 export const clockJumps = attack<{ readonly window: string }>({
   name: 'clock-jumps',
   targets: ['core'],

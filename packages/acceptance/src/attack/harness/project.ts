@@ -6,7 +6,7 @@ import { mustRun } from '@weir/tooling/run'
 import { build } from 'esbuild'
 
 const PACKAGE = fileURLToPath(new URL('../../..', import.meta.url))
-/** Packages that attacked processes need beside ours. The older major versions are installed under other names. */
+/** Packages that attacked processes need in addition to ours. The older major versions are installed under other names. */
 const FRAMEWORKS = ['@koa/router', 'express', 'express4', 'fastify', 'fastify4', 'ioredis', 'koa', 'koa2'] as const
 
 /**
