@@ -79,7 +79,7 @@ function allowedAt(path: Path): string {
   return `allowed here: ${Object.keys(shape.shape).join(', ')}`
 }
 
-/** Checks names of limits. Weir itself checks their numbers, so that only one set of rules exists. */
+/** Checks that the names of limits are unique. Weir itself checks their numbers, so that only one set of rules exists. */
 function checkLimits({ limits }: Config, file: string, lineOf: (path: Path) => number | undefined): void {
   for (const [index, limit] of limits.entries()) {
     const twin = limits.findIndex(({ name }) => name === limit.name)

@@ -42,7 +42,7 @@ export async function runProcesses(count: number, meetHere: boolean): Promise<vo
   for (let i = 0; i < count; i++) cluster.fork()
 }
 
-/** Calls `stop` if the parent stops this process. A terminal sends SIGINT to all processes, so only the parent reacts to it. */
+/** Calls `stop` after SIGTERM or the parent's message. A terminal sends SIGINT to all processes, so only the parent reacts to it. */
 export function onStop(stop: () => void): void {
   process.on('SIGINT', () => {})
   process.on('SIGTERM', stop)

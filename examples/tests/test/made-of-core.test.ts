@@ -6,7 +6,7 @@ const TIMEOUT = { timeout: 60_000 }
 let program: Program
 afterEach(() => program?.stop('SIGKILL'))
 
-/** Starts an example at the beginning of an interval, because more requests would be allowed if an interval ended between them. */
+/** Starts an example so that no interval ends within the test, because more requests would be allowed then. */
 async function startWithinAnInterval(example: string): Promise<string> {
   program = await startProgram(example)
   const left = 10_000 - (Date.now() % 10_000)

@@ -42,7 +42,7 @@ type KeysOf<Options> = Options extends unknown ? keyof Options : never
 
 /**
  * The value of `config.throttle` of a route. Its own limits replace the limits of the plugin. Without `policies`, options that the route
- * does not set come from the plugin's single policy, except `name` and `match`.
+ * does not set come from the plugin's single policy if they fit, except `name` and `match`.
  */
 export type RouteThrottleOptions = RouteOptions & Given<RouteOptions>
 

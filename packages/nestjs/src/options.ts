@@ -17,6 +17,6 @@ export type ThrottleOptions<Name extends string = string, Plan extends string = 
 
 /**
  * The argument of `@Throttle`. Its limits replace the limits of the module. Without `policies`, options that it does not set come from the
- * module's single policy, except `name` and `match`.
+ * module's single policy if they fit, except `name` and `match`.
  */
 export type HandlerThrottleOptions = PlaceOptions<ExecutionContext, NestArgs>
