@@ -1,4 +1,4 @@
 import { weirTests } from '@weir/tooling/vitest'
 
-// Most of the time is waiting for programs to start and end.
+// Two workers suffice, because most of the time is spent waiting for programs to start and end.
 export default weirTests({ test: { maxWorkers: 2 } })

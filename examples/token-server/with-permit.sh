@@ -3,17 +3,17 @@
 #
 #   with-permit.sh POLICY KEY COMMAND…
 #
-# TOKEN_SERVERS  addresses, separated by spaces; the first that answers decides
-# MAX_WAIT       seconds to wait for a permit at most; 60 by default
+# TOKEN_SERVERS  addresses, separated by spaces (the first that answers decides)
+# MAX_WAIT       the longest wait for a permit in seconds, 60 by default
 #
-# Exits with the command's status, or with 75 when there is no permit in time, 69 when no server answers, 64 when it was asked badly.
+# Exits with the command's status, with 75 if no permit is granted in time, 69 if no server answers, or 64 if the request is invalid.
 set -u
 [ $# -ge 3 ] || { echo "usage: $0 POLICY KEY COMMAND..." >&2; exit 64; }
 policy=$1 key=$2
 shift 2
 wait_until=$(($(date +%s) + ${MAX_WAIT:-60}))
 
-# Sets $status, and $again to the seconds that the server says to wait.
+# Sets $status, and $again to the seconds to wait, from the server's Retry-After.
 ask() {
   for server in ${TOKEN_SERVERS:-http://127.0.0.1:3000}; do
     answer=$(curl -s -m 2 -o /dev/null -D - -w '%{http_code}' -H 'Content-Type: application/json' \

@@ -1,18 +1,21 @@
 import { type Cell, endOf, type Ordinal, ordinalAt, type StorePolicy, type SyncEntry } from '@weir/core/sync'
 
-/** Units taken, given back and rejected. */
+/** Units that were taken, refunded and rejected. */
 type Units = readonly [number, number, number]
 const NONE: Units = [0, 0, 0]
 const both = (a: Units, b: Units, of: (x: number, y: number) => number): Units => [of(a[0], b[0]), of(a[1], b[1]), of(a[2], b[2])]
 
-/** A key: what each node said of each cell, by cell and node; what came before, and a level that a node knew though it was lost here. */
+/**
+ * The counts of a key: `cells` by cell and process, `base` for all earlier cells, and `floor`, a level that a process reported after the
+ * store had lost its counts.
+ */
 export interface Counts {
   readonly cells: Record<string, Record<string, Units>>
   base: { readonly ordinal: number; readonly level: number; readonly units: Units }
   floor: { readonly ordinal: number; readonly level: number }
-  /** Until this cell less is added to `base`, as nodes may bring what is older. */
+  /** Until this cell fewer cells are added to `base`, because processes may still send counts of older ones. */
   heldUntil: number
-  /** The newest cell in which somebody wrote. */
+  /** The newest cell in which a process wrote. */
   writtenIn: number
 }
 
@@ -20,7 +23,7 @@ export function newCounts(): Counts {
   return { cells: {}, base: { ordinal: 0, level: 0, units: NONE }, floor: { ordinal: 0, level: 0 }, heldUntil: 0, writtenIn: 0 }
 }
 
-/** Takes a node's counts over: they are absolute and only grow, so the larger ones count. @returns whether it said anything */
+/** Stores a process's counts. They are absolute and only grow, so the larger ones count. @returns whether it sent any units */
 export function count(counts: Counts, node: string, { policy, cells }: SyncEntry, now: number): boolean {
   const sent = cells.filter(({ taken, given, rejected = 0, level = 0 }) => taken + given + rejected + level > 0)
   if (sent.length === 0) return false
@@ -29,7 +32,7 @@ export function count(counts: Counts, node: string, { policy, cells }: SyncEntry
   for (const ordinal of ordinalsOf(counts)) {
     const isOver = drain === undefined ? endOf(ordinal, width) + ttl <= now : ordinal < oldBefore
     if (!isOver || (drain === undefined && sent.some((one) => one.ordinal === ordinal))) continue
-    // What is too old to be sent again becomes one number.
+    // Cells that are too old to be sent again become one number.
     const level = levelAt(counts, ordinal, policy)
     counts.base = { ordinal: drain ? ordinal : 0, level, units: both(counts.base.units, unitsOf(counts, ordinal), (a, b) => a + b) }
     delete counts.cells[ordinal]
@@ -46,9 +49,9 @@ export function count(counts: Counts, node: string, { policy, cells }: SyncEntry
 }
 
 /**
- * After a silence nodes may bring what is older: only cells are added to `base` then that were old when somebody wrote last, and for a span
- * none but those that were so before another silence.
- * @returns the cell before which all are old
+ * Decides which cells are old enough for `base`. After a silence processes may send counts of older cells, so only cells that were old at
+ * the last write are added. During the next span none are added, except after another silence: then cells of two spans before it.
+ * @returns the cell before which all cells are old
  */
 function oldCells(counts: Counts, running: number, { cells, limit, drain = 0 }: StorePolicy): number {
   const span = drain > 0 ? Math.min(cells, Math.ceil(limit / drain)) : cells
@@ -56,13 +59,13 @@ function oldCells(counts: Counts, running: number, { cells, limit, drain = 0 }: 
   const isSilent = running - writtenIn > span / 2
   const isHeld = running < heldUntil
   counts.writtenIn = Math.max(writtenIn, running)
-  // By another limit a span may have been longer.
+  // With an earlier limit the span may have been longer.
   counts.heldUntil = Math.min(isSilent ? Number.POSITIVE_INFINITY : heldUntil, running + span)
   if (isHeld && !isSilent) return 0
   return (isSilent ? writtenIn : running) - (isHeld ? 2 : 1) * span
 }
 
-/** What is left after a reset: cells after `last`. */
+/** The counts after a reset: only cells after `last`. */
 export function without({ cells, heldUntil, writtenIn }: Counts, last: Ordinal): Counts {
   return {
     ...newCounts(),
@@ -72,7 +75,7 @@ export function without({ cells, heldUntil, writtenIn }: Counts, last: Ordinal):
   }
 }
 
-/** What a node hears: the sums over all nodes. */
+/** The reply to a process: the sums over all processes. */
 export function totals(counts: Counts, { policy, cells }: SyncEntry, now: number): Cell[] {
   const running = ordinalAt(now, policy.width)
   if (policy.drain !== undefined) {
@@ -86,7 +89,7 @@ export function totals(counts: Counts, { policy, cells }: SyncEntry, now: number
   return told.map((ordinal) => ({ ordinal, taken: unitsOf(counts, ordinal)[0], given: unitsOf(counts, ordinal)[1] }))
 }
 
-/** Units in a bucket when a cell began, those of the cell included. Cells from the future count as that one. */
+/** The units in a bucket when a cell began, including the units of that cell. Later cells count as part of it. */
 export function levelAt(counts: Counts, at: number, policy: StorePolicy): number {
   const { drain = 0, limit, maxDebt = Number.POSITIVE_INFINITY } = policy
   let { ordinal: since, level } = counts.base

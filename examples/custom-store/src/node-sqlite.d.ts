@@ -1,4 +1,4 @@
-// What is used of it: the types of Node.js 20, which this repository is checked with, have no SQLite yet.
+// The parts of SQLite that this example uses. This repository is checked with the types of Node.js 20, which have no SQLite.
 declare module 'node:sqlite' {
   type Value = string | number | null
   interface Statement {

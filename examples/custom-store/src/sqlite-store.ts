@@ -5,12 +5,12 @@ import type { BlockChange, HeartbeatReply, HeartbeatRequest, MeetingPoint, Store
 import { backgroundStore, lastCellOf, ordinalAt, type SyncEntry, type SyncReply, type SyncRequest, type SyncResult } from '@weir/core/sync'
 import { type Counts, count, levelAt, newCounts, totals, without } from './counts.ts'
 
-/** The processes of one machine meet in a file. It announces nothing, so limits are less accurate than with a store that does. */
+/** A store in a file, for the processes of one machine. It sends no announcements, so limits are less accurate than with other stores. */
 export function sqliteStore(file: string): Store {
   return backgroundStore({ kind: 'sqlite', address: file, open: (node) => new Connection(file, node) })
 }
 
-/** `epoch` is the key's last reset, of which nodes may not have heard until `epochUntil`. */
+/** The values of a key without a block. `epoch` is the key's last reset. Until `epochUntil`, some processes may not know of it. */
 const NO_BLOCK = { end: 0, keep: 0, manual: false, epoch: 0, epochUntil: 0, offences: 0, offencesUntil: 0 }
 
 class Connection implements StoreConnection {
@@ -21,7 +21,7 @@ class Connection implements StoreConnection {
   constructor(file: string, node: Parameters<MeetingPoint['open']>[0]) {
     this.#node = node
     this.#database = new DatabaseSync(file)
-    // Patience: who finds the file locked gives up after half a second. That holds the event loop, so exchanges must be short.
+    // A process that finds the file locked waits for up to half a second. This blocks its event loop, so syncs must be short.
     this.#database.exec(`PRAGMA busy_timeout = 500; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
       CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, value TEXT, until REAL, version INTEGER);
       CREATE INDEX IF NOT EXISTS by_end ON kept (until); CREATE INDEX IF NOT EXISTS by_version ON kept (version)`)
@@ -30,10 +30,10 @@ class Connection implements StoreConnection {
   async sync(request: SyncRequest): Promise<SyncReply> {
     if (this.#closed) throw new WeirError('WEIR_CLOSED', 'The connection to the store is closed.')
     const time = this.#node.clock.now()
-    // After a step of the machine's clock the nodes approach it slowly, and what ends goes by their time.
+    // After a step of the machine's clock, processes approach it slowly. Intervals and blocks end by their time.
     const now = request.time ?? time
     try {
-      // All of an exchange or nothing of it, and one process after another.
+      // A transaction, so that a sync is applied as a whole, and one process at a time writes.
       this.#database.exec('BEGIN IMMEDIATE')
       try {
         this.#database.prepare('DELETE FROM kept WHERE until < ?').run(now)
@@ -76,7 +76,7 @@ class Connection implements StoreConnection {
 
   #apply(entry: SyncEntry, now: number): SyncResult {
     const { policy, key, cells, epoch: known = 0 } = entry
-    // The node knows of a reset that was lost here.
+    // The process knows a reset that the store has lost.
     if (known > this.#epoch(policy, key, now)) this.#change({ policy, key, kind: 'reset', remaining: 0, epoch: known }, now)
     const epoch = this.#epoch(policy, key, now)
     const isBefore = epoch > known && !cells.some(({ ordinal }) => ordinal > lastCellOf(epoch, policy.width))
@@ -92,11 +92,11 @@ class Connection implements StoreConnection {
     return epochUntil > now ? epoch : 0
   }
 
-  /** @returns milliseconds for which the key is blocked after it */
+  /** @returns milliseconds for which the key is blocked after the change */
   #change({ policy, key, kind, remaining, manual, growth, epoch = 0 }: BlockChange, now: number): number {
     const block = this.#read('block', policy.id, key, NO_BLOCK)
     const left = Math.max(0, block.end - now)
-    // Of a limit that was exceeded the first block decides, and none of before a reset.
+    // If a limit was exceeded, the first block applies, and a block from before a reset is ignored.
     if (kind === 'exceeded' && (left > 0 || epoch < this.#epoch(policy, key, now))) return left
     if ((kind === 'restore' && left >= remaining) || (kind === 'lift' && left === 0)) return left
     if (kind === 'reset' && epoch <= this.#epoch(policy, key, now)) return left
@@ -111,7 +111,7 @@ class Connection implements StoreConnection {
       const epochUntil = now + 2 * policy.width * policy.cells + policy.ttl
       Object.assign(next, { end: block.manual ? block.end : now, manual: block.manual, epoch, epochUntil, offences: 0 })
     }
-    // Lifted or shortened ones are handed out for as long as nodes may hold the longer one.
+    // A lifted or shortened block is sent for as long as processes may still apply the longer one.
     next.keep = Math.max(next.end, next.epochUntil, block.keep)
     this.#write('block', policy.id, key, next, Math.max(next.keep, next.offencesUntil), this.#version() + 1)
     return Math.max(0, next.end - now)
@@ -124,7 +124,7 @@ class Connection implements StoreConnection {
   #beat({ ttl, cursor, policies }: HeartbeatRequest, now: number): HeartbeatReply {
     this.#write('node', '', this.#node.id, '', now + ttl)
     const nodes = Number(this.#database.prepare(`SELECT count(*) AS nodes FROM kept WHERE name LIKE '["node",%'`).get()?.['nodes'])
-    // It is lost with all else. As it holds the newest version, no number is used twice when blocks are over.
+    // The generation is lost together with all other data. Its row has the newest version, so no number is used twice after blocks end.
     const generation = this.#read('generation', '', '', randomUUID() as string)
     const version = this.#version()
     this.#write('generation', '', '', generation, now + 1e12, version)
@@ -141,5 +141,5 @@ class Connection implements StoreConnection {
   }
 }
 
-/** A list in JSON: no two names collide, whatever is in a key. */
+/** The name of a row. A JSON list, so that names never collide, even if a key contains separators. */
 const nameOf = (kind: string, policyId: string, key: string): string => JSON.stringify([kind, policyId, key])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { storeContract } from '@weir/testing'
 import { describe, test } from 'vitest'
 
-// From Node.js 22.13 on, and from 22.5 on with --experimental-sqlite.
+// Node.js has SQLite from 22.13 on, and from 22.5 on with --experimental-sqlite.
 if (isBuiltin('node:sqlite')) {
   const { DatabaseSync } = await import('node:sqlite')
   const { sqliteStore } = await import('../src/sqlite-store.ts')

@@ -10,7 +10,7 @@ const throttler = exampleThrottler()
 prometheusMetrics(throttler)
 
 const app = express()
-// Before the limits, so that they never shut you out.
+// Mounted before the limits, so that they never lock you out.
 app.use('/weir', dashboard(throttler, access))
 app.get('/metrics', async (_request, response) => {
   response.type(register.contentType).send(await register.metrics())

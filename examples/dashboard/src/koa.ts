@@ -7,7 +7,7 @@ import { access, exampleThrottler, port, say } from './throttler.ts'
 const throttler = exampleThrottler()
 
 const app = new Koa()
-// Before the limits, so that they never shut you out.
+// Mounted before the limits, so that they never lock you out.
 app.use(dashboard(throttler, { path: '/weir', ...access }))
 app.use(throttle(throttler))
 app.use((ctx) => {

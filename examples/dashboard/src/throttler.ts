@@ -3,7 +3,7 @@ import { createThrottler, memoryStore, type Throttler } from '@weir/core'
 import { type DashboardOptions, password } from '@weir/dashboard'
 import { redisStore } from '@weir/redis'
 
-/** With REDIS_URL every process of these programs is a node of one cluster. */
+/** Makes the throttler. With REDIS_URL, all processes of these programs share the limits. */
 export function exampleThrottler(): Throttler {
   const redis = process.env['REDIS_URL']
   return createThrottler({
@@ -15,7 +15,7 @@ export function exampleThrottler(): Throttler {
   })
 }
 
-/** For those who sign in with PASSWORD. Without one there is a new one for each start, which the program prints. */
+/** The password to sign in: PASSWORD, or a new one for each start, which the program prints. */
 const secret = process.env['PASSWORD'] || randomBytes(12).toString('base64url')
 export const access: Pick<DashboardOptions, 'authorize' | 'actions'> = { authorize: password(secret), actions: true }
 

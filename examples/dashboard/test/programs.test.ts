@@ -23,7 +23,7 @@ function start(name: string, password: string): ChildProcess & { readonly stdout
   return program
 }
 
-/** A session's cookie. */
+/** Signs in, and returns the session's cookie. */
 async function signIn(page: string, password: string): Promise<string> {
   const response = await fetch(page, { method: 'POST', redirect: 'manual', body: new URLSearchParams({ password }) })
   expect(response.status).toBe(303)
@@ -50,13 +50,13 @@ test.each(['express', 'fastify', 'koa'])('the %s program serves the dashboard be
   const headers = { cookie: await signIn(page, password) }
   expect(await (await fetch(page, { headers })).text()).toContain('<title>Weir</title>')
   const root = new URL('/', page)
-  // Requests that fall on both sides of a minute's boundary are counted in two intervals: start within one.
+  // The requests start within one minute, because a minute's boundary would split them into two intervals.
   const left = 60_000 - (Date.now() % 60_000)
   if (left < 10_000) await setTimeout(left + 50)
   let rejected = 0
   for (let i = 0; i < 65; i++) if ((await fetch(root)).status === 429) rejected++
   expect(rejected).toBe(5)
-  // Whoever used up the limit can still look.
+  // A client that has used up its limit can still open the dashboard.
   expect((await fetch(page, { headers })).status).toBe(200)
   const stream = await fetch(new URL('events', page), { headers })
   const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()

@@ -1,4 +1,4 @@
-/** A mistake in the configuration file, told as `file:line: what is wrong and what is allowed`. */
+/** A mistake in the configuration file. The message has the form `file:line: the mistake and the allowed values`. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 

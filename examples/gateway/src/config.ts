@@ -12,7 +12,7 @@ type Path = readonly PropertyKey[]
 /**
  * Reads and checks a configuration file.
  *
- * @throws ConfigError with the file's name, the line, and what is allowed there
+ * @throws ConfigError with the file's name, the line and the allowed values
  */
 export function readConfig(file: string): Config {
   let text: string
@@ -24,7 +24,7 @@ export function readConfig(file: string): Config {
   return parseConfig(text, file)
 }
 
-/** The same for a text; `file` is its name in messages. */
+/** Checks the text of a configuration file. `file` is its name in messages. */
 export function parseConfig(text: string, file: string): Config {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
@@ -45,9 +45,9 @@ export function parseConfig(text: string, file: string): Config {
 }
 
 /**
- * How many processes are to be started; undefined: this one is all.
+ * The number of processes to start, or undefined if this process serves alone.
  *
- * @throws ConfigError where several would have no place to meet
+ * @throws ConfigError if several processes have no store to share limits
  */
 export function processesOf({ store, processes }: Config, file: string): number | undefined {
   if (store === 'ipc') return processes ?? availableParallelism()
@@ -57,7 +57,7 @@ export function processesOf({ store, processes }: Config, file: string): number 
   return processes
 }
 
-/** What a shape error is about, and in words. An unknown word is looked up itself, so that its own line is named. */
+/** The path and message of a schema error. The path of an unknown key includes the key, so that the message names its line. */
 function explain(issue: z.core.$ZodIssue, document: Document): { path: Path; message: string } {
   if (issue.code === 'unrecognized_keys') {
     const [key = ''] = issue.keys
@@ -79,7 +79,7 @@ function allowedAt(path: Path): string {
   return `allowed here: ${Object.keys(shape.shape).join(', ')}`
 }
 
-/** The numbers of each limit are checked by Weir itself, so that there is one set of rules. */
+/** Checks that the names of limits are unique. Weir itself checks their numbers, so that only one set of rules exists. */
 function checkLimits({ limits }: Config, file: string, lineOf: (path: Path) => number | undefined): void {
   for (const [index, limit] of limits.entries()) {
     const twin = limits.findIndex(({ name }) => name === limit.name)
@@ -100,13 +100,13 @@ function checkLimits({ limits }: Config, file: string, lineOf: (path: Path) => n
   }
 }
 
-/** `limits[1].interval` */
+/** The name of an option in messages, e.g. `limits[1].interval`. */
 function nameOf(path: Path): string {
   const name = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('')
   return name.replace(/^\./, '') || 'the file'
 }
 
-/** Where a value stands: its key, where it has one; of something missing, what it is missing from. */
+/** The offset of a value, or of its key if it has one. For a missing value, the offset of its parent. */
 function offsetOf(document: Document, path: Path): number | undefined {
   let node: unknown = document.contents
   let offset = isNode(node) ? node.range?.[0] : 0

@@ -10,11 +10,11 @@ import { storeAt } from './store.ts'
 
 export interface Gateway {
   readonly app: FastifyInstance
-  /** Says in its health that it ends, answers what is under way, hands the last counts to the store. */
+  /** Reports in its health that it is closing, answers the open requests, and sends the last counts to the store. */
   close(): Promise<void>
 }
 
-/** A reverse proxy whose requests pass the limits first. */
+/** Makes a reverse proxy that checks the limits before it forwards a request. */
 export async function createGateway(config: Config): Promise<Gateway> {
   const throttler = createThrottler({
     policies: config.limits.map(toPolicy),
@@ -27,7 +27,7 @@ export async function createGateway(config: Config): Promise<Gateway> {
   await app.register(weir, { throttler })
 
   let closing = false
-  // For load balancers: not counted, and 503 as soon as this instance wants no more requests.
+  // The health for load balancers. It is not counted, and sends 503 once this instance should get no more requests.
   app.get('/-/health', { config: { throttle: false } }, async (_request, reply) => {
     const { state, nodes } = snapshot(throttler)
     return reply.code(closing ? 503 : 200).send({ status: closing ? 'closing' : 'ok', throttle: state, gateways: nodes })
@@ -46,7 +46,7 @@ export async function createGateway(config: Config): Promise<Gateway> {
     app,
     async close() {
       closing = true
-      // Balancers ask once in a while: until they have noticed, their requests are still answered.
+      // Load balancers check the health only now and then. Until they notice, the gateway still answers their requests.
       await setTimeout(config.drainSeconds * 1000)
       await app.close()
       await throttler.close()
@@ -54,7 +54,7 @@ export async function createGateway(config: Config): Promise<Gateway> {
   }
 }
 
-/** Who asked, for the upstream's logs. What the client itself claims is passed on only by proxies that are trusted. */
+/** The client's address for the upstream's logs. Values from the client itself are forwarded only if they came through trusted proxies. */
 function forwarded(request: FastifyRequest): Record<string, string> {
   return {
     'x-forwarded-for': request.ips?.toReversed().join(', ') ?? request.ip,

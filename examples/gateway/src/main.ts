@@ -34,7 +34,7 @@ async function serve(config: Config): Promise<void> {
   else {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.on(signal, () => {
-        // Asked twice: somebody is in a hurry.
+        // A second signal ends the process at once.
         if (stopping) process.exit(1)
         console.log(`${signal}: finishing what is under way.`)
         void stop()
@@ -52,7 +52,7 @@ function readArguments(): { file: string; store: string | undefined } {
     const [file = 'gateway.yaml', ...surplus] = positionals
     if (surplus.length === 0 && (store === undefined) === (values.store === undefined)) return { file, store }
   } catch {
-    // An option that there is not.
+    // An unknown option.
   }
   console.error('Usage: gateway [configuration.yaml] [--store redis|postgres|etcd|ipc|ADDRESS]')
   process.exit(2)

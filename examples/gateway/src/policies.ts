@@ -3,7 +3,7 @@ import { header, paths } from '@weir/core/http'
 import type { FastifyRequest } from 'fastify'
 import type { LimitConfig } from './schema.ts'
 
-/** One level of the configuration as Weir's policy. */
+/** Converts a limit of the configuration into a policy of Weir. */
 export function toPolicy({ key, match, interval, cooldown, ...rest }: LimitConfig): PolicyOptions<FastifyRequest> {
   const defined = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as Pick<LimitConfig, 'name' | 'limit'>
   const matched = match === undefined ? {} : { match: paths(...[match].flat()) }

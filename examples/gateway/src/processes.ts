@@ -1,12 +1,12 @@
 import cluster, { type Worker } from 'node:cluster'
 import { serveIpc } from '@weir/core/ipc'
 
-/** What the parent tells a process that is to end. */
+/** The message with which the parent stops a process. */
 const STOP = 'stop'
 
 /**
- * Several processes behind one port. This one hands connections out, is the place where they meet if they have no other, and
- * starts another one for each that ends by itself. It never returns.
+ * Runs several processes behind one port. This process distributes the connections, and replaces each process that ends by itself. With
+ * `meetHere` it is also their store. The program ends with its processes.
  */
 export async function runProcesses(count: number, meetHere: boolean): Promise<void> {
   if (meetHere) serveIpc()
@@ -25,14 +25,14 @@ export async function runProcesses(count: number, meetHere: boolean): Promise<vo
       if (Object.keys(cluster.workers ?? {}).length === 0) process.exit(worst)
       return
     }
-    // What could not even begin, nor will another one.
+    // A process that never listened can't start, and a new one would fail too.
     if (!listening.delete(worker)) process.exit(code || 1)
     console.error(`Process ${worker.process.pid} has ended; another one starts.`)
     cluster.fork()
   })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      // Asked twice: somebody is in a hurry.
+      // A second signal ends the program at once.
       if (stopping) process.exit(1)
       stopping = true
       console.log(`${signal}: finishing what is under way.`)
@@ -42,7 +42,7 @@ export async function runProcesses(count: number, meetHere: boolean): Promise<vo
   for (let i = 0; i < count; i++) cluster.fork()
 }
 
-/** Calls what ends this process when its parent says so. The signal of a terminal reaches all of them; the parent is who acts on it. */
+/** Calls `stop` after SIGTERM or the parent's message. A terminal sends SIGINT to all processes, so only the parent reacts to it. */
 export function onStop(stop: () => void): void {
   process.on('SIGINT', () => {})
   process.on('SIGTERM', stop)

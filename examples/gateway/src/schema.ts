@@ -13,7 +13,7 @@ const keySource = z.union(
   'it must be all, ip, route, { header: name }, or a list of these',
 )
 
-/** One level of the limits. What its numbers may be is Weir's to say: it checks them when the throttler is made. */
+/** One limit. Weir checks the ranges of its numbers when the throttler is made. */
 const limit = z.strictObject({
   name: z.string('it must be a name of its own, such as client').min(1),
   key: z.union([keySource, z.array(keySource).min(1)], 'it must be all, ip, route, { header: name }, or a list of these'),
@@ -29,7 +29,7 @@ const limit = z.strictObject({
 const route = z.strictObject({
   prefix,
   upstream: httpUrl,
-  /** What replaces the prefix on the way to the upstream; the prefix itself by default. */
+  /** Replaces the prefix on the way to the upstream. Default: the prefix itself. */
   rewrite: prefix.optional(),
 })
 
@@ -44,13 +44,13 @@ export const schema = z.strictObject({
   }),
   routes: z.array(route, 'it must be a list of { prefix, upstream }').min(1, 'it must name at least one upstream'),
   store: z.string(STORE).refine(isStore, STORE).optional(),
-  /** How many processes listen on the port. They need a store; with `ipc` there are as many as the machine has cores if it is not said. */
+  /** The number of processes that listen on the port. Several need a store. Default: the number of cores with `ipc`, otherwise one. */
   processes: z.int(PROCESSES).min(1, PROCESSES).max(256, PROCESSES).optional(),
   trustProxy: z.array(z.string(), 'it must be a list of addresses or networks').default([]),
   limits: z.array(limit, 'it must be a list of limits').min(1, 'it must hold at least one limit'),
-  /** How long a gateway that ends still answers, so that load balancers notice by its health, in seconds. */
+  /** Seconds for which a closing gateway still answers, so that load balancers notice its health. */
   drainSeconds: z.number('it must be a number of seconds').min(0, 'it must be at least 0').default(0),
-  /** How long it then waits for requests under way, in seconds. */
+  /** Seconds for which it then waits for open requests. */
   shutdownSeconds: z.number('it must be a number of seconds').positive('it must be above 0').default(10),
 })
 

@@ -1,6 +1,6 @@
 import { memoryStore, type Store } from '@weir/core'
 
-/** What can be asked for by its name: the variable that says where it is, and where it is as a rule. */
+/** Stores by name: the variable with the address, and the default address. */
 const KINDS: Readonly<Record<string, readonly [variable: string, usual: string]>> = {
   redis: ['REDIS_URL', 'redis://127.0.0.1:6379'],
   postgres: ['POSTGRES_URL', 'postgres://127.0.0.1:5432/postgres'],
@@ -9,19 +9,19 @@ const KINDS: Readonly<Record<string, readonly [variable: string, usual: string]>
 
 const PROTOCOLS = ['redis:', 'rediss:', 'postgres:', 'postgresql:', 'http:', 'https:']
 
-/** Whether processes can meet there: `ipc`, this machine's processes in their parent; or a server's address. */
+/** Whether a text names a store: `ipc` for the processes of one parent, or a server's address. */
 export function isStore(text: string): boolean {
   return text === 'ipc' || (URL.canParse(text) && PROTOCOLS.includes(new URL(text).protocol))
 }
 
-/** What `--store` asks for, as the configuration has it; undefined: nothing of the kind. */
+/** The value of `--store` in the form of the configuration, or undefined if it names no store. */
 export function namedStore(text: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
   const [variable, usual] = KINDS[text] ?? []
   const store = variable === undefined ? text : env[variable] || (usual as string)
   return isStore(store) ? store : undefined
 }
 
-/** The store of the configuration; none: this process alone. Only the client that is needed is loaded. */
+/** The store of the configuration. Without one, this process counts alone. Only the needed client is loaded. */
 export async function storeAt(place: string | undefined): Promise<Store> {
   if (place === undefined) return memoryStore()
   if (place === 'ipc') return (await import('@weir/core/ipc')).ipcStore()

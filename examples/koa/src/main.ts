@@ -4,7 +4,7 @@ import { throttle } from '@weir/koa'
 import { redisStore } from '@weir/redis'
 import Koa from 'koa'
 
-// Three requests in ten seconds for each address. With REDIS_URL every process of this program shares that limit.
+// Each address may send three requests in ten seconds. With REDIS_URL, all processes of this program share the limit.
 const redis = process.env['REDIS_URL']
 const store = redis ? redisStore(redis) : memoryStore()
 

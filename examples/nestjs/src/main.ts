@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core'
 import { memoryStore, SkipThrottle, ThrottleModule } from '@weir/nestjs'
 import { redisStore } from '@weir/redis'
 
-// Three requests in ten seconds for each address and route. With REDIS_URL every process of this program shares that limit.
+// Each address may send three requests in ten seconds to each route. With REDIS_URL, all processes of this program share the limit.
 const redis = process.env['REDIS_URL']
 const store = redis ? redisStore(redis) : memoryStore()
 

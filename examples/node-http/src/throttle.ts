@@ -8,12 +8,12 @@ type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) 
 
 const setHeader: SetHeader<ServerResponse> = (response, name, value) => void response.setHeader(name, value)
 
-/** Throttles what a server of `node:http` gets: its requests, and its requests to upgrade. */
+/** Throttles the requests and upgrade requests of a `node:http` server. */
 export interface Throttle {
   readonly throttler: Throttler<string, IncomingMessage>
-  /** Puts a limit before a listener of `'request'`. */
+  /** Wraps a listener of `'request'`, so that it gets only allowed requests. */
   requests(listener: RequestListener): RequestListener
-  /** Puts the same limit before a listener of `'upgrade'`. */
+  /** Wraps a listener of `'upgrade'` in the same way. Both share the limits. */
   upgrades(listener: UpgradeListener): UpgradeListener
 }
 
@@ -37,7 +37,7 @@ export function throttle(input: ThrottleInput<IncomingMessage, Args>): Throttle 
       response.end(rejection.body)
     },
     upgrades: (listener) => async (request, socket, head) => {
-      // A client that is gone already must not end the process.
+      // An error of a socket whose client has left must not end the process.
       const gone = () => socket.destroy()
       socket.on('error', gone)
       const decision = await guard.check(request)

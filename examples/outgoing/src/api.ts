@@ -1,12 +1,12 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Somebody else's API: at most so many calls in any second, counted exactly, and 429 for what comes beyond. */
+/** A foreign API. It allows a number of calls in any second, counted exactly, and answers further calls with 429. */
 export interface Api {
   readonly url: string
   readonly answered: number
   readonly rejected: number
-  /** The most calls that came within any second. */
+  /** The most calls that arrived within any second. */
   readonly busiest: number
   close(): void
 }

@@ -5,7 +5,7 @@ import { serveIpc } from '@weir/core/ipc'
 import { startApi } from './api.ts'
 
 const SECONDS = Number(process.env['SECONDS'] ?? 5)
-/** What the API allows in any second. The workers keep a fifth below it, since calls don't arrive as evenly as they leave. */
+/** The API's limit for any second. The workers stay a fifth below it, because calls don't arrive as evenly as they are sent. */
 const ALLOWED = 25
 
 interface Told {
@@ -14,7 +14,7 @@ interface Told {
 }
 
 const api = await startApi(ALLOWED)
-// Without REDIS_URL the workers meet in this process.
+// Without REDIS_URL, this process is the store of the workers.
 if (!process.env['REDIS_URL']) serveIpc()
 console.log(`An API that allows ${ALLOWED} calls in any second; three workers call it for ${SECONDS} s as fast as they may.`)
 
@@ -23,7 +23,7 @@ const told = await Promise.all(
   [1, 2, 3].map(async (name) => {
     const worker = fork(script, [api.url, String(SECONDS)])
     let said: Told | undefined
-    // Weir's own messages come by the same channel.
+    // Weir's own messages use the same channel.
     worker.on('message', (message: object) => {
       if ('calls' in message) said = message as Told
     })

@@ -5,7 +5,7 @@ import { redisStore } from '@weir/redis'
 const [url = '', seconds = '5'] = process.argv.slice(2)
 const redis = process.env['REDIS_URL']
 
-// All workers together: one call each 50 ms. The store tells each call when its turn is.
+// All workers together send one call every 50 ms. The store schedules each call.
 const throttler = createThrottler({
   store: redis ? redisStore(redis) : ipcStore(),
   policies: [{ name: 'api', limit: 20, interval: '1s', algorithm: leakyBucket(), coordination: 'central', storeTimeout: '1s' }],
@@ -15,7 +15,7 @@ const call = limitedFetch(throttler, { timeout: '20s' })
 const end = Date.now() + Number(seconds) * 1000
 let calls = 0
 let rejected = 0
-// As busy as it can be: five calls at a time, each followed by the next.
+// Each worker is always busy: five loops send one call after the other.
 async function work(): Promise<void> {
   while (Date.now() < end) {
     const { status } = await call(url)

@@ -5,7 +5,7 @@ import { paths, throttle } from '@weir/express'
 import { redisStore } from '@weir/redis'
 import express, { type Response } from 'express'
 
-// With REDIS_URL every process of this program shares what it has counted.
+// With REDIS_URL, all processes of this program share the counts of "slow-down".
 const redis = process.env['REDIS_URL']
 const store = redis ? redisStore(redis) : memoryStore()
 
@@ -19,7 +19,8 @@ app.use(
     store,
     policies: [
       {
-        // Three requests in ten seconds for each address at full speed; each one more is slower by 300 ms, and after five of these it is rejected.
+        // Each address may send three requests in ten seconds without a delay. The next five are delayed, each by 300 ms more than the one
+        // before. Further ones are rejected.
         name: 'slow-down',
         match: paths('/'),
         key: 'ip',
@@ -28,7 +29,7 @@ app.use(
         delay: (over) => (over > 5 ? Number.POSITIVE_INFINITY : 300 * over),
       },
       {
-        // One report at a time; the next waits for up to five seconds until the one before it is done.
+        // One report runs at a time. Others wait for up to five seconds.
         name: 'reports',
         match: paths('/report'),
         key: 'all',

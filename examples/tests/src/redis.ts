@@ -11,7 +11,7 @@ export interface PrivateRedis {
   stop(): Promise<void>
 }
 
-/** Undefined where redis-server is not installed. */
+/** Starts a redis-server, or returns undefined if it is not installed. */
 export async function startRedis(program: string = process.env['REDIS_SERVER'] ?? 'redis-server'): Promise<PrivateRedis | undefined> {
   try {
     execFileSync(program, ['--version'], { stdio: 'ignore' })

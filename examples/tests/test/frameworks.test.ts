@@ -14,7 +14,7 @@ describe.each([
 ])('the %s example', (example, greeting) => {
   it('answers three requests, rejects the fourth, and says why and until when', { timeout: 60_000 }, async () => {
     program = await startProgram(example)
-    // Four requests that fall on both sides of an interval's boundary are all answered: start within one.
+    // The requests start within one interval, because all four would be allowed if an interval ended between them.
     const left = 10_000 - (Date.now() % 10_000)
     if (left < 2_000) await new Promise((resolve) => setTimeout(resolve, left + 50))
     for (const remaining of [2, 1, 0]) {

@@ -34,7 +34,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** A long interval, so that no test crosses a boundary by chance more than once in an hour. */
+/** Writes a configuration. Its intervals are long, so that they end during a test at most once an hour. */
 function configure(name: string, more = ''): string {
   const file = join(folder, name)
   const { port } = upstream.address() as AddressInfo
@@ -59,7 +59,7 @@ async function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Prom
   return program
 }
 
-/** On a connection of its own: of several processes that one is asked whose turn it is. */
+/** Sends a request on a new connection, so that the processes of a gateway take turns. */
 const get = (program: Program, path: string, key: string): Promise<Response> =>
   fetch(`${program.url}${path}`, { headers: { 'x-api-key': key, connection: 'close' } })
 
@@ -72,12 +72,12 @@ async function meet(program: Program, gateways: number): Promise<void> {
   await expect.poll(() => isSynced(program, gateways), { timeout: 10_000 }).toBe(true)
 }
 
-/** Uses up the limit of 6. On a busy machine the store may be overdue: then a share holds until it has answered. */
+/** Uses up the limit of 6. On a busy machine the store may answer late, and until then each process allows only its share. */
 async function useUp(program: Program): Promise<void> {
   for (let i = 0; i < 6; i++) await expect.poll(async () => (await get(program, '/', 'shared')).status, { timeout: 10_000 }).toBe(200)
 }
 
-/** How many requests are allowed until `times` in a row are rejected while the counts of all are known. */
+/** The number of requests that are allowed until `times` in a row are rejected while all gateways are synced. */
 async function allowedUntilRejected(program: Program, gateways: number, times: number): Promise<number> {
   let allowed = 0
   let rejected = 0
@@ -117,7 +117,7 @@ describe('the gateway', () => {
       expect(rejected.status).toBe(429)
       expect(await rejected.json()).toMatchObject({ 'violated-policies': ['search'] })
     }
-    // Two of the user's six are taken: four are left.
+    // The searches used two of the user's six requests, so four remain.
     for (let i = 0; i < 4; i++) expect((await get(gateway, '/', 'a')).status).toBe(200)
     expect(await (await get(gateway, '/', 'a')).json()).toMatchObject({ 'violated-policies': ['user'] })
     expect((await get(gateway, '/', 'b')).status).toBe(200)
@@ -172,7 +172,7 @@ describe('two gateways', () => {
       const both = await Promise.all([start(args, { [variable]: server.url }), start(args, { [variable]: server.url })])
       for (const gateway of both) await meet(gateway, 2)
       await useUp(both[0])
-      // By itself it would allow six as well.
+      // Without the store, the second gateway would also allow six.
       expect(await allowedUntilRejected(both[1], 2, 1)).toBeLessThan(6)
     } finally {
       await Promise.all(programs.splice(0).map((program) => program.stop('SIGKILL')))
@@ -187,7 +187,7 @@ describe('a gateway of two processes', () => {
     expect(gateway.output()).toContain('in 2 processes')
     await meet(gateway, 2)
     await useUp(gateway)
-    // Whichever of them is asked; without a common limit each would allow six.
+    // Without a common limit each process would allow six.
     expect(await allowedUntilRejected(gateway, 2, 4)).toBeLessThan(6)
     expect(await gateway.stop('SIGTERM')).toBe(0)
   })

@@ -6,7 +6,7 @@ const TIMEOUT = { timeout: 60_000 }
 let program: Program
 afterEach(() => program?.stop('SIGKILL'))
 
-/** Requests that fall on both sides of an interval's boundary are all answered: start within one. */
+/** Starts an example so that no interval ends within the test, because more requests would be allowed then. */
 async function startWithinAnInterval(example: string): Promise<string> {
   program = await startProgram(example)
   const left = 10_000 - (Date.now() % 10_000)
@@ -14,7 +14,7 @@ async function startWithinAnInterval(example: string): Promise<string> {
   return program.url
 }
 
-/** The first message of a WebSocket, or the status and body of the answer that rejected it. */
+/** The first message of a WebSocket, or the response that rejected it. */
 function greetingOf(url: string): Promise<string | { status: number | undefined; body: string; limit: unknown }> {
   const socket = new WebSocket(url.replace('http', 'ws'))
   return new Promise((resolve, reject) => {

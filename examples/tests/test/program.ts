@@ -6,18 +6,18 @@ import { fileURLToPath } from 'node:url'
 import { bundlePrograms } from '@weir/tooling/bundle'
 import { afterAll } from 'vitest'
 
-/** An example that runs in a process of its own, as its README says. */
+/** An example that runs in its own process, as its README describes. */
 export interface Program {
-  /** What it listens on. */
+  /** The URL on which it listens. */
   readonly url: string
   readonly output: () => string
-  /** Ends it with a signal; returns its exit code. */
+  /** Ends it with a signal, and resolves with its exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
 const DEADLINE = 30_000
 
-/** Starts an example on a free port and waits until it says where it listens. */
+/** Starts an example on a free port, and waits until it prints its URL. */
 export async function startProgram(example: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Program> {
   const { child, output } = await launch(example, args, env)
   const deadline = Date.now() + DEADLINE
@@ -32,7 +32,7 @@ export async function startProgram(example: string, args: readonly string[] = []
   }
 }
 
-/** Runs an example that is to end by itself. */
+/** Runs an example that ends by itself. */
 export async function runProgram(example: string, args: readonly string[]): Promise<{ code: number | null; output: string }> {
   const { child, output } = await launch(example, args, {})
   await once(child, 'close')
@@ -41,14 +41,14 @@ export async function runProgram(example: string, args: readonly string[]): Prom
 
 const directoryOf = (example: string): string => fileURLToPath(new URL(`../../${example}`, import.meta.url))
 
-/** The bundles of examples, and the folders that they are in. */
+/** The bundles of examples and their folders. */
 const bundled = new Map<string, Promise<string>>()
 const folders: string[] = []
 afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Puts an example into one file: its sources and ours are compiled once, and not by each process that a test starts. */
+/** Bundles an example into one file, so that its sources and ours are compiled once instead of in each process. */
 async function bundle(example: string): Promise<string> {
   const directory = directoryOf(example)
   const { dependencies } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
@@ -58,7 +58,7 @@ async function bundle(example: string): Promise<string> {
   return join(folder, 'main.mjs')
 }
 
-/** Examples that run from their sources: one starts another file of its folder, one needs its imports in their order. */
+/** Examples that run from their sources. `outgoing` starts another file of its folder, and `nestjs` needs its imports in order. */
 const AS_THEY_ARE = ['outgoing', 'nestjs']
 
 /** The arguments for Node.js that start an example. */

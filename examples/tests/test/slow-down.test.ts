@@ -4,7 +4,7 @@ import { type Program, startProgram } from './program.ts'
 let program: Program | undefined
 afterEach(() => program?.stop('SIGKILL'))
 
-/** The milliseconds that an answer says it took. */
+/** The milliseconds that a response reports as its delay. */
 async function took(response: Response): Promise<number> {
   return Number(/after (\d+) ms/.exec(await response.text())?.[1])
 }
@@ -12,7 +12,7 @@ async function took(response: Response): Promise<number> {
 it('slows requests down step by step above the limit, and then rejects them', { timeout: 60_000 }, async () => {
   program = await startProgram('slow-down')
   const { url } = program
-  // All of them within one interval.
+  // All requests must be within one interval.
   const left = 10_000 - (Date.now() % 10_000)
   if (left < 6_000) await new Promise((resolve) => setTimeout(resolve, left + 50))
   const responses = await Promise.all(Array.from({ length: 9 }, () => fetch(url)))
@@ -27,7 +27,7 @@ it('slows requests down step by step above the limit, and then rejects them', { 
 it('makes one report at a time', { timeout: 60_000 }, async () => {
   program = await startProgram('slow-down')
   const { url } = program
-  // From one begin for all: a busy machine accepts one of them later, which then waits for a shorter time.
+  // One start time for all reports, because a busy machine may accept one of them later, which then waits for a shorter time.
   const begun = performance.now()
   const reports = Array.from({ length: 3 }, async () => {
     await took(await fetch(`${url}/report`))

@@ -14,7 +14,7 @@ let away = false
 
 beforeAll(async () => {
   if (redis === undefined) return
-  // Both have their share of one hour.
+  // Both servers must count in the same hour.
   const left = 3_600_000 - (Date.now() % 3_600_000)
   if (left < 30_000) await new Promise((resolve) => setTimeout(resolve, left + 50))
   servers.push(...(await Promise.all([1, 2].map(() => startProgram('token-server', [], { REDIS_URL: redis.url })))))
@@ -25,7 +25,7 @@ afterAll(async () => {
   if (!away) await redis?.stop()
 })
 
-/** Waits until each instance says so. */
+/** Waits until both instances report this health. */
 async function both(health: object): Promise<void> {
   const told = async ({ url }: Program) => (await fetch(`${url}/health`)).json()
   await vi.waitFor(async () => expect(await Promise.all(servers.map(told))).toMatchObject([health, health]), { timeout: 20_000 })
@@ -48,7 +48,7 @@ async function ask(server: number, body: unknown): Promise<Permit> {
   return { status: response.status, again: response.headers.get('retry-after'), told: (await response.json()) as Permit['told'] }
 }
 
-/** Runs `echo done` by the shell script, with curl. */
+/** Runs `echo done` with the shell script, which uses curl. */
 function withPermit(key: string, addresses: readonly string[], policy = 'reports'): Promise<{ code: number; out: string }> {
   const env = { PATH: process.env['PATH'], TOKEN_SERVERS: addresses.join(' '), MAX_WAIT: '5' }
   return new Promise((resolve) => {
@@ -76,7 +76,7 @@ describe.skipIf(redis === undefined)('the token server', () => {
   })
 
   it('makes a script wait for a permit that comes in time', TIMEOUT, async () => {
-    // Ten at once, then one each 200 ms.
+    // The policy grants ten permits at once, then one every 200 ms.
     expect(await ask(0, { policy: 'geocoder', key: 'dan', permits: 10 })).toMatchObject({ status: 200, told: { granted: true } })
     expect(await withPermit('dan', [servers[1]?.url ?? ''], 'geocoder')).toEqual({ code: 0, out: 'done\n' })
   })
@@ -110,7 +110,7 @@ describe.skipIf(redis === undefined)('the token server', () => {
     expect((await ask(0, body)).status).toBe(400)
   })
 
-  // The last one: Redis stays away.
+  // The last test, because it stops Redis.
   it('grants at each instance its own share once Redis is away, and nothing of a key that was used up', TIMEOUT, async () => {
     await redis?.stop()
     away = true

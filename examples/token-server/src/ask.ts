@@ -1,22 +1,22 @@
-/** What a program asks for. */
+/** A program's request for permits. */
 export interface Ask {
   readonly policy: string
   readonly key: string
   readonly permits: number
 }
 
-/** Somebody asked for what can't be answered; the message says what would do. */
+/** The error for an invalid request. Its message describes a valid one. */
 export class BadAsk extends Error {
   override readonly name: string = 'BadAsk'
 }
 
-/** Longest key, in characters. */
+/** The longest key in characters. */
 const LONGEST_KEY = 256
 
 /**
  * Reads the body of a request for permits: `{ "policy": "reports", "key": "ann", "permits": 1 }`, with one permit by default.
  *
- * @throws BadAsk
+ * @throws BadAsk for any other body, an unknown policy, a key that is too long, or a number of permits that is not above 0
  */
 export function readAsk(body: string, policies: readonly string[]): Ask {
   let given: unknown

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { BadAsk, readAsk } from './ask.ts'
 import { Permits } from './permits.ts'
 
-/** Longest body, in bytes. */
+/** The longest body in bytes. */
 const LONGEST_BODY = 4_096
 
 const permits = new Permits(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379')
@@ -11,7 +11,7 @@ const permits = new Permits(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379'
 async function grant(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const decision = await permits.ask(readAsk(await bodyOf(request), permits.policies))
   const { allowed, remaining, resetAfterMs, retryAfterMs } = decision
-  // More permits than there ever are: no time to come back is told.
+  // A request for more permits than the limit never fits, so it gets no `Retry-After`.
   const again = Number.isFinite(retryAfterMs) ? retryAfterMs : null
   if (!allowed && again !== null) response.setHeader('Retry-After', Math.max(1, Math.ceil(again / 1000)))
   const storeDown = permits.health.state !== 'synced'
@@ -40,7 +40,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
     else if (request.method !== 'POST') answer(response.setHeader('Allow', 'POST'), 405, { error: 'Ask for permits with POST.' })
     else await grant(request, response)
   } catch (error) {
-    // What is left of a body is not read.
+    // The rest of the body is not read, so the connection can't be used again.
     response.setHeader('Connection', 'close')
     if (error instanceof BadAsk) answer(response, 400, { error: error.message })
     else answer(response, 500, { error: 'This request could not be answered.' })

@@ -4,10 +4,10 @@ import { redisStore } from '@weir/redis'
 import type { Ask } from './ask.ts'
 import { POLICIES } from './policies.ts'
 
-/** How long a start waits for Redis, in milliseconds. Without it permits are granted by share. */
+/** The longest time in milliseconds that the start waits for Redis. Without Redis, each instance grants its share. */
 const PATIENCE = 2_000
 
-/** How long a request waits for Redis, in milliseconds. A script can wait: a limit of six an hour had better hold. */
+/** The longest time in milliseconds that a request waits for Redis. It is long, because scripts can wait and the limit should be exact. */
 const DEADLINE = 1_000
 
 /** Grants permits. Redis decides about each, so that all instances together grant no more than the limit. */
@@ -16,7 +16,7 @@ export class Permits {
   readonly #first: Throttler
 
   constructor(redis: string) {
-    // One store: the throttlers share its connection and its heartbeat.
+    // One store, so that the throttlers share its connection and its heartbeat.
     const store = redisStore(redis)
     const throttlers = Object.entries(POLICIES).map(([name, rule]) =>
       createThrottler({ store, policies: [{ ...rule, name, coordination: 'central', storeTimeout: DEADLINE, failMode: 'share' }] }),
@@ -29,12 +29,12 @@ export class Permits {
     return [...this.#throttlers.keys()]
   }
 
-  /** Instances that are alive, and whether Redis decides (`synced`) or each instance grants its share (`failMode`). */
+  /** The number of live instances, and the state: with `synced` Redis decides, otherwise each instance grants its share (`failMode`). */
   get health(): { readonly state: string; readonly nodes: number } {
     return { state: this.#first.state, nodes: snapshot(this.#first).nodes }
   }
 
-  /** Connects to Redis; returns when it has answered, or when that takes too long. */
+  /** Connects to Redis, and returns when Redis has answered or `PATIENCE` is over. */
   async start(): Promise<void> {
     for (const throttler of this.#throttlers.values()) throttler.start()
     const until = Date.now() + PATIENCE

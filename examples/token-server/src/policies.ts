@@ -1,6 +1,6 @@
 import { type Algorithm, type Duration, fixedWindow, tokenBucket } from '@weir/core'
 
-/** What programs may ask permits of. */
+/** A rule for which programs can request permits. */
 interface PermitPolicy {
   readonly limit: number
   readonly interval: Duration
@@ -10,6 +10,6 @@ interface PermitPolicy {
 export const POLICIES: Readonly<Record<string, PermitPolicy>> = {
   /** An expensive job, which each customer may run six times an hour. */
   reports: { limit: 6, interval: '1h', algorithm: fixedWindow() },
-  /** An API of somebody else's, which takes five calls a second, and ten at once after a rest. */
+  /** A foreign API, which allows five calls a second, and ten at once after a pause. */
   geocoder: { limit: 5, interval: '1s', algorithm: tokenBucket({ burst: 10 }) },
 }

@@ -4,17 +4,17 @@ import type { Request } from 'express'
 /** Reads requests of Express 4 and 5. */
 export const expressReader: RequestReader<Request> = Object.freeze({
   method: (req: Request) => req.method,
-  // Routers cut their prefix off `url`; two mounts of one router are two places.
+  // Not `url`, because a router removes its prefix from it. Two mounts of one router are two routes.
   path: (req: Request) => req.originalUrl ?? req.url,
   rewritten: ({ baseUrl, originalUrl, url }: Request) => {
     if (url === originalUrl || originalUrl === undefined || url.charCodeAt(0) !== 47) return undefined
-    // A mount takes its prefix away, and leaves at least a slash.
+    // A mount removes its prefix and leaves at least a slash, which is no rewrite.
     if (originalUrl.startsWith(baseUrl) && originalUrl.endsWith(url) && originalUrl.length === baseUrl.length + url.length) return undefined
     return baseUrl + url
   },
   readings: parseurlReadings,
   route: (req: Request) => {
-    // Only a middleware of a route sees one: `app.get('/users/:id', throttle(...), ...)`.
+    // Express sets a route only for the middleware of one: `app.get('/users/:id', throttle(...), ...)`.
     const pattern: unknown = req.route?.path
     if (pattern === undefined) return undefined
     const text = typeof pattern === 'string' ? pattern : String(pattern)

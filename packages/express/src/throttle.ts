@@ -21,8 +21,8 @@ export type ThrottleOptions<Name extends string = string, Plan extends string = 
 export type ThrottleMiddleware<Name extends string = string> = RequestHandler & {
   readonly throttler: Throttler<Name, Request>
   /**
-   * Resolves with the decision that this middleware would make about a request now, without counting it; undefined if the request would
-   * pass uncounted. The promise never rejects.
+   * Resolves with the decision that this middleware would make about a request now, without counting it, or with undefined if the request
+   * would pass uncounted. The promise never rejects.
    */
   peek(req: Request): Promise<Decision<Name> | undefined>
 }
@@ -30,11 +30,11 @@ export type ThrottleMiddleware<Name extends string = string> = RequestHandler & 
 /**
  * Throttles requests in Express 4 and 5, for `app.use`, a router or a single route.
  *
- * Requests that pass are not awaited for. `req.throttle` holds the decision. A throttler that stands in several places
- * (app, router, route) counts a request once, in the first.
+ * It calls `next` at once unless the decision is a promise. `req.throttle` contains the decision. If a throttler is used in several
+ * places (app, router, route), it counts a request once, in the first.
  *
  * @param options `{ key, limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
- * @throws WeirError for options that can't be used: its `code` and message name the option and what is allowed
+ * @throws WeirError for options that can't be used: its `code` and message name the option and the allowed values
  *
  * @example
  * app.use(throttle({ limit: 300, interval: '1m', key: 'ip', store: redisStore(new Redis()) }))
@@ -46,7 +46,7 @@ export function throttle<const Name extends string = string, const Plan extends 
 
   const go = (req: Request, res: Response, next: NextFunction, decision: Decision<Name> | undefined | null) => {
     if (decision === undefined) return next()
-    // The client has left: nobody is left to answer.
+    // The client has left, so the request needs no response.
     if (decision === null) return
     const set = req.throttle === undefined ? setHeader : addHeader
     req.throttle = decision as Decision<PolicyName>
@@ -78,13 +78,13 @@ export function throttle<const Name extends string = string, const Plan extends 
   const middleware = (req: Request, res: Response, next: NextFunction) => {
     const decision = guard.check(req, req.throttle, res)
     if (!(decision instanceof Promise)) return go(req, res, next, decision)
-    // Somebody else may have answered meanwhile, e.g. when its time was over.
+    // Other code, such as a timeout of the application, may have sent a response in the meantime.
     decision.then((decided) => res.writableEnded || go(req, res, next, decided)).catch(next)
   }
   return Object.assign(middleware, { throttler: guard.throttler, peek: (req: Request) => guard.peek(req) })
 }
 
-/** Writes the standard answer, whatever a handler has prepared before it failed. */
+/** Writes the standard answer, and removes headers that a failed handler may have set for its own body. */
 function answerStandard(req: Request, res: Response, { status, type, body }: Rejection): void {
   if (res.headersSent) return
   res.statusCode = status
@@ -99,7 +99,7 @@ const setHeader: SetHeader<Response> = (res, name, value) => {
   res.setHeader(name, value)
 }
 
-/** Adds to what another throttler said before, where the field is a list. */
+/** Appends to the value of an earlier throttler if the field is a list. */
 const addHeader: SetHeader<Response> = (res, name, value) => {
   const before = isListField(name, value) ? res.getHeader(name) : undefined
   res.setHeader(name, before === undefined ? value : `${String(before)}, ${value}`)
@@ -108,7 +108,7 @@ const addHeader: SetHeader<Response> = (res, name, value) => {
 declare global {
   namespace Express {
     interface Request {
-      /** Weir's decision about this request; undefined if it passed uncounted. */
+      /** Weir's decision about this request, or undefined if it passed uncounted. */
       throttle?: Decision<PolicyName>
     }
   }

@@ -12,7 +12,7 @@ export function expressAdapter(framework: typeof express): AdapterUnderTest<Requ
     async start(inputs, { work, proxy }) {
       const app = framework()
       if (proxy !== undefined) app.set('trust proxy', proxy === 'unix' ? 1 : 'loopback')
-      // Express prints errors outside of tests.
+      // Express prints errors in every other environment.
       app.set('env', 'test')
       const mounted = inputs.map((input) => throttle(input as ThrottleOptions))
       for (const middleware of mounted) app.use(middleware)

@@ -7,7 +7,7 @@ import { FRAMEWORKS } from './frameworks.ts'
 
 const PATIENT = { timeout: 10_000, interval: 5 }
 
-/** A handler as the guide shows it: it reports when it has ended. */
+/** A handler that reports its end, as the README shows. */
 function reporting(handler: (req: Request, res: Response) => Promise<void>): RequestHandler {
   return (req, res, next) => {
     const ended = handlerStarts(res)

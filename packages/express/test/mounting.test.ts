@@ -47,7 +47,7 @@ describe.each(FRAMEWORKS)('%s', (_name, express) => {
     app.use('/tenants/:tenant/users', router)
     await supertest(app).get('/tenants/42/users/ann').expect(200)
     await supertest(app).get('/tenants/43/users/bob').expect(429)
-    // The pattern of a mount is not known.
+    // Express does not expose the pattern of a mount, so the path of each mount makes its own key.
     await supertest(app).get('/tenants/ann/users/bob').expect(200)
     await supertest(app).get('/tenants/bob/users/bob').expect(200)
   })
@@ -105,7 +105,7 @@ describe.each(FRAMEWORKS)('%s', (_name, express) => {
     const from = (list: string) => supertest(app).get('/').set('X-Forwarded-For', list)
     await from('203.0.113.1').expect(200)
     await from('203.0.113.2').expect(200)
-    // The client's own words stand before those of the proxy.
+    // The client wrote the first address, the proxy appended the second.
     await from('198.51.100.9, ::ffff:203.0.113.1').expect(429)
     await from('2001:db8:0:1::1').expect(200)
     await from('2001:db8:0:1::2').expect(429)

@@ -9,7 +9,7 @@ describe.each(FRAMEWORKS)('%s', (_, framework) => {
   test.each([
     [false, '10.0.0.0/8") with the address'],
     ['10.0.0.0/8', '10.0.0.0/8") with the address'],
-    // As an environment variable has it: an address of 32 bits, not a number of proxies.
+    // A string, as from an environment variable, is an address of 32 bits, not a number of proxies.
     ['1', '10.0.0.0/8") with the address'],
     ['loopback', undefined],
     [1, undefined],

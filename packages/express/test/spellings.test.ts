@@ -12,7 +12,7 @@ const ROUTES: readonly SpelledRoute[] = [
   { match: '/a\\!b/c', path: '/a!b/c' },
   { match: "/it's", path: "/it's" },
   { match: '/it%27s%20me', path: '/it%27s%20me' },
-  // Express ignores the case of Latin-1 letters too.
+  // Express also ignores the case of Latin-1 letters.
   { match: '/é', path: '/\xe9', keys: 3 },
   { match: '/x/:id', path: '/x/jane' },
   { match: '/from/:a-:b', path: '/from/a%2db-c' },
@@ -21,7 +21,7 @@ const ROUTES: readonly SpelledRoute[] = [
   { match: '/m/m', path: '/m/m' },
   { match: '/t/:tenant/users/:name', path: '/t/a/users/b' },
   { match: '/:any/two', path: '/one/two' },
-  // Route keys go by Express's own router.
+  // Route keys follow Express's own router, so this route makes a key per spelling.
   { match: '/w/login', path: '/w/login', keys: Number.POSITIVE_INFINITY },
 ]
 
@@ -51,7 +51,7 @@ describe.each(FRAMEWORKS)('%s', (name, express) => {
     tenant.use('/:tenant/users', users)
     app.use('/t', tenant)
     app.get('/:any/two', reached('/:any/two'))
-    // Another router inside, as many an application has one.
+    // Many applications mount a router of another kind like this.
     app.use((req, res, next) => {
       if (URL.canParse(req.url, 'http://h') && new URL(req.url, 'http://h').pathname === '/w/login') reached('/w/login')(req, res)
       else next()

@@ -39,7 +39,7 @@ test('a delay is a duration, or a function of the units above the limit and the 
   })
   throttle({ ...one, delay: async () => '1s' as const })
   throttle({ key: 'ip', limit: 1, algorithm: concurrency(), delay: '5s' })
-  // @ts-expect-error a function has nothing to go by
+  // @ts-expect-error the delay of concurrency() is no function
   throttle({ key: 'ip', limit: 1, algorithm: concurrency(), delay: () => 100 })
   // @ts-expect-error no duration
   throttle({ ...one, delay: () => true })
@@ -85,7 +85,7 @@ test('plans are those of the limits', () => {
 })
 
 test('wrong options do not compile', () => {
-  // @ts-expect-error a number is no window
+  // @ts-expect-error a number is no style of headers
   throttle({ ...one, headers: 6 })
   // @ts-expect-error an unknown key
   throttle({ ...one, key: 'user' })

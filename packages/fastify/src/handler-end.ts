@@ -2,22 +2,22 @@ import type { Http2ServerResponse } from 'node:http2'
 import { handlerStarts } from '@weir/core/adapter'
 import type { FastifyReply, RouteHandlerMethod } from 'fastify'
 
-/** The same for a handler each time: a GET route and the HEAD route that Fastify makes of it are known by it. */
+/** One wrapper per handler, because `RouteLimits` finds the GET route of a HEAD route that Fastify added by their common handler. */
 const reporting = new WeakMap<RouteHandlerMethod, RouteHandlerMethod>()
 
 /**
- * A handler that reports when it has ended: once its promise has settled, or, if it returns none, once it has answered by `reply.send`
- * or has begun to answer by itself (`reply.hijack`, `reply.raw`). Fastify reports nothing more of such an answer, so its request keeps
- * its slots as long as the response is open.
+ * Wraps a handler so that it reports its end: when its promise settles. If it returns no promise, the end is its call of `reply.send`, or
+ * the first use of `reply.hijack` or `reply.raw`. Fastify reports nothing more about a hijacked or raw response, so its request keeps its
+ * slots until the response is closed.
  */
 export function reportingEnd(handler: RouteHandlerMethod): RouteHandlerMethod {
   const known = reporting.get(handler)
   if (known !== undefined) return known
   const made: RouteHandlerMethod = function (request, reply) {
-    // Handlers of WebSockets are called with something else.
+    // Handlers of WebSockets get no reply.
     const ended = handlerStarts(reply?.raw)
     if (ended === undefined) return handler.call(this, request, reply)
-    // Its client has left.
+    // The client has left.
     if (ended === null) return
     const sent = whenSent(reply)
     let result: ReturnType<typeof handler>
@@ -27,30 +27,30 @@ export function reportingEnd(handler: RouteHandlerMethod): RouteHandlerMethod {
       ended()
       throw error
     }
-    // A reply is thenable too, but settles with its connection.
+    // A reply is also thenable, but it settles with its connection.
     const pending = result !== reply && typeof (result as Partial<PromiseLike<unknown>> | undefined)?.then === 'function'
     if (!pending) {
       sent(ended)
       return result
     }
-    // Over HTTP/2 a reply never settles for an async handler that returns it once its client has left.
+    // Over HTTP/2, if the client has left, the reply that an async handler returns never settles.
     beforeCall(reply, 'then', () => {
       const { stream } = reply.raw as { readonly stream?: Http2ServerResponse['stream'] }
       if (stream?.destroyed === true && !reply.sent) ended()
     })
     const promise = Promise.resolve(result)
     promise.then(ended, ended)
-    // Some thenables work anew each time that they are waited for.
+    // Some thenables, such as queries, start their work again at each `then`.
     return promise
   }
   reporting.set(handler, made)
   return made
 }
 
-/** All that begins an answer without `reply.send`. Methods, since a response whose client has left emits nothing more. */
+/** Methods that begin a response without `reply.send`. Events don't suffice, because a response emits none after its client has left. */
 const RAW = ['writeHead', 'flushHeaders', 'write', 'end', 'destroy'] as const
 
-/** Calls a function once a reply has been sent, or is answered without Fastify. No hook does that for the requests with slots alone. */
+/** Calls a function when a reply is sent or is answered without Fastify. A hook would run for requests without slots too. */
 function whenSent(reply: FastifyReply): (then: () => void) => void {
   let sent = false
   let waiting = (): void => {
@@ -66,7 +66,7 @@ function whenSent(reply: FastifyReply): (then: () => void) => void {
   }
 }
 
-/** Calls a function whenever a method of an object is about to be called. */
+/** Calls a function before each call of a method of an object. */
 function beforeCall<Method extends string>(target: { [_ in Method]: (...args: never) => unknown }, method: Method, then: () => void): void {
   const original = target[method] as (...args: unknown[]) => unknown
   target[method] = function (this: unknown, ...args: unknown[]) {

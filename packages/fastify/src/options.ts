@@ -34,19 +34,19 @@ type RouteOptions = PlaceOptions<FastifyRequest, FastifyArgs> & {
 }
 
 /**
- * At least one option that there is. A route's `config` is of the type of whatever stands in it, so that the compiler finds no
- * property of an object there to be one too many; but it finds that one is missing.
+ * Requires at least one known option. The compiler infers the type of a route's `config` from its value, so it reports no unknown
+ * property there. It does report that all known ones are missing.
  */
 type Given<Options> = { readonly [Option in KeysOf<Options>]: { readonly [_ in Option]: unknown } }[KeysOf<Options>]
 type KeysOf<Options> = Options extends unknown ? keyof Options : never
 
 /**
- * The value of `config.throttle` of a route. Its own limits replace those of the plugin. Without `policies`, options of the plugin's single
- * policy (but not its `name` and `match`) apply where the route sets none.
+ * The value of `config.throttle` of a route. Its own limits replace the limits of the plugin. Without `policies`, options that the route
+ * does not set come from the plugin's single policy if they fit, except `name` and `match`.
  */
 export type RouteThrottleOptions = RouteOptions & Given<RouteOptions>
 
-/** The argument of `app.throttle`: as `config.throttle` of a route, but with the name of the policy, because no route provides one. */
+/** The argument of `app.throttle`: the options of a route's `config.throttle`, plus the policy's name, because no route provides one. */
 export type NamedThrottleOptions = PlaceOptions<FastifyRequest, FastifyArgs> &
   (
     | {
@@ -63,37 +63,37 @@ export type NamedThrottleOptions = PlaceOptions<FastifyRequest, FastifyArgs> &
       }
   )
 
-/** Throttles requests where it stands: a hook `onRequest`, `preValidation` or `preHandler`, of a route, an instance, or a 404 handler. */
+/** A hook that throttles requests. Use it as `onRequest`, `preValidation` or `preHandler` of a route, an instance or a 404 handler. */
 export interface ThrottleFunction {
   (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void
   /**
-   * Counts a request and tells what was decided, without an answer or header fields: for limits that a handler asks for itself. Each
-   * call counts. Slots of `concurrency()` are held until `app.throttler.release(decision)`.
+   * Counts a request and resolves with the decision, without a response or header fields, so that a handler can check a limit itself. Each
+   * call counts. Slots of `concurrency()` stay in use until `app.throttler.release(decision)`.
    *
-   * @returns undefined when the request passes uncounted; the promise is never rejected
+   * @returns the decision, or undefined if the request passes uncounted. The promise never rejects
    */
   check(request: FastifyRequest): Promise<Decision | undefined>
   /**
-   * Resolves with the decision that these limits would make about a request now, without counting it; undefined if the request would
-   * pass uncounted. The promise never rejects.
+   * Resolves with the decision that these limits would make about a request now, without counting it, or with undefined if the request
+   * would pass uncounted. The promise never rejects.
    */
   peek(request: FastifyRequest): Promise<Decision | undefined>
 }
 
-/** `app.throttle`. */
+/** The type of `app.throttle`. */
 export interface ThrottleFactory {
   /**
-   * Throttles in a place of your own: `{ preHandler: app.throttle({ name: 'login', limit: 5, interval: '1m' }) }` limits a route
-   * beside the plugin's limits, and `app.setNotFoundHandler({ preHandler: app.throttle() }, ...)` limits what has no route.
+   * Makes a hook that throttles: `{ preHandler: app.throttle({ name: 'login', limit: 5, interval: '1m' }) }` limits a route in addition to
+   * the plugin's limits, and `app.setNotFoundHandler({ preHandler: app.throttle() }, ...)` limits requests without a route.
    *
-   * @param options limits of its own. Default: those of the plugin
-   * @throws WeirError as `createThrottler`; `WEIR_MISSING_OPTION` for limits without a name; `WEIR_INVALID_OPTION` for limits that are
-   * given in a handler, once requests are served
+   * @param options limits of this hook. Default: the limits of the plugin
+   * @throws WeirError like `createThrottler`, `WEIR_MISSING_OPTION` for limits without a name, and `WEIR_INVALID_OPTION` for limits that
+   * are passed after the first request, e.g. in a handler
    */
   (options?: NamedThrottleOptions): ThrottleFunction
   /**
-   * Resolves with the decision that the limits of a request's route would make about it now, without counting it; undefined if the
-   * request would pass uncounted, or has no route.
+   * Resolves with the decision that the limits of a request's route would make about it now, without counting it, or with undefined if
+   * the request would pass uncounted or has no route.
    *
    * @example
    * const { allowed, remaining } = (await app.throttle.peek(request)) ?? { allowed: true, remaining: Infinity }
@@ -103,17 +103,17 @@ export interface ThrottleFactory {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Weir's decision about this request; null if it passed uncounted. */
+    /** Weir's decision about this request, or null if it passed uncounted. */
     throttle: Decision<PolicyName> | null
   }
   interface FastifyInstance {
     /** The throttler of the plugin. */
     throttler: Throttler<PolicyName, FastifyRequest>
-    /** Throttles in a place of your own, and shows what the limits of a route would decide. */
+    /** Makes hooks that throttle, and peeks at the decision of a route's limits. */
     throttle: ThrottleFactory
   }
   interface FastifyContextConfig {
-    /** Limits of this route in place of the plugin's, or `false` for none. */
+    /** Replaces the plugin's limits for this route. `false` removes them. */
     throttle?: RouteThrottleOptions | false
   }
 }

@@ -15,7 +15,7 @@ import type { FastifyArgs, NamedThrottleOptions, ThrottleFunction, ThrottleHook,
 import { fastifyReader, type RouteConfig } from './reader.ts'
 import { checkHook, type RouteGuard, RouteLimits } from './route-limits.ts'
 
-// Asynchronous, since Fastify catches what such a plugin throws; of others it is an uncaught exception.
+// Asynchronous, because Fastify catches errors only of asynchronous plugins. An error in a synchronous one is an uncaught exception.
 const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<void> => {
   if (typeof app.addHook !== 'function') {
     const message =
@@ -34,7 +34,7 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
     next: HookHandlerDoneFunction,
   ) => {
     if (decision === undefined) return next()
-    // The client has left: nobody is left to answer.
+    // The client has left, so the request needs no response.
     if (decision === null) return
     const set = request.throttle === null ? setHeader : addHeader
     request.throttle = decision as Decision<PolicyName>
@@ -73,7 +73,7 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
     handled
       .then((became) => {
         if (became === 'failed') answerStandard(reply, rejection)
-        // Handlers of routes may return what they answer; this one may not, and to wait for it would take for ever.
+        // A route's handler may return its response, but this handler must send it. Without this check, an unsent reply stays open.
         if (became === 'answered')
           guard.expect(
             () => begun(reply),
@@ -83,7 +83,7 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
       .catch(next)
   }
 
-  /** A hook that throttles by the guard of a request's route. */
+  /** Makes a hook that throttles with the guard of a request's route. */
   const throttleBy =
     (guardOf: (config: RouteConfig) => RouteGuard | false) =>
     (request: FastifyRequest, reply: FastifyReply, next: HookHandlerDoneFunction) => {
@@ -92,7 +92,7 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
       const decision = guard.check(request, request.throttle, reply.raw)
       reader.release()
       if (!(decision instanceof Promise)) return go(guard, request, reply, decision, next)
-      // Somebody else may have answered meanwhile, e.g. when its time was over.
+      // Other code, such as a timeout of the application, may have sent a response in the meantime.
       decision.then((decided) => reply.sent || go(guard, request, reply, decided, next)).catch(next)
     }
 
@@ -106,7 +106,7 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
 
   const peek = async (request: FastifyRequest): Promise<Decision | undefined> => {
     const config = request.routeOptions.config as RouteConfig
-    // Requests without a route are limited only where `app.throttle()` is used.
+    // Only `app.throttle()` limits requests without a route.
     const guard = config.url !== undefined && routes.atRoute(config)
     return guard ? guard.peek(request) : undefined
   }
@@ -133,24 +133,24 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
   if (routes.owned) app.addHook('onClose', () => routes.throttler.close())
 }
 
-/** Whether an answer has been given, or begun. */
+/** Whether a response was sent or begun. */
 function begun(reply: FastifyReply): boolean {
   return reply.sent || reply.raw.headersSent
 }
 
-/** Writes the standard answer, whatever a handler has prepared before it failed. */
+/** Writes the standard answer, and removes headers that a failed handler may have set for its own body. */
 function answerStandard(reply: FastifyReply, { status, type, body }: Rejection): void {
   if (begun(reply)) return
   reply.removeHeader('content-encoding').removeHeader('transfer-encoding').removeHeader('content-length')
   reply.code(status).header('content-type', type).send(body)
 }
 
-/** The plugin's options without those of Fastify's own `register`. */
+/** The plugin's options without the options of Fastify's `register`. */
 function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: ThrottleInput<FastifyRequest, FastifyArgs> } {
   const { hook = 'onRequest', ...input } = options as ThrottleOptions & Record<string, unknown>
-  // Fastify's own: where and how the plugin is registered.
+  // Options of `register` itself.
   for (const own of ['prefix', 'logLevel', 'logSerializers']) delete input[own]
-  // Fastify passes a copy of its options on, and a copy of a throttler is empty.
+  // Fastify passes a copy of the options, and a copy of a throttler is empty.
   if (Object.keys(input).length === 0) {
     throw new WeirError(
       'WEIR_MISSING_OPTION',
@@ -161,26 +161,25 @@ function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: 
   return { hook, input: input as ThrottleInput<FastifyRequest, FastifyArgs> }
 }
 
-/** Fastify writes names in lower case. To hand them over so saves Node.js to look each one up among its strings. */
+/** Names in lower case, as Fastify writes them. Precomputed names save Node.js a string look-up for each one. */
 const LOWER: Readonly<Record<string, string>> = Object.fromEntries(LIMIT_FIELDS.map((name) => [name, name.toLowerCase()]))
 
 const setHeader: SetHeader<FastifyReply> = (reply, name, value) => {
   reply.header(LOWER[name] ?? name, value)
 }
 
-/** Adds to what another throttler said before, where the field is a list. */
+/** Appends to the value of an earlier throttler if the field is a list. */
 const addHeader: SetHeader<FastifyReply> = (reply, name, value) => {
   const before = isListField(name, value) ? reply.getHeader(name) : undefined
   reply.header(name, before === undefined ? value : `${String(before)}, ${value}`)
 }
 
 /**
- * Throttles the requests of Fastify 4 and 5: all routes of the instance that it is registered on and of its children, whether
- * they were declared before or after. What has no route is limited where it is asked for:
- * `app.setNotFoundHandler({ preHandler: app.throttle() }, ...)`.
+ * Throttles requests in Fastify 4 and 5, for all routes of its instance and of that instance's children, even routes that were declared
+ * earlier. Requests without a route are limited only with `app.setNotFoundHandler({ preHandler: app.throttle() }, ...)`.
  *
- * `request.throttle` holds the decision and `app.throttler` the throttler, which is closed with the application unless it was
- * given. A route's `config.throttle` replaces the limits, or turns them off with `false`; `app.throttle` adds limits where it stands.
+ * `request.throttle` contains the decision. `app.throttler` is the throttler, which closes with the application unless you passed it as an
+ * option. A route's `config.throttle` replaces the limits, or removes them with `false`. `app.throttle` makes hooks with further limits.
  *
  * @throws WeirError (from `register` or `ready`) for options that can't be used: its `code` and message name the option
  *

@@ -3,13 +3,13 @@ import type { FastifyRequest } from 'fastify'
 import type { RouteThrottleOptions } from './options.ts'
 import { samplesOf } from './route-samples.ts'
 
-/** The route of requests that Fastify has no route for: they share one key, or every guess would make a new one. */
+/** The route name of requests without a route. They share one key, because otherwise every guessed path would make a new one. */
 const NOT_FOUND = '(not found)'
 
-/** The key in the `config` of a route for its pattern as it was declared. Fastify makes further routes from it, whose `url` differs. */
+/** The key in a route's `config` for its declared pattern. Fastify derives further routes from it, which have another `url`. */
 export const PATTERN: unique symbol = Symbol('weir.pattern')
 
-/** Fastify's data about a route, as requests see it; one object for each route. */
+/** Fastify's data about a route, as requests see it. Each route has one such object. */
 export interface RouteConfig {
   readonly url?: string
   readonly method?: string | readonly string[]
@@ -19,17 +19,17 @@ export interface RouteConfig {
 
 /** Reads requests of Fastify 4 and 5. */
 export interface FastifyReader extends RequestReader<FastifyRequest> {
-  /** The configuration of the request's route, which is remembered for `route` until `release`. */
+  /** Returns the configuration of the request's route, and keeps it for `route` until `release`. */
   config(request: FastifyRequest): RouteConfig
-  /** Lets go of the last request. */
+  /** Forgets the last request. */
   release(): void
 }
 
-/** Makes a reader. It remembers the last route: Fastify puts `routeOptions` together anew each time it is asked. */
+/** Makes a reader. It keeps the last route, because Fastify builds `routeOptions` again at each access. */
 export function fastifyReader(): FastifyReader {
   let last: RouteConfig | undefined
   let reading: FastifyRequest | undefined
-  // One that had to wait is not the last one.
+  // A request that waited for a promise is no longer the last one.
   const known = (request: FastifyRequest) => (request === reading ? last : (request.routeOptions.config as RouteConfig))
   return {
     options: ['hook'],

@@ -14,13 +14,13 @@ import type { FastifyRequest, RouteOptions } from 'fastify'
 import type { FastifyArgs, NamedThrottleOptions, ThrottleHook } from './options.ts'
 import { type FastifyReader, PATTERN, type RouteConfig } from './reader.ts'
 
-/** Guards the requests of one route, or of all without options of their own. */
+/** Guards the requests of one route, or of all routes without options of their own. */
 export type RouteGuard = Guard<FastifyRequest, FastifyArgs>
 
 type Options = PlaceOptions<FastifyRequest, FastifyArgs>
 type Limit = PlaceLimit<FastifyRequest, FastifyArgs>
 
-/** A policy's name goes into a header field and into keys of the store. */
+/** The longest name of a policy in characters. It is sent in a header field and stored in keys. */
 const LONGEST_NAME = 64
 
 const HOOKS: readonly ThrottleHook[] = ['onRequest', 'preValidation', 'preHandler']
@@ -28,11 +28,11 @@ const HOOKS: readonly ThrottleHook[] = ['onRequest', 'preValidation', 'preHandle
 /** A route as it was declared. */
 interface Declared extends Limited {
   readonly name: string
-  /** Its pattern. That of a HEAD route that Fastify has added is the one of its GET route. */
+  /** Its pattern. A HEAD route that Fastify added has the pattern of its GET route. */
   readonly url: string
-  /** Where Fastify adds a HEAD route to it: for another path of the same route it writes another URL into these options. */
+  /** Its options. For another path of the same route, Fastify writes another URL into them before it adds the HEAD route. */
   readonly options: RouteOptions
-  /** The GET route that Fastify has added it to. */
+  /** The GET route to which Fastify added this HEAD route. */
   readonly get: Declared | undefined
   /** The value of its `config.throttle`. */
   readonly given: unknown
@@ -40,7 +40,7 @@ interface Declared extends Limited {
 
 /** The limits that `config.throttle` of a route sets. */
 interface Limited {
-  /** Its own limits; undefined for those of the plugin, false for none. */
+  /** Its own limits, undefined for the limits of the plugin, or false for none. */
   limit: Limit | false | undefined
   readonly hook: ThrottleHook
 }
@@ -52,22 +52,22 @@ interface Mark extends Pick<Declared, 'limit' | 'given'> {
 }
 
 /**
- * The limits that routes have of their own. They are added when the application is ready. A route that was declared before the
- * plugin was loaded is known only when its first request comes, and is added then.
+ * The routes' own limits. They are added when the application is ready. The plugin sees a route that was declared before it was loaded only
+ * at the route's first request, and adds its limits then.
  */
 export class RouteLimits {
-  /** Marks the `config` of routes that this plugin has seen; Fastify makes a copy of it for each route. */
+  /** Marks the `config` of routes that this plugin has seen. Fastify makes a copy of the `config` for each route. */
   readonly #mark = Symbol('weir')
   readonly #places: PlaceLimits<FastifyRequest, FastifyArgs>
   readonly #hook: ThrottleHook
   readonly #declared: Declared[] = []
-  /** By handler: the HEAD route that Fastify adds to a GET route has the same one. */
+  /** GET routes by their handler, because the HEAD route that Fastify adds to one has the same handler. */
   readonly #gets = new WeakMap<object, Declared>()
-  /** Limits that other `onRoute` hooks gave to routes after they had been declared, by their options, method and URL. */
+  /** Limits that other `onRoute` hooks set after a route was declared, by the value of `config.throttle`, then by method and URL. */
   readonly #late = new WeakMap<object, Map<string, Limit>>()
   readonly #guards = new WeakMap<RouteConfig, RouteGuard | false>()
   readonly #early = new WeakMap<RouteConfig, RouteGuard | false>()
-  /** Whether a request has come. */
+  /** Whether the first request has arrived. */
   #serves = false
 
   constructor(input: ThrottleInput<FastifyRequest, FastifyArgs>, hook: ThrottleHook, reader: FastifyReader) {
@@ -83,16 +83,16 @@ export class RouteLimits {
     return this.#places.throttler
   }
 
-  /** Whether the throttler was made here, and so has to be closed. */
+  /** Whether the plugin made the throttler, and so must close it. */
   get owned(): boolean {
     return this.#places.general.owned
   }
 
   /**
-   * Takes note of a route that is being declared.
+   * Registers a route that is being declared.
    *
-   * @returns the hook that the route itself has to be given; undefined where the one of the whole instance sees to it
-   * @throws WeirError as `createThrottler`, naming the route
+   * @returns the hook that the route itself needs, or undefined if the hook of the whole instance throttles it
+   * @throws WeirError like `createThrottler`, with the name of the route
    */
   declare(options: RouteOptions): ThrottleHook | undefined {
     const { config, handler, method, url } = options
@@ -106,7 +106,7 @@ export class RouteLimits {
     const declared: Declared = { name, url: pattern, options, get, given, ...this.#read(given, name, get) }
     this.#declared.push(declared)
     if (method === 'GET') this.#gets.set(handler, declared)
-    // After all other hooks of that name; but requests should be rejected as early as can be.
+    // A hook of the route runs after all other hooks of that name. For `onRequest`, the instance's hook rejects requests earlier.
     const own = declared.limit !== false && (declared.hook !== 'onRequest' || this.#hook !== 'onRequest')
     const mark: Mark = { limit: declared.limit, given, own }
     options.config = { ...config, [this.#mark]: mark, [PATTERN]: pattern } as NonNullable<RouteOptions['config']>
@@ -114,9 +114,9 @@ export class RouteLimits {
   }
 
   /**
-   * Connects, and makes the limits of the routes that are known.
+   * Starts the throttler, and reads limits that other `onRoute` hooks set after the routes were declared.
    *
-   * @throws WeirError as `declare`, for limits that another `onRoute` hook has given a route since
+   * @throws WeirError like `declare`, for these limits
    */
   start(): void {
     for (const before of this.#declared.splice(0)) {
@@ -134,10 +134,10 @@ export class RouteLimits {
   }
 
   /**
-   * Takes limits that belong to no route.
+   * Adds limits that belong to no route.
    *
-   * @returns what gives their guard
-   * @throws WeirError as `createThrottler`, for limits without a name, and once requests have come: each would leave a policy behind
+   * @returns a function that returns their guard
+   * @throws WeirError like `createThrottler`, for limits without a name, and after the first request, because each call would add a policy
    */
   place(options: NamedThrottleOptions | undefined): () => RouteGuard {
     const { general } = this.#places
@@ -156,7 +156,7 @@ export class RouteLimits {
     return () => this.#guardOf(limit)
   }
 
-  /** The guard of requests at the hook of the whole instance; false where they pass. */
+  /** The guard of requests at the hook of the whole instance, or false if they pass it. */
   atInstance(config: RouteConfig): RouteGuard | false {
     this.#serves = true
     let guard = this.#early.get(config)
@@ -169,7 +169,7 @@ export class RouteLimits {
     return guard
   }
 
-  /** The guard of a route; false when it is not throttled. */
+  /** The guard of a route, or false if it is not throttled. */
   atRoute(config: RouteConfig): RouteGuard | false {
     let guard = this.#guards.get(config)
     if (guard === undefined) this.#guards.set(config, (guard = this.#find(config)))
@@ -187,7 +187,7 @@ export class RouteLimits {
     return (config as { readonly [mark: symbol]: Mark | undefined })[this.#mark]
   }
 
-  /** Reads what `config.throttle` of a route is. */
+  /** Reads the value of a route's `config.throttle`. */
   #read(given: unknown, name: string, get?: Declared): Limited {
     if (given === undefined || given === false) return { limit: given, hook: this.#hook }
     const named = `Option "config.throttle" of route ${name}`
@@ -212,7 +212,7 @@ export class RouteLimits {
       const limit = this.#known(config) ?? this.#readEarly(config)
       return limit ? this.#guardOf(limit) : general
     } catch (error) {
-      // Too late to reject the start: the plugin's own limits hold.
+      // The application has started already, so the error is reported and the plugin's own limits apply.
       general.report(String(config.url), 'A route is limited as the plugin says', error)
       return general
     }
@@ -224,10 +224,10 @@ export class RouteLimits {
     return this.#late.get(config.throttle as object)?.get(placeOf(config))
   }
 
-  /** Reads what a route was given before the plugin was loaded. */
+  /** Reads `config.throttle` of a route that was declared before the plugin was loaded. */
   #readEarly(config: RouteConfig): Limit | false | undefined {
     const { method, url = '', throttle } = config
-    // Whether it is one that Fastify has added is not known here.
+    // Fastify may have added a HEAD route to a GET route. That can't be seen here, so the HEAD route gets the name of the GET route.
     const name = nameOf({ method: method === 'HEAD' ? 'GET' : method, url })
     const { limit, hook } = this.#read(throttle, name)
     if (hook !== this.#hook) throw tooLate(name)
@@ -263,7 +263,7 @@ function placeOf({ method, url }: { readonly method?: unknown; readonly url?: st
   return `${String(method)} ${url}`
 }
 
-/** A route's name as a policy. All nodes must come to the same, so it is made from the route alone. */
+/** The name of a route's policy. All processes must compute the same name, so it depends on the route alone. */
 function nameOf({ method, url, constraints }: Pick<RouteOptions, 'constraints' | 'url'> & { readonly method?: unknown }): string {
   const list = [method ?? []].flat() as string[]
   const methods = list.map((one) => (one === 'HEAD' && list.length > 1 ? 'GET' : one))

@@ -2,8 +2,8 @@
 const VALUE = '%01'
 
 /**
- * Paths that stand for all that reach a route of Fastify (find-my-way): `/users/%01` for `/users/:id(^\\d+$)`. A wildcard is two
- * segments, since a policy that matches one only does not cover it.
+ * Sample paths for all requests that reach a route of Fastify (find-my-way): `/users/%01` for `/users/:id(^\\d+$)`. A wildcard becomes two
+ * segments, because a policy that matches one segment does not cover it.
  */
 export function samplesOf(pattern: string): readonly string[] {
   const optional = /(\/:[^/()]*?)\?(\/?)/
@@ -26,11 +26,11 @@ function sample(pattern: string): string {
       if (pattern[i + 1] === '(') i = closing(pattern, i + 1)
     }
   }
-  // As the octets that a target would have.
+  // One character per byte, as in a target.
   return Buffer.from(path.startsWith('/') ? path : `/${path}`, 'utf8').toString('latin1')
 }
 
-/** Where the parenthesis that opens at a place is closed. */
+/** The index of the parenthesis that closes the one at `open`. */
 function closing(pattern: string, open: number): number {
   let depth = 0
   for (let i = open; i < pattern.length; i++) {

@@ -9,7 +9,7 @@ import { FRAMEWORKS } from './frameworks.ts'
 const ONE = { key: 'all', limit: 1, algorithm: concurrency(), coordination: 'local' } as const
 const PATIENT = { timeout: 10_000, interval: 5 }
 
-/** The behaviour of a handler at its beginning, and once its client has left. */
+/** Handlers by their behaviour at the beginning and after their client has left. */
 const HANDLERS: Readonly<Record<string, (gone: Promise<void>, reply: FastifyReply) => unknown>> = {
   'that is async and returns its answer': async (gone) => {
     await gone

@@ -9,7 +9,7 @@ import { FRAMEWORKS } from './frameworks.ts'
 const ONE = { key: 'all', limit: 1, algorithm: concurrency(), coordination: 'local' } as const
 const PATIENT = { timeout: 10_000, interval: 5 }
 
-/** The behaviour of a handler at its beginning and once it may continue, and whether its slot is free again only then. */
+/** Handlers by their behaviour at the beginning and once they may continue. Only then their slot is free again. */
 const HANDLERS: Readonly<Record<string, (go: Promise<void>, reply: FastifyReply) => unknown>> = {
   'that is async': async (go) => {
     await go
@@ -74,7 +74,7 @@ const UNREPORTED: Readonly<Record<string, (reply: FastifyReply) => unknown>> = {
 }
 
 describe.each(FRAMEWORKS)('%s', (_name, fastify) => {
-  /** An application with a route; `begun` counts the calls of its handler, and `free` its slots. */
+  /** Starts an application with a route. `begun` counts the calls of its handler, and `free` its free slots. */
   async function start(
     handler: (request: FastifyRequest, reply: FastifyReply) => unknown,
     route: object = {},

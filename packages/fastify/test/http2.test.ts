@@ -11,7 +11,7 @@ const ONE = { key: 'route', limit: 1, interval: '1h', clock: manualClock() } as 
 describe.each(FRAMEWORKS)('%s', (_name, fastify) => {
   test('rejects over HTTP/2, also requests of a method that nobody knows', async () => {
     const app = fastify({ http2: true })
-    // The plugin is typed for HTTP/1, as most plugins are.
+    // The plugin has the types of HTTP/1, as most plugins have.
     await app.register(weir as never, { ...ONE, key: 'route' } as never)
     app.get('/', () => 'hello')
     await app.listen({ port: 0, host: '127.0.0.1' })

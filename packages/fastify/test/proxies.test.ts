@@ -11,7 +11,7 @@ describe.each(FRAMEWORKS)('%s', (name, framework) => {
   test.each<[trust: FastifyServerOptions['trustProxy'] | number, warned: string | undefined]>([
     [false, IGNORED],
     ['10.0.0.0/8', IGNORED],
-    // Fastify 4, and 5 before 5.12.1, trust so many proxies.
+    // Fastify 4, and 5 before 5.12.1, trust this number of proxies.
     [1, name.endsWith('4') ? undefined : IGNORED],
     ['1', IGNORED],
     ['loopback', undefined],

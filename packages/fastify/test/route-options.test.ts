@@ -112,7 +112,7 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
     expect(app.throttler.policies.map(({ name }) => name)).toEqual(['default', 'GET /expensive'])
     app.throttler.update([{ key: 'route', limit: 1, interval: '1h' }])
     expect(await statuses(app, '/usual', 2)).toEqual([200, 429])
-    // Left out by the update and added again, a policy starts anew on this node.
+    // The update removed the route's policy. It is added again, so it starts without counts in this process.
     expect(await statuses(app, '/expensive', 3)).toContain(429)
   })
 

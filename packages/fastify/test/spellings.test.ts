@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { weir } from '../src/index.ts'
 import { FRAMEWORKS } from './frameworks.ts'
 
-/** Routes of Fastify beside the patterns of their policies. */
+/** Routes of Fastify and the patterns of their policies. */
 const ROUTES: readonly (SpelledRoute & { readonly url: string })[] = [
   { url: '/', match: '/', path: '/' },
   { url: '/login', match: '/login', path: '/login' },

@@ -17,7 +17,7 @@ describe.each(FRAMEWORKS)('%s: app.throttle', (_name, fastify) => {
     const rejected = await app.inject('/login')
     expect(rejected.statusCode).toBe(429)
     expect(rejected.json()['violated-policies']).toEqual(['login'])
-    // It passed the plugin's limits before, and counts there.
+    // The request passed the plugin's limits first, and counts there.
     expect(app.throttler.policies.map(({ name }) => name)).toEqual(['default', 'login'])
   })
 

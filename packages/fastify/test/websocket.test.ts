@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { weir } from '../src/index.ts'
 
-/** The first message of a WebSocket, or the answer that rejected it. */
+/** The first message of a WebSocket, or the response that rejected it. */
 async function connect(url: string): Promise<string | IncomingMessage> {
   const socket = new WebSocket(url)
   const answer = await new Promise<string | IncomingMessage>((resolve, reject) => {

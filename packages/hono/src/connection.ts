@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'hono'
 
 /**
- * The parts of the connection that `@hono/node-server` puts into `c.env`. Other servers, and `app.request()` in tests, put nothing there.
+ * The parts of the connection that `@hono/node-server` sets in `c.env`. Other servers, and `app.request()` in tests, set none of them.
  */
 export interface Connection {
   readonly incoming?: IncomingMessage
@@ -15,7 +15,7 @@ const NONE: Connection = Object.freeze({})
 export function connectionOf(c: Context): Connection {
   const env: unknown = c.env
   if (typeof env !== 'object' || env === null) return NONE
-  // An application that starts by `serve({ fetch: (request, env) => app.fetch(request, { server: env }) })` keeps them there.
+  // Applications that start with `serve({ fetch: (request, env) => app.fetch(request, { server: env }) })` keep them in `server`.
   const { server } = env as { server?: unknown }
   return typeof server === 'object' && server !== null && 'incoming' in server ? (server as Connection) : (env as Connection)
 }

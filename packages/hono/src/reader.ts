@@ -10,10 +10,10 @@ export function honoReader(address: AddressOf = socketAddress): RequestReader<Co
     options: ['address'],
     method: (c: Context) => c.req.method,
     path: sentTarget,
-    // The router goes by the path that `@hono/node-server` and the option `getPath` have made of the target.
+    // The router uses the path that `@hono/node-server` and the option `getPath` make from the target.
     rewritten: (c: Context) => {
       const { path } = c.req
-      // As the octets that a target would have.
+      // One character per byte, as in a target.
       return pathOf(sentTarget(c)) === path ? undefined : Buffer.from(path, 'utf8').toString('latin1')
     },
     readings: anyReadings,
@@ -23,7 +23,7 @@ export function honoReader(address: AddressOf = socketAddress): RequestReader<Co
     ip: (c: Context) => {
       const given: unknown = address(c)
       if (typeof given !== 'string' && given !== undefined && given !== null) {
-        // If it is a promise that is rejected, that must not end the process.
+        // An unhandled rejection of this promise would end the process.
         Promise.resolve(given).catch(() => {})
         throw new TypeError(
           `option "address" returned ${Object.prototype.toString.call(given)}; return a string such as getConnInfo(c).remote.address, no promise`,
@@ -41,21 +41,21 @@ export function honoReader(address: AddressOf = socketAddress): RequestReader<Co
 }
 
 /**
- * The pattern of the route that answers. Hono has found all that match before the first middleware runs; a handler takes the
- * context only, a middleware `next` too. `matchedRoutes()` of `hono/route` would find nothing in a context of another copy of Hono,
- * e.g. of its CommonJS build.
+ * The pattern of the route that answers. Hono finds all matching routes before the first middleware runs. A handler has one parameter, the
+ * context, and a middleware also has `next`. `matchedRoutes()` of `hono/route` finds nothing if the context comes from another copy of
+ * Hono, e.g. its CommonJS build.
  */
 function patternOf(c: Context): string | undefined {
   let last: string | undefined
   for (const { handler, method, path } of c.req.matchedRoutes) {
     if (handlerIn(handler).length < 2) return path
-    // Middleware from `use` has no method. Middleware for a method may answer by itself.
+    // Middleware from `use` has the method ALL. Middleware for one method may answer itself.
     if (method !== 'ALL') last = path
   }
   return last
 }
 
-/** Behind the `onError` of a sub-application Hono wraps a handler, and leaves it on its wrapper. */
+/** The handler itself. Hono wraps handlers of a sub-application with `onError`, and keeps the original on the wrapper. */
 function handlerIn(handler: { readonly length: number }): { readonly length: number } {
   const inner: unknown = (handler as { __COMPOSED_HANDLER?: unknown }).__COMPOSED_HANDLER
   return typeof inner === 'function' ? handlerIn(inner as typeof handler) : handler
@@ -66,7 +66,7 @@ function sentTarget(c: Context): string {
   return connectionOf(c).incoming?.url ?? targetOf(c.req.url)
 }
 
-/** The target of a request that was made in code, which has a whole URL. */
+/** The target of a request that was made in code. Its URL is absolute. */
 function targetOf(url: string): string {
   const path = url.indexOf('/', url.indexOf('://') + 3)
   return path === -1 ? '/' : url.slice(path)

@@ -1,12 +1,12 @@
 /** Stands for the value of a parameter. No pattern contains this text. */
 const VALUE = '%01'
 
-/** A regular expression that may take a slash: by name, by any character, or by all but some. */
+/** Finds regular expressions that may match a slash: a literal slash, any character, or a negated class. */
 const SPANS = /\/|(?<!\\)\.[+*{]|\[\^|\\[DSW]/
 
 /**
- * Paths that stand for all that reach a route of Hono: `/users/%01` for `/users/:id{[0-9]+}`. A wildcard is two segments, since a
- * policy that matches one only does not cover it; at the end it is none as well.
+ * Sample paths for all requests that reach a route of Hono: `/users/%01` for `/users/:id{[0-9]+}`. A wildcard becomes two segments, because
+ * a policy that matches one segment does not cover it. A wildcard at the end may also match no segment.
  */
 export function samplesOf(pattern: string): readonly string[] {
   const segments = pattern.replace(/\{(?:[^{}]|\{[^{}]*\})*\}/g, (expression) => (SPANS.test(expression) ? '{/}' : '')).split('/')
@@ -18,7 +18,7 @@ export function samplesOf(pattern: string): readonly string[] {
     paths = paths.map((path) => `${path}/${sample(segment)}`)
     if (last && (segment === '*' || segment.endsWith('?'))) paths.push(...whole.map((path) => path || '/'))
   }
-  // As the octets that a target would have.
+  // One character per byte, as in a target.
   return paths.map((path) => Buffer.from(path, 'utf8').toString('latin1'))
 }
 

@@ -34,26 +34,26 @@ export type ThrottleOptions<Name extends string = string, Plan extends string = 
 export type ThrottleMiddleware<Name extends string = string> = MiddlewareHandler & {
   readonly throttler: Throttler<Name, Context>
   /**
-   * Resolves with the decision that this middleware would make about a request now, without counting it; undefined if the request would
-   * pass uncounted. The promise never rejects.
+   * Resolves with the decision that this middleware would make about a request now, without counting it, or with undefined if the request
+   * would pass uncounted. The promise never rejects.
    */
   peek(c: Context): Promise<Decision<Name> | undefined>
 }
 
-/** Limit fields of the throttlers that a request has passed. */
+/** Limit fields that throttlers have written for a request. */
 type Fields = Record<string, string>
 
-/** Where the fields of a request are kept until its response is there. */
+/** The context variable that keeps the fields of a request until its response exists. */
 const FIELDS = 'weir:fields'
 
 /**
  * Throttles requests in Hono 4 on Node.js, for `app.use` or a single route.
  *
- * `c.get('throttle')` holds the decision. The limit fields are set on the finished response, whoever made it: a handler, an error
- * handler, or a response that was fetched elsewhere. A throttler that stands in several places counts a request once, in the first.
+ * `c.get('throttle')` contains the decision. The limit fields are set on every finished response, including those of error handlers and
+ * responses from `fetch`. If a throttler is used in several places, it counts a request once, in the first.
  *
  * @param options `{ key, limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
- * @throws WeirError for options that can't be used: its `code` and message name the option and what is allowed
+ * @throws WeirError for options that can't be used: its `code` and message name the option and the allowed values
  *
  * @example
  * app.use(throttle({ limit: 300, interval: '1m', key: 'ip', store: redisStore(new Redis()) }))
@@ -88,7 +88,7 @@ export function throttle<const Name extends string = string, const Plan extends 
     const { outgoing } = connectionOf(c)
     const checked = guard.check(c, earlier, outgoing as ServerResponse)
     const decision = checked instanceof Promise ? await checked : checked
-    // The client has left: nobody is left to answer.
+    // The client has left, so the request needs no response.
     if (decision === null) return alreadySent()
     if (decision === undefined) return next()
     c.set('throttle', decision)
@@ -103,7 +103,7 @@ export function throttle<const Name extends string = string, const Plan extends 
     try {
       await next()
     } catch (error) {
-      // Only what Hono does not answer comes here.
+      // Hono answers all other errors itself, so this one becomes a 500.
       if (outgoing === undefined) guard.settle(decision, 500, [c])
       throw error
     } finally {
@@ -120,14 +120,14 @@ export function throttle<const Name extends string = string, const Plan extends 
   return Object.assign(middleware, { throttler: guard.throttler, peek: (c: Context) => guard.peek(c) })
 }
 
-/** Hono's own handler of errors answers with what `getResponse` returns. */
+/** An error with the method `getResponse`, which Hono's own error handler calls for the response. */
 class HonoThrottledError<Name extends string> extends ThrottledError<Name> {
   getResponse(): Response {
     return new Response(this.message, { status: this.status, headers: this.headers })
   }
 }
 
-/** Takes the adapter's own option out. */
+/** Separates the adapter's own option from the others. */
 function withoutAddress<Name extends string>(
   options: ThrottleOptions<Name>,
 ): { address: AddressOf | undefined; input: ThrottleInput<Context, HonoArgs, Name> } {
@@ -139,37 +139,37 @@ function withoutAddress<Name extends string>(
   return { address, input: input as ThrottleInput<Context, HonoArgs, Name> }
 }
 
-/** Adds to what another throttler said before, where the field is a list. */
+/** Appends to the value of an earlier throttler if the field is a list. */
 const addField: SetHeader<Fields> = (fields, name, value) => {
   const before = isListField(name, value) ? fields[name] : undefined
   fields[name] = before === undefined ? value : `${before}, ${value}`
 }
 
-/** Sets the fields on the response. One that was fetched elsewhere can't be changed, and is copied. */
+/** Sets the fields on the response. The headers of a response from `fetch` are immutable, so it is copied. */
 function setFields(c: Context, fields: Fields): void {
   try {
     for (const name in fields) c.res.headers.set(name, fields[name] as string)
   } catch {
-    // Its constructor rejects what is no answer at all, such as Response.error().
+    // The constructor throws for a response without a valid status, such as Response.error().
     c.res = new Response(c.res.body, c.res)
     for (const name in fields) c.res.headers.set(name, fields[name] as string)
   }
 }
 
-/** Stands for the response, as far as a guard uses it, if there is no connection. */
+/** Replaces the response of Node.js for a guard if there is no connection. It has only the members that a guard uses. */
 const NO_CONNECTION = { headersSent: false, writableEnded: false, on() {}, destroy() {} } as unknown as ServerResponse
 
-/** Tells `@hono/node-server` to leave the response alone. */
+/** A response that `@hono/node-server` does not send, because the real one was sent already. */
 function alreadySent(): Response {
   const response = new Response(null, { headers: { 'x-hono-already-sent': 'true' } })
-  // Its own kind of Response is sent without a look at this field, unless it has been asked for its body.
+  // The server sends its own kind of Response without reading this header unless the body was accessed before.
   void response.body
   return response
 }
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** Weir's decision about this request; undefined if it passed uncounted. */
+    /** Weir's decision about this request, or undefined if it passed uncounted. */
     throttle: Decision<PolicyName> | undefined
   }
 }

@@ -3,5 +3,5 @@ import { describe, test } from 'vitest'
 import { honoAdapter } from './adapter.ts'
 import { OLDEST, withoutOldest } from './frameworks.ts'
 
-// In a process of its own: each version of the server puts its own Request and Response in place of those of Node.js.
+// A separate file, and so a separate process, because each version of the server replaces the global Request and Response of Node.js.
 adapterContract(OLDEST.name, honoAdapter(OLDEST), { describe, test, without: withoutOldest })

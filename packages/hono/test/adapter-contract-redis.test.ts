@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { honoAdapter } from './adapter.ts'
 import { NEWEST, without } from './frameworks.ts'
 
-/** Milliseconds. A busy machine is no outage. */
+/** The store's timeout in milliseconds, so that a busy machine does not count as an outage. */
 const PATIENT = 30_000
 
 let server: RedisServer
@@ -17,7 +17,7 @@ afterAll(() => server?.stop())
 
 adapterContract(`${NEWEST.name} with Redis`, honoAdapter(NEWEST), {
   describe,
-  // Several wait for real intervals to end.
+  // Concurrent, because several tests wait for real intervals to end.
   test: test.concurrent,
   store: () => redisStore(server.url, { namespace: `case-${++cases}`, timeout: PATIENT }),
   without,

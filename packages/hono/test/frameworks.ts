@@ -6,7 +6,7 @@ import { Hono } from 'hono'
 
 type Listener = (fetch: Hono['fetch']) => (request: IncomingMessage, response: ServerResponse) => unknown
 
-/** A supported version of Hono, with one of the server that it runs on. */
+/** A supported version of Hono and a version of the server that it runs on. */
 export interface Framework {
   readonly name: string
   readonly Hono: typeof Hono
@@ -16,7 +16,7 @@ export interface Framework {
 const older = (await import('hono48' as string)) as { Hono: typeof Hono }
 const olderServer = (await import('node-server1' as string)) as { getRequestListener: Listener }
 
-// They have the same types, as far as these tests use them.
+// For these tests the types of both versions are the same.
 export const NEWEST: Framework = { name: 'Hono 4', Hono, listener: getRequestListener as Listener }
 export const OLDEST: Framework = {
   name: 'Hono 4.8 on @hono/node-server 1',

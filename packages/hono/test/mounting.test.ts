@@ -17,7 +17,7 @@ async function statuses(app: Hono, paths: readonly string[], init?: RequestInit)
   return found
 }
 
-/** The messages of its warnings from now on. */
+/** Collects the messages of a middleware's warnings from now on. */
 function warningsOf({ throttler }: ThrottleMiddleware): string[] {
   const warnings: string[] = []
   throttler.on('warning', ({ error }) => warnings.push(error.message))
@@ -242,7 +242,7 @@ describe('addresses', () => {
 
   test.each([
     ['a promise', async () => '192.0.2.1'],
-    // A rejection that nothing handles would end the process; here it fails the run.
+    // An unhandled rejection would end the process. Here it fails the run.
     ['a promise that is rejected', () => Promise.reject(new Error('no platform'))],
     ['what getConnInfo returns', () => ({ remote: { address: '192.0.2.1' } })],
   ])('a function that returns %s is answered by what to return', async (_, address) => {

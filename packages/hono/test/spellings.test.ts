@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { throttle } from '../src/index.ts'
 import { NEWEST, serve } from './frameworks.ts'
 
-/** Paths, and what their policies match. */
+/** Paths and the patterns that their policies match. */
 const ROUTES: readonly (SpelledRoute & { readonly hono?: string })[] = [
   { match: '/', path: '/' },
   { match: '/login', path: '/login' },

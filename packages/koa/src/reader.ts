@@ -1,7 +1,7 @@
 import { foldRoute, headerValue, parseurlReadings, type RequestReader } from '@weir/core/adapter'
 import type { Context } from 'koa'
 
-/** The methods of a router (`@koa/router`) by which Weir finds the route of a request before the router itself runs. */
+/** The part of a router (`@koa/router`) that Weir uses to find the route of a request before the router itself runs. */
 export interface RouterLike {
   match(path: string, method: string): { route: boolean; pathAndMethod: readonly { path: string | RegExp }[] }
 }
@@ -11,9 +11,9 @@ export function koaReader(router: RouterLike | undefined): RequestReader<Context
   return Object.freeze({
     options: ['router'],
     method: (ctx: Context) => ctx.method,
-    // koa-mount cuts its prefix off `path`; two mounts of one app are two places.
+    // Not `path`, because koa-mount removes its prefix from it. Two mounts of one app are two routes.
     path: (ctx: Context) => ctx.originalUrl,
-    // Whether by a mount or by a middleware of the host can't be told.
+    // A mount and a rewriting middleware look the same here.
     rewritten: (ctx: Context) => (ctx.url === ctx.originalUrl ? undefined : ctx.url),
     readings: parseurlReadings,
     route: (ctx: Context) => {
@@ -36,16 +36,16 @@ export function koaReader(router: RouterLike | undefined): RequestReader<Context
   })
 }
 
-/** Where the app is mounted: what koa-mount cut off the path, or nothing. */
+/** The prefix that koa-mount removed from the path, or an empty string. */
 function mountOf({ url, originalUrl, path }: Context): string {
-  // A target may also be longer than its path because Koa trims it; a client could make as many mounts of that as it likes.
+  // Koa trims the path, so a target with spaces is longer than its path. That is no mount, or a client could invent any number of them.
   if (url === originalUrl) return ''
   const query = originalUrl.indexOf('?')
   const [whole = ''] = parseurlReadings(query === -1 ? originalUrl : originalUrl.slice(0, query), originalUrl) ?? []
   return whole.length > path.length && whole.endsWith(path) ? foldRoute(whole.slice(0, -path.length)) : ''
 }
 
-/** The pattern of the route: `@koa/router` leaves it on the context for its own middleware. */
+/** The pattern of the route. `@koa/router` sets it on the context only for its own middleware, so the router is called otherwise. */
 function matched(ctx: Context, router: RouterLike | undefined): string | undefined {
   const left: unknown = ctx['_matchedRoute']
   if (left !== undefined) return String(left)
@@ -54,10 +54,10 @@ function matched(ctx: Context, router: RouterLike | undefined): string | undefin
   try {
     found = router.match(ctx.path, ctx.method)
   } catch {
-    // A target that the router itself can't read; it counts all the same.
+    // The router can't read this target. The request counts anyway.
     return undefined
   }
   const route = found.route ? found.pathAndMethod.at(-1) : undefined
-  // The router knows all routes: what it doesn't find is answered by none of them.
+  // The router contains all routes, so a request that it doesn't match has none.
   return route === undefined ? undefined : String(route.path)
 }

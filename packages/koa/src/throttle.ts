@@ -32,8 +32,8 @@ export type ThrottleOptions<Name extends string = string, Plan extends string = 
 export type ThrottleMiddleware<Name extends string = string> = Middleware & {
   readonly throttler: Throttler<Name, Context>
   /**
-   * Resolves with the decision that this middleware would make about a request now, without counting it; undefined if the request would
-   * pass uncounted. The promise never rejects.
+   * Resolves with the decision that this middleware would make about a request now, without counting it, or with undefined if the request
+   * would pass uncounted. The promise never rejects.
    */
   peek(ctx: Context): Promise<Decision<Name> | undefined>
 }
@@ -41,11 +41,11 @@ export type ThrottleMiddleware<Name extends string = string> = Middleware & {
 /**
  * Throttles requests in Koa 2 and 3, for `app.use`, a router or a single route.
  *
- * `ctx.state.throttle` holds the decision. The limit fields are kept on answers to errors (`ctx.throw`), from which Koa takes
- * all headers. A throttler that stands in several places (app, router, route) counts a request once, in the first.
+ * `ctx.state.throttle` contains the decision. Error responses (`ctx.throw`) keep the limit fields, although Koa removes all other headers.
+ * If a throttler is used in several places (app, router, route), it counts a request once, in the first.
  *
  * @param options `{ key, limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
- * @throws WeirError for options that can't be used: its `code` and message name the option and what is allowed
+ * @throws WeirError for options that can't be used: its `code` and message name the option and the allowed values
  *
  * @example
  * app.use(throttle({ limit: 300, interval: '1m', key: 'ip', store: redisStore(new Redis()) }))
@@ -65,7 +65,7 @@ export function throttle<const Name extends string = string, const Plan extends 
     if (ctx.headerSent) return
     for (const name in rejection.headers) set(ctx, name, rejection.headers[name] as string)
     if (guard.throws) throw new ThrottledError(rejection)
-    // A middleware before may have left the answer to one behind, which does not run.
+    // An earlier middleware may have left the response to a later one, which does not run.
     ctx.respond = true
     ctx.status = rejection.status
     const handled = guard.handle(rejection, [ctx], ctx.res)
@@ -78,7 +78,7 @@ export function throttle<const Name extends string = string, const Plan extends 
     const earlier: Decision | undefined = ctx.state['throttle']
     const checked = guard.check(ctx, earlier, ctx.res)
     const decision = checked instanceof Promise ? await checked : checked
-    // Somebody else may have answered meanwhile, e.g. when its time was over, or the client has gone.
+    // Other code, such as a timeout of the application, may have sent a response in the meantime, or the client has left.
     if (decision === null || (checked instanceof Promise && ctx.res.writableEnded)) return
     if (decision === undefined) return next()
     ctx.state['throttle'] = decision
@@ -112,9 +112,9 @@ function withoutRouter<Name extends string>(
   return { router, input: input as ThrottleInput<Context, KoaArgs, Name> }
 }
 
-/** Writes the standard answer where the handler has not answered, whatever it has prepared before it failed. */
+/** Writes the standard answer if the handler failed, and removes headers that it may have set for its own body. */
 function answerUnhandled(ctx: Context, { status, type, body }: Rejection, became: Handled): void {
-  // Koa would end what the handler still writes.
+  // Koa would end a response that the handler is still writing.
   if (became === 'left') ctx.respond = false
   if (became !== 'failed' || ctx.headerSent) return
   ctx.status = status
@@ -128,13 +128,13 @@ const setHeader: SetHeader<Context> = (ctx, name, value) => {
   ctx.res.setHeader(name, value)
 }
 
-/** Adds to what another throttler said before, where the field is a list. */
+/** Appends to the value of an earlier throttler if the field is a list. */
 const addHeader: SetHeader<Context> = (ctx, name, value) => {
   const before = isListField(name, value) ? ctx.res.getHeader(name) : undefined
   ctx.res.setHeader(name, before === undefined ? value : `${String(before)}, ${value}`)
 }
 
-/** Koa removes every header before it answers an error, and then sets those that the error carries. */
+/** Copies the limit fields to an error, because Koa removes every header before it answers one, and then sets the error's own headers. */
 function keepFields(ctx: Context, error: unknown): void {
   if (typeof error !== 'object' || error === null || ctx.headerSent) return
   const carrier = error as { headers?: Record<string, unknown> }
@@ -152,7 +152,7 @@ function keepFields(ctx: Context, error: unknown): void {
 
 declare module 'koa' {
   interface DefaultState {
-    /** Weir's decision about this request; undefined if it passed uncounted. */
+    /** Weir's decision about this request, or undefined if it passed uncounted. */
     throttle?: Decision<PolicyName>
   }
 }

@@ -17,7 +17,7 @@ export function koaAdapter(Framework: typeof Koa, withRouter: boolean): AdapterU
       const app = new Framework(proxy === undefined ? {} : { proxy: true, maxIpsCount: 1 })
       app.silent = true
       const router = new Router()
-      // A throttler to share stands by itself: there is no place for a router.
+      // A shared throttler is the whole input, so it has no place for a router unless it is wrapped.
       const own = (input: object) =>
         withRouter && !('check' in input) ? { ...input, router } : withRouter ? { throttler: input, router } : input
       const mounted = inputs.map((input) => throttle(own(input) as ThrottleOptions))

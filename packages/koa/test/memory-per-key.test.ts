@@ -4,10 +4,10 @@ import { FRAMEWORKS } from './frameworks.ts'
 
 const PROGRAM = new URL('fixtures/memory-per-key.ts', import.meta.url)
 const CASES = memoryCases(() => '')
-/** Bytes, a record and a key of 257 characters included. */
+/** The most bytes per key, including its record and a key of 257 characters. */
 const MOST = 600
 
-// The code that makes keys is the same for all versions; strings of requests may differ.
+// The code that makes keys is the same for all versions. Only the strings of their requests may differ.
 const SOME = CASES.filter(({ name }) => ['a long header', 'a forwarded address'].includes(name))
 
 test.each(FRAMEWORKS.map(([name], i) => [name, i === 0 ? CASES : SOME] as const))(

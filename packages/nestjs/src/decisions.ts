@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common'
 import type { Decision } from '@weir/core'
 import type { PolicyName } from '@weir/core/adapter'
 
-// Not a property of the request: a Fastify request that gets one of another name becomes slow.
+// A map instead of a property of the request, because an additional property makes a Fastify request slow.
 const decisions = new WeakMap<object, Decision>()
 
 /** Weir's decision about the request, field or message of a context. */
@@ -10,12 +10,12 @@ export function decisionOf(context: ExecutionContext): Decision<PolicyName> | un
   return decisions.get(placeOf(context)) as Decision<PolicyName> | undefined
 }
 
-/** Keeps it for `@ThrottleDecision()`, and for further guards on the way: a throttler counts once, wherever it stands. */
+/** Keeps the decision for `@ThrottleDecision()` and for further guards, because a throttler counts a request only once. */
 export function keepDecision(context: ExecutionContext, decision: Decision): void {
   decisions.set(placeOf(context), decision)
 }
 
-/** Guards of one field or message share a context; what decorates parameters gets another one, of the same request. */
+/** The object that a decision belongs to. Guards of a field or message share a context, but parameter decorators get another one. */
 function placeOf(context: ExecutionContext): object {
   return context.getType() === 'http' ? context.switchToHttp().getRequest() : context
 }

@@ -4,13 +4,13 @@ import { type Guard, type Rejection, ThrottledError } from '@weir/core/adapter'
 import type { NestArgs } from './options.ts'
 
 /**
- * A rejected request or field, as the application's filters of exceptions get it with `throwOnReject: true`: an HttpException with the
- * status of the rejection. `Retry-After` and the limit fields are set on the response already.
+ * The exception for a rejected request or field, which the application's exception filters receive with `throwOnReject: true`. It is an
+ * HttpException with the status of the rejection. `Retry-After` and the limit fields are already set on the response.
  */
 export class ThrottledException extends HttpException {
   /** The decision that rejected the request, with the reason. */
   readonly decision: Decision
-  /** The answer in the form that the client accepts. */
+  /** The response in a form that the client accepts. */
   readonly rejection: Rejection
 
   constructor(rejection: Rejection) {
@@ -21,7 +21,7 @@ export class ThrottledException extends HttpException {
   }
 }
 
-/** One that the module's own filter answers. */
+/** The exception that the module's own filter answers. */
 export class AnsweredException extends ThrottledException {
   readonly #guard: Guard<ExecutionContext, NestArgs>
   readonly #context: ExecutionContext

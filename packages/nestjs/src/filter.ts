@@ -4,7 +4,7 @@ import type { Rejection } from '@weir/core/adapter'
 import { AnsweredException } from './exception.ts'
 import { type ResponseLike, rawOf } from './transport.ts'
 
-/** Answers rejected requests, in the form that the client accepts, or by the `handler` of the options. */
+/** Answers rejected requests with the `handler` of the options, or in a form that the client accepts. */
 export class ThrottleFilter implements ExceptionFilter<AnsweredException> {
   async catch({ rejection, guard, context }: AnsweredException): Promise<void> {
     const response = context.switchToHttp().getResponse<ResponseLike>()
@@ -20,7 +20,7 @@ export class ThrottleFilter implements ExceptionFilter<AnsweredException> {
       )
   }
 }
-// By hand: the compiler that builds this package writes no decorators.
+// Calls the decorator as a function, because the compiler that builds this package does not support decorators.
 Catch(AnsweredException)(ThrottleFilter)
 
 function setStatus(response: ResponseLike, status: number): void {
@@ -28,7 +28,7 @@ function setStatus(response: ResponseLike, status: number): void {
   reply.status(status)
 }
 
-/** Writes the standard answer, whatever a handler has prepared before it failed. */
+/** Writes the standard answer, and removes headers that a failed handler may have set for its own body. */
 function answerStandard(response: ResponseLike, raw: ServerResponse, { status, type, body }: Rejection): void {
   if (raw.headersSent) return
   setStatus(response, status)

@@ -8,8 +8,8 @@ import type { NestArgs } from './options.ts'
 import { type ResponseLike, rawOf, type Transport, transportOf } from './transport.ts'
 
 /**
- * Limits HTTP requests, fields of GraphQL and messages of WebSockets. `ThrottleModule` puts it before every handler; with
- * `{ guard: false }` it stands where you say: `@UseGuards(AuthGuard, ThrottleGuard)`. What comes by a microservice is not limited.
+ * Limits HTTP requests, fields of GraphQL and messages of WebSockets. `ThrottleModule` applies it to every handler. With `{ guard: false }`
+ * you apply it yourself: `@UseGuards(AuthGuard, ThrottleGuard)`. Messages of microservices are not limited.
  */
 export class ThrottleGuard implements CanActivate {
   readonly #limits: ThrottleLimits
@@ -30,15 +30,15 @@ export class ThrottleGuard implements CanActivate {
   }
 
   /**
-   * Resolves with the decision that the limits of a handler would make about its request now, without counting it; undefined if the
-   * request would pass uncounted. The promise never rejects. For interceptors, pipes and guards, which get an `ExecutionContext`.
+   * Resolves with the decision that the limits of a handler would make about its request now, without counting it, or with undefined if
+   * the request would pass uncounted. The promise never rejects. Use it in interceptors, pipes and guards, which get an `ExecutionContext`.
    */
   async peek(context: ExecutionContext): Promise<Decision | undefined> {
     const guard = transportOf(context) !== undefined && this.#limits.guardOf(context)
     return guard ? guard.peek(context) : undefined
   }
 }
-// By hand: the compiler that builds this package writes no decorators.
+// Calls decorators as functions, because the compiler that builds this package does not support them.
 Injectable()(ThrottleGuard)
 Inject(ThrottleLimits)(ThrottleGuard, undefined, 0)
 
@@ -50,10 +50,10 @@ function go(
   earlier: Decision | undefined,
 ): boolean | Promise<boolean> {
   if (decision === undefined) return true
-  // The client has left: nobody is left to answer.
+  // The client has left, so the request needs no response.
   if (decision === null) return false
   keepDecision(context, decision)
-  // Nobody tells when a field or a message has been dealt with, so it holds no slot.
+  // Nest does not report the end of a field or message, so its slots are released at once.
   if (transport.kind !== 'http') guard.throttler.release(decision)
   if (transport.kind !== 'http') return decision.allowed || reject(guard, context, transport, decision)
   if (!decision.allowed) return reject(guard, context, transport, decision, earlier === undefined ? setHeader : addHeader)
@@ -71,9 +71,9 @@ async function reject(
 ): Promise<boolean> {
   const rejection = await guard.reject(context, decision)
   if (transport.kind === 'ws') {
-    // Loaded when a message is rejected: most applications have no gateway.
+    // Loaded at the first rejected message, because most applications have no gateway.
     const websockets = await loadCode(() => import('@nestjs/websockets')).catch(() => undefined)
-    // The message is rejected all the same, in the words that Nest has for failures of any kind.
+    // Without that package, Nest answers with its message for failures of any kind. The message is rejected anyway.
     if (websockets === undefined) throw new ThrottledException(rejection)
     const { WsException } = websockets
     const { message } = new ThrottledException(rejection)
@@ -95,13 +95,13 @@ const setHeader: SetHeader<ResponseLike> = (response, name, value) => {
   response.header(name, value)
 }
 
-/** Adds to what another throttler said before, where the field is a list. */
+/** Appends to the value of an earlier throttler if the field is a list. */
 const addHeader: SetHeader<ResponseLike> = (response, name, value) => {
   const before = isListField(name, value) ? beforeOf(response, name) : undefined
   response.header(name, before === undefined ? value : `${String(before)}, ${value}`)
 }
 
-/** Both have a method of this name. */
+/** The value of a response header. The responses of Express and the replies of Fastify both have this method. */
 function beforeOf(response: ResponseLike, name: string): unknown {
   return (response as unknown as { getHeader(name: string): unknown }).getHeader(name)
 }

@@ -20,7 +20,7 @@ export class HandlerEndInterceptor implements NestInterceptor {
   }
 }
 
-/** Over HTTP/2 a reply of Fastify never settles for a handler that returns it, or awaits it, once its client has left. */
+/** Reports the end if the client has left. Over HTTP/2 a Fastify reply that a handler returns or awaits never settles then. */
 function endWithGoneReply(response: ResponseLike, ended: () => void): void {
   const reply = response as unknown as FastifyReplyLike
   const stream = reply.raw?.stream

@@ -9,7 +9,7 @@ import { nestReader } from './reader.ts'
 type Limits = HandlerThrottleOptions | false | null | undefined
 type NestGuard = Guard<ExecutionContext, NestArgs>
 
-/** The limits of the module, and those that decorators give to classes and handlers. */
+/** The limits of the module, and the limits that decorators set for classes and handlers. */
 export class ThrottleLimits implements OnModuleInit, OnApplicationShutdown {
   readonly #places: PlaceLimits<ExecutionContext, NestArgs>
   readonly #modules: ModulesContainer
@@ -30,14 +30,14 @@ export class ThrottleLimits implements OnModuleInit, OnApplicationShutdown {
     return this.#places.throttler
   }
 
-  /** Whether requests may have slots (`concurrency()`), as far as is known before the application starts. */
+  /** Whether any limit that is known before the application starts uses slots (`concurrency()`). */
   get haveSlots(): boolean {
     const given = [...this.#decorated()].map(([limits]) => limits as Partial<Record<string, unknown>>)
     const rules = given.flatMap(({ policies, throttler, ...one }) => (throttler as Throttler | undefined)?.policies ?? policies ?? [one])
     return [...this.throttler.policies, ...(rules as AnyPolicyOptions[])].some(({ algorithm }) => algorithm?.slots !== undefined)
   }
 
-  /** Checks what all decorators were given, and connects. */
+  /** Checks the options of all decorators, and starts the throttler. */
   onModuleInit(): void {
     for (const [limits, name] of this.#decorated()) this.#note(limits, name)
     this.#places.start()
@@ -47,7 +47,7 @@ export class ThrottleLimits implements OnModuleInit, OnApplicationShutdown {
     if (this.#places.general.owned) await this.throttler.close()
   }
 
-  /** The guard of a handler; false when it is not limited. */
+  /** The guard of a handler, or false if it is not limited. */
   guardOf(context: ExecutionContext): NestGuard | false {
     const handler = context.getHandler()
     const owner = context.getClass()

@@ -8,7 +8,7 @@ import { ThrottleLimits } from './limits.ts'
 import type { ThrottleOptions } from './options.ts'
 import { requireModule, THROTTLER } from './requires-module.ts'
 
-/** Options of the module beside those of `throttle`. */
+/** Options of the module itself, in addition to its limits. */
 export interface ThrottleModuleExtras {
   /**
    * Guards every handler. With `false` only handlers with `@UseGuards(ThrottleGuard)` are guarded.
@@ -47,13 +47,16 @@ export class ThrottleModule implements OnModuleInit {
     this.#throttler = throttler
   }
 
-  /** @throws WeirError `WEIR_MISSING_OPTION` if it was imported without `forRoot` or `forRootAsync` */
+  /** @throws WeirError `WEIR_MISSING_OPTION` if the module was imported without `forRoot` or `forRootAsync` */
   onModuleInit(): void {
     requireModule(this.#throttler, 'ThrottleModule was imported without forRoot(...)')
   }
 
   /**
+   * Makes the module from options.
+   *
    * @param options `{ key, limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler
+   * @param extras options of the module itself
    * @throws WeirError when the application starts, for options that can't be used: its `code` and message name the option
    */
   static forRoot<const Name extends string = string, const Plan extends string = never>(
@@ -63,13 +66,13 @@ export class ThrottleModule implements OnModuleInit {
     return dynamic([{ provide: OPTIONS, useValue: options }], extras)
   }
 
-  /** As `forRoot`, with options that a function of other providers makes. */
+  /** Makes the module like `forRoot`, from options that a function of other providers returns. */
   static forRootAsync({ imports = [], inject = [], useFactory, ...extras }: ThrottleAsyncOptions): DynamicModule {
     return { ...dynamic([{ provide: OPTIONS, useFactory, inject: [...inject] as never[] }], extras), imports }
   }
 }
 
-// By hand: the compiler that builds this package writes no decorators.
+// Calls decorators as functions, because the compiler that builds this package does not support them.
 Optional()(ThrottleModule, undefined, 0)
 Inject(THROTTLER)(ThrottleModule, undefined, 0)
 

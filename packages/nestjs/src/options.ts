@@ -1,10 +1,13 @@
 import type { ExecutionContext } from '@nestjs/common'
 import type { PlaceOptions, ThrottleInput } from '@weir/core/adapter'
 
-/** The arguments of options such as `handler`. */
+/** The arguments that options such as `handler` receive. */
 export type NestArgs = readonly [context: ExecutionContext]
 
-/** Options of `ThrottleModule.forRoot`. Functions receive the execution context, e.g. `key: (context) => context.switchToHttp().getRequest().user?.id`. */
+/**
+ * Options of `ThrottleModule.forRoot`. Functions receive the execution context, e.g.
+ * `key: (context) => context.switchToHttp().getRequest().user?.id`.
+ */
 export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<
   ExecutionContext,
   NestArgs,
@@ -13,7 +16,7 @@ export type ThrottleOptions<Name extends string = string, Plan extends string = 
 >
 
 /**
- * The argument of `@Throttle`. Its limits replace those of the module. Without `policies`, options of the module's only policy (but not its
- * `name` and `match`) apply where it sets none.
+ * The argument of `@Throttle`. Its limits replace the limits of the module. Without `policies`, options that it does not set come from the
+ * module's single policy if they fit, except `name` and `match`.
  */
 export type HandlerThrottleOptions = PlaceOptions<ExecutionContext, NestArgs>

@@ -12,7 +12,7 @@ export const nestReader: RequestReader<ExecutionContext> = Object.freeze({
     const { originalUrl, raw, url } = requestOf(context)
     return originalUrl ?? raw?.url ?? url ?? '/'
   },
-  // Readings that work for Express and Fastify alike.
+  // The readings of both Express and Fastify.
   readings: anyReadings,
   route: (context: ExecutionContext) => {
     const transport = transportOf(context)
@@ -24,7 +24,7 @@ export const nestReader: RequestReader<ExecutionContext> = Object.freeze({
   samples: samplesOf,
   ip: (context: ExecutionContext) => {
     const request = requestOf(context)
-    // A subscription of GraphQL comes with the bare request that was upgraded.
+    // A subscription of GraphQL has the raw upgrade request, which has no `ip`.
     return 'ip' in request ? request.ip : socketOf(request)?.remoteAddress
   },
   socket: (context: ExecutionContext) => socketOf(requestOf(context)),
@@ -58,7 +58,7 @@ function socketOf({ raw, socket }: RequestLike): RequestLike['socket'] {
   return socket ?? raw?.socket
 }
 
-/** The pattern of the route: a guard runs when it is known. */
+/** The pattern of the route. A guard runs after routing, so it is known. */
 function patternOf(context: ExecutionContext): string | undefined {
   const transport = transportOf(context)
   if (transport?.kind !== 'http') return undefined

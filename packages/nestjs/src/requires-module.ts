@@ -5,7 +5,7 @@ import { WeirError } from '@weir/core'
 /** The provider token of the module's throttler. */
 export const THROTTLER = 'weir:throttler'
 
-/** @throws WeirError `WEIR_MISSING_OPTION` where there are no limits of a module */
+/** @throws WeirError `WEIR_MISSING_OPTION` if there is no throttler of a module */
 export function requireModule(throttler: unknown, instead: string): void {
   if (throttler !== undefined) return
   const imports = 'imports: [ThrottleModule.forRoot({ limit: 300, interval: "1m", key: "ip" })]'
@@ -13,8 +13,8 @@ export function requireModule(throttler: unknown, instead: string): void {
 }
 
 /**
- * Stops the start of a server that has limits of handlers, but no `ThrottleModule.forRoot(...)`, without which nothing reads them. A
- * filter, since Nest makes those of a handler at the start, and they cost its requests nothing.
+ * Stops the start of a server that has `@Throttle()` but no `ThrottleModule.forRoot(...)`, because no guard would apply these limits. It is
+ * a filter because Nest creates the filters of handlers at the start, and they cost requests nothing.
  */
 export class RequiresModule implements ExceptionFilter<never>, OnModuleInit {
   readonly #throttler: unknown
@@ -26,14 +26,15 @@ export class RequiresModule implements ExceptionFilter<never>, OnModuleInit {
   }
 
   onModuleInit(): void {
-    // A worker may share modules with a server, and a test may have one controller alone.
+    // Without a server the limits may be unused: a worker may share modules with a server, and a test may load one controller alone.
     if (this.#server?.httpAdapter)
       requireModule(this.#throttler, '@Throttle() was given limits, but ThrottleModule.forRoot(...) is not imported')
   }
 
   catch(): void {}
 }
-// By hand: the compiler that builds this package writes no decorators. Nobody throws what it catches.
+// Calls decorators as functions, because the compiler that builds this package does not support them. The filter catches only its own
+// class, which is never thrown.
 Catch(RequiresModule)(RequiresModule)
 Optional()(RequiresModule, undefined, 0)
 Inject(THROTTLER)(RequiresModule, undefined, 0)

@@ -2,8 +2,8 @@
 const VALUE = '%01'
 
 /**
- * Paths that stand for all that reach a route of Express (path-to-regexp 8) or Fastify: `/users/%01` for `/users/:id`. A wildcard
- * is two segments, since a policy that matches one only does not cover it; an optional part is there and not there.
+ * Sample paths for all requests that reach a route of Express (path-to-regexp 8) or Fastify: `/users/%01` for `/users/:id`. A wildcard
+ * becomes two segments, because a policy that matches one segment does not cover it. An optional part makes two paths, with and without it.
  */
 export function samplesOf(pattern: string): readonly string[] {
   const optional = /\{([^{}]*)\}/.exec(pattern)
@@ -13,9 +13,9 @@ export function samplesOf(pattern: string): readonly string[] {
     return [...samplesOf(before + inner + after), ...samplesOf(before + after)].slice(0, MOST)
   }
   const path = pattern.replace(/\*[\w$]*/g, `${VALUE}/${VALUE}`).replace(/:[\w$]+(?:\((?:[^()\\]|\\.)*\))?\??/g, VALUE)
-  // As the octets that a target would have.
+  // One character per byte, as in a target.
   return [Buffer.from(path.startsWith('/') ? path : `/${path}`, 'utf8').toString('latin1')]
 }
 
-/** A bound for patterns with more optional parts than real ones have. */
+/** The most paths per pattern, so that many optional parts don't make a huge list. */
 const MOST = 32

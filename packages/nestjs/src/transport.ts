@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
 
-/** The parts of a request of Express or Fastify that are read. */
+/** The parts of an Express or Fastify request that this package reads. */
 export interface RequestLike {
   readonly method?: string
   readonly url?: string
@@ -10,32 +10,32 @@ export interface RequestLike {
   readonly socket?: IncomingMessage['socket']
   readonly ip?: string
   readonly headers?: IncomingHttpHeaders
-  /** Express: the route that was matched. */
+  /** The matched route in Express. */
   readonly route?: { readonly path?: unknown }
-  /** Fastify: the same. */
+  /** The matched route in Fastify. */
   readonly routeOptions?: { readonly url?: string }
 }
 
-/** A response of Express, or a reply of Fastify, which has the response of Node.js in it. */
+/** A response of Express, or a reply of Fastify, which has the response of Node.js as `raw`. */
 export interface ResponseLike {
   readonly raw?: ServerResponse
   header(name: string, value: string): unknown
 }
 
-/** The parts of a client of `ws` or Socket.IO that are read. */
+/** The parts of a `ws` or Socket.IO client that this package reads. */
 interface ClientLike {
   readonly handshake?: { readonly address?: string; readonly headers?: IncomingHttpHeaders }
   readonly request?: IncomingMessage
   readonly _socket?: IncomingMessage['socket']
 }
 
-/** The request of a context and its transport. Microservices are not among them. */
+/** The request of a context and its transport. Microservices have none, because they are not limited. */
 export type Transport =
   | { readonly kind: 'http'; readonly request: RequestLike; readonly response: ResponseLike }
   | { readonly kind: 'graphql'; readonly field: string; readonly request: RequestLike }
   | { readonly kind: 'ws'; readonly message: string; readonly request: RequestLike }
 
-/** Tells what a guard's context is of; undefined for what is not limited here. */
+/** Returns the transport of a guard's context, or undefined if its requests are not limited. */
 export function transportOf(context: ExecutionContext): Transport | undefined {
   switch (context.getType<string>()) {
     case 'http': {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { nestAdapter } from './adapter.ts'
 import { PLATFORMS } from './platforms.ts'
 
-/** Milliseconds. A busy machine is no outage. */
+/** The store's timeout in milliseconds, so that a busy machine does not count as an outage. */
 const PATIENT = 30_000
 
 let server: RedisServer
@@ -18,7 +18,7 @@ afterAll(() => server?.stop())
 for (const platform of PLATFORMS) {
   adapterContract(`NestJS on ${platform.name} with Redis`, nestAdapter(platform), {
     describe,
-    // Several wait for real intervals to end.
+    // Concurrent, because several tests wait for real intervals to end.
     test: test.concurrent,
     store: () => redisStore(server.url, { namespace: `case-${++cases}`, timeout: PATIENT }),
     without: platform.without,

@@ -163,7 +163,7 @@ function controllerOf(app: () => INestApplication, work: () => Promise<void>, ow
   return Routes
 }
 
-/** The response of Node.js, which the framework leaves to the handler, with the fields that were set. */
+/** Takes the response of Node.js from the framework, and copies the header fields that were set. */
 function hijacked(response: ResponseLike): ServerResponse {
   const raw = rawOf(response)
   if (response.raw === undefined) return raw

@@ -27,7 +27,7 @@ import { PLATFORMS } from './platforms.ts'
 const ONE = { limit: 1, interval: '1h', key: 'all', clock: manualClock() } as const
 
 describe.each(PLATFORMS)('on $name', ({ adapter }) => {
-  /** Starts an application, and gives what asks it. */
+  /** Starts an application, and returns a function that sends requests to it. */
   async function start(
     module: object,
   ): Promise<{ statuses: (...paths: string[]) => Promise<number[]>; url: string; close: () => Promise<void> }> {

@@ -15,7 +15,7 @@ export interface Platform {
   /** Whether it serves HTTP/2. */
   readonly http2: boolean
   adapter(server?: { readonly proxy?: TrustedProxy | undefined; readonly http2?: boolean }): AbstractHttpAdapter
-  /** The parts of the adapter contract that it can't keep under NestJS, and the reasons. */
+  /** The parts of the adapter contract that the server can't keep under NestJS, and the reasons. */
   readonly without: Readonly<Record<string, string>>
 }
 

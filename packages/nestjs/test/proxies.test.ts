@@ -57,7 +57,7 @@ describe('WebSockets, which no setting of a platform is for', () => {
 
   test.each([
     ['Socket.IO', message({ handshake: { address: '10.0.0.1', headers }, request: { socket: connection } }), true],
-    // It keeps no headers of the request that was upgraded.
+    // A `ws` client does not keep the headers of the upgrade request.
     ['ws', message({ _socket: connection }), false],
     ['graphql-ws', subscription({ headers, socket: connection }), true],
   ])('%s are counted by the address of the connection, with a warning if a proxy shows itself', async (_, context, warned) => {

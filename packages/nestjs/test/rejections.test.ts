@@ -16,7 +16,7 @@ class Pages {
 }
 
 describe.each(PLATFORMS)('on $name', ({ adapter }) => {
-  /** The answer to a rejected request. */
+  /** The response to a rejected request. */
   async function rejected(
     options: object,
     filter?: new () => ExceptionFilter,

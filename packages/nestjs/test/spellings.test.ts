@@ -11,7 +11,7 @@ import { ThrottleDecision, ThrottleModule } from '../src/index.ts'
 import { samplesOf } from '../src/route-samples.ts'
 import 'reflect-metadata'
 
-/** Paths, and what their policies match. */
+/** Paths and the patterns that their policies match. */
 const ROUTES: readonly SpelledRoute[] = [
   { match: '/', path: '/' },
   { match: '/login', path: '/login' },

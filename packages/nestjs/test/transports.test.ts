@@ -127,7 +127,7 @@ describe('WebSockets', () => {
     shout() {
       return { event: 'shouted', data: 'yes' }
     }
-    // Guarded twice, counted once.
+    // The guard runs twice for this handler, but counts a message once.
     @UseGuards(ThrottleGuard)
     @SubscribeMessage('sing')
     sing() {

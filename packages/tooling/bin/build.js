@@ -9,6 +9,6 @@ const types = run('tsc', ['-p', 'tsconfig.esm.json', '--emitDeclarationOnly'], {
 await bundlePackage()
 const { status } = await types
 if (status !== 0) process.exit(status)
-// The same for both, in the folder whose package.json gives their kind.
+// Both formats have the same declarations. The package.json of their folder sets the format.
 cpSync('dist/esm', 'dist/cjs', { recursive: true, filter: (path) => !/\.js(\.map)?$/.test(path) })
 writeFileSync('dist/cjs/package.json', '{ "type": "commonjs" }\n')

@@ -1,4 +1,5 @@
-// Everything about the code but its tests: lint, types, boundaries, packaging, manifests, links, the site. Arguments name single steps: `pnpm check lint types`.
+// Runs all checks except the tests: lint, types, boundaries, packaging, manifests, links, the site. Arguments name single steps:
+// `pnpm check lint types`.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -26,7 +27,7 @@ async function tool(command, ...args) {
 }
 
 /**
- * A script of the top package.json.
+ * Runs a script of the top package.json.
  *
  * @param {string} name
  */
@@ -62,7 +63,7 @@ async function packaging() {
 }
 
 /**
- * Those that take long begin.
+ * The checks by name. Slow ones start first.
  *
  * @type {Record<string, () => Promise<Result>>}
  */
@@ -84,7 +85,7 @@ if (unknown.length > 0) {
   console.error(`No step is named ${unknown.join(', ')}; there are ${Object.keys(steps).join(', ')}`)
   process.exit(2)
 }
-/** Steps at a time: most are a program of one thread. */
+/** The number of steps that run at a time. Most are programs of one thread. */
 const LANES = 2
 const chosen = Object.entries(steps).filter(([name]) => wanted.length === 0 || wanted.includes(name))
 /** @type {Map<string, Result>} */
@@ -92,7 +93,7 @@ const results = new Map()
 let told = 0
 let failed = 0
 
-/** In the order above, whatever ends first. */
+/** Prints results in the order of the steps, even if a later step ends first. */
 function tell() {
   for (const [name] of chosen.slice(told)) {
     const result = results.get(name)

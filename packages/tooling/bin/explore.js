@@ -1,4 +1,4 @@
-// Runs every test that takes a seed, with a new seed in each round, until the time is over: `pnpm explore [minutes] [--workers 2]`.
+// Runs every test that uses a seed, with a new seed in each round, until the time is over: `pnpm explore [minutes] [--workers 2]`.
 import { randomInt } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,10 +16,10 @@ import { ROOT } from '../src/workspace.js'
 /** @import { Summary } from '../src/summary-reporter.js' */
 
 const MINUTES = 10
-/** Files that are started together: loading takes a second or two, and between two groups the time is looked at. */
+/** The number of files in a run of Vitest. A run takes a second or two to load, and the deadline is checked only between runs. */
 const GROUP = 8
 const REPORTER = fileURLToPath(new URL('../src/summary-reporter.js', import.meta.url))
-/** Characters of a run's output that are shown if it ended without a result. */
+/** The number of characters at the end of a run's output that are shown if it ended without a result. */
 const TAIL = 2_000
 
 const { values, positionals } = parseArgs({ options: { workers: { type: 'string', default: '1' } }, allowPositionals: true })

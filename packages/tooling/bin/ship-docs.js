@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Before a package is packed: the pages that its errors and warnings name go with it, in `docs/`.
+// Copies the documentation to `docs/` before a package is packed, because its errors and warnings name these pages.
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { errorPages } from '../src/error-pages.js'

@@ -17,12 +17,12 @@ if (missing !== undefined) {
   console.error(missing)
   process.exit(1)
 }
-// Without these the tests of their stores are skipped.
+// If one of these servers is missing, the tests of its store are skipped.
 for (const skipped of [await ensureEtcdServer(), await ensurePostgres()]) if (skipped !== undefined) console.warn(skipped)
 
 /** The scripts of a package that are tests. */
 const SCRIPTS = ['test', 'test:playground']
-/** Scripts with tests that don't depend on time: they run beside the others, with the processor time that is left. */
+/** Scripts with tests that don't depend on time. They run beside the others, with the remaining processor time. */
 const BESIDE = ['test:packed', 'test:simulated']
 const suites = [...SCRIPTS, ...BESIDE].flatMap((script) =>
   workspacePackages()
@@ -34,9 +34,9 @@ const suites = [...SCRIPTS, ...BESIDE].flatMap((script) =>
 )
 for (const { file } of suites) rmSync(file, { force: true })
 
-// The Node.js version is part of the cache key: results of one version say nothing about another.
+// The Node.js version is part of the cache key, because results of one version don't apply to another.
 const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1', WEIR_NODE: process.version }
-// Suites in real time wait for half of their time: two at least.
+// At least two suites run at a time, because suites in real time wait for half of their time.
 const concurrency = Math.max(2, Math.floor(availableParallelism() / 2))
 const filtered = process.argv.slice(2).some((argument) => /^(-F|--filter|--affected)/.test(argument))
 const runs = [SCRIPTS, ...BESIDE.map((script) => [script])].map((scripts) =>
@@ -52,7 +52,7 @@ const total = { passed: 0, failed: 0 }
 console.log()
 for (const { name, file } of suites) {
   if (!existsSync(file)) {
-    // Turbo says that all is well when it is told to end in the middle.
+    // Turbo exits with 0 if it is interrupted, so a missing summary counts as a failure.
     if (filtered) continue
     total.failed++
     console.log(`${name}: ended without a result`)
@@ -63,10 +63,10 @@ for (const { name, file } of suites) {
   total.passed += passed
   total.failed += failed
   console.log(`${name}: ${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
-  // Again, since the suites' own words are far above by now.
+  // Printed again, because the output of the suites is far above.
   for (const { text } of failures) console.log(`\nFAILED ${name} ${text}\n`)
 }
-// A suite that ended without a summary (a crash, a missing program) is a failure, whatever the others counted.
+// A suite that ended without a summary (a crash, a missing program) is a failure, even if the others passed.
 if (status !== 0 && total.failed === 0) total.failed = 1
 console.log(`\n${total.passed} passed, ${total.failed} failed`)
 process.exit(total.failed === 0 ? 0 : 1)

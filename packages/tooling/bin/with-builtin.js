@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Runs a command on a Node.js that has a built-in module, e.g. `weir-with-builtin node:sqlite vitest run`: on this Node.js if it
-// has the module, otherwise on a newer one. If npm can't install that, the command runs on this one, and its tests are skipped.
+// has the module, otherwise on a newer one. If npm can't install a newer one, the command runs on this one and skips its tests.
 import { isBuiltin } from 'node:module'
 import { onNode } from '../src/node.js'
 import { run } from '../src/run.js'

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { ROOT } from './workspace.js'
 
-/** The lint rules that keep the rooms of this repository apart; `plugin` is the one about randomness in core. */
+/** The lint rules that keep the rooms of this repository apart. `plugin` is the rule about randomness in core. */
 const BOUNDARY_RULES = new Set([
   'lint/style/noRestrictedImports',
   'lint/style/noRestrictedGlobals',
@@ -18,7 +18,7 @@ const BOUNDARY_RULES = new Set([
  *
  * @param {string} directory
  * @returns {Violation[]}
- * @throws when Biome can't run or can't read its configuration.
+ * @throws if Biome can't run or can't read its configuration.
  */
 export function boundaryViolations(directory) {
   const biome = join(ROOT, 'node_modules', '.bin', 'biome')

@@ -3,14 +3,14 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 
 const PLACES = [
   process.env['WEIR_CHROMIUM'],
-  // First: without the windows that nobody sees, it takes a third less of the processor.
+  // The headless shell comes first, because it draws no windows and needs a third less processor time.
   '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
 ]
 
-/** Where a Chromium is on this machine, if there is one: `WEIR_CHROMIUM`, or Debian's. */
+/** The path of a Chromium on this machine, if it has one: `WEIR_CHROMIUM` or a package of the system. */
 export const CHROMIUM: string | undefined = PLACES.find((place) => place !== undefined && existsSync(place))
 
 export const MISSING =

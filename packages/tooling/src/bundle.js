@@ -7,17 +7,17 @@ import { SOURCE_CONDITION } from './vitest.js'
 const REQUIRE = `import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)`
 
 /**
- * Makes a file each of some programs of a package, for tests that start them often: it takes far less of the processor than to
- * compile and load their sources anew for each process.
+ * Bundles each of some programs of a package into one file, for tests that start them often. This needs far less processor time than
+ * compiling and loading their sources again for each process.
  *
  * @param {string} directory of the package
- * @param {readonly string[]} programs their sources; no two may have the same name
+ * @param {readonly string[]} programs their sources, each with a different name
  * @param {readonly string[]} [external] dependencies of the package that stay as they are
  * @param {boolean} [apart] whether code that they load later stays in files of its own, as in the packages
  * @returns {Promise<string>} the folder that they are in, side by side, to be removed by the caller
  */
 export async function bundlePrograms(directory, programs, external = [], apart = false) {
-  // Within the package, whose dependencies are found from there.
+  // A folder within the package, so that Node.js finds the package's dependencies.
   const room = join(directory, 'node_modules')
   mkdirSync(room, { recursive: true })
   const outdir = mkdtempSync(join(room, '.weir-programs-'))

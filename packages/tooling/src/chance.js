@@ -1,4 +1,4 @@
-// Tests do the same in each run: every seed is that of `seed.js`, and nothing is tried again.
+// Checks that tests do the same in each run: every seed comes from `seed.js`, and no test is retried.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { workspacePackages } from './workspace.js'
@@ -25,7 +25,7 @@ const RULES = [
  * Finds the parts of a test's source that would act differently in the next run.
  *
  * @param {string} source
- * @param {boolean} [isTest] false: support that is published
+ * @param {boolean} [isTest] false for published support of tests
  * @returns {string[]}
  */
 export function chanceIn(source, isTest = true) {
@@ -57,7 +57,7 @@ export function chanceViolations() {
     )
 }
 
-/** The package whose sources tests run. */
+/** The package whose sources run in tests. */
 const SHARED = '@weir/testing'
 
 /**

@@ -1,4 +1,5 @@
-// Comments begin with the thing that they describe, or with a verb. Each package may have as many other openings as `comments.json` allows, and that number only goes down.
+// Checks that comments begin with the thing that they describe, or with a verb. `comments.json` lists how many other openings each package
+// may have, and these numbers only go down.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,8 +14,8 @@ const FOLDERS = ['src', 'test', 'bin']
 const VAGUE = /^(?:What|Who|Whoever|Of)\b/
 
 /**
- * The comments of a source file that begin with What, Who, Whoever or Of. Lines of `//` in a row are one comment, and the paragraphs of
- * a block comment count separately.
+ * The comments of a source file that begin with a word of `VAGUE`. Lines of `//` in a row are one comment, and the paragraphs of a block
+ * comment count separately.
  *
  * @param {string} source
  * @returns {{ line: number, text: string }[]}
@@ -43,7 +44,7 @@ export function vagueComments(source) {
     else if (opening === '//') {
       if (code.trim() !== '') begins = true
       note(text.trim())
-      // The next line goes on with this comment, unless this one stands behind code.
+      // The next line continues this comment, unless this one follows code.
       begins = code.trim() !== '' || text.trim() === ''
     } else {
       const end = text.indexOf('*/')
@@ -72,7 +73,7 @@ export function vagueCommentsOf(directory) {
 }
 
 /**
- * Compares counts with the list of allowed ones, which must be exact: a count that went down is written down.
+ * Compares counts with the list of allowed ones. The list must be exact, so a count that went down must be written to it.
  *
  * @param {Readonly<Record<string, number>>} counts
  * @param {Readonly<Record<string, number>>} allowed

@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
 
 /**
- * A page for each code that the page of all errors explains, so that whoever looks for one finds just that. They lie in a folder `errors/` beside
- * `reference/`, in the package of the core and on the site.
+ * Makes a page for each code that the page of all errors explains, so that a search for one code finds only its page. The pages are in a
+ * folder `errors/` beside `reference/`, in the package of the core and on the site.
  *
  * @param {string} text of reference/errors.md
  * @returns {{ path: string, text: string }[]}

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { run, which } from './run.js'
 
 /**
- * The `etcd` program that tests start, by ETCD_SERVER or PATH.
+ * The `etcd` program that tests start, from ETCD_SERVER or PATH.
  *
  * @param {NodeJS.ProcessEnv} [env]
  * @returns {string | undefined}
@@ -14,9 +14,10 @@ export function findEtcdServer(env = process.env) {
 }
 
 /**
- * Sees to it that `etcd` is there where nobody has to be asked, as root on Debian. Without it the tests of the etcd store are skipped.
+ * Installs `etcd` if it is missing and the installation needs no questions, as root on Debian. Without it the tests of the etcd store are
+ * skipped.
  *
- * @returns {Promise<string | undefined>} what to tell the user when it is missing and can't be installed here
+ * @returns {Promise<string | undefined>} the message for the user if it is missing and can't be installed here
  */
 export async function ensureEtcdServer() {
   if (findEtcdServer() !== undefined) return undefined
@@ -27,7 +28,7 @@ export async function ensureEtcdServer() {
   if ((process.env['ETCD_SERVER'] ?? '') !== '' || process.getuid?.() !== 0 || which('apt-get') === undefined) return skipped
 
   console.log('etcd is missing: installing it with apt-get')
-  // Without these, apt asks questions, and the package's own service starts on the default port.
+  // Without these, apt waits for answers, and the package's own service starts on the default port.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
   for (const args of [['update'], ['install', '-y', '--no-install-recommends', 'etcd-server']]) {
     const { status, output } = await run('apt-get', args, { env })

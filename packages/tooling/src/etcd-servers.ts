@@ -7,10 +7,10 @@ import { findEtcdServer } from './etcd-server.js'
 import { guard } from './guard.ts'
 import { freePort, until } from './redis-servers.ts'
 
-/** Why there is no server for tests here; undefined where there is one. */
+/** The reason why tests can't start a server here, or undefined if they can. */
 export const NO_ETCD: string | undefined = findEtcdServer() === undefined ? 'etcd is not installed' : undefined
 
-// Servers must not outlive the tests, however those end.
+// Servers must not outlive the tests, even if a test run crashes.
 const running = new Set<ChildProcess>()
 const directories = new Set<string>()
 process.on('exit', () => {
@@ -18,7 +18,7 @@ process.on('exit', () => {
   for (const directory of directories) rmSync(directory, { recursive: true, force: true })
 })
 
-/** In memory where that is possible: each write waits for the disk, and no test needs what is there after a loss of power. */
+/** A folder in memory if possible, because writes to a disk are slow and no test needs the data after a power loss. */
 function scratch(): string {
   try {
     accessSync('/dev/shm', constants.W_OK)
@@ -29,20 +29,20 @@ function scratch(): string {
 }
 
 export interface EtcdServerOptions {
-  /** More arguments of etcd, e.g. `['--quota-backend-bytes', '2000000']`. */
+  /** Further arguments of etcd, e.g. `['--quota-backend-bytes', '2000000']`. */
   readonly arguments?: readonly string[]
-  /** More environment variables, e.g. for a shifted clock. */
+  /** Further environment variables, e.g. for a shifted clock. */
   readonly env?: Readonly<Record<string, string>>
-  /** Clients come by TLS; these are files. */
+  /** The certificate and key files, if clients connect with TLS. */
   readonly tls?: { readonly cert: string; readonly key: string }
 }
 
-/** Where the members of a cluster meet, by name. */
+/** The URLs at which the members of a cluster reach each other, by name. */
 type Peers = ReadonlyMap<string, string>
 
 /**
- * One etcd on the loopback interface, a cluster of its own or a member of one, with its data in a directory of its own; ended with this
- * process at the latest.
+ * One etcd on the loopback interface, a cluster of its own or a member of one. Its data is in its own directory. It ends with this process
+ * at the latest.
  */
 export class EtcdServer {
   readonly url: string
@@ -66,7 +66,7 @@ export class EtcdServer {
     return server as EtcdServer
   }
 
-  /** Members that vote with each other; resolves once they have a leader. */
+  /** Starts the members of one cluster, and resolves once they have a leader. */
   static async startCluster(members: number, options: EtcdServerOptions = {}): Promise<EtcdServer[]> {
     const ports = await freePorts(2 * members)
     const peers = new Map(ports.slice(members).map((port, at) => [`member-${at}`, `http://127.0.0.1:${port}`]))
@@ -75,12 +75,12 @@ export class EtcdServer {
     return servers
   }
 
-  /** Process id while it runs. */
+  /** The process id while it runs. */
   get pid(): number | undefined {
     return this.#child?.pid
   }
 
-  /** Starts, or starts again on the same ports and with the same data. */
+  /** Starts the server, or starts it again on the same ports and with the same data. */
   async start(): Promise<void> {
     const { arguments: more = [], env, tls } = this.#options
     const clients = ['--listen-client-urls', this.url, '--advertise-client-urls', this.url]
@@ -107,7 +107,7 @@ export class EtcdServer {
     child.once('exit', () => running.delete(child))
     await until(async () => {
       if (failure !== undefined || child.exitCode !== null) return true
-      // For a server with TLS it is enough that its port is open.
+      // For a server with TLS an open port is enough, because `fetch` may not trust its certificate.
       if (tls !== undefined) return listens(this.url)
       const response = await fetch(`${this.url}/health`, { signal: AbortSignal.timeout(1_000) })
       return response.ok && (await response.text()).includes('true')
@@ -122,7 +122,7 @@ export class EtcdServer {
     return (header as { readonly member_id: string }).member_id === leader
   }
 
-  /** Asks its gateway. */
+  /** Sends a request to its JSON gateway. */
   async ask(path: string, body: object, token?: string): Promise<Record<string, unknown>> {
     const headers = { 'content-type': 'application/json', ...(token !== undefined && { authorization: token }) }
     const response = await fetch(this.url + path, {
@@ -134,7 +134,7 @@ export class EtcdServer {
     return (await response.json()) as Record<string, unknown>
   }
 
-  /** All keys that begin with a text, with the leases that they live under (`'0'`: for ever). */
+  /** All keys that begin with a text, with their leases (`'0'` for a key without one). */
   async keys(prefix: string): Promise<{ readonly name: string; readonly lease: string; readonly value: string }[]> {
     const bytes = (text: string): string => Buffer.from(text).toString('base64')
     const end = prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1)
@@ -146,7 +146,7 @@ export class EtcdServer {
     }))
   }
 
-  /** Ends the process at once (kill −9); its data stays. */
+  /** Ends the process at once (kill −9). Its data stays. */
   async kill(): Promise<void> {
     const child = this.#child
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
@@ -155,12 +155,12 @@ export class EtcdServer {
     await exited
   }
 
-  /** Copies the data of a server that was killed; `restore` goes back to it. */
+  /** Copies the data of a server that was killed, for `restore`. */
   backUp(): void {
     cpSync(this.#data, this.#backup, { recursive: true })
   }
 
-  /** Kill −9, and the server goes on with the data that was backed up. */
+  /** Kills the server (kill −9), and starts it again with the data from `backUp`. */
   async restore(): Promise<void> {
     await this.kill()
     rmSync(this.#data, { recursive: true })
@@ -168,14 +168,14 @@ export class EtcdServer {
     await this.start()
   }
 
-  /** Kill −9, and a new, empty server on the same ports. */
+  /** Kills the server (kill −9), and starts an empty one on the same ports. */
   async restartEmpty(): Promise<void> {
     await this.kill()
     rmSync(this.#data, { recursive: true, force: true })
     await this.start()
   }
 
-  /** Hangs: connections stay open, nothing is answered. Resolves once that is so. */
+  /** Stops the process: connections stay open, but it answers nothing. Resolves once the process is stopped. */
   async pause(): Promise<void> {
     const { pid } = this.#child ?? {}
     this.#child?.kill('SIGSTOP')
@@ -202,7 +202,7 @@ export class EtcdServer {
   }
 }
 
-/** As `freePort`, and no two alike. */
+/** Different ports from `freePort`. */
 async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>()
   while (ports.size < count) ports.add(await freePort())

@@ -4,11 +4,11 @@ import { ROOT, workspacePackages } from './workspace.js'
 
 /** @import { Failure } from './summary-reporter.js' */
 
-/** Takes the seed of the run: a property of fast-check, the seed itself, and what of `@weir/testing` reads `FC_SEED`. */
+/** Finds code that uses the seed of the run: properties of fast-check, the seed itself, and functions of `@weir/testing` that read it. */
 const SEEDED = /\bfc\.(?:assert|check|sample)\(|from '@weir\/tooling\/seed'|\b(?:algorithmContract|trySpellings)\(/
 
 /**
- * The test files that take a seed, themselves or by support that they import, for each package that has any.
+ * The test files that use a seed, directly or through support that they import, for each package that has any.
  *
  * @returns {{ directory: string, files: string[] }[]}
  */
@@ -21,12 +21,12 @@ export function propertyFiles() {
   const seeded = (file) => {
     const before = known.get(file)
     if (before !== undefined) return before
-    // In a circle of imports each file is read once.
+    // In a cycle of imports, each file is read once.
     known.set(file, false)
     const source = existsSync(file) ? readFileSync(file, 'utf8') : ''
     const support = [...source.matchAll(/from '(\.[^']+|@weir\/testing\/store-tests\/[^']+)'/g)]
       .map(([, path = '']) => (path.startsWith('.') ? join(dirname(file), path) : join(shared, 'test/store-tests', `${basename(path)}.ts`)))
-      // Code under test takes no seed, only the tests and their support.
+      // Only tests and their support use a seed, not the code under test.
       .filter((path) => !path.includes('/src/'))
     const found = SEEDED.test(source) || support.some(seeded)
     known.set(file, found)
@@ -44,11 +44,11 @@ export function propertyFiles() {
     .filter(({ files }) => files.length > 0)
 }
 
-/** Lines of an error that are shown if it names no shrunk case. */
+/** The number of lines of an error that are shown if it names no shrunk case. */
 const LINES = 8
 
 /**
- * A failure in words: the test, the seed, the shrunk case, and the command that replays it.
+ * Describes a failure: the test, the seed, the shrunk case, and the command that replays it.
  *
  * @param {Failure} failure
  * @param {string} directory of the package

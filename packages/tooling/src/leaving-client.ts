@@ -1,7 +1,7 @@
 import { type ClientRequest, request } from 'node:http'
 import { expect, vi } from 'vitest'
 
-/** A request whose answer doesn't matter. */
+/** Sends a request and ignores its response. */
 export function open(port: number): ClientRequest {
   return request({ host: '127.0.0.1', port, agent: false })
     .on('error', () => {})
@@ -9,7 +9,7 @@ export function open(port: number): ClientRequest {
     .end()
 }
 
-/** The first client of a server leaves; resolves once its response is closed, and whatever listens to that has been called. */
+/** Closes a client's connection, and resolves once the server has closed the response and called the listeners of that event. */
 export async function leave(client: ClientRequest, { closed }: { closed(): boolean }): Promise<void> {
   client.destroy()
   await vi.waitFor(() => expect(closed()).toBe(true), { timeout: 10_000, interval: 5 })

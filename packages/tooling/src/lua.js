@@ -1,11 +1,11 @@
-// Shortens Lua for what is published: a script is sent to servers and stands in bundles as it is, while its source is for people.
+// Shortens Lua for published packages. Scripts are sent to servers and bundled as they are, but their sources are written for readers.
 
 const KEYWORDS = new Set(
   'and break do else elseif end false for function goto if in local nil not or repeat return then true until while'.split(' '),
 )
-/** Words that an `end` belongs to; of `for` and `while` that is their `do`. */
+/** Words that an `end` closes. The `end` of `for` and `while` closes their `do`. */
 const BLOCKS = new Set(['function', 'do', 'if'])
-/** The globals of a Redis script: those that Redis passes to it, and those of Lua that it may use. */
+/** The globals of a Redis script: values that Redis passes to it, and the globals of Lua that it may use. */
 const GLOBALS = new Set(
   'redis cjson cmsgpack struct bit KEYS ARGV string table math unpack select pairs ipairs next tonumber tostring type error pcall assert rawget rawset setmetatable'.split(
     ' ',
@@ -15,8 +15,8 @@ const TOKEN =
   /--\[\[[\s\S]*?\]\]|--[^\n]*|\[\[[\s\S]*?\]\]|"(?:\\[\s\S]|[^"\\])*"|'(?:\\[\s\S]|[^'\\])*'|0[xX][\da-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[A-Za-z_]\w*|\.\.\.|\.\.|[=~<>]=|[^\s]/g
 
 /**
- * The same scripts without comments and needless space, and with short names for local variables. One name becomes the same short
- * one in all of them, so that pieces of scripts can be given too.
+ * Removes comments and needless space from scripts, and shortens the names of local variables. A name gets the same short name in all of
+ * them, so pieces of scripts can also be passed.
  *
  * @param {readonly string[]} scripts
  * @returns {string[]}
@@ -31,7 +31,7 @@ export function shortenLua(scripts) {
     const fields = fieldsOf(tokens)
     for (const [at, token] of tokens.entries()) if (uses.has(token) && !fields.has(at)) uses.set(token, (uses.get(token) ?? 0) + 1)
   }
-  // A short name must not equal a name that stays as it is.
+  // A short name must not equal a name that is not shortened.
   const taken = new Set([...KEYWORDS, ...GLOBALS, ...all.flat().filter((token) => /^[A-Za-z_]\w*$/.test(token) && !uses.has(token))])
   /** @type {Map<string, string>} */
   const short = new Map()
@@ -85,7 +85,7 @@ function fieldsOf(tokens) {
   for (const [at, token] of tokens.entries()) {
     if (token === '(' || token === '{' || token === '[') open.push(token)
     else if (token === ')' || token === '}' || token === ']') open.pop()
-    // In a table a function has statements, which end where it does.
+    // A function within a table contains statements until its `end`.
     else if (BLOCKS.has(token)) open.push(token)
     else if (token === 'end') open.pop()
     if (tokens[at - 1] === '.' || tokens[at - 1] === ':') fields.add(at)
@@ -102,7 +102,7 @@ function* shortNames(taken) {
 }
 
 /**
- * Tokens with a space only between those that would be read as one.
+ * Joins tokens, with a space only between two tokens that would otherwise be read as one.
  *
  * @param {readonly string[]} tokens
  */

@@ -4,18 +4,18 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-/** Characters of the long string of each request: nearly all that Node.js lets a client send in its headers. */
+/** The number of characters of each request's long string, close to the limit of Node.js for all headers. */
 const LONG = 14_000
-/** Requests before the first measurement, and between the two; each makes a new key. */
+/** The numbers of requests before the first measurement and between the two. Each request makes a new key. */
 const WARM = 1_000
 const MEASURED = 1_000
-/** Requests that are under way at once. */
+/** The number of requests in flight at a time. */
 const AT_ONCE = 8
 
-/** One way to count requests, and requests that all have keys of their own by it. */
+/** A policy's key, and requests that all have different keys under it. */
 export interface MemoryCase {
   readonly name: string
-  /** `key` of the policy; default: the adapter's own. */
+  /** The `key` of the policy. Default: the adapter's default. */
   readonly key?: unknown
   readonly path?: (id: number) => string
   readonly headers?: (id: number) => Record<string, string>
@@ -27,17 +27,17 @@ export interface MemoryServer {
   close(): unknown
 }
 
-/** The URL of a request, as the framework's own request tells it. */
+/** Reads the URL from the framework's own request. */
 export type UrlOf = (request: never) => string
 
 const id9 = (id: number): string => String(100_000_000 + id)
 const padding = 'x'.repeat(LONG)
-/** Longer values are no keys. */
+/** Padding for values that become keys, because longer values are not used as keys. */
 const asKey = 'x'.repeat(4_000)
-/** An address of 15 characters: strings of fewer than 13 are never slices. */
+/** An address of 15 characters, because V8 makes no slices of fewer than 13 characters. */
 const address = (id: number): string => `100.1${10 + (id % 90)}.1${10 + (Math.floor(id / 90) % 90)}.1${10 + (Math.floor(id / 8100) % 90)}`
 
-/** Keys that hold parts of something long, each in another way. */
+/** Cases whose keys are made from parts of long strings, each in another way. */
 export function memoryCases(urlOf: UrlOf): readonly MemoryCase[] {
   return [
     {
@@ -69,16 +69,16 @@ export function memoryCases(urlOf: UrlOf): readonly MemoryCase[] {
   ]
 }
 
-/** A word without digits, so that it is no part of a path that differs from request to request. */
+/** A word without digits, so that the adapter's default does not replace it as a varying part of a path. */
 function letters(id: number): string {
   const word = Array.from(String(id).padStart(8, '0'), (digit) => String.fromCharCode(103 + Number(digit)))
   return `resource-${word.join('')}`
 }
 
-/** A question to the child: to start an application for a case, or for the size of its heap. */
+/** A message to the child: start an application for a case, or send the size of the heap. */
 type Question = { readonly start: string } | 'heap'
 
-/** Serves in a child that `memoryPerKey` has started. */
+/** Serves the cases in a child that `memoryPerKey` started. */
 export function serveMemoryCases(start: (policy: object) => Promise<MemoryServer>, cases: readonly MemoryCase[]): void {
   let server: MemoryServer | undefined
   const answer = async (question: Question): Promise<number> => {
@@ -93,7 +93,7 @@ export function serveMemoryCases(start: (policy: object) => Promise<MemoryServer
 }
 
 async function heap(): Promise<number> {
-  // Objects of this turn are collected only in later turns.
+  // Objects of this turn of the event loop are collected only in later turns.
   for (let i = 0; i < 4; i++) {
     await sleep(5)
     globalThis.gc?.()
@@ -102,7 +102,7 @@ async function heap(): Promise<number> {
   return heapUsed + arrayBuffers
 }
 
-/** Settings of `memoryPerKey` beside the program. */
+/** Further settings of `memoryPerKey`. */
 export interface MemoryOptions {
   readonly requests?: number
   /** Options of Node.js, e.g. a small heap. */
@@ -113,8 +113,8 @@ export interface MemoryOptions {
  * Sends requests with long strings to a program in a fresh process, which calls `serveMemoryCases`.
  *
  * @param args of the program
- * @returns the bytes of the heap that each new key holds, by the names of the cases
- * @throws Error when the program ends, e.g. since it is out of memory
+ * @returns the bytes of the heap that each new key retains, by the names of the cases
+ * @throws Error if the program ends, e.g. because it is out of memory
  */
 export async function memoryPerKey(
   program: URL,
@@ -142,7 +142,7 @@ export async function memoryPerKey(
         await Promise.race([send(port, one, from, to), ended])
         return Promise.race([ask(child, 'heap'), ended])
       }
-      // The first requests of all are those that the program is compiled for.
+      // The very first requests also compile the program, so the first case needs more of them.
       const warm = one === cases[0] ? 2 * WARM : WARM
       const before = await measured(0, warm)
       results[one.name] = Math.round(((await measured(warm, warm + requests)) - before) / requests)
@@ -154,8 +154,8 @@ export async function memoryPerKey(
 }
 
 /**
- * The cases in which a key holds more than `most` bytes: the least of three measurements of each, in fresh processes. What is held on to
- * is there each time, and what a heap has not let go of yet is not.
+ * The cases in which a key retains more than `most` bytes, by the smallest of three measurements in fresh processes. Retained memory
+ * appears in each of them, but memory that was only not collected yet does not.
  */
 export async function holdingMore(
   most: number,
@@ -178,7 +178,7 @@ async function ask(child: ChildProcess, question: Question): Promise<number> {
   return (await once(child, 'message'))[0]
 }
 
-/** Sends requests on a connection of their own, and waits for all answers. */
+/** Sends requests on a new connection, and waits for all responses. */
 async function send(port: number, { path, headers }: MemoryCase, from: number, to: number): Promise<void> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1')
   const text = (id: number): string => {
@@ -195,7 +195,7 @@ async function send(port: number, { path, headers }: MemoryCase, from: number, t
     socket.on('connect', more)
     socket.on('data', (piece) => {
       const parts = (rest + piece).split(/HTTP\/1\.1 (\d+)/)
-      // The beginning of the next answer may still be to come.
+      // The last characters may be the beginning of the next response.
       rest = (parts.at(-1) as string).slice(-12)
       for (let i = 1; i < parts.length; i += 2) {
         if (parts[i] !== '200' && parts[i] !== '404') reject(new Error(`A request was answered with ${parts[i]}.`))

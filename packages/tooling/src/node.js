@@ -2,8 +2,7 @@ import { delimiter, dirname } from 'node:path'
 import { mustRun } from './run.js'
 
 /**
- * The environment for programs that run on another Node.js. This comes from the npm package `node`, so nothing has to be installed
- * first.
+ * The environment for programs that run on another Node.js. The npm package `node` contains it, so nothing has to be installed first.
  *
  * @param {string} version e.g. `22` or `24.1.0`
  * @returns {Promise<NodeJS.ProcessEnv>}

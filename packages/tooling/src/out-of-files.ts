@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { onTestFinished, vi } from 'vitest'
 
-/** Takes all file descriptors from what loads code, until `end` is called. */
+/** Fails the attempts of `loadCode` to reserve file descriptors, as if the process had none left, until `end` is called. */
 export function outOfFiles(): { readonly tries: number; end(): void } {
   const open = fs.openSync
   let tries = 0

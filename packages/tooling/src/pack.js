@@ -13,7 +13,7 @@ import { publicPackages, ROOT } from './workspace.js'
 export async function packPublicPackages(destination) {
   mkdirSync(destination, { recursive: true })
   const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' }
-  // Nothing but these, and what they need: what others have built may be in use.
+  // Builds only these packages and their dependencies, because builds of the others may be in use.
   const filters = publicPackages().map(({ manifest }) => `--filter=${manifest.name}`)
   await pnpm(['exec', 'turbo', 'run', 'build', ...filters], { cwd: ROOT, env })
   return Promise.all(

@@ -1,7 +1,7 @@
-// pnpm calls this before it packs a package: the published package.json has parts that follow from `exports`.
+// A hook that pnpm calls before it packs a package. It derives parts of the published package.json from `exports`.
 
 /**
- * The `exports` that users get: without the way to sources, and without files that are not published.
+ * The published `exports`, without paths to sources and without files that are not published.
  *
  * @param {Record<string, any>} exports
  * @param {readonly string[]} files

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { run, which } from './run.js'
 
-/** Where Debian puts the programs of each version; only some of them are on PATH. */
+/** The folder in which Debian installs the programs of each version. Only some of them are on PATH. */
 const DEBIAN = '/usr/lib/postgresql'
 
 /** @param {string} folder */
@@ -11,7 +11,7 @@ function hasAll(folder) {
 }
 
 /**
- * The folder with `initdb` and `postgres` that tests start, by POSTGRES_BIN or PATH, or as Debian installs them.
+ * The folder with `initdb` and `postgres` that tests start, from POSTGRES_BIN, PATH or Debian's folder.
  *
  * @param {NodeJS.ProcessEnv} [env]
  * @returns {string | undefined}
@@ -20,7 +20,7 @@ export function findPostgres(env = process.env) {
   const given = env['POSTGRES_BIN']
   if (given !== undefined && given !== '') return hasAll(given) ? given : undefined
   const initdb = which('initdb', env['PATH'])
-  // A wrapper or a link may stand alone.
+  // A wrapper or link may be in a folder without the other programs.
   const beside = initdb === undefined ? undefined : dirname(realpathSync(initdb))
   if (beside !== undefined && hasAll(beside)) return beside
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : []
@@ -28,7 +28,7 @@ export function findPostgres(env = process.env) {
 }
 
 /**
- * The `pgbouncer` program, by PATH.
+ * The `pgbouncer` program, from PATH or Debian's folder for services.
  *
  * @param {NodeJS.ProcessEnv} [env]
  * @returns {string | undefined}
@@ -44,13 +44,13 @@ export const howToInstallPostgres = `PostgreSQL was not found, so the tests of i
   macOS:           brew install postgresql pgbouncer
   elsewhere:       set POSTGRES_BIN to the folder that holds initdb and postgres`
 
-/** Without these, apt asks questions, and the package makes and starts a server of its own. */
+/** Without these, apt waits for answers, and the package makes and starts a server of its own. */
 const quietly = { DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
 
 /**
- * Sees to it that PostgreSQL and pgbouncer are there: installs them where nobody has to be asked, as root on Debian.
+ * Installs PostgreSQL and pgbouncer if one is missing and the installation needs no questions, as root on Debian.
  *
- * @returns {Promise<string | undefined>} what to tell the user when PostgreSQL is missing and can't be installed here
+ * @returns {Promise<string | undefined>} the message for the user if PostgreSQL is missing and can't be installed here
  */
 export async function ensurePostgres() {
   if (findPostgres() !== undefined && findPgbouncer() !== undefined) return undefined

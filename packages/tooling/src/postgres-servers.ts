@@ -14,7 +14,7 @@ export { findPgbouncer, findPostgres, howToInstallPostgres } from './postgres-se
 
 const execute = promisify(execFile)
 
-// Servers must not outlive the tests, however those end.
+// Servers must not outlive the tests, even if a test run crashes.
 const running = new Set<PostgresServer>()
 const directories = new Set<string>()
 process.on('exit', () => {
@@ -27,7 +27,7 @@ interface User {
   readonly gid: number
 }
 
-/** PostgreSQL does not run as root: then as the first of the usual users for such things that this system has. */
+/** The user for servers if this process is root, because PostgreSQL does not run as root: `postgres` or, without it, `nobody`. */
 function serverUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8').split('\n')
@@ -47,10 +47,10 @@ function folderFor(user: User | undefined, prefix: string): string {
   return directory
 }
 
-/** How often it is tried to start a server again where another one was killed. */
+/** The number of further attempts to start a server after it was killed. */
 const RESTARTS = 50
 
-/** As fast as a server whose data nobody needs after a crash may be. */
+/** Settings for speed. The data need not survive a crash of the machine. */
 const SETTINGS = [
   'fsync=off',
   'full_page_writes=off',
@@ -63,15 +63,18 @@ const SETTINGS = [
 ]
 
 export interface PostgresServerOptions {
-  /** A free one by default. */
+  /** The port of the server. Default: a free port. */
   readonly port?: number
-  /** More settings, e.g. `['hot_standby=on']`. */
+  /** Further settings, e.g. `['hot_standby=on']`. */
   readonly settings?: readonly string[]
   /** Makes the folder with the data. Default: `initdb`. */
   readonly data?: (directory: string, user: { readonly uid?: number; readonly gid?: number }) => Promise<void>
 }
 
-/** One PostgreSQL server on the loopback interface, in a folder of its own, ended with this process at the latest. Everybody may log in as `postgres`. */
+/**
+ * One PostgreSQL server on the loopback interface, with its own folder. It ends with this process at the latest. Every local user may log
+ * in as `postgres`.
+ */
 export class PostgresServer {
   readonly port: number
   readonly directory: string
@@ -105,12 +108,12 @@ export class PostgresServer {
     return `postgres://${user}@127.0.0.1:${this.port}/${database}`
   }
 
-  /** Process id while it runs, the parent of all others. */
+  /** The process id while it runs. Its other processes are children of this one. */
   get pid(): number | undefined {
     return this.#child?.pid
   }
 
-  /** Starts, or starts again on the same port with the same data. */
+  /** Starts the server, or starts it again on the same port with the same data. */
   async start(): Promise<void> {
     const settings = [...SETTINGS, ...(this.#options.settings ?? []), `unix_socket_directories=${this.directory}`]
     const args = ['-D', this.directory, '-h', '127.0.0.1', '-p', String(this.port), ...settings.flatMap((one) => ['-c', one])]
@@ -119,7 +122,7 @@ export class PostgresServer {
     let said = ''
     const { stderr } = child as typeof child & { readonly stderr: Socket }
     stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-500)))
-    // It keeps no process alive.
+    // The stream must not keep this process alive.
     stderr.unref()
     running.add(this)
     guard(child, this.directory)
@@ -140,21 +143,21 @@ export class PostgresServer {
     if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}: ${said.trim()}`)
   }
 
-  /** Runs statements with psql and gives their output, unaligned. */
+  /** Runs statements with psql and returns their output, unaligned. */
   async sql(text: string, database: string = 'postgres'): Promise<string> {
     const args = ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-d', this.urlOf(database), '-c', text]
     const { stdout } = await execute(join(findPostgres() ?? '', 'psql'), args, { timeout: 10_000, cwd: '/' })
     return stdout.trim()
   }
 
-  /** All processes of the server, the first one first. */
+  /** All process ids of the server, its parent process first. */
   #processes(): number[] {
     const parent = this.#child?.pid
     if (parent === undefined) return []
     return [parent, ...childrenOf(parent)]
   }
 
-  /** Ends all processes at once (kill −9): what is not logged is lost. */
+  /** Ends all processes at once (kill −9). Changes that are not in the log are lost. */
   async kill(): Promise<void> {
     const child = this.#child
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
@@ -168,7 +171,7 @@ export class PostgresServer {
     this.#signal('SIGKILL')
   }
 
-  /** Kill −9, and the same server again. */
+  /** Kills the server (kill −9), and starts it again. */
   async restart(): Promise<void> {
     await this.kill()
     for (let left = RESTARTS; ; left--) {
@@ -176,7 +179,7 @@ export class PostgresServer {
         await this.start()
         return
       } catch (error) {
-        // On a busy machine a process that was killed still holds the shared memory, and a new server does not start beside it.
+        // On a busy machine a killed process may still use the shared memory, and a new server does not start until it is free.
         if (left === 0 || this.#child?.exitCode !== 1) throw error
         running.delete(this)
         await setTimeout(200)
@@ -184,7 +187,7 @@ export class PostgresServer {
     }
   }
 
-  /** Hangs: connections stay open, nothing is answered. */
+  /** Stops all processes: connections stay open, but the server answers nothing. */
   pause(): void {
     this.#signal('SIGSTOP')
   }
@@ -193,13 +196,13 @@ export class PostgresServer {
     this.#signal('SIGCONT')
   }
 
-  /** Copies the data of a server that does not run. */
+  /** Copies the data. The server must not run. */
   async copyTo(directory: string): Promise<void> {
     await execute('cp', ['-a', `${this.directory}/.`, directory])
     rmSync(join(directory, 'postmaster.pid'), { force: true })
   }
 
-  /** Makes a standby the primary. */
+  /** Promotes a standby to the primary. */
   async promote(): Promise<void> {
     await this.sql('SELECT pg_promote(true, 30)')
   }
@@ -216,7 +219,7 @@ export class PostgresServer {
       try {
         process.kill(pid, signal)
       } catch {
-        // It has ended meanwhile.
+        // The process has ended in the meantime.
       }
     }
   }
@@ -233,7 +236,7 @@ function pgrep(parent: number): string[] {
 
 function parentOf(pid: number): number {
   try {
-    // The name, in brackets, may hold anything.
+    // The name, in brackets, may contain any character.
     return Number(
       readFileSync(`/proc/${pid}/stat`, 'utf8')
         .replace(/^.*\) /s, '')
@@ -244,7 +247,7 @@ function parentOf(pid: number): number {
   }
 }
 
-/** The data of a standby of a server. */
+/** Makes the data of a standby from a running primary. */
 export function standbyOf(primary: PostgresServer): NonNullable<PostgresServerOptions['data']> {
   return async (directory, user) => {
     const source = `host=127.0.0.1 port=${primary.port} user=postgres`
@@ -259,7 +262,7 @@ export function standbyOf(primary: PostgresServer): NonNullable<PostgresServerOp
   }
 }
 
-/** A pgbouncer before a server. */
+/** A pgbouncer in front of a server. */
 export class Pgbouncer {
   readonly port: number
   readonly #child: ChildProcess
@@ -271,7 +274,7 @@ export class Pgbouncer {
     this.#directory = directory
   }
 
-  /** @param mode when a connection to the server is given to somebody else: after a `transaction`, or a `session` */
+  /** @param mode when another client may get a connection to the server: after a `transaction` or a `session` */
   static async start(server: PostgresServer, mode: 'transaction' | 'session'): Promise<Pgbouncer> {
     const user = serverUser()
     const directory = folderFor(user, 'weir-pgbouncer-')

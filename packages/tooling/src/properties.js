@@ -1,9 +1,9 @@
-// Stands in for `fast-check` in tests (see vitest.js): the same module, with the seed of this run for every property.
+// Replaces `fast-check` in tests (see vitest.js). It is the same module, with the seed of this run for every property.
 import { appendFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { SEED } from './seed.js'
 
-/** A file to which the number of cases of each property is appended; `pnpm explore` adds them up. */
+/** The file for the number of cases of each property. `pnpm explore` adds them up. */
 const counts = process.env['WEIR_CASES']
 
 fc.configureGlobal({ seed: SEED, ...(counts !== undefined && { reporter: (details) => counted(details, counts) }) })
@@ -14,7 +14,7 @@ fc.configureGlobal({ seed: SEED, ...(counts !== undefined && { reporter: (detail
  */
 function counted(details, file) {
   appendFileSync(file, `${details.numRuns}\n`)
-  // A reporter takes the place of fast-check's own, which throws.
+  // This reporter replaces the one of fast-check, which throws, so it must throw too.
   if (details.failed) throw new Error(String(fc.defaultReportMessage(details)), { cause: details.errorInstance })
 }
 

@@ -1,4 +1,4 @@
 /**
- * A setup file: nothing prints warnings. Tests check them as events, and those of all tests together would be megabytes of text.
+ * A setup file that stops Node.js from printing warnings. Tests check them as events, and all of them would be megabytes of text.
  */
 process.removeAllListeners('warning')

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { run, which } from './run.js'
 
 /**
- * The `redis-server` program that tests start, by REDIS_SERVER or PATH.
+ * The `redis-server` program that tests start, from REDIS_SERVER or PATH.
  *
  * @param {NodeJS.ProcessEnv} [env]
  * @returns {string | undefined}
@@ -20,13 +20,13 @@ const howToInstall = `redis-server was not found. The tests of the Redis store s
   elsewhere:       set REDIS_SERVER to the path of the program
 Then run the same command again.`
 
-/** Without these, apt asks questions, and the package's own service starts on the default port. */
+/** Without these, apt waits for answers, and the package's own service starts on the default port. */
 const quietly = { DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
 
 /**
- * Sees to it that `redis-server` is there: installs it where nobody has to be asked, as root on Debian.
+ * Installs `redis-server` if it is missing and the installation needs no questions, as root on Debian.
  *
- * @returns {Promise<string | undefined>} what to tell the user when it is missing and can't be installed here
+ * @returns {Promise<string | undefined>} the message for the user if it is missing and can't be installed here
  */
 export async function ensureRedisServer() {
   if (findRedisServer() !== undefined) return undefined

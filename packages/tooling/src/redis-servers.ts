@@ -9,12 +9,12 @@ import { Redis, type RedisOptions } from 'ioredis'
 import { guard } from './guard.ts'
 import { findRedisServer } from './redis-server.js'
 
-/** How long a server, a failover or a Cluster may take until it answers as expected, milliseconds. */
+/** The longest time in milliseconds until a server, a failover or a Cluster answers as expected. */
 const PATIENCE = 20_000
-/** How long a server may take for a command, milliseconds. */
+/** The longest time in milliseconds for a command. */
 const COMMAND_TIMEOUT = 5_000
 
-// Servers must not outlive the tests, however those end.
+// Servers must not outlive the tests, even if a test run crashes.
 const running = new Set<ChildProcess>()
 const directories = new Set<string>()
 process.on('exit', () => {
@@ -22,7 +22,7 @@ process.on('exit', () => {
   for (const directory of directories) rmSync(directory, { recursive: true, force: true })
 })
 
-/** A connection that sends nothing but what it is given, and fails instead of trying again. */
+/** Options of a connection that sends only the given commands, and fails instead of retrying. */
 const ONCE = {
   host: '127.0.0.1',
   lazyConnect: true,
@@ -35,7 +35,7 @@ const ONCE = {
   retryStrategy: () => null,
 } as const satisfies RedisOptions
 
-/** Waits until `condition` holds, for at most `patience` milliseconds. */
+/** Waits until `condition` is true, for at most `patience` milliseconds. */
 export async function until(condition: () => Promise<boolean> | boolean, what: string, patience: number = PATIENCE): Promise<void> {
   const deadline = Date.now() + patience
   for (;;) {
@@ -46,18 +46,18 @@ export async function until(condition: () => Promise<boolean> | boolean, what: s
   }
 }
 
-// Below the ports of outgoing connections (from 32,768 on, on most systems): one of those may be gone before a server listens to it, or
-// while the server is restarted. Above 10,080, the highest port that `fetch` refuses to connect to ("bad port"). The bus of a Cluster listens
-// 10,000 above.
+// The ports are below those of outgoing connections (from 32,768 on most systems), because an outgoing connection may take a port before a
+// server listens, or while it restarts. They are above 10,080, the highest port that `fetch` refuses ("bad port"). The bus of a Cluster
+// listens 10,000 above a server's port.
 const FIRST_PORT = 10_100
 const PORTS = 10_000
 const BUS = 10_000
 const given = new Set<number>()
 
-/** A port of the loopback interface that nobody listens to, nor to that of its bus, and that this process was not given before. */
+/** A port of the loopback interface that is free together with the port of its bus, and that this process did not get before. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    // By chance: suites that run beside each other must not try the same ports.
+    // Random, so that suites that run in parallel don't try the same ports.
     const port = FIRST_PORT + randomInt(PORTS)
     if (given.has(port)) continue
     given.add(port)
@@ -79,20 +79,20 @@ async function isFree(port: number): Promise<boolean> {
 }
 
 export interface RedisServerOptions {
-  /** More arguments of redis-server, e.g. `['--maxmemory', '5mb']`. */
+  /** Further arguments of redis-server, e.g. `['--maxmemory', '5mb']`. */
   readonly arguments?: readonly string[]
-  /** Port without TLS; a free one by default. */
+  /** The port without TLS. Default: a free port. */
   readonly port?: number
   readonly sentinel?: boolean
-  /** A configuration file's content; it comes before the arguments. */
+  /** The content of a configuration file. Arguments override it. */
   readonly config?: string
-  /** How an administrator connects, e.g. `{ password: 'x' }`. */
+  /** The options with which an administrator connects, e.g. `{ password: 'x' }`. */
   readonly admin?: Pick<RedisOptions, 'username' | 'password' | 'tls'>
-  /** More environment variables, e.g. for a shifted clock. */
+  /** Further environment variables, e.g. for a shifted clock. */
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** One redis-server on the loopback interface, in a directory of its own, ended with this process at the latest. */
+/** One redis-server on the loopback interface, with its own directory. It ends with this process at the latest. */
 export class RedisServer {
   readonly port: number
   readonly directory: string
@@ -112,12 +112,12 @@ export class RedisServer {
     return server
   }
 
-  /** Process id while it runs. */
+  /** The process id while it runs. */
   get pid(): number | undefined {
     return this.#child?.pid
   }
 
-  /** Whether it was not killed. */
+  /** Whether its process runs. */
   get running(): boolean {
     const child = this.#child
     return child !== undefined && child.exitCode === null && child.signalCode === null
@@ -128,20 +128,20 @@ export class RedisServer {
   }
 
   /**
-   * Starts, or starts again on the same port and in the same directory.
+   * Starts the server, or starts it again on the same port and in the same directory.
    *
-   * @param once - more arguments, for this start only
+   * @param once - further arguments, for this start only
    */
   async start(once: readonly string[] = []): Promise<void> {
     const { sentinel = false, config, arguments: more = [], env } = this.#options
     const arguments_ = ['--bind', '127.0.0.1', '--dir', this.directory, '--port', String(this.port), '--logfile', 'redis.log']
     if (config !== undefined) {
-      // Sentinels write their state into it, so a restart must not begin it anew.
+      // Sentinels write their state into this file, so a restart must not overwrite it.
       const file = join(this.directory, 'server.conf')
       if (!existsSync(file)) writeFileSync(file, config)
       arguments_.unshift(file)
     }
-    // Options given later win over earlier ones.
+    // Later options override earlier ones.
     if (sentinel) arguments_.push('--sentinel')
     else arguments_.push('--save', '', '--appendonly', 'no', ...more, ...once)
     const child = spawn(findRedisServer() ?? 'redis-server', arguments_, { stdio: 'ignore', env: { ...process.env, ...env } })
@@ -162,7 +162,7 @@ export class RedisServer {
   }
 
   /**
-   * Sends a command as the administrator, on a connection of its own: the server may have cut all others.
+   * Sends a command as the administrator, on a new connection, because the server may have closed all others.
    *
    * @returns the reply as text, an item per line. For an error of the server, its message
    * @throws if the server can't be reached
@@ -195,7 +195,7 @@ export class RedisServer {
     }
   }
 
-  /** Ends the process at once (kill −9); what it held is lost unless it was told to save. */
+  /** Ends the process at once (kill −9). Its data is lost unless the server was configured to save it. */
   async kill(): Promise<void> {
     const child = this.#child
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
@@ -204,13 +204,13 @@ export class RedisServer {
     await exited
   }
 
-  /** Kill −9, and a new, empty server on the same port. */
+  /** Kills the server (kill −9), and starts an empty one on the same port. */
   async restart(): Promise<void> {
     await this.kill()
     await this.start()
   }
 
-  /** Hangs: connections stay open, nothing is answered. */
+  /** Stops the process: connections stay open, but the server answers nothing. */
   pause(): void {
     this.#child?.kill('SIGSTOP')
   }

@@ -2,17 +2,17 @@ import { RedisServer, type RedisServerOptions, until } from './redis-servers.ts'
 
 /** Three Sentinels that watch one primary with two replicas. */
 export interface SentinelSetup {
-  /** The name of the primary that Sentinels know. */
+  /** The name under which Sentinels watch the primary. */
   readonly name: string
   readonly sentinels: readonly RedisServer[]
-  /** Primary first, as it was at the start. */
+  /** The servers, with the first primary first. */
   readonly servers: readonly RedisServer[]
   /** The server that is primary now. */
   primary(): Promise<RedisServer>
   stop(): Promise<void>
 }
 
-/** @param arguments_ - more arguments of the three redis-servers */
+/** @param arguments_ - further arguments of the three redis-servers */
 export async function startSentinels(arguments_: readonly string[] = []): Promise<SentinelSetup> {
   const name = 'weir-primary'
   const primary = await RedisServer.start({ arguments: arguments_ })
@@ -61,14 +61,14 @@ async function startSentinel(name: string, primaryPort: number): Promise<RedisSe
 
 /** A Cluster of three primaries with one replica each. */
 export interface ClusterSetup {
-  /** Primaries first, as they were at the start. */
+  /** The servers, with the first primaries first. */
   readonly servers: readonly RedisServer[]
   stop(): Promise<void>
 }
 
 /**
- * @param nodeTimeout - milliseconds after which a silent node counts as failed. Long by default: on a busy machine nodes
- * are silent for seconds, and a test that wants no failover must not get one.
+ * @param nodeTimeout - milliseconds after which a silent node counts as failed. The default is long, because on a busy machine nodes may
+ * be silent for seconds, and most tests need a Cluster without a failover.
  * @param more - further options of each server
  */
 export async function startCluster(
@@ -76,7 +76,7 @@ export async function startCluster(
   more: () => RedisServerOptions | Promise<RedisServerOptions> = () => ({}),
 ): Promise<ClusterSetup> {
   const servers: RedisServer[] = []
-  // One after the other: ports of the bus are not looked for, and so must not be taken by the next server.
+  // The servers start one after the other, so that each has opened its bus port before the next one looks for a free port.
   for (let i = 0; i < 6; i++) {
     const options = await more()
     servers.push(

@@ -6,14 +6,14 @@ import { dirname, join, relative, sep } from 'node:path'
 
 const RULE = 'rooms'
 const CLASS = /^(?:export )?(?:abstract )?class (\w+)(?:<.*?>)?(?: extends (\w+))?/gm
-/** A comparison with the name of a coordination. `decide/coordination.ts` says how they differ, for all rooms above it. */
+/** A comparison with the name of a coordination. `decide/coordination.ts` defines how they differ, for all rooms above it. */
 const COORDINATION = /(?:===|!==|\bcase)\s*['"](?:local|background|periodic|leased|central)['"]/
 const IMPORT = /(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g
 
 /**
- * Finds violations of a package's `rooms.json`, which lists its rooms (the folders of `src`) and the rooms from which each may import. A room
- * with rooms of its own has such a list, too. Also finds classes that inherit from more than one other class of the package, and comparisons
- * of coordinations above the room `decide`. Files beside the rooms, such as `index.ts`, may import from all of them.
+ * Finds violations of a package's `rooms.json`, which lists its rooms (the folders of `src`) and the rooms from which each may import. A
+ * room with rooms of its own also has such a list. Also finds classes that inherit from more than one other class of the package, and
+ * comparisons of coordinations above the room `decide`. Files beside the rooms, such as `index.ts`, may import from all of them.
  *
  * @param {string} directory - the package
  * @returns {Violation[]} nothing for a package without such a list

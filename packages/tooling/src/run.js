@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 
 /**
- * Where `name` is on PATH, or undefined.
+ * The path of the program `name` on PATH, or undefined.
  *
  * @param {string} name
  * @param {string} [path]
@@ -24,13 +24,13 @@ export function which(name, path = process.env['PATH'] ?? '') {
 /** @typedef {{ cwd?: string, env?: NodeJS.ProcessEnv, inherit?: boolean }} RunOptions */
 
 /**
- * Runs a program to its end. `output` is what it wrote to both streams, in order of arrival.
+ * Runs a program to its end. `output` is the text of both streams, in order of arrival.
  *
  * @param {string} command
  * @param {readonly string[]} args
  * @param {RunOptions} [options]
  * @returns {Promise<Outcome>}
- * @throws when the program can't be started.
+ * @throws if the program can't be started.
  */
 export function run(command, args, { cwd, env, inherit = false } = {}) {
   return new Promise((resolve, reject) => {
@@ -55,12 +55,12 @@ export function run(command, args, { cwd, env, inherit = false } = {}) {
 }
 
 /**
- * As `run`, and fails with everything that the program wrote when it ends with a status other than 0.
+ * Runs a program like `run`, and fails with its whole output if it ends with a status other than 0.
  *
  * @param {string} command
  * @param {readonly string[]} args
  * @param {RunOptions} [options]
- * @returns {Promise<string>} what it wrote to standard output
+ * @returns {Promise<string>} its standard output
  */
 export async function mustRun(command, args, options) {
   const { status, stdout, output } = await run(command, args, options)
@@ -72,19 +72,19 @@ export async function mustRun(command, args, options) {
 let pnpmFile
 
 /**
- * Runs pnpm, found on PATH or, where it was not pnpm that started us, through npx. Fails as `mustRun` does.
+ * Runs pnpm from PATH or, if pnpm did not start this process, through npx. Fails like `mustRun`.
  *
  * @param {readonly string[]} args
  * @param {RunOptions} [options]
- * @returns {Promise<string>} what it wrote to standard output
+ * @returns {Promise<string>} its standard output
  */
 export async function pnpm(args, options) {
   const onPath = which('pnpm')
-  // Asked once: npx takes longer to find pnpm than pnpm takes for most of its work.
+  // Kept for later calls, because npx needs longer to find pnpm than pnpm needs for most of its work.
   pnpmFile ??=
     onPath === undefined ? mustRun('npx', ['-y', '-p', 'pnpm', 'which', 'pnpm']).then((out) => out.trim()) : Promise.resolve(onPath)
   const file = await pnpmFile
   const env = options?.env ?? process.env
-  // On PATH for what pnpm starts, too: turbo looks for it there.
+  // Added to PATH, because turbo looks for pnpm there.
   return mustRun(file, args, { ...options, env: { ...env, PATH: `${env['PATH']}${delimiter}${dirname(file)}` } })
 }

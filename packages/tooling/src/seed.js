@@ -5,7 +5,7 @@
 export const SEED = Number(process.env['FC_SEED'] ?? 1)
 
 /**
- * Seeds for a test that is run once for each, the first of them `SEED`.
+ * Consecutive seeds from `SEED` on, for a test that runs once with each.
  *
  * @param {number} count
  * @returns {number[]}

@@ -1,4 +1,5 @@
-// A setup file of every test: `Math.random` gives the same numbers in each run. The product takes its jitter and the ids of its nodes from it.
+// A setup file of every test. `Math.random` returns the same numbers in each run. The product uses it for jitter and for the ids of
+// processes.
 import { relative } from 'node:path'
 import { expect } from 'vitest'
 import { SEED } from './seed.js'

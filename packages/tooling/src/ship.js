@@ -6,13 +6,13 @@ import { shortScripts } from './shorten-scripts.js'
 
 /** @typedef {{ get(id: string): { importedIds: string[], dynamicallyImportedIds: string[] } | null, ids: readonly string[] }} Graph */
 
-/** Node.js prints the path of such a module if the peer that it loads is missing, so it stays a file of that name. */
+/** Modules that load a peer. If the peer is missing, Node.js prints the path of the module, so it stays a file of that name. */
 const INSTALL = /[\\/](npm-install-[\w-]+)\.ts$/
 const LIBRARY = /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /**
- * Bundles the package in the current directory to dist/esm and dist/cjs: a file for each entry, and a few that entries share or load
- * later, because Node.js takes longer to find and open a file than to compile it. Libraries among its devDependencies are put into these files.
+ * Bundles the package in the current directory to dist/esm and dist/cjs. It makes a file for each entry and only a few that entries share
+ * or load later, because Node.js needs longer to find and open a file than to compile it. The files include libraries from devDependencies.
  *
  * @returns {Promise<void>}
  */
@@ -45,7 +45,7 @@ export async function bundlePackage() {
           },
         },
       ],
-      // A part that an entry imports, too, is there already.
+      // A dynamic import of a part that an entry also imports is no mistake. The part is already loaded then.
       checks: { ineffectiveDynamicImport: false },
     })
     await bundle.write({
@@ -57,13 +57,13 @@ export async function bundlePackage() {
       dynamicImportInCjs: false,
       esModule: true,
       strict: true,
-      // Lines and the names of functions and classes stay, for stack traces without source maps. Bundlers need the annotations, and ES modules
-      // that import CommonJS its `enumerable: true`, as which Node.js finds names.
+      // Line breaks and the names of functions and classes stay, for stack traces without source maps. Bundlers need the annotations. ES
+      // modules that import CommonJS need its `enumerable: true`, by which Node.js finds names.
       minify: { compress: format === 'esm', mangle: { toplevel: false, keepNames: true }, codegen: false },
       comments: { annotation: true, legal: true, jsdoc: false },
       banner: ({ moduleIds }) => licences(moduleIds),
       sourcemap: true,
-      // `src` is in the package.
+      // The package contains `src`.
       sourcemapExcludeSources: true,
       sourcemapPathTransform: (path) => path.replace(LIBRARY, 'node_modules/$1'),
       codeSplitting: {
@@ -78,7 +78,8 @@ export async function bundlePackage() {
 }
 
 /**
- * A module that exports a peer's values, with variables of its own for them: without, the bundler would import the peer everywhere.
+ * Changes a module that re-exports a peer's values so that it has its own variables for them. Otherwise the bundler would import the peer
+ * everywhere.
  *
  * @param {string} code
  */
@@ -91,7 +92,7 @@ function bound(code) {
 }
 
 /**
- * A library that TypeScript has compiled to CommonJS, as a module, of which bundlers leave out what isn't used.
+ * Changes a library that TypeScript has compiled to CommonJS into an ES module, so that bundlers leave out its unused exports.
  *
  * @param {string} code
  * @param {string} id
@@ -107,8 +108,8 @@ function asModule(code, id) {
 }
 
 /**
- * Marks the calls that make the variables of a module as free of effects, as `sideEffects` in the manifest says of whole modules: bundlers
- * leave out a module that isn't used, but of a file with many modules only statements without effects.
+ * Marks the calls that make the variables of a module as free of effects. `sideEffects` in the manifest does this only for whole files:
+ * bundlers leave out an unused module, but from a file with many modules they leave out only statements without effects.
  *
  * @param {string} code TypeScript
  */
@@ -132,11 +133,11 @@ function addCalls(node, calls) {
 
 /** The chunk of code that several entries use, or an entry and a part that is loaded later. */
 const SHARED = 'shared'
-/** Loaded when first needed. */
+/** The chunk of code that is loaded when first needed. */
 const LATER = 'later'
 
 /**
- * Decides which file a module goes to; undefined for the one of its entry.
+ * Decides which chunk a module belongs to. Modules of one entry belong to none, and stay in the entry's file.
  *
  * @param {Graph} graph
  * @param {readonly string[]} inputs
@@ -153,7 +154,7 @@ function chunks({ get, ids }, inputs) {
   const fromEntries = [...entries].map(reach)
   const parts = new Set(ids.flatMap((id) => get(id)?.dynamicallyImportedIds ?? []))
   const fromParts = [...parts].map(reach)
-  // Parts that an entry needs as well.
+  // Parts that an entry also imports.
   const fromBoth = [...parts].filter((id) => fromEntries.some((reached) => reached.has(id))).map(reach)
   return (id) => {
     if (entries.has(id)) return undefined

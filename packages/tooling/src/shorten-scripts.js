@@ -4,14 +4,14 @@ import { pathToFileURL } from 'node:url'
 import { rolldown } from 'rolldown'
 import { shortenLua } from './lua.js'
 
-/** Within the package, whose dependencies are found from there. */
+/** A folder within the package, so that Node.js finds the package's dependencies. */
 const ROOM = 'dist/scripts'
 
 /**
- * The Lua scripts of the package in the current directory, which modules put together from pieces: each as one text, shortened.
+ * Shortens the Lua scripts of the package in the current directory. Its modules build them from pieces, and each becomes one text.
  *
  * @param {string} folder of these modules
- * @returns {Promise<Map<string, string>>} what modules with scripts become, by their path. The functions by which scripts are made are left out
+ * @returns {Promise<Map<string, string>>} the new source of modules with scripts, by their path, without the functions that build scripts
  */
 export async function shortScripts(folder) {
   if (!existsSync(folder)) return new Map()

@@ -7,7 +7,7 @@ import { join, relative } from 'node:path'
  */
 
 /**
- * Where a package's run leaves its counts for the root `test` script.
+ * The file in which a package's run leaves its counts for the root `test` script.
  *
  * @param {string} script of its manifest: `test`, or `test:` and the name of a further suite
  */
@@ -20,7 +20,7 @@ export function summaryFile(script) {
  * @typedef {{ passed: number, failed: number, skipped: number, failures: Failure[] }} Summary
  */
 
-/** Characters of an error that are told again at the end. */
+/** The number of characters of an error that are printed again at the end. */
 const LONGEST_ERROR = 2_000
 
 /**
@@ -35,7 +35,8 @@ function told(error) {
 }
 
 /**
- * Counts what passed and failed. A file that can't be loaded and an error outside any test count as failures too, which vitest's own totals leave out.
+ * Counts passed and failed tests. Unlike Vitest's own totals, it also counts files that can't be loaded and errors outside any test as
+ * failures.
  *
  * @implements {Reporter}
  */
@@ -57,7 +58,7 @@ export default class SummaryReporter {
     /** @type {(file: string | undefined, title: string, errors: ReadonlyArray<unknown>) => void} */
     const fail = (file, title, errors) => {
       summary.failed++
-      // The whole is in the suite's own output, which is long.
+      // The beginning is enough, because the suite's own output contains the whole error.
       const text = `${title}\n${errors.map((error) => told(error)).join('\n')}`
       summary.failures.push(file === undefined ? { text } : { file, text })
     }

@@ -7,14 +7,14 @@ export const SOURCE_CONDITION = '@weir/source'
 /** @type {(file: string) => string} */
 const own = (file) => fileURLToPath(new URL(file, import.meta.url))
 
-/** A setup file for tests whose outcome does not depend on time: those beside them need not wait for the processor. */
+/** A setup file for tests that don't depend on time, so that tests beside them need not wait for the processor. */
 export const LOW_PRIORITY = own('./low-priority.js')
 
 const PROPERTIES = own('./properties.js')
 
 /**
- * Gives tests `properties.js` for `fast-check`, so that no property takes its seed from chance. A setup file would have to load
- * fast-check for each of the many files that do without it.
+ * Replaces `fast-check` with `properties.js` in tests, so that no property has a random seed. A setup file would load fast-check even for
+ * the many files that don't use it.
  *
  * @type {import('vitest/config').Plugin}
  */
@@ -39,12 +39,12 @@ export function weirTests(overrides = {}) {
       include: ['{src,test}/**/*.test.ts'],
       passWithNoTests: true,
       setupFiles: [own('./seeded-random.js'), own('./within-an-interval.js'), own('./quiet-warnings.js')],
-      // On a machine that does many things besides, a test of a second may take ten.
+      // On a busy machine, a test of one second may take ten.
       testTimeout: 60_000,
       hookTimeout: 60_000,
-      // So may what a test waits for.
+      // The same applies to conditions that a test waits for.
       expect: { poll: { timeout: 30_000 } },
-      // Faked time begins with an interval: one that began at any moment would end, now and then, between two requests of a test.
+      // Fake time begins at the start of an interval. Otherwise an interval would sometimes end between two requests of a test.
       fakeTimers: { now: Date.parse('2027-03-01T10:00:00Z') },
       reporters: ['default', own('./summary-reporter.js')],
     },

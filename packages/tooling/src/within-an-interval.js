@@ -1,12 +1,12 @@
 // A setup file of every test. If a minute or an hour is about to end, the test waits, so that no interval of real time ends within it.
 import { beforeEach } from 'vitest'
 
-/** In milliseconds: no test begins in the `last` part of a `length`. Tests with short intervals are short themselves. */
+/** Milliseconds. No test begins in the `last` part of each `length`. Tests with shorter intervals are short themselves. */
 const ENDS = [
   { length: 60_000, last: 2_000 },
   { length: 3_600_000, last: 15_000 },
 ]
-// Tests may replace it by a fake.
+// Kept here, because tests may replace it with a fake.
 const { setTimeout } = globalThis
 
 beforeEach(async () => {

@@ -7,7 +7,7 @@ import { ROOT, workspacePackages } from './workspace.js'
 /** @import { Violation } from './boundaries.js' */
 
 /**
- * A word or a sign that is counted. The bounds are per 1,000 words.
+ * A word or sign that is counted. The bounds are per 1,000 words.
  *
  * @typedef {{ name: string, found: RegExp, most?: number, least?: number, only?: RegExp }} Goal
  */

@@ -38,7 +38,7 @@ const planted: [room: string, code: string, rule: string][] = [
 ]
 const fileOf = (index: number) => `src/planted-${index}.ts`
 
-/** A copy of what the import rules look at: the configurations, manifests and sources of the public packages. */
+/** A copy of all files that the import rules read: the configurations, manifests and sources of the public packages. */
 function copyOfTree(): string {
   const copy = mkdtempSync(join(tmpdir(), 'weir-boundaries-'))
   for (const file of ['.biome.json', '.gitignore', 'package.json']) cpSync(join(ROOT, file), join(copy, file))
@@ -87,7 +87,7 @@ describe('the import rules', () => {
   )
 
   it('pass over files that others make and remove meanwhile', () => {
-    // A link that leads nowhere is to Biome what a file is that was removed after its folder was read.
+    // To Biome, a broken link looks like a file that was removed after its folder was read.
     for (const file of [
       '_tmp_1_ab',
       'packages/website/.vitepress/.temp/page.js',

@@ -8,10 +8,10 @@ const ofPackage = (name: string): string[] => propertyFiles().find(({ directory 
 
 test('files with a property, or whose support runs one, are explored, and no others', () => {
   expect(ofPackage('core')).toContain('test/keys/slot-map.test.ts')
-  // Its support has the property, or asks for the seed.
+  // The support of these files has the property or uses the seed.
   expect(ofPackage('redis')).toContain('test/agrees-with-the-hub.test.ts')
   expect(ofPackage('testing')).toContain('test/algorithms-keep-the-contract.test.ts')
-  // Their support has arbitraries, and they use none.
+  // The support of this file has arbitraries, but the file uses none.
   expect(ofPackage('core')).not.toContain('test/decide/cooldown.test.ts')
   expect(readFileSync(join(ROOT, 'packages/core/test/decide/cooldown.test.ts'), 'utf8')).not.toContain('fast-check')
 })

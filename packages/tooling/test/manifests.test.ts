@@ -6,7 +6,7 @@ import pnpmfile from '../src/pnpmfile.cjs'
 import { SOURCE_CONDITION } from '../src/vitest.js'
 import { publicPackages, workspacePackages } from '../src/workspace.js'
 
-/** Modules that an application of NestJS has already imported. */
+/** Modules that every application of NestJS imports itself. */
 const FRAMEWORK = /^@nestjs\/|^rxjs$/
 
 /** Modules of a package that load one of its peers when they are imported, as `file peer`. */
@@ -86,7 +86,7 @@ describe('a packed package', () => {
 })
 
 describe('a bundler without a plugin for CommonJS', () => {
-  // `@weir/core/http` and `/rules` need path-to-regexp, which has no other form.
+  // `@weir/core/http` and `/rules` are not in the list, because they need path-to-regexp, which exists only as CommonJS.
   it.each([
     '@weir/core',
     '@weir/core/sync',

@@ -49,7 +49,7 @@ const results = [...rows.values()].flatMap(({ results }) => results)
 const through = results.filter(({ held }) => !held).length
 const seconds = (from: number): string => ((performance.now() - from) / 1_000).toFixed(0)
 console.log(tableOf([...rows.values()], all))
-// Again behind the table: whoever reads only the end of a log sees what to mend.
+// Printed again after the table, so that the end of a log shows all failures.
 for (const breach of breaches) console.log(breach)
 console.log(
   `${results.length - through} held, ${through} got through (${seconds(began)} s, ${seconds(made)} s of them attacks; seed ${seed})`,

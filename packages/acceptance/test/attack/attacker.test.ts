@@ -17,7 +17,7 @@ describe('the attacker', () => {
     const folders = ['attacks', 'fuzz'].map((folder) => fileURLToPath(new URL(`../../src/attack/${folder}`, import.meta.url)))
     const files = folders.flatMap((folder) => readdirSync(folder)).filter((file) => file !== 'index.ts')
     expect(folders.every((folder) => existsSync(folder))).toBe(true)
-    // One file holds two: who may see the dashboard, and how many.
+    // The file `dashboard.ts` contains two attacks.
     expect(ATTACKS).toHaveLength(files.length + 1)
     expect(new Set(ATTACKS.map(({ name }) => name)).size).toBe(ATTACKS.length)
   })

@@ -8,12 +8,12 @@ import { describe, test } from 'vitest'
 import { throttledServer } from './throttled-server.ts'
 
 const retrying = axios.create()
-// Only the condition is ours: by default axios-retry repeats nothing that was answered below 500.
+// Only the condition is not a default, because axios-retry repeats no requests with a status below 500.
 axiosRetry(retrying, { retries: 2, retryDelay: axiosRetry.exponentialDelay, retryCondition: ({ response }) => response?.status === 429 })
 
 const agent = new Agent().compose(interceptors.retry({ maxRetries: 2 }))
 
-/** Each with its own way to retry, otherwise as it comes. */
+/** Clients with their own way to retry and otherwise default settings. */
 const CLIENTS: Record<string, (url: string) => Promise<string>> = {
   got: (url) => got(url).text(),
   ky: (url) => ky(url).text(),
@@ -26,7 +26,7 @@ describe.each([
   ['a limit in a sliding window', { algorithm: slidingWindow() }],
   ['a cooldown', { cooldown: '2s' }],
 ] as const)('%s', (_name, options) => {
-  // Together, as nearly all of the time is waiting.
+  // Concurrent, because the tests spend nearly all of their time waiting.
   test.concurrent.for(Object.entries(CLIENTS))(
     '%s waits as it is told, and is let in',
     async ([_client, get], { expect, onTestFinished }) => {
@@ -39,7 +39,7 @@ describe.each([
       const place = server.answered.findIndex(({ status }) => status === 429)
       const [rejected, next] = server.answered.slice(place)
       expect(next?.status).toBe(200)
-      // Timers may fire a millisecond early, and the client reads the answer a little later than it was made.
+      // Timers may fire a millisecond early, and the client reads the response a little later than the server sent it.
       expect((next?.at ?? 0) - (rejected?.at ?? 0)).toBeGreaterThanOrEqual((rejected?.retryAfterSeconds ?? 0) * 1000 - 5)
     },
   )

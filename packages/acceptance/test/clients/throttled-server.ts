@@ -3,15 +3,15 @@ import type { AddressInfo } from 'node:net'
 import { type ThrottleOptions, throttle } from '@weir/express'
 import express from 'express'
 
-/** A server's answer, and its time by `performance.now`. */
+/** A response of the server, with its time by `performance.now`. */
 export interface Answered {
   readonly at: number
   readonly status: number
-  /** Seconds. */
+  /** The value of `Retry-After` in seconds, or 0 without that field. */
   readonly retryAfterSeconds: number
 }
 
-/** A server that allows two requests in two seconds, and remembers what it answered. */
+/** A server that allows two requests in two seconds, and records its responses. */
 export interface ThrottledServer {
   readonly url: string
   readonly answered: readonly Answered[]

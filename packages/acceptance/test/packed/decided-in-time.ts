@@ -12,10 +12,10 @@ import {
 import { adapterOf } from '@weir/core/adapter'
 import { type ManualClock, SeededRandom } from '@weir/testing'
 
-/** The same for all ways, as decisions depend on where in an interval a test begins. */
+/** The start time of all ways, because decisions depend on the part of an interval in which a test begins. */
 export const BEGIN = 1_000_800_000
 
-/** How a test lets time pass: with what it begins, what passes, and how it sets the wall clock. */
+/** A way to fake time: functions that begin the test, let time pass and set the wall clock. */
 export interface Way {
   begin?(): void
   pass(milliseconds: number): unknown
@@ -31,7 +31,7 @@ const COUNTED = [
   tokenBucket(),
   leakyBucket(),
 ]
-/** Each pair that there is. */
+/** All pairs of an algorithm and a coordination. */
 const PAIRS = {
   local: COUNTED,
   background: [fixedWindow(), slidingWindow(), tokenBucket(), leakyBucket()],
@@ -45,8 +45,8 @@ export const CELLS = Object.entries(PAIRS).flatMap(([coordination, algorithms]) 
 type Cell = (typeof CELLS)[number]
 
 /**
- * Milliseconds to wait, which node is asked, and how often; and milliseconds by which the wall clock is set before. No time is one at which nodes
- * exchange their counts.
+ * The steps of a test: milliseconds to wait, the index of a process, the number of its requests, and milliseconds by which the wall clock
+ * is set before. Processes don't sync at any of these times.
  */
 const SCRIPT = [
   [137, 0, 3, 0],
@@ -59,14 +59,14 @@ const SCRIPT = [
   [21_057, 1, 7, -172_800_000],
 ] as const
 
-/** Longer than code takes to load on a busy machine. */
+/** A timeout that is longer than code needs to load on a busy machine. */
 const DEADLINE = '1m'
 
 function policyOf({ algorithm, coordination }: Cell, more: object = {}): never {
   return { limit: 6, interval: '10s', algorithm, coordination, ...more } as never
 }
 
-/** Code that is loaded when a policy needs it takes real time. */
+/** Loads the code of a cell before a test, because loading takes real time. */
 export async function load(cell: Cell): Promise<void> {
   const asks = ['leased', 'central'].includes(cell.coordination)
   const throttler = createThrottler({ policies: [policyOf(cell, asks ? { storeTimeout: DEADLINE } : {})], store: memoryStore() })
@@ -89,7 +89,7 @@ export async function decided(cell: Cell, way: Way, clock?: ManualClock): Promis
   const nodes = cell.coordination === 'local' ? [node()] : [node(), node()]
   let seen = ''
   await Promise.all(nodes.map((one) => adapterOf(one).inspected.coordinator?.loading))
-  // To connect.
+  // The time in which the processes connect.
   await way.pass(1_500)
   for (const [wait, who, many, step] of SCRIPT) {
     if (step !== 0) way.step?.(step)

@@ -10,7 +10,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'weir-enough-'))
 const env = { ...process.env, NODE_ENV: 'development', CI: 'true', YARN_ENABLE_TELEMETRY: '0', YARN_ENABLE_IMMUTABLE_INSTALLS: 'false' }
 let packed: readonly Packed[]
 let redis: RedisServer
-/** The file of yarn. */
+/** The path of yarn. */
 let yarn: Promise<string> | undefined
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ afterAll(async () => {
 /** The export that mounts the adapter, if it isn't `throttle`. */
 const MOUNTED: Readonly<Record<string, string>> = { fastify: 'weir', nestjs: 'ThrottleModule' }
 
-/** Frameworks by the name of their adapter, and how an application of each is asked. */
+/** Applications by the name of their adapter. Each program sets `server`. */
 const ADAPTERS: Readonly<Record<string, string>> = {
   express: `import express from 'express'
 import { createServer } from 'node:http'
@@ -52,7 +52,7 @@ const app = new Hono()
 app.use(throttle(throttler))
 app.get('/', (c) => c.text('hello'))
 const server = createServer(getRequestListener(app.fetch))`,
-  // Without decorators, which are the compiler's to write.
+  // Calls decorators as functions, because only a compiler can apply them.
   nestjs: `import { Module, Controller, Get } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 await import('reflect-metadata')
@@ -66,13 +66,13 @@ await app.init()
 const server = app.getHttpServer()`,
 }
 
-/** Packages that an application has installed beside the peers of the adapter. */
+/** Packages that an application installs in addition to the peers of the adapter. */
 const BROUGHT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   nestjs: { '@nestjs/platform-express': '^12.1.0' },
   'nestjs 11': Object.fromEntries(['common', 'core', 'platform-express', 'websockets'].map((name) => [`@nestjs/${name}`, '^11.1.0'])),
 }
 
-/** A program that imports the adapter and the store alone, beside its framework. */
+/** A program that imports only the adapter, the store and its framework. */
 const program = (adapter: string, framework: string, namespace: string) => `
 import { createThrottler, fixedWindow, memoryStore, ${MOUNTED[adapter] ?? 'throttle'} } from '@weir/${adapter}'
 import { redisStore } from '@weir/redis'
@@ -104,7 +104,7 @@ const CASES: [string, string][] = [
   ['pnpm', 'nestjs 11'],
 ] as const
 
-// pnpm and yarn let no package see what it does not ask for.
+// With pnpm and yarn, a package can import only its own dependencies.
 describe('an adapter and a store are enough', () => {
   it.each(CASES)('with %s and @weir/%s', async (installer, version) => {
     const [adapter] = version.split(' ') as [string]
@@ -114,12 +114,12 @@ describe('an adapter and a store are enough', () => {
     const used = [find(`@weir/${adapter}`), find('@weir/redis')]
     const dependencies: Record<string, string> = {}
     for (const { manifest, tarball } of used) {
-      // Either client for Redis is enough.
+      // One client for Redis is enough, and this one is ioredis.
       const { redis: _, ...peers } = manifest.peerDependencies ?? {}
       Object.assign(dependencies, { [manifest.name]: `file:${tarball}`, ...peers })
     }
     Object.assign(dependencies, BROUGHT[version])
-    // The packages depend on each other by version; none is published where this test runs.
+    // The packages depend on each other by version, but these versions are not published.
     const core = `file:${find('@weir/core').tarball}`
     const instead = installer === 'yarn' ? { resolutions: { '@weir/core': core } } : { overrides: { '@weir/core': core } }
     writeFileSync(
@@ -137,9 +137,9 @@ describe('an adapter and a store are enough', () => {
       await pnpm(['install', '--prefer-offline', '--no-frozen-lockfile'], at)
       said = await mustRun(process.execPath, ['main.js'], at)
     } else {
-      // A folder of its own, or it would take this repository's root for the project's.
+      // A lockfile makes this folder a project of its own. Otherwise yarn would use the root of this repository.
       writeFileSync(join(directory, 'yarn.lock'), '')
-      // Looked up once, because npx takes seconds to find it.
+      // Looked up once, because npx needs seconds to find yarn.
       yarn ??= mustRun('npx', ['-y', '-p', '@yarnpkg/cli-dist@4', 'which', 'yarn'])
       const file = (await yarn).trim()
       await mustRun(file, ['install'], at)

@@ -12,7 +12,7 @@ const directory = mkdtempSync(join(tmpdir(), 'weir-fake-timers-'))
 const env = { ...process.env, NODE_ENV: 'test', CI: 'true', NODE_OPTIONS: '' }
 const page = readFileSync(new URL('../../../../docs/guides/testing.md', import.meta.url), 'utf8')
 
-/** A block of the page. */
+/** The code of a block on the page. */
 function block(info: string): string {
   const code = new RegExp(`^\`\`\`${info}\\n([^]*?)^\`\`\`$`, 'm').exec(page)?.[1]
   if (code === undefined) throw new Error(`The page has no block "${info}"`)
@@ -46,7 +46,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-// Tests with fake timers depend on the packed files: the clock is looked up in both module systems.
+// Tests with fake timers need the packed files, because Weir looks up the clock in both module systems.
 describe("the page's tests pass with", () => {
   const run = async (program: string, ...args: string[]) =>
     mustRun(process.execPath, [join('node_modules', program), ...args], { cwd: directory, env })

@@ -18,9 +18,9 @@ let packed: Packed[]
 /** The files that npm would pack. */
 let packedByNpm: readonly { readonly name: string; readonly files: readonly { readonly path: string }[] }[]
 let redis: RedisServer
-/** Undefined where etcd is not installed: then its program counts alone. */
+/** Undefined if etcd is not installed. Then its program counts without a store. */
 let etcd: EtcdServer | undefined
-/** The same of PostgreSQL. */
+/** Undefined if PostgreSQL is not installed, with the same effect. */
 let postgres: PostgresServer | undefined
 
 const projectOf = (flavour: Flavour): string => join(scratch, `${flavour.module}-${flavour.language}`)
@@ -30,7 +30,7 @@ beforeAll(async () => {
   if (NO_ETCD === undefined) etcd = await EtcdServer.start()
   if (findPostgres() !== undefined) postgres = await PostgresServer.start()
   packed = await packPublicPackages(join(scratch, 'tarballs'))
-  // Without dependencies: npm would read all of them first, which takes half a minute.
+  // Copies without dependencies, because npm would first read all of them for half a minute.
   const folders = packed.map(({ directory }) => {
     const copy = join(scratch, 'folders', basename(directory))
     cpSync(directory, copy, { recursive: true, filter: (path) => basename(path) !== 'node_modules' })
@@ -70,7 +70,7 @@ describe.each(names)('the tarball of %s', (name) => {
     expect(await mustRun('tar', ['-xOzf', find(name).tarball, 'package/LICENSE'])).toBe(readFileSync(join(ROOT, 'LICENSE'), 'utf8'))
   })
 
-  // Node.js takes longer to find and open a file than to compile it.
+  // Finding and opening a file takes Node.js longer than compiling it.
   it.each(['esm', 'cjs'])('has few files to import (%s)', (format) => {
     const modules = find(name).files.filter((file) => file.startsWith(`dist/${format}/`) && file.endsWith('.js'))
     expect(modules.length).toBeGreaterThan(0)
@@ -92,14 +92,14 @@ describe.each(names)('the tarball of %s', (name) => {
   })
 
   it('has a manifest without workspace versions and without the way to sources', async () => {
-    // Its scripts, which may name the private condition, run in this repository only.
+    // Scripts may name the private condition, because they run only in this repository.
     const { scripts: _, ...manifest } = JSON.parse(await mustRun('tar', ['-xOzf', find(name).tarball, 'package/package.json']))
     expect(JSON.stringify(manifest)).not.toMatch(/@weir\/source|src\/|workspace:|catalog:/)
   })
 })
 
 describe('the pages that errors and warnings name', () => {
-  // Which these are, and that each code has a section, is tested where the codes are.
+  // The tests of the packages check which pages these are, and that each code has a section.
   it('are in the tarball of the package that they name', async () => {
     const { files, tarball } = find('@weir/core')
     expect(files).toEqual(expect.arrayContaining(['docs/reference/errors.md', 'docs/guides/algorithms.md', 'docs/guides/small-limits.md']))

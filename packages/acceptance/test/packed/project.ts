@@ -23,10 +23,10 @@ export const flavours: readonly Flavour[] = [
 
 /** The output of `packages/<name>/test/packed/throttle.ts` for a limit of 2 and three requests. */
 export const THROTTLED = 'allowed allowed rejected'
-/** The output of the program that stands in for a missing one. */
+/** The output of the program that replaces a missing one. */
 export const IMPORTED = 'imported'
 
-/** The package's own program for this test, if it has one: TypeScript, an ES module without top-level await. */
+/** The package's own program for this test, or a minimal import. TypeScript, an ES module without top-level await. */
 export function snippetOf({ directory, manifest }: Packed): { code: string; prints: string } {
   const file = join(directory, 'test', 'packed', 'throttle.ts')
   if (existsSync(file)) return { code: readFileSync(file, 'utf8'), prints: THROTTLED }
@@ -34,7 +34,7 @@ export function snippetOf({ directory, manifest }: Packed): { code: string; prin
   return { code, prints: IMPORTED }
 }
 
-/** Packages of types that the README names beside those to install. The project gets no others, so that a missing one fails to compile. */
+/** The `@types` packages in the README's install commands. The project gets no others, so that a missing one fails to compile. */
 function typesFor({ directory }: Packed): readonly string[] {
   const readme = readFileSync(join(directory, 'README.md'), 'utf8')
   const lines = [...readme.matchAll(/^npm install .*$/gm)].join(' ')
@@ -43,7 +43,7 @@ function typesFor({ directory }: Packed): readonly string[] {
 
 const stem = ({ directory }: Packed): string => basename(directory)
 
-/** Writes an empty project that depends on the tarballs and on what they ask for as peers. */
+/** Writes an empty project that depends on the tarballs and their peer dependencies. */
 export async function writeProject(directory: string, flavour: Flavour, packed: readonly Packed[]): Promise<void> {
   const dependencies: Record<string, string> = {}
   const devDependencies: Record<string, string> = {}
@@ -62,7 +62,7 @@ export async function writeProject(directory: string, flavour: Flavour, packed: 
     JSON.stringify({ name: 'application', private: true, type, dependencies, devDependencies }),
   )
   if (flavour.installer === 'pnpm') {
-    // The packages depend on each other by version; none is published where this test runs.
+    // The packages depend on each other by version, but these versions are not published.
     const overrides = packed.map(({ manifest, tarball }) => `  '${manifest.name}': 'file:${tarball}'\n`).join('')
     writeFileSync(join(directory, 'pnpm-workspace.yaml'), `packages: []\noverrides:\n${overrides}`)
   }
@@ -103,7 +103,7 @@ export async function compile(directory: string): Promise<void> {
   await mustRun(join(directory, 'node_modules', '.bin', 'tsc'), ['-p', '.'], { cwd: directory })
 }
 
-/** Runs the program of one package in its project and gives what it printed. `servers` are addresses for it, by the names of variables. */
+/** Runs the program of one package in its project and returns its output. `servers` are addresses by the names of environment variables. */
 export async function runProgram(
   directory: string,
   flavour: Flavour,
@@ -115,7 +115,7 @@ export async function runProgram(
   return (await mustRun(process.execPath, [join(folder, `${stem(one)}.js`)], { cwd: directory, env })).trim()
 }
 
-/** Prints errors that several entries throw, and the lines that the first one is about: two throttlers whose rules differ. */
+/** A program that prints errors of several entries, and the lines of the two throttlers whose rules differ, which the first error names. */
 export function entriesProgram(module: Flavour['module']): string {
   const imports = [
     ['* as core', '@weir/core'],
@@ -130,12 +130,12 @@ export function entriesProgram(module: Flavour['module']): string {
     'const store = core.memoryStore()',
     'const errors = []',
     'const attempt = (call) => { try { call() } catch (error) { errors.push(error) } }',
-    // Reachable until the end: a throttler that is collected leaves its names to others.
+    // Reachable until the end, because a collected throttler frees its names for others.
     'globalThis.first = core.createThrottler({ policies: [policy], store })',
     'attempt(() => throttle({ ...policy, limit: 2, store }))',
     'attempt(() => fileRules(1))',
     'attempt(() => redisStore(1))',
-    // The last one is made where only Node.js calls.
+    // The last error is thrown in a function that only Node.js calls.
     "process.once('uncaughtException', (error) => {",
     '  errors.push(error)',
     '  const told = errors.map((error) => ({ code: error.code, ours: error instanceof core.WeirError, message: error.message, stack: error.stack }))',

@@ -15,7 +15,7 @@ promisesSettle({
   },
   urlAt: () => '',
   only: (name) => OF_STORES(name) && !/rules/.test(name),
-  // A child of a parent that serves it, one of a parent that answers nothing, and a process without a parent to send to.
+  // The states: `up` is a child that its parent serves. In `down` there is no parent to send to. Otherwise the parent never answers.
   run: ([file = '', ...args], state) => {
     if (state === 'down') return alone([file, ...args])
     const child = fork(file, args, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], execArgv: [] })

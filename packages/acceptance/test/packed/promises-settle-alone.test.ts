@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Runs cases some at a time; returns what is wrong with them. */
+/** Runs several cases at a time, and returns their problems. */
 async function problems(names: readonly string[], of: (name: string) => Promise<readonly unknown[]>): Promise<unknown[]> {
   const found: unknown[] = []
   const left = [...names]

@@ -6,8 +6,8 @@ import { API, type Checker, type Symbol as Known, SignatureKind, SymbolFlags, ty
 import { afterAll, expect, it } from 'vitest'
 
 /**
- * Each promise that a public package returns, and the cases in which it is awaited in a process that does nothing else: of `AWAITED` and of
- * `programs/awaits-alone.ts` or `programs/awaits-frameworks.ts`, or the test file.
+ * Each promise that a public package returns, and the case in which a process that does nothing else awaits it. The value is the name of a
+ * case in `AWAITED`, `programs/awaits-alone.ts` or `programs/awaits-frameworks.ts`, or a test file.
  */
 const AWAITED_IN: Readonly<Record<string, string>> = {
   'run of @weir/cli': 'packages/cli/test/ends-by-itself.test.ts',
@@ -62,17 +62,17 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'VirtualTime.runUntil of @weir/testing': 'virtual time',
 }
 
-/** Functions for adapters, for the code of a policy or of the user. No application awaits them. */
+/** Functions for adapters and policies, and functions of the user. No application awaits them. */
 const NOBODY_AWAITS: readonly RegExp[] = [
-  // Parts that are loaded later: `import()` keeps a process alive.
+  // Parts that are loaded later. `import()` keeps a process alive.
   /\.(background|periodic|leased|central) of @weir\/core$/,
-  // Behind `names` and `inspected` of `adapterOf`, whose callers keep the process alive.
+  // Parts of `names` and `inspected` of `adapterOf`. Their callers keep the process alive.
   /^(Names|Asking|StoreReservations|Exchanging|CountsSynced|Coordinator|StoreExchange)\./,
-  // It may stay pending, as its contract says.
+  // Its contract allows it to stay pending.
   /^Decider\.decide /,
-  // The guard's, which is awaited.
+  // The promise of the guard, which another case awaits.
   /^throttle\.peek of @weir\/(express|koa)$/,
-  // Functions of the user, read from what was given.
+  // Functions of the user, which options contain.
   /^(AdapterOptions|AddressKey|PolicyOptions|SimulatedNode)\./,
 ]
 
@@ -83,7 +83,7 @@ afterAll(() => {
   rmSync(join(project, '..'), { recursive: true, force: true })
 })
 
-/** Finds what returns a promise, or is one, among what users can reach from an export. */
+/** Finds functions that return promises, and promises, in everything that users can reach from an export. */
 class Search {
   readonly found = new Set<string>()
   readonly #checker: Checker
@@ -95,7 +95,7 @@ class Search {
 
   /** @param of the package's entry */
   walk(type: Type | undefined, name: string, of: string, depth = 0): void {
-    // Deeper than any that there is: types may contain themselves.
+    // The depth is bounded, because types may contain themselves. No real path is as long.
     if (type === undefined || depth > 15) return
     if ((type.flags & TypeFlags.UnionOrIntersection) !== 0) {
       for (const part of (type as Type & { getTypes(): readonly Type[] }).getTypes()) this.walk(part, name, of, depth + 1)

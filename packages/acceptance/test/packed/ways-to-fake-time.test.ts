@@ -23,7 +23,7 @@ test.each(CELLS)('decisions are the same by fake timers and by a clock of its ow
   }
 })
 
-/** Cells in which time that is set does change something. */
+/** Cells whose decisions change if the wall clock is set, and the reasons. */
 const FOLLOW_THE_WALL_CLOCK: Readonly<Record<string, string>> = {
   'sliding-counter, periodic': 'intervals go by the clock of the process, as published',
   'token-bucket, background': 'the clock of the store is set as well, and what is under way is counted a moment later',

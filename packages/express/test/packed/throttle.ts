@@ -1,4 +1,5 @@
-// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests.
+// The program that packages/acceptance runs in empty projects of every kind, from the packed tarball. It sends three requests to a
+// limit of 2.
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { throttle } from '@weir/express'

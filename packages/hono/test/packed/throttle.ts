@@ -1,5 +1,5 @@
-// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests. Without a
-// server: the types of Hono's own want those of a browser.
+// The program that packages/acceptance runs in empty projects of every kind, from the packed tarball. It sends three requests to a
+// limit of 2. It starts no server, because the types of Hono's own server need those of a browser.
 import { throttle } from '@weir/hono'
 import { Hono } from 'hono'
 

@@ -1,5 +1,5 @@
-// Run by packages/acceptance in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests. Without a
-// server and without decorators: which platform there is, and how they are compiled, is the application's choice.
+// The program that packages/acceptance runs in empty projects of every kind, from the packed tarball. It sends three requests to a
+// limit of 2. It uses no server and no decorators, because applications choose their platform and how decorators are compiled.
 import 'reflect-metadata'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'

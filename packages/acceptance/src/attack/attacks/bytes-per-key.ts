@@ -3,19 +3,19 @@ import { ADAPTERS } from '../harness/given.ts'
 import { serve } from '../harness/serve.ts'
 import { flood, requestText } from '../harness/wire.ts'
 
-/** Longer than any key that is kept, and nearly as long as Node.js lets a request's head be. */
+/** Characters of a long string: more than any stored key has, and close to the limit of Node.js for a request's head. */
 const LONG = 14_000
-/** Bytes that a key may keep in memory, however long the strings were from which it was cut. */
+/** The most bytes that a key may retain, even if it was cut from a long string. */
 const MOST = 600
 /**
- * Rounds of new keys, each measured for itself. Compiled code and caches come and go with some of them, by hundreds of KB in either
- * direction; what keys hold on to is there in each.
+ * The number of rounds of new keys. Each is measured separately, because compiled code and caches change some rounds by hundreds of KB in
+ * either direction. Memory that keys retain appears in every round.
  */
 const ROUNDS = 5
 const SOURCES = ['header', 'query', 'segments', 'cookie'] as const
 type Source = (typeof SOURCES)[number]
 
-/** A key must not keep the request alive that it was cut out of. */
+/** Sends keys within long strings. A key must not retain the request from which it was cut. */
 export const bytesPerKey = attack<{ readonly source: Source }>({
   name: 'bytes-per-key',
   targets: ADAPTERS,
@@ -32,7 +32,7 @@ export const bytesPerKey = attack<{ readonly source: Source }>({
     const count = short ? 1_000 : 2_000
     for (const source of short ? SOURCES.slice(0, 2) : SOURCES) {
       const victim = await start({ source })
-      // The first round makes the process compile and cache what it needs, and is not measured.
+      // The first round is not measured, because the process compiles code and fills caches in it.
       let before = 0
       const bytes: number[] = []
       for (let round = 0; round <= ROUNDS; round++) {
@@ -48,7 +48,7 @@ export const bytesPerKey = attack<{ readonly source: Source }>({
   },
 })
 
-/** Bytes that are in use once no more can be collected. */
+/** The bytes in use once garbage collection frees no more. */
 async function settledHeap(): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let same = 0, turns = 0; same < 4 && turns < 40; turns++) {
@@ -62,12 +62,12 @@ async function settledHeap(): Promise<number> {
   return least
 }
 
-/** Digits would be folded into one route; letters are not. V8 keeps parts of 13 characters and more as slices. */
+/** A request whose key has letters only, because route keys fold digits. V8 keeps substrings of 13 characters and more as slices. */
 function request(source: Source, name: string): string {
   const word = `somewhere-${name.replace(/\d/g, (digit) => 'qrstuvwxyz'[Number(digit)] as string)}`
   switch (source) {
     case 'header':
-      // Longer ones than this are no keys.
+      // Longer values are not used as keys.
       return requestText('GET', '/', { 'x-key': `${word}${'k'.repeat(3_900)}`, 'x-other': 'k'.repeat(LONG - 4_000) })
     case 'query':
       return requestText('GET', `/${word}?${'k'.repeat(LONG)}`)
@@ -78,7 +78,7 @@ function request(source: Source, name: string): string {
   }
 }
 
-/** A function of the user's own, which cuts the key out of a longer string, as functions do. */
+/** A user's key function, which typically cuts the key from a longer string. */
 function cookieOf(request: { headers?: Record<string, string>; req?: { headers: Record<string, string> } }): string {
   const headers = request.headers ?? request.req?.headers ?? {}
   return /session=([^;]+)/.exec(headers['cookie'] ?? '')?.[1] ?? 'none'

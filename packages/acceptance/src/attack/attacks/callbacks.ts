@@ -8,7 +8,7 @@ const FUNCTIONS = [
   ...['skip', 'enabled', 'allow', 'deny', 'match', 'key', 'cost', 'plan', 'message', 'handler', 'onRejected'],
   ...['requestWasSuccessful', 'listener', 'logger'],
 ] as const
-/** `late`: a good answer, in a while; `tempting`: a promise of the answer that lets most pass; `gone`: rejects after the client left. */
+/** `late`: a valid value after a while. `tempting`: a promise of the value that allows most. `gone`: rejects after the client has left. */
 const WAYS = ['throws', 'rejects', 'rejects late', 'never', 'nonsense', 'late', 'tempting', 'gone'] as const
 type Function = (typeof FUNCTIONS)[number]
 type Way = (typeof WAYS)[number]
@@ -34,8 +34,8 @@ const TEMPTING: Partial<Record<Function, unknown>> = {
 }
 
 /**
- * A function of the user's that fails: the process stays, every request is answered, and the limit is that of the option's
- * fallback. An asynchronous one may be honoured or ignored, but not misread.
+ * Makes a user's function fail. The process must stay up, answer every request, and apply the option's fallback. The value of a promise
+ * may be used or ignored, but not the promise itself.
  */
 export const callbacks = attack<null>({
   name: 'callbacks',
@@ -58,7 +58,7 @@ export const callbacks = attack<null>({
   async run({ start, result, short }) {
     let together = await start(null)
     for (const way of WAYS) {
-      // All at once; if the process ends, each alone, to see whose doing it was, where there is time for that.
+      // Tries all functions in one process. If it ends, the long form tries each in its own process to find the cause.
       const judged = await Promise.all(FUNCTIONS.map((what) => judge(together, { what, way }).catch((error) => String(error))))
       await settled()
       if (together.up) {
@@ -111,7 +111,7 @@ async function judge(victim: Victim, { what, way }: Asked): Promise<string | und
 function optionsOf(target: Target, what: Function, way: Way): object {
   const fail = failing(way, what, target)
   const policy = { key: 'all', interval: '1h', cooldown: '1h' }
-  // A logger is told of a warning, which another function's failure makes.
+  // A logger receives warnings, so another function fails to cause one.
   const logger = Object.fromEntries(['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map((level) => [level, fail]))
   if (what === 'logger') return { ...policy, limit: 1, logger, skip: failing('throws', 'skip', target) }
   if (what === 'listener') return { ...policy, limit: 1, skip: failing('throws', 'skip', target) }

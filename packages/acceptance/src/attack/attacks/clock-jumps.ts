@@ -3,10 +3,10 @@ import { ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 5
 const DAY = 86_400_000
-/** Steps of the process's own clock in milliseconds. The store's clock stays. */
+/** Steps of the process's own clock in milliseconds. The store's clock does not change. */
 const JUMPS = [1_000, -2_000, 60_000, -DAY, 2 * DAY, 3_600_000, -3_600_000, 1e12, -1e12, 0] as const
 
-/** While the store answers, a wrong clock of a node opens nothing and blocks nobody for longer. */
+/** Sets a process's clock wrong. While the store answers, the process must neither allow more requests nor reject them for longer. */
 export const clockJumps = attack<{ readonly window: string }>({
   name: 'clock-jumps',
   targets: ['core'],
@@ -18,7 +18,7 @@ export const clockJumps = attack<{ readonly window: string }>({
     const { storeOf } = await import('../harness/serve.ts')
     let jump = 0
     const clock = { ...systemClock, now: () => Date.now() + jump }
-    // So that no interval ends meanwhile by the true clock.
+    // The interval is so long that none ends during the attack by the real clock.
     const policy = { limit: LIMIT, interval: DAY * 30, ...(await ruleOf(given.args.window)) } as never
     const throttler = createThrottler({ policies: [policy], clock, heartbeat: 100, ...(await storeOf(given)) }).start()
     await new Promise((resolve) => setTimeout(resolve, 300))
@@ -49,7 +49,7 @@ export const clockJumps = attack<{ readonly window: string }>({
         allowed += seen.allowed
         odd ||= seen.odd
       }
-      // Without a shared clock each jump may be a new interval, but is no more than one.
+      // Without a shared clock each jump may start one new interval, but no more.
       const most = store === 'redis' ? LIMIT : LIMIT * (1 + JUMPS.length)
       result(
         `${JUMPS.length} jumps of a second to 30 years, ${window}`,

@@ -14,7 +14,7 @@ interface Seen {
 }
 type Client = import('ioredis').Redis
 
-/** Values as they may be there after a mistake: of another kind, of the same kind with nonsense in it, or huge. */
+/** Values that a mistake may leave in Redis: of another type, of the same type with nonsense in it, or huge. */
 const CORRUPTIONS: Readonly<Record<string, (client: Client, key: string, type: string) => Promise<unknown>>> = {
   'of another type': async (client, key, type) => {
     await client.del(key)
@@ -33,7 +33,7 @@ const CORRUPTIONS: Readonly<Record<string, (client: Client, key: string, type: s
   },
 }
 
-/** One value that can't be read costs that value: neither the other keys of the cluster, nor nodes that start later. */
+/** Corrupts values in Redis. Only the corrupt value may be lost, and neither other keys nor processes that start later may be affected. */
 export const corruptRedis = attack<Args>({
   name: 'corrupt-redis',
   targets: ['core'],

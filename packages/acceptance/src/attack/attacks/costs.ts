@@ -4,7 +4,7 @@ import { serve } from '../harness/serve.ts'
 import { reached, Wire } from '../harness/wire.ts'
 
 const LIMIT = 10
-/** As a function of the user's answers them; `valueNamed` gives what JSON has no form for. */
+/** Values that a user's cost function returns. `valueNamed` makes the values that JSON can't express. */
 const COSTS = [
   ...[
     '0',
@@ -27,7 +27,7 @@ const COSTS = [
   ...['null', 'undefined', '"3"', '"x"', '[]', '[5]', '{}', 'true', '10n', 'Symbol("x")'],
 ] as const
 
-/** Whatever a cost function answers, no key is allowed more than its limit, and what never fits says so. */
+/** Returns odd values from a cost function. No key may exceed its limit, and a rejection of a cost that never fits must report that. */
 export const costs = attack<null>({
   name: 'costs',
   targets: ADAPTERS,

@@ -15,13 +15,13 @@ const PASSWORD = 'correct horse battery staple'
 const PLACE = '/weir'
 
 /**
- * Headers as a proxy on the same machine sends them if it adds no field: the address is this machine, and the host is the proxy's name for
- * it.
+ * The headers from a proxy on the same machine that adds no field. The address is this machine, and the host is the proxy's name for the
+ * server.
  */
 const PROXIED = { Host: 'localhost', 'X-Weir-Dashboard': '1' }
 const BLOCK = JSON.stringify({ key: 'k', duration: 60_000 })
 
-/** A client without access sees no counts and changes nothing, whichever way its request comes. */
+/** Tries to use the dashboard without access. Such a client must neither see counts nor change anything. */
 export const dashboardAccess = attack<Args>({
   name: 'dashboard-access',
   targets: ADAPTERS,
@@ -53,7 +53,7 @@ export const dashboardAccess = attack<Args>({
   },
 })
 
-/** An `authorize` that takes its time must not let more pages in than `maxClients`. */
+/** Opens many pages while `authorize` is slow. No more than `maxClients` may be open. */
 export const dashboardClients = attack<Args>({
   name: 'dashboard-clients',
   targets: ADAPTERS,
@@ -64,7 +64,7 @@ export const dashboardClients = attack<Args>({
     const victim = await start({ who: 'slow' })
     const wires = Array.from({ length: 20 }, () => new Wire(victim.port))
     for (const wire of wires) void wire.request('GET', `${PLACE}/events`, { 'x-who': 'operator' })
-    // An open stream has no end, so it is counted from inside.
+    // An open stream does not end, so the attacked process counts them.
     await new Promise((resolve) => setTimeout(resolve, 600))
     const streams = await victim.ask<number>('streams')
     for (const wire of wires) wire.close()
@@ -72,12 +72,12 @@ export const dashboardClients = attack<Args>({
   },
 })
 
-/** Lists everything that a client without any right could see or do. */
+/** Lists everything that a client without access could see or do. */
 async function peeped(victim: Victim): Promise<string[]> {
   const wire = new Wire(victim.port)
   const got: string[] = []
   const page = await wire.request('GET', `${PLACE}/`, PROXIED)
-  // A page to sign in is nobody's secret; the dashboard itself has its script.
+  // The page to sign in is public. Only the dashboard itself is secret.
   if (page.status === 200 && !/type="?password/i.test(page.body)) got.push('the page')
   for (const place of [
     `${PLACE}/events`,
@@ -88,7 +88,7 @@ async function peeped(victim: Victim): Promise<string[]> {
     `${PLACE}/events;x`,
   ]) {
     const before = await victim.ask<number>('opened')
-    // A stream that opens has no end.
+    // An open stream does not end, so the patience is short.
     const { body } = await wire.send(requestText('GET', place, PROXIED), 400)
     if ((await victim.ask<number>('opened')) > before || /event: (hello|view)/.test(body)) got.push(`events by ${place}`)
   }
@@ -106,7 +106,7 @@ async function peeped(victim: Victim): Promise<string[]> {
   return got
 }
 
-/** The page's form is filled in as it stands, with whatever names it has. */
+/** Attacks the sign-in. It reads the form's action and field name from the page. */
 async function signIn(victim: Victim, result: (tried: string, held: boolean, figure?: string) => void): Promise<void> {
   const wire = new Wire(victim.port)
   const page = await wire.request('GET', `${PLACE}/`, { Host: 'localhost', Accept: 'text/html' })
@@ -172,7 +172,7 @@ async function signIn(victim: Victim, result: (tried: string, held: boolean, fig
   wire.close()
 }
 
-/** Used by the fuzz as well. */
+/** The attacked dashboard. `fuzz-dashboard.ts` also uses it. */
 export async function dashboardVictim({
   target,
   args: { who },
@@ -180,7 +180,7 @@ export async function dashboardVictim({
   const { createThrottler } = await import('@weir/core')
   const throttler = createThrottler({ policies: [{ limit: 5, interval: '1h' }] }) as Throttler
   throttler.check('k')
-  // Names that may not be there yet, so not by the compiler.
+  // Read at run time, because a packed version may not export it yet.
   const made = (await import('@weir/dashboard')) as unknown as { password?: (password: string) => unknown }
   const operator = (request: IncomingMessage): boolean => request.headers['x-who'] === 'operator'
   const authorize = {

@@ -3,7 +3,7 @@ import { ADAPTERS } from '../harness/given.ts'
 import { serve } from '../harness/serve.ts'
 import { requestText, Wire } from '../harness/wire.ts'
 
-/** CPU of the worst request beside a normal one. */
+/** The most CPU time of a request, as a multiple of a normal one. */
 const MOST = 10
 const SIZE = 15_000
 const fill = (text: string): string => text.repeat(Math.floor(SIZE / text.length))
@@ -32,7 +32,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'many fields': `GET / HTTP/1.1\r\nHost: h\r\n${fill('a: b\r\n')}\r\n`,
 }
 
-/** A rejection must be cheap, whatever was asked: an attacker pays for the bytes, Weir must not pay more. */
+/** Sends requests that are expensive to parse. A rejection must be cheap, so that an attack does not cost Weir more than its sender. */
 export const expensiveRequests = attack<null>({
   name: 'expensive-requests',
   targets: ADAPTERS,

@@ -4,12 +4,12 @@ import { serve } from '../harness/serve.ts'
 import { reached, Wire } from '../harness/wire.ts'
 
 const LIMIT = 2
-/** A request comes from here through the trusted proxy, which adds it at the end. */
+/** The client's real address, which the trusted proxy appends. */
 const REAL = '198.51.100.7'
 
 type Case = { readonly what: string; readonly trust?: unknown; readonly proxied: boolean }
 
-/** Clients must not choose the address that they are counted by, neither directly nor behind proxies that are trusted rightly. */
+/** Forges addresses. Clients must not choose the address by which they are counted, even behind correctly trusted proxies. */
 export const forgedAddresses = attack<{ readonly trust?: unknown }>({
   name: 'forged-addresses',
   targets: ADAPTERS,

@@ -5,14 +5,14 @@ import { HOSTILE, mutated, pathsOf, replaced } from '../harness/mutate.ts'
 import { Random } from '../harness/random.ts'
 import { ruleOf } from '../harness/rule.ts'
 
-/** `parent` serves; `honest` and `hostile` have a store; `outsider` has none. */
+/** The roles of processes. `parent` serves, `honest` and `hostile` have a store, and `outsider` has none. */
 export type Role = 'parent' | 'honest' | 'hostile' | 'outsider'
 export interface Args {
   readonly role: Role
   readonly name: string
 }
 
-/** A compromised child can send its parent any message. None may end the parent or the siblings, or lift their limits. */
+/** Sends a parent any message from a compromised child. No message may end the parent or the siblings, or lift their limits. */
 export const ipcHostileChild = attack<Args>({
   name: 'ipc-hostile-child',
   targets: ['core'],
@@ -47,7 +47,7 @@ interface Honest {
   readonly state: string
 }
 
-/** Used by the fuzz as well. */
+/** A process in the role of its arguments. `fuzz-ipc.ts` also uses it. */
 export async function ipcVictim(given: Given<Args>): Promise<{ answer: (question: never) => unknown }> {
   switch (given.args.role) {
     case 'parent':
@@ -104,7 +104,7 @@ function answerOf(child: ChildProcess, asked: number): Promise<unknown> {
 async function honest(): Promise<{ answer: () => unknown }> {
   const { createThrottler } = await import('@weir/core')
   const { ipcStore } = await import('@weir/core/ipc')
-  // The same policies as those of the hostile child: what it says is about them.
+  // The same policies as in the hostile child, because its messages are about them.
   const policies = await policiesOf(5)
   const throttler = createThrottler({ policies, store: ipcStore(), heartbeat: 100 }).start()
   let asked = 0
@@ -126,7 +126,7 @@ async function outsider(): Promise<{ answer: () => unknown }> {
   return { answer: () => heard }
 }
 
-/** Listens to what its own store says, whatever that looks like, and says something like it. */
+/** Records the messages of its own store, and sends changed copies of them. */
 async function hostile(): Promise<{ answer: (question: never) => unknown }> {
   const { createThrottler } = await import('@weir/core')
   const { ipcStore } = await import('@weir/core/ipc')
@@ -136,7 +136,7 @@ async function hostile(): Promise<{ answer: (question: never) => unknown }> {
     if (!('asked' in message) && samples.length < 60) samples.push(structuredClone(message))
     return (send as (...all: unknown[]) => boolean)(message, ...rest)
   }) as never
-  // In parcels, so that the channel is never far behind.
+  // Waits for the channel after every 20 messages, so that it is never far behind.
   let parcel = 0
   const said: string[] = []
   const say = (message: unknown): Promise<void> | undefined => {
@@ -152,7 +152,7 @@ async function hostile(): Promise<{ answer: (question: never) => unknown }> {
   }
   // The child ignores its own errors, as a real attacker's child would.
   process.on('uncaughtException', () => {})
-  // When the parent is gone, what it was told last can be replayed.
+  // The last messages are printed, so that a failure of the parent can be replayed.
   process.once('exit', () => console.error(`last said: ${said.join(' ')}`))
   const policies = await policiesOf(4)
   const throttler = createThrottler({ policies, store: ipcStore(), heartbeat: 100 }).start()
@@ -189,7 +189,7 @@ async function hostile(): Promise<{ answer: (question: never) => unknown }> {
   return { answer: answer as never }
 }
 
-/** One sample of each shape, those with most parts first. */
+/** One sample of each shape, at most four. Samples with the most parts come first. */
 function shapes(samples: readonly unknown[]): unknown[] {
   const found = new Map(samples.map((sample) => [JSON.stringify(pathsOf(sample)), sample]))
   return [...found.entries()]

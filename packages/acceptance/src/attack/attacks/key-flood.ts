@@ -2,7 +2,7 @@ import { snapshot } from '@weir/core/inspect'
 import { attack } from '../harness/attack.ts'
 import { ruleOf } from '../harness/rule.ts'
 
-/** Untrusted clients with new keys must neither push a blocked key out, nor open its count anew, nor grow the table. */
+/** Sends many new keys. They must neither remove a blocked key, nor reset its count, nor grow the table. */
 export const keyFlood = attack<{ readonly overflow: string; readonly window: string }>({
   name: 'key-flood',
   targets: ['core'],

@@ -4,11 +4,11 @@ import { Wire } from '../harness/wire.ts'
 
 type Kind = 'none' | 'lines' | 'console'
 const TEXT = 'x\nINJECTED\r\nINJECTED \u001b[31m\u009b31m\u2028INJECTED\u0007'
-/** Output that starts a line of its own or controls a terminal. */
+/** Output that starts a new line or controls a terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const RAW = /^INJECTED|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/m
 
-/** Errors that user functions throw, and keys, are text: they neither start a line in a log nor control a terminal. */
+/** Puts control characters into errors of user functions and into keys. They must neither start a line in a log nor control a terminal. */
 export const logInjection = attack<{ readonly logger: Kind }>({
   name: 'log-injection',
   targets: ['express5', 'fastify5', 'koa3', 'node'],
@@ -52,7 +52,7 @@ export const logInjection = attack<{ readonly logger: Kind }>({
         wire.close()
       }
       await new Promise((resolve) => setTimeout(resolve, 300))
-      // A carriage return before a newline is how some consoles end a line.
+      // Some consoles end a line with a carriage return and a newline.
       const raw = victim.output.replaceAll('\r\n', '\n').match(RAW)
       const said = victim.output.includes('INJECTED')
       result(

@@ -28,7 +28,7 @@ const KINDS = [
 ] as const
 type Kind = (typeof KINDS)[number]
 
-/** A store of the user's own that answers nonsense: the process stays, one node still keeps its limit, and trusts it again later. */
+/** Makes a user's own store reply nonsense. The process must stay up, apply the limit by its own counts, and sync again later. */
 export const lyingStore = attack<Args>({
   name: 'lying-store',
   targets: ['core'],
@@ -82,7 +82,7 @@ export const lyingStore = attack<Args>({
         KINDS.map(async (kind) => {
           const found = await victim.ask<Found>(kind).catch((error: Error) => error.message.split('\n')[0])
           if (typeof found !== 'object') {
-            // Repeats this kind alone, to find the one that ended the process.
+            // Repeats this kind alone, to find the kind that ended the process.
             const own = await start({ window })
             const again = await own.ask<Found>(kind).catch(() => undefined)
             await new Promise((resolve) => setTimeout(resolve, 50))
@@ -96,9 +96,9 @@ export const lyingStore = attack<Args>({
   },
 })
 
-/** A store that never answers breaks its contract for good: nothing tells when it would answer again. */
+/** Whether Weir withstood it. A store that never settles a sync need not be synced again, because nothing shows when it would reply. */
 const fine = (kind: Kind, { allowed, state, odd }: Found): boolean =>
-  // A part may have become a count that could be true, and is believed.
+  // A replaced part may be a plausible count, which Weir uses.
   (kind === 'each part replaced' ? allowed <= LIMIT : allowed === LIMIT) && (state === 'synced' || kind === 'never') && odd === ''
 const text = (found: Found | undefined): string =>
   found === undefined ? 'no answer' : `${found.allowed} of limit ${LIMIT}, ${found.state} ${found.odd}`

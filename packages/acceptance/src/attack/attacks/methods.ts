@@ -3,7 +3,7 @@ import { ADAPTERS } from '../harness/given.ts'
 import { serve } from '../harness/serve.ts'
 import { flood, requestText } from '../harness/wire.ts'
 
-/** Methods of every kind, and fields that name another one, must neither slip by a limit for all nor open counts without end. */
+/** Sends odd methods, and fields that name another method. They must neither bypass a limit nor create an unbounded number of keys. */
 export const methods = attack<{ readonly key: string }>({
   name: 'methods',
   targets: ADAPTERS,

@@ -32,7 +32,7 @@ interface Found {
   readonly odd: readonly string[]
 }
 
-/** Arithmetic does not leave its range, whatever numbers are charged, refunded, blocked for and asked about. */
+/** Passes odd numbers to `check`, `charge`, `refund`, `peek` and `block`. No result may leave its range. */
 export const numbers = attack<Args>({
   name: 'numbers',
   targets: ['core'],
@@ -141,7 +141,7 @@ export const numbers = attack<Args>({
   },
 })
 
-/** Whether all numbers in a value are. */
+/** Whether all numbers in a value are finite. */
 function finite(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   return typeof value !== 'object' || value === null || Object.values(value).every(finite)

@@ -8,7 +8,7 @@ import { parseReply, requestText } from '../harness/wire.ts'
 const LIMIT = 10
 const SENT = 200
 
-/** Many requests in one packet, in crumbs, and on many connections at once: still the limit, and an answer to each. */
+/** Sends many requests in one packet, in small pieces, and on many connections at once. Each needs a response, and the limit must apply. */
 export const pipelining = attack<null>({
   name: 'pipelining',
   targets: ADAPTERS,

@@ -3,7 +3,7 @@ import { ADAPTERS } from '../harness/given.ts'
 import { serve } from '../harness/serve.ts'
 import { flood, requestText } from '../harness/wire.ts'
 
-/** With the old generation of a small container, requests with long keys must not end the process. */
+/** Sends long keys to a process with the heap of a small container. It must not run out of memory. */
 export const smallHeap = attack<{ readonly key: 'header' | 'route' }>({
   name: 'small-heap',
   targets: ADAPTERS,
@@ -25,7 +25,7 @@ export const smallHeap = attack<{ readonly key: 'header' | 'route' }>({
         const word = [...String(i)].map((digit) => 'qrstuvwxyz'[Number(digit)]).join('')
         return key === 'header' ? requestText('GET', '/', { 'x-key': word + filler }) : requestText('GET', `/somewhere-${word}?${filler}`)
       }
-      // In parts, so that an end is noticed.
+      // Sent in parts, so that the attack stops when the process has ended.
       let sent = 0
       for (; sent < count && victim.up; sent += 500) await flood(victim.port, 500, (i) => make(sent + i))
       result(`${count} requests of 14 KB, keys by ${key}, ${heap} MB`, victim.up, victim.up ? '' : `${victim.ended} after ${sent}`)

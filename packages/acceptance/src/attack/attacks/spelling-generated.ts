@@ -5,12 +5,12 @@ import { serve } from '../harness/serve.ts'
 import { reached, Wire } from '../harness/wire.ts'
 import { variantsOf } from './spelling-named.ts'
 
-/** Routes with letters only, with characters that escape differently, deep ones, and parameters. */
+/** Routes with letters only, with characters that escape differently, with several segments, and with parameters. */
 const ROUTES = ['/login', '/api/v-one/pay', '/a!b', "/it's", '/a(b)', '/a,b@c', '/a~b_c.d', '/users/:name/keys'] as const
-/** The same in a policy's syntax, where some characters mean something. */
+/** The routes in a policy's syntax, which needs escapes for some characters. */
 const MATCHES = ROUTES.map((route) => route.replace(/[!()]/g, '\\$&'))
 
-/** Spellings made by chance: whatever the real router takes for a route must have been counted as this route. */
+/** Sends random spellings. Each request that the real router sends to a route's handler must be counted for this route. */
 export const spellingGenerated = attack<{ readonly framework: Readonly<Record<string, unknown>> }>({
   name: 'spelling-generated',
   targets: ADAPTERS,
@@ -24,7 +24,7 @@ export const spellingGenerated = attack<{ readonly framework: Readonly<Record<st
       limit: 1,
       interval: '1h',
     }))
-    // In Express 4 and in path-to-regexp 6 parentheses stand for themselves only when escaped.
+    // In Express 4 and path-to-regexp 6, literal parentheses need an escape.
     const routes = ROUTES.map((route) =>
       target === 'fastify4' || target === 'fastify5' || target === 'node' ? route : route.replace(/[!()]/g, '\\$&'),
     )
@@ -79,7 +79,7 @@ const NOISE = [
   '%3f',
 ]
 
-/** One to three changes of a path, each of which some router undoes. */
+/** Makes one to three changes to a path. For each, there is a router that undoes it. */
 export function spell(random: Random, path: string): string {
   let text: string = path
   for (let changes = random.chance(0.6) ? 1 : 2 + random.below(2); changes > 0; changes--) {
@@ -87,7 +87,7 @@ export function spell(random: Random, path: string): string {
     switch (random.below(9)) {
       case 0:
       case 1: {
-        // Escapes one character, more often one that need not be a letter.
+        // Escapes one character, more often a sign than a letter.
         const marks = [...text.matchAll(/[^\w/]/g)].map(({ index }) => index)
         const place = marks.length > 0 && random.chance(0.6) ? random.pick(marks) : Math.min(at, text.length - 1)
         const hex = text.charCodeAt(place).toString(16).padStart(2, '0')
@@ -111,7 +111,7 @@ export function spell(random: Random, path: string): string {
         text = random.pick(['http://h', 'HTTP://h:80', 'http://u@h', 'https://h', '//h', 'ws://h', 'http:']) + text
         break
       case 7:
-        // Some parsers turn these into slashes, but only in targets that are not plain.
+        // Some parsers turn backslashes into slashes, but only in targets that are not plain.
         text = text.replace(/(?<=.)\//g, () => random.pick(['/', '\\'])) + random.pick(['', '\\', '\\\\', '/'])
         text = random.chance(0.5) ? `${text}#` : `http://h${text}`
         break

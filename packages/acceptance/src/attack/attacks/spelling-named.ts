@@ -5,7 +5,7 @@ import { reached, Wire } from '../harness/wire.ts'
 
 const LIMIT = 2
 
-/** Spellings that a router may take for `/login`; whether it does, it says itself. */
+/** Spellings that a router may match with `/login`. The real router decides which ones it matches. */
 const SPELLINGS: readonly string[] = [
   ...['/login', '/login/', '//login', '/login//', '/./login', '/x/../login', '/login/.', '/login/x/..', '/../login', '/%2e/login'],
   ...['/LOGIN', '/Login/', '/%6cogin', '/%6Cogin', '/logi%6e', '/%4Cogin', '/lo%67in/', '/login%2f', '/%2flogin', '/login%2F'],
@@ -62,14 +62,14 @@ const SPELLINGS: readonly string[] = [
   ],
 ]
 
-/** A handler that is reached more often than its policy's limit was not counted. The rule of a router decides, not ours. */
+/** Sends known spellings. A handler must not run more often than its policy's limit, by the rules of the real router. */
 export const spellingNamed = attack<{ readonly framework: Readonly<Record<string, unknown>> }>({
   name: 'spelling-named',
   targets: ADAPTERS,
 
   async victim({ target, args: { framework } }) {
     const { header, paths } = await import('@weir/core/http')
-    // Each try in a count of its own.
+    // Each spelling has its own key.
     const options = { key: header('x-try'), match: paths('POST /login'), limit: LIMIT, interval: '1h' }
     return serve(target as never, { options, routes: ['/login'], framework })
   },
@@ -94,7 +94,7 @@ export const spellingNamed = attack<{ readonly framework: Readonly<Record<string
   },
 })
 
-/** Settings of routers that make more spellings reach a handler, or fewer. */
+/** Settings of routers with which more or fewer spellings reach a handler. */
 export function variantsOf(target: string): readonly Readonly<Record<string, unknown>>[] {
   if (target.startsWith('express')) return [{}, { 'strict routing': true, 'case sensitive routing': true }]
   const fastify = { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, caseSensitive: false }

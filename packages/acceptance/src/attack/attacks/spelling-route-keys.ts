@@ -5,8 +5,8 @@ import { reached, Wire } from '../harness/wire.ts'
 import { spell } from './spelling-generated.ts'
 
 /**
- * By default the key is the route, so one route must not be several, however it is spelled. A router written by hand, of which
- * nobody knows how it reads targets, may have one more: what readings differ about is counted under a key that all such targets share.
+ * Spells a route in many ways. By default the key is the route, so all spellings must share one key. A hand-written router may have a
+ * second one, because Weir can't know how it reads targets: all targets with ambiguous readings share that key.
  */
 export const spellingRouteKeys = attack<null>({
   name: 'spelling-route-keys',

@@ -4,7 +4,7 @@ import { flood, reached, requestText } from '../harness/wire.ts'
 
 const LIMIT = 200
 
-/** Redis hangs, or a node does: the others answer at once, nobody gets an error, and together they stay near the limit. */
+/** Suspends Redis or a process. The other processes must answer at once and without errors, and together stay near the limit. */
 export const suspended = attack<null>({
   name: 'suspended',
   targets: ['express5', 'fastify5', 'koa3'],

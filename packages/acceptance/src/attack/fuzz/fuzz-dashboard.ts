@@ -5,7 +5,7 @@ import { mutatedBytes } from '../harness/mutate.ts'
 import type { Random } from '../harness/random.ts'
 import { requestText, Wire } from '../harness/wire.ts'
 
-/** Requests to the dashboard of nobody who may see it. */
+/** Sends requests to the dashboard from a client without access. */
 export const fuzzDashboard = attack<{ readonly who: 'function' }>({
   name: 'fuzz-dashboard',
   targets: ADAPTERS,

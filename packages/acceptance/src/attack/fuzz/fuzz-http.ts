@@ -6,10 +6,10 @@ import { serve } from '../harness/serve.ts'
 import { requestText, Wire } from '../harness/wire.ts'
 
 const LIMIT = 20
-/** Heap that a fuzz may leave behind: counts of at most `maxKeys` keys in three policies, and what was compiled. */
+/** The most bytes of heap that a fuzz may leave behind: `maxKeys` keys in three policies, and compiled code. */
 const MOST = 12e6
 
-/** Bytes that are nearly requests. */
+/** Sends bytes that are nearly requests. */
 export const fuzzHttp = attack<null>({
   name: 'fuzz-http',
   targets: ADAPTERS,

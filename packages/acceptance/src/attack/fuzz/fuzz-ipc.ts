@@ -1,7 +1,7 @@
 import { type Args, ipcVictim } from '../attacks/ipc-hostile-child.ts'
 import { attack } from '../harness/attack.ts'
 
-/** Messages of a child that are nearly those of its store. */
+/** Sends messages from a child that nearly equal the messages of its store. */
 export const fuzzIpc = attack<Args>({
   name: 'fuzz-ipc',
   targets: ['core'],

@@ -5,7 +5,7 @@ import { ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 5
 
-/** Messages on the store's channel that are nearly announcements. Who may publish can lie, but not end or fill a process. */
+/** Publishes messages that are nearly announcements on the store's channel. They may contain lies, but must not end or fill a process. */
 export const fuzzPublish = attack<null>({
   name: 'fuzz-publish',
   targets: ['core'],

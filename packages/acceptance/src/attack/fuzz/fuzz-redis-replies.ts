@@ -6,7 +6,7 @@ import { ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 5
 
-/** Bytes of a Redis that are nearly replies. While they come, the limit of one node holds; when they stop, it is synced again. */
+/** Sends bytes that are nearly replies of Redis. Meanwhile the process applies its limit alone, and afterwards it syncs again. */
 export const fuzzRedisReplies = attack<{ readonly port: number }>({
   name: 'fuzz-redis-replies',
   targets: ['core'],

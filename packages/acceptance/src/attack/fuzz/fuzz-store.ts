@@ -11,11 +11,11 @@ interface Found {
   readonly state: string
   readonly grown: number
   readonly odd: string
-  /** Shown when the process ends, too: written before it is used. */
+  /** The last value of the store. It is written before it is used, so that it is shown even if the process ends. */
   readonly last: string
 }
 
-/** Replies and announcements of a store that are nearly right. */
+/** Sends nearly valid replies and announcements of a store. */
 export const fuzzStore = attack<null>({
   name: 'fuzz-store',
   targets: ['core'],
@@ -55,12 +55,12 @@ export const fuzzStore = attack<null>({
           }
         },
       })
-      // Told at once, as the process may end by it: what was said last can be replayed.
+      // Written before it is used, because it may end the process and must be replayed then.
       const say = (what: string, value: unknown): void => {
         try {
           last = `${what} ${JSON.stringify(value, (_, part) => (['symbol', 'bigint', 'function', 'undefined', 'number'].includes(typeof part) ? String(part) : part))?.slice(0, 300)}`
         } catch {
-          // A lie may hold a getter that throws, which is meant for the throttler.
+          // The value may contain a getter that throws, which is meant for the throttler.
           last = `${what} that can't be shown`
         }
       }

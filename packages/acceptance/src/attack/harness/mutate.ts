@@ -22,7 +22,7 @@ export const HOSTILE: readonly unknown[] = [
   { toString: 1, valueOf: 1 },
   Array.from({ length: 3000 }, () => 1),
 ]
-/** The same, and what only a program can say. */
+/** The same values, and values that JSON can't express. */
 export const HOSTILE_VALUES: readonly unknown[] = [
   ...HOSTILE,
   undefined,
@@ -45,7 +45,7 @@ export const HOSTILE_VALUES: readonly unknown[] = [
 
 type Path = readonly (string | number)[]
 
-/** The ways to every part of a value, the whole one first. */
+/** The paths to all parts of a value. The path to the whole value comes first. */
 export function pathsOf(value: unknown, deepest = 7): Path[] {
   if (typeof value !== 'object' || value === null || deepest === 0) return [[]]
   const keys: (string | number)[] = Array.isArray(value) ? [...value.keys()].slice(0, 20) : Object.keys(value)
@@ -55,7 +55,7 @@ export function pathsOf(value: unknown, deepest = 7): Path[] {
   return [[], ...inner]
 }
 
-/** A copy in which one part is another. */
+/** A copy in which one part is replaced. */
 export function replaced(value: unknown, path: Path, by: unknown): unknown {
   const [key, ...rest] = path
   if (key === undefined) return by
@@ -63,7 +63,7 @@ export function replaced(value: unknown, path: Path, by: unknown): unknown {
   return { ...(value as object), [key]: replaced((value as Record<string | number, unknown>)[key], rest, by) }
 }
 
-/** A copy with one to three parts replaced, removed, doubled or exchanged. */
+/** A copy in which one to three parts are replaced, shortened, doubled or changed. */
 export function mutated(random: Random, value: unknown, hostile: readonly unknown[] = HOSTILE_VALUES): unknown {
   let copy = value
   for (let changes = 1 + random.below(3); changes > 0; changes--) {
@@ -79,7 +79,7 @@ export function mutated(random: Random, value: unknown, hostile: readonly unknow
   return copy
 }
 
-/** A copy of bytes with some changed, removed, doubled or put in. */
+/** A copy of bytes in which some are changed, removed, doubled or inserted. */
 export function mutatedBytes(random: Random, bytes: Buffer): Buffer {
   let copy = Buffer.from(bytes)
   for (let changes = 1 + random.below(4); changes > 0; changes--) {
@@ -110,8 +110,8 @@ export function mutatedBytes(random: Random, bytes: Buffer): Buffer {
 }
 
 /**
- * A store's reply that was changed, with its time as it was where what it says now is a time too. Who holds the store may say what
- * time it is, and so which interval this is: that is trusted.
+ * A changed reply of a store, with its original time if the changed one is also a valid time. Weir trusts the store's time, and so the
+ * interval that follows from it, so a false time is no attack.
  */
 export function withTime(lie: unknown, reply: { readonly time: number }): unknown {
   const time = (lie as { readonly time?: unknown } | null | undefined)?.time

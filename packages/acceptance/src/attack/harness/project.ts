@@ -6,7 +6,7 @@ import { mustRun } from '@weir/tooling/run'
 import { build } from 'esbuild'
 
 const PACKAGE = fileURLToPath(new URL('../../..', import.meta.url))
-/** Packages that attacked processes need beside ours. The older majors are installed under names of their own. */
+/** Packages that attacked processes need in addition to ours. The older major versions are installed under other names. */
 const FRAMEWORKS = ['@koa/router', 'express', 'express4', 'fastify', 'fastify4', 'ioredis', 'koa', 'koa2'] as const
 
 /**
@@ -37,7 +37,7 @@ export async function makeProject(directory: string): Promise<string> {
   return join(directory, 'child.js')
 }
 
-/** The version that the lockfile of this repository says, so that two runs attack the same. */
+/** The version from this repository's lockfile, so that all runs attack the same one. */
 function installed(name: string): string {
   const manifest = JSON.parse(readFileSync(join(PACKAGE, 'node_modules', name, 'package.json'), 'utf8')) as {
     readonly name: string

@@ -1,4 +1,4 @@
-/** Randomness that a seed repeats. */
+/** Random numbers from a seed, so that a run can be repeated. */
 export class Random {
   #state: number
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed | 0
   }
 
-  /** Uniform in [0, 1) (mulberry32). */
+  /** A number from 0 to below 1, uniformly distributed (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
@@ -23,7 +23,7 @@ export class Random {
     return from[this.below(from.length)] as T
   }
 
-  /** Whether something happens that does with this probability. */
+  /** Returns true with this probability. */
   chance(probability: number): boolean {
     return this.next() < probability
   }

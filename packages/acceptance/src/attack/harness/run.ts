@@ -36,7 +36,7 @@ export function jobsOf(attacks: readonly Attack[], short: boolean): Job[] {
 
 let runs = 0
 
-/** Runs one attack on one target. Ends what it started, whatever happens. */
+/** Runs one attack on one target, and always ends the processes that it started. */
 export async function runJob({ attack, target, store }: Job, { program, short, seed, time }: Settings): Promise<Result[]> {
   const results: Result[] = []
   const victims: Victim[] = []
@@ -74,7 +74,7 @@ export async function runJob({ attack, target, store }: Job, { program, short, s
   return results
 }
 
-/** Runs jobs on some workers; those that measure at the end, each alone. */
+/** Runs jobs on several workers. Jobs that measure run at the end, one at a time. */
 export async function runJobs(
   jobs: readonly Job[],
   settings: Settings,

@@ -7,17 +7,17 @@ import type Fastify from 'fastify'
 import type KoaApp from 'koa'
 import type { Adapter, Given } from './given.ts'
 
-/** A service behind an adapter, in the attacked process. Its handlers name themselves in the field `x-handler`. */
+/** Options of a service behind an adapter in the attacked process. Its handlers send their name in the field `x-handler`. */
 export interface ServeOptions {
   /** The options that the adapter receives. */
   readonly options: object
-  /** Literal paths, or patterns that all frameworks know: `/users/:id`. Any method. Default: `/`, and all others. */
+  /** Literal paths, or patterns that all frameworks support: `/users/:id`. For any method. Default: `/` and all other paths. */
   readonly routes?: readonly string[]
   /** `trust proxy`, `trustProxy`, or settings of a Koa application. */
   readonly trust?: unknown
-  /** More options of the framework: settings of Express, options of Fastify, of Koa's router. */
+  /** Further options of the framework: settings of Express, options of Fastify, or options of Koa's router. */
   readonly framework?: Readonly<Record<string, unknown>>
-  /** Status that handlers answer with. */
+  /** The status of the handlers' responses. */
   readonly status?: number
 }
 
@@ -97,7 +97,7 @@ async function koaApp(adapter: Adapter, { options, routes, trust, framework, sta
   return { listener: app.callback(), throttler: limit.throttler as Throttler }
 }
 
-/** A service that routes by the WHATWG URL of its requests, as many do. */
+/** A service that routes by the WHATWG URL of its requests, as many services do. */
 async function nodeApp({ options, routes, status = 200 }: ServeOptions): Promise<App> {
   const { createGuard, nodeReader } = await import('@weir/core/adapter')
   type Args = readonly [IncomingMessage, ServerResponse]
@@ -136,7 +136,7 @@ function pathname(url: string): string | undefined {
   }
 }
 
-/** The store that this run is with, to be spread into options. */
+/** The store of this run, to be spread into options. */
 export async function storeOf({ store, redis, namespace }: Given): Promise<{ store?: Store }> {
   if (store === 'memory') return { store: (await import('@weir/core')).memoryStore() }
   if (store === 'redis') return { store: (await import('@weir/redis')).redisStore(redis as string, { namespace }) }

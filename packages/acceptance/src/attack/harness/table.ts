@@ -9,7 +9,7 @@ export interface Row {
 
 const LONGEST = 110
 
-/** The attempts and their results. Attempts that failed share one row per attack and target, unless `all` are wanted. */
+/** A table of the attempts and their results. Attempts that failed share one row per attack and target unless `all` is true. */
 export function tableOf(rows: readonly Row[], all: boolean): string {
   const table = new Table({ head: ['attack', 'target', 'tried', 'result', 'figure'], style: { head: ['cyan'], compact: true } })
   for (const { job, results } of rows) {
@@ -25,7 +25,7 @@ export function tableOf(rows: readonly Row[], all: boolean): string {
   return table.toString()
 }
 
-/** Text of an attack is data: nothing in it reaches the terminal raw. */
+/** Escapes and shortens the text of an attack, so that it can't control the terminal. */
 export function shown(text: string, longest: number = LONGEST): string {
   const safe = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"')
   return safe.length > longest ? `${safe.slice(0, longest)}…` : safe

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Given, StartOptions } from './given.ts'
 
-/** How long a process may take to start, or to answer a question. */
+/** The longest time in milliseconds until a process has started or has answered a question. */
 const PATIENCE = 30_000
 
 /** An answer of the attacked process. */
@@ -52,12 +52,12 @@ export class Victim {
     return this.#child.pid ?? 0
   }
 
-  /** Whether the process is still there. */
+  /** Whether the process still runs. */
   get up(): boolean {
     return this.#ended === undefined
   }
 
-  /** How it ended, with the last line that says why. */
+  /** How it ended, with the first line of its output that shows the reason. */
   get ended(): string {
     const why = this.#output.match(/^.*(Error|FATAL|\[WEIR_|reason ").*$/m)?.[0]?.trim() ?? ''
     return this.#ended === undefined ? 'up' : `${this.#ended} ${why.slice(0, 90)}`.trim()
@@ -68,7 +68,7 @@ export class Victim {
     return this.#output
   }
 
-  /** Asks the `answer` of what the attack's `victim` returned. Fails when the process ends, or does not answer in time. */
+  /** Sends a question to the `answer` that the attack's `victim` returned. Fails if the process ends or does not answer in time. */
   async ask<Result>(question: unknown, patience: number = PATIENCE): Promise<Result> {
     if (!this.up) throw new Error(this.ended)
     const asked = ++this.#asked
@@ -76,7 +76,7 @@ export class Victim {
     return this.#wait<Result>(asked, patience)
   }
 
-  /** Ends the process, whatever state it is in. */
+  /** Ends the process if it still runs. */
   async kill(): Promise<void> {
     if (!this.up) return
     const exited = once(this.#child, 'exit')

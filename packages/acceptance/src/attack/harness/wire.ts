@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** An answer, as it came over the wire. */
+/** A response as it was received. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -9,7 +9,7 @@ export interface Reply {
 
 const NONE: Reply = { status: 0, headers: {}, body: '' }
 
-/** A connection that says what it is told, byte by byte, and is made anew when the server ends it. */
+/** A connection that sends given bytes unchanged, and reconnects after the server has closed it. */
 export class Wire {
   readonly #port: number
   #socket: Socket | undefined
@@ -21,7 +21,7 @@ export class Wire {
     this.#port = port
   }
 
-  /** Sends one request. Status 0: no answer came within `patience` ms, or the connection was closed instead. */
+  /** Sends one request. The status is 0 if no response arrived within `patience` ms or the connection was closed instead. */
   send(text: string | Buffer, patience = 5_000): Promise<Reply> {
     return new Promise((resolve) => {
       const socket = this.#open()
@@ -36,12 +36,12 @@ export class Wire {
       }
       this.#waiting = settle
       this.#head = text.slice(0, 5).toString() === 'HEAD '
-      // One character, one byte.
+      // Each character is one byte.
       socket.write(typeof text === 'string' ? Buffer.from(text, 'latin1') : text)
     })
   }
 
-  /** A request with a line and fields of one's own. */
+  /** Sends a request with the given request line, fields and body. */
   request(method: string, target: string, headers: Readonly<Record<string, string>> = {}, body = ''): Promise<Reply> {
     return this.send(requestText(method, target, headers, body))
   }
@@ -87,7 +87,7 @@ export function requestText(method: string, target: string, headers: Readonly<Re
   return `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
 }
 
-/** The first reply in a buffer, if it is whole. */
+/** The first response in a buffer, if it is complete. */
 export function parseReply(
   buffer: Buffer,
   { over = false, head = false }: { readonly over?: boolean; readonly head?: boolean } = {},
@@ -115,7 +115,7 @@ export function parseReply(
   return { reply: { status, headers, body: buffer.toString('latin1', start, length) }, length }
 }
 
-/** Sends many requests over a few connections; `make` gives the i-th. */
+/** Sends many requests over a few connections. `make` returns the i-th request. */
 export async function flood(port: number, count: number, make: (i: number) => string, wires = 8): Promise<Reply[]> {
   const replies: Reply[] = new Array(count)
   let next = 0
@@ -129,7 +129,7 @@ export async function flood(port: number, count: number, make: (i: number) => st
   return replies
 }
 
-/** How many of them a handler answered. */
+/** The number of responses from a handler. */
 export function reached(replies: readonly Reply[]): number {
   return replies.filter(({ status, headers }) => status === 200 && headers['x-handler'] !== undefined).length
 }

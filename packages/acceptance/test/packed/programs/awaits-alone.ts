@@ -23,7 +23,7 @@ import { HUNG } from './hung-store.ts'
 
 const SCENARIO = { policy: { limit: 10, interval: '1s' }, nodes: 2, intervals: 2, load: poisson(1.5), seed: 1 } as const
 
-/** A folder that is gone when this is done. */
+/** Runs a function with a temporary folder, and removes the folder afterwards. */
 async function inFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-awaits-'))
   try {
@@ -33,7 +33,7 @@ async function inFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
   }
 }
 
-/** @param timeout long for a file, which may take seconds on a busy machine; short for a server that never answers */
+/** @param timeout long for a file, which may take seconds on a busy machine, and short for a server that never answers */
 function followed(source: RulesSource, timeout: number, lastGood?: string) {
   const throttler = createThrottler({ policies: [{ limit: 1, interval: '1h', coordination: 'local' }] })
   throttler.on('warning', () => {})
@@ -144,7 +144,7 @@ const ALONE: readonly [string, Case][] = [
   ],
 ]
 
-/** Cases of a store that is in this very process. */
+/** Cases of a store in this process. */
 function within(name: string, store: () => Store): readonly [string, Case][] {
   return [...AWAITED]
     .filter(([one]) => !/rules/.test(one))

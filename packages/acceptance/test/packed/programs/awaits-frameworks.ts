@@ -14,7 +14,7 @@ import fastify from 'fastify'
 import { Hono } from 'hono'
 import { HELD, HUNG } from './hung-store.ts'
 
-/** As a framework has it where nothing listens. */
+/** An execution context as the framework makes it, but without a listening server. */
 function contextOf(handler: () => void): ExecutionContext {
   const request = new IncomingMessage(new Socket())
   const response = Object.assign(new ServerResponse(request), { header: () => {} })
@@ -27,7 +27,7 @@ function contextOf(handler: () => void): ExecutionContext {
   } as unknown as ExecutionContext
 }
 
-/** Apart from all else that needs no server: each process takes a second to load the frameworks. */
+/** Cases with frameworks. They are in their own program, because each process needs a second to load the frameworks. */
 const FRAMEWORKS: readonly [string, Case][] = [
   [
     'hono',

@@ -1,5 +1,5 @@
 import { ipcStore } from '@weir/core/ipc'
 import { awaitOne } from '@weir/testing/store-tests/awaited'
 
-// The parent runs the tests: on a busy machine it answers only after seconds.
+// The timeout is long, because the parent runs the tests and may answer only after seconds on a busy machine.
 await awaitOne((_address, patience) => ({ store: ipcStore({ timeout: patience }) }))
