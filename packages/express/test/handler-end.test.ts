@@ -7,7 +7,7 @@ import { FRAMEWORKS } from './frameworks.ts'
 
 const PATIENT = { timeout: 10_000, interval: 5 }
 
-/** A handler that reports its end, as the README shows. */
+/** A handler that reports its end, as the guide to concurrency shows. */
 function reporting(handler: (req: Request, res: Response) => Promise<void>): RequestHandler {
   return (req, res, next) => {
     const ended = handlerStarts(res)
