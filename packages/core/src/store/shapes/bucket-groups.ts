@@ -51,7 +51,7 @@ export function newBucketRecord(running: Ordinal, policy: StorePolicy): BucketRe
 }
 
 /**
- * Counts the units of a process. Counts are absolute: those that it sent before add nothing.
+ * Counts the units of a process. Counts are absolute, so units that it sent before add nothing.
  *
  * @returns the levels before and after it, when the running cell began
  */
@@ -152,7 +152,7 @@ function groupAt(bucket: BucketRecord, ordinal: Ordinal, policy: StorePolicy): G
   return group
 }
 
-/** The two oldest groups become one: of a key that is seldom used both ran out long ago, and one that is always full loses nothing. */
+/** Joins the two oldest groups. For a key that is rarely used both drained long ago, and a key that is always full loses nothing. */
 function joinOldest(groups: Group[]): void {
   const [first, { taken, given }] = groups as [Group, Group]
   first.taken = sumOf(first.taken, taken)
@@ -160,7 +160,7 @@ function joinOldest(groups: Group[]): void {
   groups.splice(1, 1)
 }
 
-/** Raises the level to one that a process knows, if the store has lost units. */
+/** Raises the level to a level that a process knows, if the store has lost units. */
 function raise(bucket: BucketRecord, cells: readonly Cell[], running: Ordinal, policy: StorePolicy): void {
   for (const { ordinal, level = 0 } of cells) {
     if (level === 0 || ordinal <= bucket.base.ordinal || ordinal > running) continue
