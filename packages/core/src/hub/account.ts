@@ -21,7 +21,7 @@ export class Account {
     return this.#held
   }
 
-  /** Takes these bytes, or none if there is no room for all of them. */
+  /** Takes these bytes, or none if they exceed a bound. */
   take(bytes: number): boolean {
     if (this.#held + bytes > this.#most || this.#within?.take(bytes) === false) return false
     this.#held += bytes

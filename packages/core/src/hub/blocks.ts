@@ -61,8 +61,7 @@ export class BlockList {
   }
 
   /**
-   * Remembers a reset, and ends a block that is not manual. Returns whether the reset is new, or undefined if the account has no room for
-   * it.
+   * Remembers a reset, and ends a block that is not manual. Returns whether the reset is new, or undefined if the account is used up.
    *
    * @param wall - the time that the processes agree on
    */
@@ -77,7 +76,7 @@ export class BlockList {
     return true
   }
 
-  /** Changes a block. Returns whether anything changed, or undefined if the account has no room for it. */
+  /** Changes a block. Returns whether anything changed, or undefined if the account is used up. */
   change({ policy, key, kind, remaining, growth, manual, epoch = 0 }: BlockChange, now: number, account?: Account): boolean | undefined {
     const left = this.remaining(policy.id, key, now)
     const wanted = kind === 'lift' ? 0 : Math.max(0, remaining)

@@ -20,7 +20,7 @@ export class BucketCounts {
     this.#buckets = new Generations(monotonic)
   }
 
-  /** @param account - pays for the memory. Returns undefined if it has no room */
+  /** @param account - pays for the memory. Returns undefined if it is used up */
   apply(nodeId: string, { policy, key, cells }: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const found = this.#find(key)
     const running = ordinalAt(times.wall, policy.width)

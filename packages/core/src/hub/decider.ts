@@ -39,7 +39,7 @@ export class HubDecisions {
    * Decides a process's request in one atomic step.
    *
    * @param account pays for the memory. Without one there is no bound
-   * @throws if there is no room for a key
+   * @throws if the account is used up
    */
   decide(node: string, request: Decide, account?: Account): readonly Verdict[] {
     return this.#decide(laneOf(node, request), request, account)

@@ -21,7 +21,7 @@ export class FixedCounts {
   readonly #tables = new Map<Ordinal, IntervalTable>()
   #ttl = 0
 
-  /** @param account - pays for the memory. Returns undefined if it has no room */
+  /** @param account - pays for the memory. Returns undefined if it is used up */
   apply(nodeId: string, entry: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const { policy, key } = entry
     if (account !== undefined && !this.#hasRoom(nodeId, entry, times.monotonic, account)) return undefined
@@ -34,7 +34,7 @@ export class FixedCounts {
     return { cells, announce }
   }
 
-  /** Keys that are hot in the interval `running`, or in a later one that a process with a faster clock has begun. */
+  /** Keys that are hot in the interval `running`, or in a later interval that a process with a faster clock has begun. */
   *hot(running: Ordinal): Iterable<{ readonly key: string; readonly cells: readonly Cell[] }> {
     for (const [ordinal, table] of this.#tables) {
       if (ordinal < running) continue

@@ -25,7 +25,7 @@ export class Generations<Kept> {
     return this.#young.get(key) ?? this.#old.get(key)
   }
 
-  /** @param ttl milliseconds; the longest one counts */
+  /** @param ttl milliseconds. The longest ttl counts */
   keepFor(ttl: number): void {
     if (ttl > this.#ttl) this.#ttl = ttl
   }

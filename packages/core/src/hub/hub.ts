@@ -75,7 +75,7 @@ export class Hub {
   /**
    * Handles one sync of one process. Blocks change first, so that the entries' results already show them.
    *
-   * @param account - pays for the memory. Parts for which it has no room fail alone. Without one there is no bound.
+   * @param account - pays for the memory. Parts that exceed it fail alone. Without one there is no bound.
    */
   exchange(nodeId: string, request: SyncRequest, account?: Account): SyncReply {
     const time = this.#clock.now()

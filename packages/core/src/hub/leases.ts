@@ -36,7 +36,7 @@ export class LeaseBook {
 
   /**
    * @param wall the time that the processes agree on
-   * @returns undefined if the account has no room
+   * @returns undefined if the account is used up
    */
   ask(
     nodeId: string,

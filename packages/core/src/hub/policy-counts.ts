@@ -7,7 +7,7 @@ import type { Applied, Times } from './cell.ts'
 export interface Counts {
   readonly empty: boolean
   readonly size: number
-  /** @param account - pays for the memory. Returns undefined if it has no room */
+  /** @param account - pays for the memory. Returns undefined if it is used up */
   apply(nodeId: string, entry: SyncEntry, times: Times, account?: Account): Applied | undefined
   /** Forgets the counts of a key, in cells up to `last`. */
   reset(key: string, last: Ordinal): void
@@ -40,7 +40,7 @@ export class PolicyCounts {
     return this.#byId.get(id)?.find((kept) => kept.width === width && kept.cells === cells && kept.ttl === ttl)?.counts
   }
 
-  /** Finds or makes the counts of a policy. Undefined if the account has no room for them. */
+  /** Finds or makes the counts of a policy. Undefined if the account is used up. */
   of(policy: StorePolicy, monotonic: number, account: Account | undefined): Counts | undefined {
     const found = this.find(policy)
     if (found !== undefined) return found

@@ -18,7 +18,7 @@ export class SlidingCounts {
     this.#windows = new Generations(monotonic)
   }
 
-  /** @param account - pays for the memory. Returns undefined if it has no room */
+  /** @param account - pays for the memory. Returns undefined if it is used up */
   apply(nodeId: string, entry: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const { policy, key } = entry
     const newest = newestOf(entry.cells)

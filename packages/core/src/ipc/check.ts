@@ -33,11 +33,12 @@ import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
  *
  *     node      1 to 64 printable characters without white space and ":"
  *     id        a whole number
- *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl, drain?, maxDebt?]; a cell lives for at most MOST_LIVES windows
- *     entries   at most MOST_ENTRIES of [policy, key, cells, epoch?, ask?, lease?]; three numbers for each cell, or five for a bucket's,
- *               and LEASE_NUMBERS for a lease
- *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth, epoch?, manual?]; a year at most
- *     time      within a day of this process's clock: both run on one machine
+ *     policies  at most MOST_POLICIES of `[id, width, cells, limit, hot, ttl, drain?, maxDebt?]`. A cell lives for MOST_LIVES windows at
+ *               most
+ *     entries   at most MOST_ENTRIES of `[policy, key, cells, epoch?, ask?, lease?]`. A cell has three numbers, or five for a bucket. A
+ *               lease has LEASE_NUMBERS
+ *     blocks    at most MOST_ENTRIES of `[policy, key, kind, remaining, growth, epoch?, manual?]`. They last a year at most
+ *     time      within a day of this process's clock, because both run on one machine
  *     heartbeat { ttl, cursor, policies, status?, rules?, leases?, watch? }
  *
  * A missing or too long list makes the message invalid. An invalid entry, block or policy is dropped alone. Replies and announcements of a

@@ -12,7 +12,7 @@ import type { Decide, DecidedPolicy, Question, Verdict } from '../store/contract
  *     lane       a whole number below MOST_LANES, or nothing
  *     time       within a day of this process's clock
  *     policies   at most MOST_QUESTIONS of [id, step, parameters]: a step of this version, parameters within its ranges
- *     questions  1 to MOST_QUESTIONS of [policy, key, kind, units, limit, at]; one, unless all are takes
+ *     questions  1 to MOST_QUESTIONS of [policy, key, kind, units, limit, at]. Only one, unless all are takes
  *
  * One invalid part makes the whole request invalid, because it is one atomic step.
  */

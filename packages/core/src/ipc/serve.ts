@@ -12,7 +12,7 @@ import { Retried } from '../time/retried.ts'
 import { readMessage, readRequest } from './check.ts'
 import { type IpcMessage, MARK, seal } from './envelope.ts'
 
-/** Node publishes each new child process here, those of node:cluster included. */
+/** Node.js publishes each new child process here, including the workers of node:cluster. */
 const CHILDREN = 'child_process'
 /**
  * Bounds of unsent data per child, in messages and in bytes. Beyond them announcements are dropped, because they may be lost and memory is
@@ -47,10 +47,10 @@ export function servedHub(): Hub | undefined {
 /** Options of `serveIpc`. */
 export interface ServeIpcOptions {
   /**
-   * Restricts the service to these child processes, and to those that are passed to `attach`. With an empty list only the latter are
-   * served.
+   * Restricts the service to these child processes, and to children that are passed to `attach`. With an empty list only children that are
+   * passed to `attach` are served.
    *
-   * @default all children that open an `ipcStore`, even those that are forked later
+   * @default all children that open an `ipcStore`, even if they are forked later
    */
   readonly children?: readonly ChildProcess[]
 }

@@ -94,7 +94,7 @@ export function lastCellOf(epoch: number, width: number): Ordinal {
 export const RESET_CELLS = 3
 
 /**
- * The latest time that a store's clock may show. Up to it, ordinals of the shortest cells leave room for the numbers that meters add to
+ * The latest time that a store's clock may show. Up to it, ordinals of the shortest cells stay exact with the numbers that meters add to
  * them.
  */
 export const LATEST = 4e13

@@ -34,7 +34,7 @@ export interface LeaseRecord {
   epoch: number
   /** No row's `until` is earlier. */
   earliest: number
-  /** By node and incarnation. */
+  /** By process and incarnation. */
   readonly rows: Map<string, LeaseRow>
 }
 
