@@ -1,6 +1,6 @@
-/** How the cooldown of repeated offenders grows. */
+/** The growth of the cooldown of repeated offenders. */
 export interface CooldownGrowth {
-  /** Factor by which each further block is longer; greater than 1. */
+  /** Factor by which each further block is longer. Greater than 1. */
   readonly factor: number
   /** Milliseconds. */
   readonly max: number
