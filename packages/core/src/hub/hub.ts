@@ -29,7 +29,7 @@ import { SlidingCounts } from './sliding-cells.ts'
 
 /** Shortest time between two searches for expired data, in milliseconds. */
 const SWEEP_EVERY = 1000
-/** A larger difference between the processes' time and the clock means that the clock was stepped, in milliseconds. */
+/** Milliseconds. A larger difference between the processes' time and the clock means that the clock was stepped. */
 const STEPPED = 1_000
 /** Milliseconds for which processes report their statuses after one of them watched. */
 const WATCHED_FOR = 10_000

@@ -12,7 +12,7 @@ import { Hub } from './hub.ts'
  * @example
  * const throttler = createThrottler({ policies: [{ limit: 100, interval: '1m' }], store: memoryStore() })
  *
- * @throws WeirError `WEIR_INVALID_OPTION`: it has no options
+ * @throws WeirError `WEIR_INVALID_OPTION` for any option, because it has none
  *
  * @param given - a hub to use. Given in tests only, to share or to inspect it
  */

@@ -85,7 +85,7 @@ function readFrame(message: unknown): IpcMessage | undefined {
   return { kind, ...at, message: message['message'].slice(0, 200) }
 }
 
-/** Restores parts that failed: JSON has no undefined, so they arrive as null. The process that sent the request checks everything else. */
+/** Restores failed parts: JSON has no undefined, so they arrive as null. The process that sent the request checks everything else. */
 function readReply(reply: unknown): SyncReply {
   if (!isObject(reply)) return reply as never
   const filled = (list: unknown): unknown => (Array.isArray(list) ? list.map((part: unknown) => part ?? undefined) : list)

@@ -58,10 +58,7 @@ export interface StoreNode {
   readonly id: string
   /** The process's clock and timers, for the store's timeouts. */
   readonly clock: Clock
-  /**
-   * Receives announcements of the store and of other processes. Must not throw. The store may call it at any time until the connection is
-   * closed.
-   */
+  /** Receives announcements of the store and of other processes, at any time until the connection is closed. Must not throw. */
   announced(announcement: Announcement): void
   /**
    * Receives problems that users should know of, although nothing failed. Each becomes a `warning` of the throttler. The store reports each

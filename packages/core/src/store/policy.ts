@@ -93,8 +93,5 @@ export function lastCellOf(epoch: number, width: number): Ordinal {
  */
 export const RESET_CELLS = 3
 
-/**
- * The latest time that a store's clock may show. Up to it, ordinals of the shortest cells stay exact with the numbers that meters add to
- * them.
- */
+/** The latest time that a store's clock may show. Up to it, ordinals of the shortest cells stay exact if meters add to them. */
 export const LATEST = 4e13

@@ -88,9 +88,7 @@ const realHrtime = hrtime
 let followed: { readonly by: typeof hrtime; readonly behind: number } | undefined =
   process.hrtime === realHrtime ? undefined : { by: realHrtime, behind: 0 }
 
-/**
- * The time while fake timers are installed, and afterwards. The real clock has an arbitrary origin, so time continues from the last value.
- */
+/** The time from the first fake timers on. The real clock has an arbitrary origin, so time continues from the last value. */
 function follow(): number {
   const { by: before, behind } = followed ?? { by: realHrtime, behind: 0 }
   const by = process.hrtime
@@ -147,9 +145,7 @@ type HalfFaked = (faked: string, real: string) => void
 
 let noticeHalf: HalfFaked = () => {}
 
-/**
- * Calls a function if a test has faked so little that no time passes for a throttler, whatever the test advances. It may be called often.
- */
+/** Calls a function if a test has faked so little that no time passes for a throttler, whatever it advances. It may be called often. */
 export function whenHalfFaked(notice: HalfFaked): void {
   noticeHalf = notice
 }

@@ -38,7 +38,7 @@ export class Retried<T extends object> {
   /**
    * Starts an attempt unless one is running, or a pause.
    *
-   * @returns the loaded value, or undefined if the attempt fails. During a pause undefined, at once. Never rejects
+   * @returns the loaded value, or undefined if the attempt fails or, at once, during a pause. Never rejects
    */
   load(): Promise<T | undefined> {
     if (this.value !== undefined || this.#timer !== undefined) return Promise.resolve(this.value)

@@ -79,8 +79,7 @@ export class StoreTime {
     }
     const aged = this.#error + (received - this.#measuredAt) * DRIFT
     const off = Math.abs(sample - this.#target)
-    // Differences below the resolution of clocks are ignored: they would move the ends of intervals to and fro, after clients received
-    // them.
+    // Differences below the resolution of clocks are ignored. They would move the ends of intervals after clients received them.
     if (off < CLOCK_RESOLUTION) {
       this.#error = Math.min(aged, error + off)
       this.#measuredAt = received
@@ -105,10 +104,7 @@ export class StoreTime {
     return this.measured ? this.#error + (now - this.#measuredAt) * DRIFT : 0
   }
 
-  /**
-   * Ends a correction at once. It is used if this process's clock stood still, as when a machine is suspended, and the store's did not
-   * step.
-   */
+  /** Ends a correction at once: not the store's clock was stepped, but this process's stood still, as when a machine is suspended. */
   catchUp(monotonic: number): void {
     this.#offset = Math.max(this.offsetAt(monotonic), this.#target)
     this.#from = monotonic

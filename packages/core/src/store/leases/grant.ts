@@ -2,7 +2,7 @@ import { endOf, startOf } from '../../time/intervals.ts'
 import { HELD, type LeaseAsk, type LeaseReply } from './ask.ts'
 
 /**
- * The store's counts of one process (one incarnation of it) in one interval of a key. Numbers are units. All except `seq` are as in
+ * The store's counts of one process (one incarnation of it) in one interval of a key. Numbers are units. For all except `seq` see
  * `LeaseAsk`.
  */
 export interface LeaseRow {
@@ -50,10 +50,7 @@ export function newLeaseRecord(): LeaseRecord {
   return { out: 0, used: 0, tail: false, quietUntil: 0, epoch: 0, earliest: Number.POSITIVE_INFINITY, rows: new Map() }
 }
 
-/**
- * Whether the store grants units of this interval: if it runs by the store's clock, or begins within a span. `HELD` units are always
- * granted.
- */
+/** Whether the store grants units of this interval: if it runs by the store's clock, or begins within a span. `HELD` units always. */
 export function servesLease({ ordinal, early }: LeaseAsk, now: number, interval: number): boolean {
   if (ordinal === HELD) return true
   return now >= startOf(ordinal, interval) - early && now < endOf(ordinal, interval)

@@ -142,8 +142,7 @@ export function hearReply(
 ): void {
   if (ask.ordinal !== lease.ordinal || ask.incarnation !== lease.incarnation || !servesLease(ask, reply.now, interval)) return
   const held = lease.ordinal === HELD
-  // The store may have granted the units to others: before it received this request, or before it received a later, already answered
-  // request.
+  // The store may have granted the units to others: before it received this request, or before a later one with a known answer.
   if (held && (ask.seq <= lease.heard || isOver(lease, received))) return
   const { start, end: over } = intervalOf(lease.ordinal, { interval, calendar })
   if (reply.now >= over && !held) return
