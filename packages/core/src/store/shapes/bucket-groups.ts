@@ -72,7 +72,9 @@ export function bucketCell(bucket: BucketRecord | undefined, running: Ordinal, p
   return { ordinal: running, taken, given, level: levelAt(bucket, running, policy), ...(rejected > 0 && { rejected }) }
 }
 
-/** Adds old groups to the level. After a silence these are only the groups that were old before it: processes may still send later units. */
+/**
+ * Adds old groups to the level. After a silence it adds only groups that were old before it, because processes may still send later units.
+ */
 function foldDue(bucket: BucketRecord, running: Ordinal, policy: StorePolicy): void {
   const span = spanOf(policy)
   const { writtenIn } = bucket
