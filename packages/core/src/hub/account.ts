@@ -1,6 +1,6 @@
 /**
- * About how many bytes of a hub's memory somebody holds, so that a child process can't fill its parent's. Nodes of the same
- * process have none: they share its memory and can fill it anyway.
+ * Counts roughly the bytes of a hub's memory that a child process uses, so that it can't fill its parent's memory. Throttlers in the hub's
+ * own process have no account, because they can fill that memory anyway.
  */
 export class Account {
   #held = 0
@@ -9,19 +9,19 @@ export class Account {
 
   /**
    * @param most - bytes
-   * @param within - what all children hold together
+   * @param within - the account of all children together
    */
   constructor(most: number, within?: Account) {
     this.#most = most
     this.#within = within
   }
 
-  /** Bytes. */
+  /** Bytes in use. */
   get held(): number {
     return this.#held
   }
 
-  /** Takes so many bytes, or none if they are too many. */
+  /** Takes these bytes, or none if they exceed a bound. */
   take(bytes: number): boolean {
     if (this.#held + bytes > this.#most || this.#within?.take(bytes) === false) return false
     this.#held += bytes
@@ -43,14 +43,14 @@ export class Tally {
     this.#bytes.set(account, (this.#bytes.get(account) ?? 0) + bytes)
   }
 
-  /** All of it is forgotten. */
+  /** Returns all bytes to their accounts, because the objects are forgotten. */
   release(): void {
     for (const [account, bytes] of this.#bytes) account.release(bytes)
     this.#bytes.clear()
   }
 }
 
-/** A node's counts in a cell; a cell, or a block, with its key; a policy. Measured, and rounded up. */
+/** Bytes of a process's counts in a cell, of a cell or a block with its key, and of a policy: measured, and rounded up. */
 export const NODE_BYTES = 150
 export const KEY_BYTES = 500
 export const POLICY_BYTES = 2_000

@@ -3,29 +3,29 @@ import { type BlockChange, type BlockState, lastCellOf, type StorePolicy } from 
 import { endOf } from '../time/intervals.ts'
 import { type Account, keyBytes } from './account.ts'
 
-/** Times the life of a policy's cells for which a reset is remembered at most, whatever its moment says. */
+/** The longest time for which a reset is remembered, in lives of a policy's cells. An epoch in the far future can't prolong it. */
 const LONGEST_LIFE = 4
 
 interface Block {
   readonly policyId: string
   readonly key: string
-  /** When the block ends, or when it was lifted. */
+  /** The time at which the block ends, or was lifted. */
   readonly end: number
-  /** When the longest block that anybody may still hold ends: until then, changes are handed out. */
+  /** The end of the longest block that a process may still have. Until then processes receive changes. */
   readonly keep: number
   readonly version: number
   readonly manual: boolean
-  /** The key's last reset, and until when it is remembered; 0 for none. */
+  /** The key's last reset, or 0, and the time until which it is remembered. */
   readonly epoch: number
   readonly epochUntil: number
-  /** Whose memory it is. */
+  /** The account that pays for the memory. */
   readonly account: Account | undefined
 }
 
 /**
- * Blocks, with a log of changes for those who ask what is new. A block that was lifted or shortened stays until it would
- * have ended, so that everybody who may still hold it hears of that, however late. So does a reset of a key's counts, as long
- * as nodes may hold counts of before it. Times are monotonic milliseconds.
+ * Blocks, with a log of their changes. A block that was lifted or shortened stays until it would have ended, so that every process that may
+ * still have it receives the change, however late. A reset of a key's counts stays as long as processes may have counts from before it.
+ * Times are monotonic milliseconds.
  */
 export class BlockList {
   readonly #byPolicy = new Map<string, Map<string, Block>>()
@@ -49,22 +49,21 @@ export class BlockList {
     return block === undefined ? 0 : Math.max(0, block.end - now)
   }
 
-  /** Whether a key is blocked by hand. */
+  /** Whether a key's block is manual. */
   manual(policyId: string, key: string): boolean {
     return this.#byPolicy.get(policyId)?.get(key)?.manual === true
   }
 
-  /** The last reset of a key that nodes may not have heard of; 0 for none. */
+  /** The last reset of a key that some processes may not have received, or 0. */
   epoch(policyId: string, key: string, now: number): number {
     const block = this.#byPolicy.get(policyId)?.get(key)
     return block !== undefined && block.epochUntil > now ? block.epoch : 0
   }
 
   /**
-   * Remembers a reset, and ends a block that was not set by hand. Returns whether it is news; undefined when the account has no
-   * room for it.
+   * Remembers a reset, and ends a block that is not manual. Returns whether the reset is new, or undefined if the account is used up.
    *
-   * @param wall - the time that the nodes go by
+   * @param wall - the time that the processes agree on
    */
   reset(policy: StorePolicy, key: string, epoch: number, now: number, wall: number, account?: Account): boolean | undefined {
     const { id, width, cells, ttl } = policy
@@ -77,7 +76,7 @@ export class BlockList {
     return true
   }
 
-  /** Changes a block. Returns whether anything changed; undefined when the account has no room for it. */
+  /** Changes a block. Returns whether anything changed, or undefined if the account is used up. */
   change({ policy, key, kind, remaining, growth, manual, epoch = 0 }: BlockChange, now: number, account?: Account): boolean | undefined {
     const left = this.remaining(policy.id, key, now)
     const wanted = kind === 'lift' ? 0 : Math.max(0, remaining)
@@ -90,7 +89,7 @@ export class BlockList {
     return true
   }
 
-  /** Changes after `version`, oldest first; without one, all blocks that last. */
+  /** Changes after `version`, oldest first. Without a version: all blocks and resets that last. */
   since(version: number | undefined, policyIds: ReadonlySet<string>, now: number): BlockState[] {
     const states: BlockState[] = []
     let first = this.#log.length
@@ -113,7 +112,7 @@ export class BlockList {
     this.#log = this.#log.filter((block) => this.#isCurrent(block))
   }
 
-  /** Forgets all blocks. The version stays, so that cursors handed out before keep their meaning. */
+  /** Forgets all blocks. The version stays, so that cursors of earlier replies keep their meaning. */
   clear(): void {
     this.#byPolicy.clear()
     this.#log = []
@@ -121,7 +120,7 @@ export class BlockList {
     this.#offences.clear()
   }
 
-  /** @param reset - undefined for what is known of it */
+  /** @param reset - undefined to keep the known one */
   #put(
     policyId: string,
     key: string,

@@ -11,7 +11,7 @@ interface KeyBucket extends BucketRecord {
   until: number
 }
 
-/** The buckets of one policy. Those are kept apart whose level takes longer to run out than others are kept. */
+/** The buckets of one policy. Buckets that drain more slowly than `Generations` forgets them are kept apart. */
 export class BucketCounts {
   readonly #buckets: Generations<KeyBucket>
   readonly #indebted = new Map<string, KeyBucket>()
@@ -20,7 +20,7 @@ export class BucketCounts {
     this.#buckets = new Generations(monotonic)
   }
 
-  /** @param account - whose memory it is; undefined is returned when that is used up */
+  /** @param account - pays for the memory. Returns undefined if it is used up */
   apply(nodeId: string, { policy, key, cells }: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const found = this.#find(key)
     const running = ordinalAt(times.wall, policy.width)
@@ -33,7 +33,7 @@ export class BucketCounts {
     return { cells: [bucketCell(bucket, running, policy)], announce }
   }
 
-  /** Keys that were announced as hot and are not yet half as full again. */
+  /** Keys that were announced as hot, unless they have drained below half of that mark. */
   *hot(running: Ordinal, policy: StorePolicy): Iterable<{ readonly key: string; readonly cells: readonly Cell[] }> {
     for (const keys of [this.#buckets, this.#indebted]) {
       for (const [key, bucket] of keys) {
@@ -47,7 +47,7 @@ export class BucketCounts {
     this.#buckets.sweep(monotonic)
   }
 
-  /** Forgets what was counted of a key. */
+  /** Forgets the counts of a key. */
   reset(key: string): void {
     this.#buckets.delete(key)
     this.#indebted.delete(key)
@@ -57,7 +57,7 @@ export class BucketCounts {
     return this.size === 0
   }
 
-  /** Keys held. */
+  /** The number of keys. */
   get size(): number {
     return this.#buckets.size + this.#indebted.size
   }

@@ -2,14 +2,14 @@ import type { Cell } from '../store/contract.ts'
 import { growthOver, sumOf } from '../store/units.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
-/** When an exchange takes place. */
+/** The time of a sync, in milliseconds. */
 export interface Times {
-  /** The time that the nodes go by, which numbers the cells, in milliseconds since the epoch. */
+  /** The time that the processes agree on, since the epoch. It numbers the cells. */
   readonly wall: number
   readonly monotonic: number
 }
 
-/** One cell of one key: the sum over all nodes, and what each of them said last. */
+/** One cell of one key: the sum over all processes, and the last counts of each. */
 export class CountedCell {
   readonly ordinal: Ordinal
   taken = 0
@@ -24,12 +24,12 @@ export class CountedCell {
     return this.taken - this.given
   }
 
-  /** Whether a node has counted in it. */
+  /** Whether a process has counted in it. */
   has(nodeId: string): boolean {
     return this.#nodes.has(nodeId)
   }
 
-  /** Takes a node's absolute counts over. Both only grow, so a late duplicate changes nothing. */
+  /** Takes over a process's absolute counts. Both only grow, so a late duplicate changes nothing. */
   merge(nodeId: string, sent: Cell): void {
     let known = this.#nodes.get(nodeId)
     if (known === undefined) this.#nodes.set(nodeId, (known = { taken: 0, given: 0 }))

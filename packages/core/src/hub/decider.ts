@@ -5,27 +5,27 @@ import { type Account, keyBytes } from './account.ts'
 /** The state of one key of a policy. */
 interface Kept {
   readonly state: number[]
-  /** The last request of each lane of a node that changed it. */
+  /** The last request that changed the key, for each lane of a process. */
   readonly sequences: Map<string, number>
-  /** Until when it says more than a new one, on the monotonic clock. */
+  /** The monotonic time until which it is worth more than a new key's state. */
   until: number
-  /** Whose memory it takes, and how many bytes of it. */
+  /** The account that pays for the memory, and the bytes that it paid for. */
   readonly account: Account | undefined
   bytes: number
 }
 
-/** A number, and what is kept of a node. */
+/** Bytes of a number of the state, and of a lane's last request. */
 const NUMBER_BYTES = 8
 const SEQUENCE_BYTES = 150
 
-/** Lanes of a key at most: then those go that did not change it last. */
+/** The most lanes of a key. Beyond it all lanes are forgotten except the lane of the newest change. */
 const MOST_LANES = 256
 
-/** Requests after which what is over is looked for. */
+/** The number of requests after which expired states are removed. */
 const SWEEP_AFTER = 10_000
 const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfterMs: 0, retryAfterMs: 0, delayMs: 0 })
 
-/** Decides about requests in this process: each policy's step, on states in memory. */
+/** Decides requests in this process, by each policy's step, on states in memory. */
 export class HubDecisions {
   readonly #clock: Clock
   readonly #policies = new Map<string, Map<string, Kept>>()
@@ -36,10 +36,10 @@ export class HubDecisions {
   }
 
   /**
-   * One atomic step, for a node.
+   * Decides a process's request in one atomic step.
    *
-   * @param account whose memory it is. Without one there is no bound
-   * @throws when there is no room for a key
+   * @param account pays for the memory. Without one there is no bound
+   * @throws if the account is used up
    */
   decide(node: string, request: Decide, account?: Account): readonly Verdict[] {
     return this.#decide(laneOf(node, request), request, account)
@@ -69,13 +69,12 @@ export class HubDecisions {
     return verdicts
   }
 
-  /** Forgets all. */
   clear(): void {
     for (const keys of this.#policies.values()) for (const { account, bytes } of keys.values()) account?.release(bytes)
     this.#policies.clear()
   }
 
-  /** Forgets what is over. */
+  /** Forgets expired states. */
   sweep(): void {
     const now = this.#clock.monotonic()
     for (const [id, keys] of this.#policies) {
@@ -149,7 +148,7 @@ function forget(keys: Map<string, Kept>, key: string, { account, bytes }: Kept):
   account?.release(bytes)
 }
 
-/** A node's way to ask. */
+/** The decider of one process. */
 export function deciderOf(decisions: HubDecisions, node: string): Decider {
   return {
     partOf: () => 0,

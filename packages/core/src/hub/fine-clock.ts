@@ -1,11 +1,11 @@
 import type { Clock } from '../time/clock.ts'
 
-/** Wall clocks show whole milliseconds: a difference below it is none. */
+/** Wall clocks show whole milliseconds, so a smaller difference is no step. */
 const RESOLUTION = 1
 
 /**
- * A clock whose wall goes on between two whole milliseconds, and steps when the wall clock does. A store that shows whole milliseconds would
- * have the nodes' idea of its time waver by one, and have clients that were rejected come back up to a millisecond too early.
+ * A clock whose wall time continues between two whole milliseconds, and steps when the wall clock does. If a store showed whole
+ * milliseconds, its processes' estimate of its time would vary by one, and rejected clients would come back up to a millisecond too early.
  */
 export function fineClock(clock: Clock): Clock {
   let ahead = Number.NaN

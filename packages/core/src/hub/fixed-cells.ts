@@ -4,7 +4,7 @@ import type { Ordinal } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, POLICY_BYTES, Tally } from './account.ts'
 import { type Applied, CountedCell, type Times } from './cell.ts'
 
-/** Times a ttl after which an interval is forgotten although somebody writes to it: no honest node still does. */
+/** The number of ttls after which an interval is forgotten even if a process writes to it. No correct process still does. */
 const LONGEST_LIFE = 4
 
 /** All keys of one interval. They are forgotten together, so that no key needs a timer or a scan. */
@@ -21,7 +21,7 @@ export class FixedCounts {
   readonly #tables = new Map<Ordinal, IntervalTable>()
   #ttl = 0
 
-  /** @param account - whose memory it is; undefined is returned when that is used up */
+  /** @param account - pays for the memory. Returns undefined if it is used up */
   apply(nodeId: string, entry: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const { policy, key } = entry
     if (account !== undefined && !this.#hasRoom(nodeId, entry, times.monotonic, account)) return undefined
@@ -34,7 +34,7 @@ export class FixedCounts {
     return { cells, announce }
   }
 
-  /** Keys that are hot in the interval `running`, or in one that a node with a faster clock has begun. */
+  /** Keys that are hot in the interval `running`, or in a later interval that a process with a faster clock has begun. */
   *hot(running: Ordinal): Iterable<{ readonly key: string; readonly cells: readonly Cell[] }> {
     for (const [ordinal, table] of this.#tables) {
       if (ordinal < running) continue
@@ -50,7 +50,7 @@ export class FixedCounts {
     }
   }
 
-  /** Forgets what was counted of a key in the intervals up to `last` that may still count. */
+  /** Forgets the counts of a key in the intervals up to `last` that may still count. */
   reset(key: string, last: Ordinal): void {
     for (const [ordinal, { keys, hot }] of this.#tables) {
       if (ordinal > last || ordinal <= last - RESET_CELLS) continue
@@ -59,7 +59,7 @@ export class FixedCounts {
     }
   }
 
-  /** Takes the memory that an entry needs. What it takes is released with the interval. */
+  /** Takes the memory that an entry needs. It is released with the interval. */
   #hasRoom(nodeId: string, { key, cells }: SyncEntry, monotonic: number, account: Account): boolean {
     return cells.every(({ ordinal, taken, given }) => {
       if (taken === 0 && given === 0) return true
@@ -85,14 +85,14 @@ export class FixedCounts {
     return this.#tables.size === 0
   }
 
-  /** Cells held. */
+  /** The number of cells. */
   get size(): number {
     let size = 0
     for (const table of this.#tables.values()) size += table.keys.size
     return size
   }
 
-  /** Returns whether the total passed a mark that others should know of. */
+  /** Returns whether other processes should receive the total. */
   #add(nodeId: string, policy: StorePolicy, key: string, sent: Cell, { wall, monotonic }: Times): boolean {
     if (sent.taken === 0 && sent.given === 0) return false
     const table = this.#tableOf(sent.ordinal, monotonic)

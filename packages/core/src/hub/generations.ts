@@ -16,7 +16,7 @@ export class Generations<Kept> {
     this.#swappedAt = monotonic
   }
 
-  /** Keys held. */
+  /** The number of keys. */
   get size(): number {
     return this.#young.size + this.#old.size
   }
@@ -25,7 +25,7 @@ export class Generations<Kept> {
     return this.#young.get(key) ?? this.#old.get(key)
   }
 
-  /** @param ttl milliseconds; the longest one counts */
+  /** @param ttl milliseconds. The longest ttl counts */
   keepFor(ttl: number): void {
     if (ttl > this.#ttl) this.#ttl = ttl
   }
@@ -46,10 +46,10 @@ export class Generations<Kept> {
   }
 
   /**
-   * Takes the memory for something more of a key. Who touches a key that was about to go holds all of it.
+   * Takes the memory for an addition to a key. An account that moves a key to the younger map pays for all of it.
    *
-   * @param more bytes that come to what is kept
-   * @param kept bytes of what is kept, the key's own not included
+   * @param more bytes that are added
+   * @param kept bytes of the value so far, without the key
    */
   takeRoom(key: string, more: number, kept: number, account: Account): boolean {
     const bytes = more + (this.#young.has(key) ? 0 : keyBytes(key) + kept)
@@ -62,7 +62,7 @@ export class Generations<Kept> {
   sweep(monotonic: number): void {
     if (monotonic - this.#swappedAt <= this.#ttl) return
     this.#oldTally.release()
-    // After a long silence the younger keys are too old as well.
+    // After a long silence the younger keys have expired as well.
     if (monotonic - this.#swappedAt > 2 * this.#ttl) {
       this.#youngTally.release()
       this.#young = new Map()

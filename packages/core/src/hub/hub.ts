@@ -29,19 +29,19 @@ import { SlidingCounts } from './sliding-cells.ts'
 
 /** Shortest time between two searches for expired data, in milliseconds. */
 const SWEEP_EVERY = 1000
-/** Nodes whose time is off by more than this go by another one than the clock's, in milliseconds. */
+/** Milliseconds. A larger difference between the processes' time and the clock means that the clock was stepped. */
 const STEPPED = 1_000
-/** How long nodes are asked for their statuses after one of them watched. */
+/** Milliseconds for which processes report their statuses after one of them watched. */
 const WATCHED_FOR = 10_000
-/** How long a text about rules is handed out after it was told, in milliseconds, and how many of them at most. */
+/** Milliseconds for which a text about rules is returned after a process reported it, and the most texts that are kept. */
 const RULES_KEPT = 60_000
 const MOST_RULES = 64
 
 /**
- * The meeting point of nodes in one process: all that the contract in `store.ts` asks for, in memory and synchronous.
- * `memoryStore` and the parent of `ipcStore` put a connection before it, the simulator a network with faults.
+ * The store in memory: implements the contract in `store/contract.ts` synchronously. `memoryStore` and the parent of `ipcStore` put a
+ * connection before it, and the simulator puts a network with faults before it.
  *
- * Everything expires in bulk while exchanges come in; there are no timers.
+ * Everything expires in bulk while syncs arrive. There are no timers.
  */
 export class Hub {
   readonly #clock: Clock
@@ -53,16 +53,16 @@ export class Hub {
   }
   readonly #blocks = new BlockList()
   readonly #leases = new LeaseBook()
-  /** Node id to the monotonic time until which it counts as live. */
+  /** The monotonic time until which a process counts as live, by its id. */
   readonly #nodes = new Map<string, number>()
   readonly #statuses = new Map<string, { readonly status: string; readonly at: number }>()
   #watchedUntil = Number.NEGATIVE_INFINITY
   /** Rules that processes report, the newest last. */
   readonly #rules = new Map<string, { readonly node: string; readonly until: number }>()
-  /** How far the nodes' time is ahead of the clock, after a step of it, and until when that holds if nobody says so again. */
+  /** Milliseconds by which the processes' time is ahead of the clock after a step, and the monotonic time until which that is valid. */
   #ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
   #announcements: Announcement[] = []
-  /** There once a node has asked about requests. */
+  /** Undefined until a process opens a decider. */
   #decisions: { readonly size: number; clear(): void; sweep(): void } | undefined
   #generation = 1
   #sweptAt: number
@@ -73,9 +73,9 @@ export class Hub {
   }
 
   /**
-   * Handles one request of one node. Blocks change first, so that the entries' results already show them.
+   * Handles one sync of one process. Blocks change first, so that the entries' results already show them.
    *
-   * @param account - whose memory it is; what it has no room for fails alone. Without one there is no bound.
+   * @param account - pays for the memory. Parts that exceed it fail alone. Without one there is no bound.
    */
   exchange(nodeId: string, request: SyncRequest, account?: Account): SyncReply {
     const time = this.#clock.now()
@@ -103,9 +103,9 @@ export class Hub {
   }
 
   /**
-   * Calls a listener with each announcement, in a later turn than the exchange that caused it.
+   * Calls a listener with each announcement, in a later turn of the event loop than the sync that caused it.
    *
-   * @returns a function that ends it
+   * @returns a function that removes the listener
    */
   listen(listener: (announcement: Announcement) => void): () => void {
     // A wrapper of its own for each call, so that one function may listen twice.
@@ -116,19 +116,19 @@ export class Hub {
     }
   }
 
-  /** The decider for requests, made with the first process that asks for it. */
+  /** The decider for requests. The first process that needs it makes it. */
   decisions<D extends { readonly size: number; clear(): void; sweep(): void }>(make: (clock: Clock) => D): D {
     this.#decisions ??= make(this.#clock)
     return this.#decisions as D
   }
 
-  /** Takes a node out of the registry of live ones. */
+  /** Removes a process from the registry of live processes. */
   leave(nodeId: string): void {
     this.#nodes.delete(nodeId)
     this.#statuses.delete(nodeId)
   }
 
-  /** Loses all data, as a store that was restarted empty. For tests. */
+  /** Loses all data, like a store that restarts without its data. For tests. */
   lose(): void {
     for (const counts of Object.values(this.#counts)) counts.clear()
     this.#decisions?.clear()
@@ -142,7 +142,7 @@ export class Hub {
     this.#generation++
   }
 
-  /** Cells, blocks and nodes held; 0 when all has expired. */
+  /** The number of cells, leases, blocks, processes and decided keys. It is 0 once everything has expired. */
   get size(): number {
     this.#sweep(this.#clock.monotonic())
     const counts = Object.values(this.#counts).reduce((sum, { size }) => sum + size, 0)
@@ -161,7 +161,7 @@ export class Hub {
     const epoch = this.#epochOf(entry, monotonic)
     const counted = entry.epoch ?? 0
     if (epoch > counted) return this.#ofBefore(nodeId, entry, epoch, wall, monotonic, account)
-    // It knows of a reset that this hub has lost.
+    // The process knows a reset that this hub has lost.
     if (epoch < counted) this.#reset(policy, key, counted, monotonic, wall, account)
     const applied = this.#count(nodeId, entry, { wall, monotonic }, account)
     if (applied === undefined) return undefined
@@ -179,7 +179,7 @@ export class Hub {
     return this.#counts[shapeOf(policy)].find(policy)
   }
 
-  /** Counts of before a reset: nothing of them is written, and their node is told. */
+  /** Answers an entry with counts from before a reset: writes nothing, and returns the reset. */
   #ofBefore(
     nodeId: string,
     entry: SyncEntry,
@@ -194,7 +194,7 @@ export class Hub {
     return total && { cells: total.cells, epoch, ...this.#blockedOf(policy.id, key, monotonic) }
   }
 
-  /** The last reset of an entry's key, where it concerns its first cell; 0 for none. */
+  /** The last reset of an entry's key, if it concerns the entry's first cell. Otherwise 0. */
   #epochOf({ policy: { id, width }, key, cells: [first] }: Pick<SyncEntry, 'policy' | 'key' | 'cells'>, monotonic: number): number {
     const epoch = this.#blocks.epoch(id, key, monotonic)
     return epoch > 0 && (first === undefined || first.ordinal <= lastCellOf(epoch, width)) ? epoch : 0
@@ -263,7 +263,7 @@ export class Hub {
     })
   }
 
-  /** Delivery waits for a later turn: a listener that syncs at once must not find the hub in the middle of a request. */
+  /** Delivers in a later turn of the event loop: a listener that syncs immediately must not find the hub in the middle of a request. */
   #announce(announcement: Announcement): void {
     this.#announcements.push(announcement)
     if (this.#announcements.length > 1) return
@@ -284,7 +284,7 @@ export class Hub {
   }
 }
 
-/** A cursor that is not one of ours asks for everything, like none. */
+/** An unknown cursor requests everything, like no cursor. */
 function parseCursor(cursor: string | undefined): number | undefined {
   const version = Number(cursor ?? Number.NaN)
   return Number.isSafeInteger(version) ? version : undefined

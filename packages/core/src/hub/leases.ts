@@ -4,10 +4,10 @@ import { grantLease, type LeaseRecord, newLeaseRecord, servesLease } from '../st
 import { endOf, type Ordinal } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
 
-/** An interval's record is kept for so long after its end, in milliseconds: clocks may be corrected a little. */
+/** Milliseconds for which an interval's record is kept after its end, because clocks may be corrected a little. */
 const KEPT = 1_000
 
-/** One key in one interval, or what is held of it without one. Times are of the monotonic clock. */
+/** One key's leases in one interval, or its `HELD` units. Times are of the monotonic clock. */
 interface Page {
   readonly policyId: string
   readonly key: string
@@ -15,18 +15,18 @@ interface Page {
   readonly record: LeaseRecord
   readonly tally: Tally
   until: number
-  /** Nodes that have not heard hear of it until then. */
+  /** Until then heartbeats return the notice, because some processes may have missed the announcement. */
   newsUntil: number
   lost: boolean
 }
 
-/** An answer, and what all nodes are to hear. */
+/** An answer, and a notice for all processes. */
 export interface Granted {
   readonly reply: LeaseReply
   readonly news: LeaseNotice | undefined
 }
 
-/** Quota that nodes have taken ahead, by policy, key and interval. */
+/** Quota that processes have leased, by policy, key and interval. */
 export class LeaseBook {
   readonly #pages = new Map<string, Page>()
 
@@ -35,8 +35,8 @@ export class LeaseBook {
   }
 
   /**
-   * @param wall the time that the nodes go by
-   * @returns undefined when the account has no room
+   * @param wall the time that the processes agree on
+   * @returns undefined if the account is used up
    */
   ask(
     nodeId: string,

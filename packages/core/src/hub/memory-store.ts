@@ -6,15 +6,15 @@ import { loadCode } from '../time/load-code.ts'
 import { Hub } from './hub.ts'
 
 /**
- * A store inside this process, for one throttler or several that share their counts. It needs no server and loses
- * everything with the process; use `ipcStore` for the processes of one machine and `redisStore` for many machines.
+ * A store in the memory of this process, for one throttler or for several that share their counts. It needs no server, and its data is lost
+ * when the process ends. Use `ipcStore` for the processes of one machine and `redisStore` for many machines.
  *
  * @example
  * const throttler = createThrottler({ policies: [{ limit: 100, interval: '1m' }], store: memoryStore() })
  *
- * @throws WeirError `WEIR_INVALID_OPTION`: it has no options
+ * @throws WeirError `WEIR_INVALID_OPTION` for any option, because it has none
  *
- * @param given - where the nodes meet; given in tests only, to share or to look into it
+ * @param given - a hub to use. Given in tests only, to share or to inspect it
  */
 export function memoryStore(given?: Hub): Store {
   if (given !== undefined && typeof given?.exchange !== 'function')
@@ -24,14 +24,14 @@ export function memoryStore(given?: Hub): Store {
     kind: 'memory',
     decides: () => true,
     open: (node) => {
-      // By the time of its nodes, which is not the system's where a throttler has a clock of its own.
+      // The hub uses its throttler's clock, which is not the system's if the throttler has its own.
       hub ??= new Hub(node.clock)
       return connectToHub(hub, node)
     },
   })
 }
 
-/** A node's connection to a hub in the same process. */
+/** A throttler's connection to a hub in the same process. */
 export function connectToHub(hub: Hub, node: StoreNode): StoreConnection {
   let closed = false
   const unlisten = hub.listen((announcement) => node.announced(announcement))
@@ -51,7 +51,7 @@ export function connectToHub(hub: Hub, node: StoreNode): StoreConnection {
       }
     },
     async decider(): Promise<Decider> {
-      // Not there until a policy needs it, so that applications without one need not carry it.
+      // Loaded when a policy needs it, so that applications without such a policy don't load it.
       const { HubDecisions, deciderOf } = await loadCode(() => import('./decider.ts'))
       return deciderOf(
         hub.decisions((clock) => new HubDecisions(clock)),

@@ -3,13 +3,13 @@ import type { Ordinal } from '../time/intervals.ts'
 import { type Account, POLICY_BYTES } from './account.ts'
 import type { Applied, Times } from './cell.ts'
 
-/** The counts of one policy's keys, kept in one of the ways of `Shape`. */
+/** The counts of one policy's keys, by one `Shape`. */
 export interface Counts {
   readonly empty: boolean
   readonly size: number
-  /** @param account - whose memory it is; undefined is returned when that is used up */
+  /** @param account - pays for the memory. Returns undefined if it is used up */
   apply(nodeId: string, entry: SyncEntry, times: Times, account?: Account): Applied | undefined
-  /** Forgets what was counted of a key, in cells up to `last`. */
+  /** Forgets the counts of a key, in cells up to `last`. */
   reset(key: string, last: Ordinal): void
   /** The keys that passed `hot`, in the running cell or window. */
   hot(running: Ordinal, policy: StorePolicy, times: Times): Iterable<{ readonly key: string; readonly cells: readonly Cell[] }>
@@ -25,8 +25,8 @@ interface Kept {
 }
 
 /**
- * The counts of each policy of one shape. An id says how wide its cells are and how long they live. A node that says otherwise gets
- * counts of its own, or it could make the others' counts stay for ever.
+ * The counts of each policy of one shape. A policy's id determines the width and the life of its cells. A process that sends other values
+ * gets separate counts, because it could make the others' counts stay for ever.
  */
 export class PolicyCounts {
   readonly #byId = new Map<string, Kept[]>()
@@ -40,7 +40,7 @@ export class PolicyCounts {
     return this.#byId.get(id)?.find((kept) => kept.width === width && kept.cells === cells && kept.ttl === ttl)?.counts
   }
 
-  /** The counts of a policy, made if need be; undefined when the account has no room for them. */
+  /** Finds or makes the counts of a policy. Undefined if the account is used up. */
   of(policy: StorePolicy, monotonic: number, account: Account | undefined): Counts | undefined {
     const found = this.find(policy)
     if (found !== undefined) return found

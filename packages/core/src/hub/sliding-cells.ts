@@ -18,7 +18,7 @@ export class SlidingCounts {
     this.#windows = new Generations(monotonic)
   }
 
-  /** @param account - whose memory it is; undefined is returned when that is used up */
+  /** @param account - pays for the memory. Returns undefined if it is used up */
   apply(nodeId: string, entry: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const { policy, key } = entry
     const newest = newestOf(entry.cells)
@@ -39,7 +39,7 @@ export class SlidingCounts {
     return { cells: visible(window, newest, policy, times.wall), announce }
   }
 
-  /** Keys that were announced as hot within the last window. */
+  /** Keys that were announced as hot within the last two windows. */
   *hot(running: Ordinal, policy: StorePolicy, times: Times): Iterable<{ readonly key: string; readonly cells: readonly Cell[] }> {
     for (const [key, window] of this.#windows) {
       if (window.hotUntil <= times.monotonic) continue
@@ -56,7 +56,7 @@ export class SlidingCounts {
     return this.#windows.size === 0
   }
 
-  /** Forgets what was counted of a key. */
+  /** Forgets the counts of a key. */
   reset(key: string): void {
     this.#windows.delete(key)
   }
@@ -74,7 +74,7 @@ export class SlidingCounts {
     return !writes || this.#windows.takeRoom(key, more, (window?.cells.length ?? 0) * 2 * NODE_BYTES, account)
   }
 
-  /** Cells held. */
+  /** The number of cells. */
   get size(): number {
     let size = 0
     for (const [, window] of this.#windows) size += window.cells.length

@@ -2,25 +2,25 @@ import type { Announcement } from '../store/contract.ts'
 import { readMessage } from './check.ts'
 import { type IpcMessage, seal, unpackVerdicts } from './envelope.ts'
 
-/** The counting of references is what Node itself uses for listeners; it is there in all versions, but not in the types. */
+/** The reference counter that Node.js itself uses for listeners. All versions have it, but the types don't. */
 interface CountedChannel {
   refCounted?(): void
   unrefCounted?(): void
 }
 
-/** One node's interest in the channel to the parent process. */
+/** One throttler that uses the channel to the parent process. */
 export interface ChannelUser {
   readonly node: string
   /** Receives the answer to a question: a reply, or verdicts. */
   replied(id: number, reply: unknown): void
   announced(announcement: Announcement): void
-  /** The channel is closed, for good. */
+  /** Called when the channel has closed for good. */
   disconnected(): void
 }
 
 /**
- * This process's channel to its parent, shared by its nodes: one listener each for messages and for the end. The
- * channel keeps the process alive only while a question is under way; the user's own listeners still do as ever.
+ * This process's channel to its parent, shared by its throttlers: one listener for messages, and one for the end. The channel keeps the
+ * process alive only while a question is unanswered. The user's own listeners keep it alive as usual.
  */
 class ParentChannel {
   readonly #users = new Map<string, ChannelUser>()
@@ -48,14 +48,14 @@ class ParentChannel {
     process.off('disconnect', this.#disconnected)
   }
 
-  /** @param failed - called when the message could not be handed over */
+  /** @param failed - called if the message could not be sent */
   send(message: IpcMessage, failed: () => void): void {
     try {
       process.send?.(seal(message), undefined, {}, (error) => {
         if (error !== null) failed()
       })
     } catch {
-      // A channel that closes at this moment, or a `send` that somebody has replaced.
+      // The channel closes at this moment, or the user's code has replaced `send`.
       failed()
     }
   }

@@ -27,25 +27,26 @@ import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
 
-/*
+/**
  * Checks every message of a channel between parent and child before other code reads it. Messages of other programs are ignored. The parts
  * of our own messages:
  *
  *     node      1 to 64 printable characters without white space and ":"
  *     id        a whole number
- *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl, drain?, maxDebt?]; a cell lives for some windows at most
- *     entries   at most MOST_ENTRIES of [policy, key, cells, epoch?, ask?, lease?]; cells are three numbers each, or of a bucket five, a lease as
- *               many as LEASE_NUMBERS has
- *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth, epoch?, manual?]; a year at most
- *     time      within a day of this process's clock: both run on one machine
+ *     policies  at most MOST_POLICIES of `[id, width, cells, limit, hot, ttl, drain?, maxDebt?]`. A cell lives for MOST_LIVES windows at
+ *               most
+ *     entries   at most MOST_ENTRIES of `[policy, key, cells, epoch?, ask?, lease?]`. A cell has three numbers, or five for a bucket. A
+ *               lease has LEASE_NUMBERS
+ *     blocks    at most MOST_ENTRIES of `[policy, key, kind, remaining, growth, epoch?, manual?]`. They last a year at most
+ *     time      within a day of this process's clock, because both run on one machine
  *     heartbeat { ttl, cursor, policies, status?, rules?, leases?, watch? }
  *
- * A list that is none, or too long, makes the message useless; an entry, a block or a policy stands for itself. What a parent
- * answers and announces is checked where any store's words are, in `store-reply.ts`.
+ * A missing or too long list makes the message invalid. An invalid entry, block or policy is dropped alone. Replies and announcements of a
+ * parent are checked in `store-reply.ts`, as for any store.
  */
 
 const MOST_POLICIES = 1_000
-/** Core sends 200 at once. */
+/** Core sends 200 at a time. */
 const MOST_ENTRIES = 20_000
 /** A sliding window has up to 7,936. */
 const MOST_CELLS = 8_192
@@ -54,12 +55,15 @@ const LONGEST_STATUS = 8_192
 const LONGEST_CURSOR = 64
 const YEAR = 366 * 86_400_000
 const DAY = 86_400_000
-/** Nodes number months so that a store takes them to begin up to 33 days later than they do; and the last span may be half a month. */
+/**
+ * The most by which leases may be granted early. With the numbers that processes give to months, a store assumes that a month begins up to
+ * 33 days later than it does, and the last span may be half a month.
+ */
 const EARLIEST = 62 * DAY
-/** Windows for which a cell lives at most after it was last written; core asks for two. */
+/** The most windows for which a cell lives after it was last written. Core sends two. */
 const MOST_LIVES = 16
 
-/** Our message, its frame checked; undefined for anything else that comes along a channel. */
+/** Returns a message of ours with a valid frame, or undefined for any other value that comes along a channel. */
 export function readMessage(value: unknown): IpcMessage | undefined {
   return attempt(() => (isObject(value) && Object.hasOwn(value, MARK) && value[MARK] === VERSION ? readFrame(value['message']) : undefined))
 }
@@ -81,23 +85,23 @@ function readFrame(message: unknown): IpcMessage | undefined {
   return { kind, ...at, message: message['message'].slice(0, 200) }
 }
 
-/** JSON has no undefined: parts that failed came as null. All else is checked by the node that asked. */
+/** Restores failed parts: JSON has no undefined, so they arrive as null. The process that sent the request checks everything else. */
 function readReply(reply: unknown): SyncReply {
   if (!isObject(reply)) return reply as never
   const filled = (list: unknown): unknown => (Array.isArray(list) ? list.map((part: unknown) => part ?? undefined) : list)
   return { ...reply, results: filled(reply['results']), blocks: filled(reply['blocks']) } as SyncReply
 }
 
-/** A request whose bad parts were taken out. */
+/** A request without its invalid parts. */
 export interface CheckedRequest {
   readonly request: SyncRequest
-  /** Puts the parts that were taken out into the reply, as such that failed. */
+  /** Adds the removed parts to the reply, as failed ones. */
   complete(reply: SyncReply): SyncReply
   /** The fault, if there is one. */
   readonly wrong: string | undefined
 }
 
-/** @returns undefined when nothing of the request can be used */
+/** @returns undefined if no part of the request can be used */
 export function readRequest(packed: unknown, now: number): CheckedRequest | undefined {
   let wrong: string | undefined
   const bad = (what: string) => (): void => {
@@ -130,9 +134,9 @@ type Policies = readonly (StorePolicy | undefined)[]
 
 const readPlace = number(0, MOST_POLICIES)
 const key = text(LONGEST_KEY)
-/** Units of a limit; null for no bound. */
+/** Units of a limit, or null for no bound. */
 const readUnits = orNull(number(0, Number.MAX_VALUE), Number.POSITIVE_INFINITY)
-/** A time by a process's clock; 0 for none. Processes with `'periodic'` use their own. */
+/** A time by a process's clock, or 0 for none. Processes with `'periodic'` use their own clock. */
 const readEpoch: Reader<number | typeof ABSENT> = (value) => (value === undefined || value === 0 ? ABSENT : whole(0, LATEST)(value))
 
 const readParts = object({ time: raw, policies: raw, entries: raw, blocks: raw, heartbeat: raw })
@@ -164,7 +168,7 @@ function entryOf(value: unknown, policies: Policies): SyncEntry | undefined {
     const cells = readCells(entry.cells, shape === 'bucket' ? 5 : 3)
     return cells && { ...entry, policy, cells }
   }
-  // A lease has an epoch of its own.
+  // A lease contains its own epoch.
   const { epoch: _, ...lease } = entry
   return shape === 'fixed' ? { ...lease, policy, cells: [] } : undefined
 }
@@ -239,7 +243,7 @@ function readGrowth(value: unknown): CooldownGrowth | undefined {
   return growth && { factor: growth.factor, max: Math.min(growth.max, YEAR), memory: Math.min(growth.memory, YEAR) }
 }
 
-/** As long as `parts` again; where one was taken out, undefined. */
+/** Makes a list as long as `parts`, with undefined for each part that was removed. */
 function spread<T>(parts: readonly unknown[], answers: readonly (T | undefined)[]): (T | undefined)[] {
   let next = 0
   return parts.map((part) => (part === undefined ? undefined : answers[next++]))

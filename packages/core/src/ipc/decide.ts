@@ -5,16 +5,16 @@ import type { Hub } from '../hub/hub.ts'
 import { attempt, list, MOST, mark, number, object, oneOf, optional, orNull, raw, row, text, whole } from '../report/readers.ts'
 import type { Decide, DecidedPolicy, Question, Verdict } from '../store/contract.ts'
 
-/*
+/**
  * Checks children's requests for decisions before other code reads them:
  *
  *     sequence   a whole number
  *     lane       a whole number below MOST_LANES, or nothing
  *     time       within a day of this process's clock
- *     policies   at most MOST_QUESTIONS of [id, step, parameters]: a step that is known here, parameters within its ranges
- *     questions  1 to MOST_QUESTIONS of [policy, key, kind, units, limit, at]; one, unless all are takes
+ *     policies   at most MOST_QUESTIONS of [id, step, parameters]: a step of this version, parameters within its ranges
+ *     questions  1 to MOST_QUESTIONS of [policy, key, kind, units, limit, at]. Only one, unless all are takes
  *
- * One bad part makes the request useless: it is one atomic step.
+ * One invalid part makes the whole request invalid, because it is one atomic step.
  */
 
 const MOST_QUESTIONS = 30
@@ -23,14 +23,14 @@ const LONGEST_ID = 512
 const LONGEST_KEY = 1_024
 const DAY = 86_400_000
 
-/** Policies that children have asked about, so that each has one object. */
+/** Policies of children's requests, so that each has one object. */
 const policies = new Map<string, DecidedPolicy>()
 const MOST_POLICIES = 10_000
 
 /**
- * Decides about a child's request.
+ * Decides a child's request.
  *
- * @returns undefined when it can't be read, or there is no room for what it needs
+ * @returns undefined if the request is invalid, or there is no memory left for its keys
  */
 export function decideFor(
   hub: Hub,
@@ -87,7 +87,7 @@ function readPolicy(value: unknown): DecidedPolicy | undefined {
   if (builtIn === undefined) return undefined
   const { stateBy } = builtIn
   const name = `${id} ${step} ${(stateBy?.(numbers) ?? numbers).join(' ')}`
-  // Where the state depends on some of the parameters only, the others differ from request to request.
+  // If the state depends on some parameters only, the others differ between requests, so the policy is not kept.
   const known = stateBy === undefined ? policies.get(name) : undefined
   if (known !== undefined) return known
   const model = builtIn.by(numbers)

@@ -27,8 +27,8 @@ export function seal(message: IpcMessage): Envelope {
 }
 
 /**
- * A request without repeated policies and without what JSON, the default serialization of the channel, has no form for:
- * `Infinity` travels as null.
+ * A request without repeated policies, and without values that JSON, the default serialization of the channel, can't represent: `Infinity`
+ * is sent as null.
  */
 export interface PackedRequest {
   readonly time: number | null
@@ -82,7 +82,7 @@ export function packDecide({ questions, ...rest }: Decide): PackedDecide {
   }
 }
 
-/** The parent's verdicts. The process that asked checks them, as it checks those of any store. */
+/** Unpacks the parent's verdicts. The process that sent the request checks them like the verdicts of any store. */
 export function unpackVerdicts(given: unknown): readonly Verdict[] {
   if (!Array.isArray(given)) return given as never
   return given.map((one: unknown) => {
@@ -139,7 +139,7 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
   }
 }
 
-/** The numbers of an ask, in the order in which they are read again. */
+/** The numbers of a lease request, in the order in which they are sent. */
 export const LEASE_NUMBERS: readonly (keyof LeaseAsk)[] = [
   'ordinal',
   'incarnation',
@@ -163,7 +163,7 @@ function packLease(ask: LeaseAsk): number[] {
   return LEASE_NUMBERS.map((name) => Math.min(ask[name], Number.MAX_SAFE_INTEGER))
 }
 
-/** The last two items of an entry or a block, which most do without. */
+/** The last two items of an entry or a block. Most have neither. */
 function rare(epoch = 0, flag = false): [] | [epoch: number, flag: boolean] {
   return epoch > 0 || flag ? [epoch, flag] : []
 }

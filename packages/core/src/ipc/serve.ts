@@ -12,23 +12,23 @@ import { Retried } from '../time/retried.ts'
 import { readMessage, readRequest } from './check.ts'
 import { type IpcMessage, MARK, seal } from './envelope.ts'
 
-/** Node publishes each new child process here, those of node:cluster included. */
+/** Node.js publishes each new child process here, including the workers of node:cluster. */
 const CHILDREN = 'child_process'
 /**
- * Bounds of unsent data per child, in messages and in bytes. Announcements beyond them are dropped, because they may be lost and memory is
- * bounded; requests are not answered.
+ * Bounds of unsent data per child, in messages and in bytes. Beyond them announcements are dropped, because they may be lost and memory is
+ * bounded, and requests are not answered.
  */
 const MOST_PENDING = 1000
 const MOST_PENDING_BYTES = 16 * 2 ** 20
-/** A message without anything in it. */
+/** Bytes of an empty message. */
 const LEAST_BYTES = 200
-/** Throttlers of one child at a time. */
+/** The most throttlers of one child at a time. */
 const MOST_NODES = 256
-/** Memory that one child, and all of them together, may use in this process: about 200,000 keys a child. */
+/** Bytes that one child, and all children together, may use in this process: about 200,000 keys per child. */
 const MOST_BYTES = 128 * 2 ** 20
 const MOST_BYTES_OF_ALL = 1024 * 2 ** 20
 
-// In the process, not in the module: two copies of this package in one process serve one hub.
+// Kept in the process, not in the module: two copies of this package in one process serve one hub.
 const SERVED = Symbol.for('@weir/core/ipc/1')
 const registry = globalThis as { [SERVED]?: Served }
 
@@ -47,10 +47,10 @@ export function servedHub(): Hub | undefined {
 /** Options of `serveIpc`. */
 export interface ServeIpcOptions {
   /**
-   * Restricts the service to these child processes, and to those that are passed to `attach`. With an empty list only the latter are
-   * served.
+   * Restricts the service to these child processes, and to children that are passed to `attach`. With an empty list only children that are
+   * passed to `attach` are served.
    *
-   * @default all children that open an `ipcStore`, even those that are forked later
+   * @default all children that open an `ipcStore`, even if they are forked later
    */
   readonly children?: readonly ChildProcess[]
 }
@@ -59,14 +59,14 @@ export interface ServeIpcOptions {
 export interface IpcService {
   /** Serves a child process that was forked before `serveIpc` was called. Doing so twice is harmless. */
   attach(child: ChildProcess): void
-  /** Stops serving; the children throttle alone from then on. */
+  /** Stops serving. From then on each child throttles alone. */
   close(): void
 }
 
 /**
- * Makes this process the meeting point of its children, which use `ipcStore()`: workers of `node:cluster`, and children
- * of `child_process.fork` that are started later (hand earlier ones to `attach`). Nothing keeps the process alive, and
- * messages of your own pass by. `ipcStore` shows an example.
+ * Makes this process the store of its child processes, which use `ipcStore()`: workers of `node:cluster`, and children of
+ * `child_process.fork` that start later. Pass earlier ones to `attach`. It doesn't keep the process alive and ignores your own messages.
+ * `ipcStore` shows an example.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
@@ -85,7 +85,7 @@ export function serveIpc(options: ServeIpcOptions = {}): IpcService {
   }
   const born = (message: unknown): void => {
     const { process: child } = message as { process: ChildProcess }
-    // It is just being made: whether it has a channel shows when that is done. One without has nothing to say.
+    // The child is still being created. Its channel exists only afterwards, and a child without one sends no messages.
     queueMicrotask(() => {
       if (!closed && child.channel) attach(child)
     })
@@ -109,7 +109,7 @@ export function serveIpc(options: ServeIpcOptions = {}): IpcService {
   }
 }
 
-/** The decider is loaded when a child asks for it, so that applications without such policies don't carry it. */
+/** The decider, loaded with the first request that needs it, so that applications without such policies don't load it. */
 const deciding = new Retried(
   () => import('./decide.ts'),
   systemClock,
@@ -123,13 +123,13 @@ const deciding = new Retried(
   },
 )
 
-/** One child, from its first word to its end. */
+/** One child process, until it ends or is detached. */
 class ServedChild {
   readonly #served: Served
   readonly #child: ChildProcess
   readonly #gone: () => void
   readonly #account: Account
-  /** The nodes of this child, as the hub knows them: nobody can speak for another child's. */
+  /** The ids of this child's throttlers in the hub. They begin with its pid, so no child can send counts for another one. */
   readonly #nodes = new Set<string>()
   readonly #warned = new Set<string>()
   #unlisten: (() => void) | undefined
@@ -162,7 +162,7 @@ class ServedChild {
     } else if (message.kind === 'join' || message.kind === 'request' || message.kind === 'ask') {
       const node = this.#nodeOf(message.node)
       if (node === undefined) return
-      // Until its first node speaks, a child costs nothing.
+      // A child costs nothing until its first throttler sends a message.
       this.#unlisten ??= this.#served.hub.listen((announcement) => this.#announce(announcement))
       if (message.kind === 'request') this.#answer(message, node)
       if (message.kind === 'ask') void this.#decide(message, node)
@@ -173,7 +173,7 @@ class ServedChild {
   }
 
   #named(node: string): string {
-    // No id has a colon in it.
+    // No id contains a colon, so the ids of two children always differ.
     return `${this.#child.pid}:${node}`
   }
 
@@ -185,7 +185,7 @@ class ServedChild {
   }
 
   #answer({ node: id, id: question, request: packed }: IpcMessage & { kind: 'request' }, node: string): void {
-    // A child that does not read gets no more answers until it does.
+    // A child that does not read its messages gets no more answers until it does.
     if (this.#pending >= MOST_PENDING || this.#pendingBytes >= MOST_PENDING_BYTES) return
     const checked = readRequest(packed, systemClock.now())
     if (checked?.wrong !== undefined) this.#warn(checked.wrong)
@@ -209,7 +209,7 @@ class ServedChild {
     if (this.#pending >= MOST_PENDING || this.#pendingBytes >= MOST_PENDING_BYTES) return
     const loaded = deciding.value ?? (await deciding.load())
     if (loaded === undefined) {
-      // Else the child would wait as long as for a parent that hangs.
+      // Without an answer the child would wait for its whole timeout, as for a parent that hangs.
       this.#send({ kind: 'failure', node: id, id: question, message: 'The parent process can not decide yet.' }, LEAST_BYTES)
       return
     }
@@ -233,7 +233,7 @@ class ServedChild {
     this.#pending++
     this.#pendingBytes += bytes
     try {
-      // With a callback, a channel that closes at this moment is no error of the process.
+      // With a callback, a channel that closes at this moment causes no error of the process.
       this.#child.send(seal(message), undefined, {}, () => {
         this.#pending--
         this.#pendingBytes -= bytes
@@ -244,7 +244,7 @@ class ServedChild {
     }
   }
 
-  /** Once per child and kind, however often it happens. */
+  /** Warns once per child and kind, however often it happens. */
   #warn(what: string): undefined {
     if (this.#warned.has(what)) return
     this.#warned.add(what)
@@ -255,7 +255,7 @@ class ServedChild {
   }
 }
 
-/** Marked as ours, and yet unreadable. */
+/** Whether a message that could not be read has our mark. */
 function isOurs(value: unknown): boolean {
   try {
     return typeof value === 'object' && value !== null && Object.hasOwn(value, MARK)
@@ -275,7 +275,7 @@ function bytesOf({ results, blocks, heartbeat }: SyncReply): number {
   return bytes
 }
 
-/** Nodes know each other by their own ids. */
+/** Removes the pids, because processes know each other by their own ids. */
 function withoutPids(reply: SyncReply): SyncReply {
   const { heartbeat } = reply
   if (heartbeat?.statuses === undefined && heartbeat?.rules === undefined) return reply

@@ -23,13 +23,13 @@ export interface IpcStoreOptions {
 }
 
 /**
- * A store for the processes of one machine, without a server: workers of `node:cluster` and children of
- * `child_process.fork` meet in their parent, which calls `serveIpc()` and may use `ipcStore()` as well.
+ * A store for the processes of one machine, without a server. Workers of `node:cluster` and children of `child_process.fork` share their
+ * counts through their parent, which calls `serveIpc()` and may use `ipcStore()` too.
  *
- * Each side checks the other's messages. A child is trusted as any process is: it can send wrong counts and block keys, but through Weir it
- * can neither end its parent or siblings, nor make them use more than a bounded amount of memory.
+ * Each side checks the other's messages. A child is trusted like any other process: it can send wrong counts and block keys. But through
+ * Weir it can't end its parent or siblings, or make them use more than a bounded amount of memory.
  *
- * Without an answer of the parent a process throttles alone, and says so once in a process warning.
+ * If the parent doesn't answer, a process throttles alone and emits one process warning.
  *
  * @throws {WeirError} `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
@@ -64,10 +64,13 @@ class IpcConnection implements StoreConnection, ChannelUser {
   readonly #node: StoreNode
   readonly #timeout: number
   readonly #questions = new Map<number, Question>()
-  /** In the process that serves the others there is nothing to send. */
+  /** The connection to a hub that this process serves. It sends no messages. */
   #direct: StoreConnection | undefined
   #asked = 0
-  /** Whether the last question that is over had no answer. Until one has, a question keeps no process alive: the next one begins before it ends. */
+  /**
+   * Whether the last finished question got no answer. Until one gets an answer, questions don't keep the process alive. Otherwise it would
+   * never end, because the next question begins before the last one ends.
+   */
   #failing = false
   #closed = false
 
@@ -78,7 +81,7 @@ class IpcConnection implements StoreConnection, ChannelUser {
     this.#connectDirectly()
     if (this.#direct !== undefined || !parentChannel.open) return
     parentChannel.join(this)
-    // Announcements are for this node from now on, not from its first exchange on.
+    // This throttler receives announcements from now on, not only from its first sync on.
     parentChannel.send({ kind: 'join', node: this.node }, () => {})
   }
 
@@ -189,7 +192,7 @@ class IpcConnection implements StoreConnection, ChannelUser {
 
 let warned = false
 
-/** Once per process: every node and every attempt would say the same. */
+/** Warns once per process, because every throttler and every attempt would repeat the same message. */
 function warnOnce(message: string, code: WeirErrorCode): void {
   if (warned) return
   warned = true

@@ -8,15 +8,15 @@ export interface Block {
   manual: boolean
   /** The source of the block. */
   source: SourceIndex
-  /** By how many milliseconds the store's end may be later, since its answer took time; clients were told `until`. */
+  /** Milliseconds by which the store's end may be later, because its answer took time. Clients have already received `until`. */
   slack: number
 }
 
 /** An announced block that ends at most this much later than the known one is the same block, in milliseconds. */
 const MOST_ANNOUNCEMENT_DELAY = 100
-/** Milliseconds by which a difference of times may be wrong: a request that comes when it was told to must not be early. */
+/** Milliseconds by which a difference of times may be wrong. A request that comes exactly when its block ends must not be early. */
 const ROUNDING = 2e-6
-/** Until the store has answered to a block, only its end here counts. */
+/** The slack of a block that the store has not answered yet. Until then only the end in this process counts. */
 export const UNANSWERED: number = Number.POSITIVE_INFINITY
 
 /** The parts of the limiter that blocks need. */
@@ -26,18 +26,18 @@ export interface BlocksOwner {
   /** Whether limits are divided because the store has not answered yet: exceeding such a limit starts no cooldown. */
   readonly expecting: boolean
   keyOf(slot: number): string
-  /** The key as the store gets it: no user's key can be taken for that of the shared counter. */
+  /** The key as the store receives it. No user's key can be equal to the key of the shared counter. */
   idOf(slot: number): string
-  /** The key's gate must not decide about its next request. */
+  /** Called if the key's gate must not decide its next request. */
   recheck(slot: number): void
-  /** A block began; `forMs` in milliseconds. */
+  /** Called when a block begins. `forMs` is in milliseconds. */
   blocked(key: string, forMs: number, cause: 'exceeded' | 'remote'): void
   unblocked(key: string, cause: 'remote' | 'expired'): void
-  /** A key exceeded its limit: the other nodes, if there are any, must know. `remaining` is without growth. */
+  /** Reports to other processes, if there are any, that a key exceeded its limit. `remaining` is without growth. */
   tellExceeded(slot: number, remaining: number, until: number): void
 }
 
-/** The blocks of a policy's keys at this node: its own, and those that the store or another node tells of. */
+/** The blocks of a policy's keys in this process: its own, and blocks that the store or another process reported. */
 export class KeyBlocks {
   readonly #owner: BlocksOwner
   readonly #blocks = new Map<number, Block>()
@@ -56,7 +56,7 @@ export class KeyBlocks {
     return this.#blocks[Symbol.iterator]()
   }
 
-  /** The block of a slot, if it still holds. */
+  /** The block of a slot, if it still lasts. */
   of(slot: number, now: number): Block | undefined {
     return ((this.#owner.table.flags[slot] as number) & BLOCKED) === 0 ? undefined : this.#lasting(slot, now)
   }
@@ -88,23 +88,23 @@ export class KeyBlocks {
     this.#owner.recheck(slot)
   }
 
-  /** The slot is about to be another key's. */
+  /** Forgets a slot's block, because the slot is about to get another key. */
   forget(slot: number): void {
     this.#blocks.delete(slot)
   }
 
-  /** How often a key was blocked is forgotten. */
+  /** Forgets how often a key was blocked. */
   forgive(id: string): void {
     this.#offences?.forget(id)
   }
 
   /**
-   * A block that the store or another node tells of.
+   * Applies a block that the store or another process reported.
    *
-   * @param remaining milliseconds that the block lasts when it was told; 0 lifts it
-   * @param manual whether it was set by hand
+   * @param remaining milliseconds for which the block lasted when it was reported. 0 lifts it
+   * @param manual whether the block is manual
    * @param uncertainty milliseconds by which the estimate of the store's clock may be wrong
-   * @param roundTrip milliseconds until the reply that brought it; undefined for an announcement
+   * @param roundTrip milliseconds until the reply with the block arrived, or undefined for an announcement
    */
   hear(slot: number, remaining: number, now: number, manual: boolean, uncertainty: number, roundTrip?: number): void {
     const owner = this.#owner
@@ -130,18 +130,18 @@ export class KeyBlocks {
   }
 
   /**
-   * Blocks a key that exceeded its limit, at all nodes. A cooldown that grows begins here with the length that this node
-   * remembers; the store, which knows the key's blocks at all nodes, answers with the real one. The two differ only where
-   * this node has not heard of an earlier block, e.g. since it was started after it.
+   * Blocks a key that exceeded its limit, in all processes. A growing cooldown starts with a length by the blocks that this process
+   * remembers. The store counts the key's blocks of all processes, and answers with the real length. The two differ only if this process
+   * missed an earlier block, for example because it started later.
    *
-   * @param least when the block ends at the earliest, on the monotonic clock
+   * @param least the earliest end of the block, on the monotonic clock
    */
   startCooldown(slot: number, now: number, least: number): void {
     const owner = this.#owner
     // Other processes may not have used their parts of the limit.
     if (owner.expecting) return
     const { cooldown, cooldownGrowth: growth } = owner.policy
-    // The store lets this length grow, so that both arrive at the same block.
+    // The store grows this length too, so that both get the same block.
     const first = Math.max(least - now, cooldown)
     const length = growth === undefined ? first : this.#remembered(growth).next(owner.idOf(slot), first, growth, now)
     this.set(slot, now + length, false, LOCAL, UNANSWERED)

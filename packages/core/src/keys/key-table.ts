@@ -1,8 +1,8 @@
 import { copied } from './key-text.ts'
 
-/** Number of float64 fields of a record whose counts are exchanged. */
+/** Number of float64 fields of a record whose counts are synced. */
 export const STRIDE = 5
-/** Where a record's fields are, relative to `slot * STRIDE`. */
+/** Offsets of a record's fields from `slot * STRIDE`. */
 export const KNOWN = 0
 export const GATE = 1
 export const TAG = 2
@@ -16,33 +16,33 @@ export const BLOCKED = 4
 export const DUE = 8
 /** The counts of the others were announced, not returned by a sync. */
 export const TOLD = 16
-/** The two highest bits: by which counts a key is full, a `SourceIndex`. */
+/** The two highest bits: the source of the counts by which a key is full, a `SourceIndex`. */
 export const FULL_BY = 6
 export const OTHER_FLAGS = 63
 
 const FIRST_CAPACITY = 64
 
 /**
- * The counters of one policy's keys. A key has a slot; its numbers lie together in one typed array, so that a million
- * keys are a Map, an array of their strings and two buffers, and a decision touches one cache line:
+ * The records of one policy's keys. Each key has a slot, and its numbers lie together in one typed array. So a million keys are a Map, an
+ * array of their strings and two buffers, and a decision touches one cache line:
  *
- *     fields[slot * 5 + …]   KNOWN   units of the running interval in the cluster, as far as known, own included
+ *     fields[slot * 5 + …]   KNOWN   confirmed counts of the running interval, own units included
  *                            GATE    below it a request is counted at once (see GatedMeter)
  *                            TAG     interval and state for which KNOWN and GATE are valid
- *                            OTHERS  units of the other nodes; KNOWN - OTHERS is this node's own net count
+ *                            OTHERS  units of the other processes. KNOWN - OTHERS is this process's own net count
  *                            SENT    own units taken, as acknowledged by the store
- *     flags[slot]            IN_FLIGHT | ACTIVE | BLOCKED | DUE | TOLD | source << FULL_BY
+ *     flags[slot]            `IN_FLIGHT | ACTIVE | BLOCKED | DUE | TOLD | source << FULL_BY`
  *     keys[slot]             the key, or undefined while the slot is free
  *
- * A free slot's KNOWN field holds the next free slot. Meters read the first three by number on the request path: an imported
- * constant is loaded and checked at each use, and leaves less room for what the compiler may inline.
+ * A free slot's KNOWN field contains the next free slot. Meters read the first three fields by number on the request path: an imported
+ * constant is loaded and checked at each use, and the compiler can inline less.
  */
 export class KeyTable {
-  /** Fields of a record. */
+  /** The number of fields of a record. */
   stride: number
   fields: Float64Array
   flags: Uint8Array
-  /** As long as the table has room for, so that it grows with the buffers and has no slack of its own. */
+  /** As long as the table's capacity, so that it grows with the buffers and V8 reserves no more. */
   keys: (string | undefined)[] = emptyKeys(FIRST_CAPACITY)
   readonly #slots = new Map<string, number>()
   readonly #maxKeys: number
@@ -56,7 +56,7 @@ export class KeyTable {
     this.flags = new Uint8Array(FIRST_CAPACITY)
   }
 
-  /** Keys held. */
+  /** The number of keys. */
   get size(): number {
     return this.#slots.size
   }
@@ -76,12 +76,12 @@ export class KeyTable {
     return slot === undefined ? -1 : slot
   }
 
-  /** A slot for a new key, all fields 0; -1 when the table is full. The key must not be in the table. */
+  /** A slot for a new key, with all fields 0, or -1 if the table is full. The key must not be in the table. */
   add(key: string): number {
     return this.full ? -1 : this.addAnyway(key)
   }
 
-  /** As `add`, also when the table is full. Keeps a copy of the key: it may be a part of something long. */
+  /** As `add`, even if the table is full. Keeps a copy of the key, because the key may be a part of a long string. */
   addAnyway(key: string): number {
     const own = copied(key)
     const slot = this.reserve(own)
@@ -89,7 +89,7 @@ export class KeyTable {
     return slot
   }
 
-  /** A slot that no key leads to. */
+  /** A slot that `find` never returns. */
   reserve(label: string): number {
     let slot = this.#free
     if (slot >= 0) {
@@ -108,7 +108,7 @@ export class KeyTable {
   remove(slot: number): void {
     const key = this.keys[slot]
     if (key === undefined) return
-    // A reserved slot's label may also be a key that somebody else made.
+    // A reserved slot's label may be equal to a user's key, which has another slot.
     if (this.#slots.get(key) === slot) this.#slots.delete(key)
     this.keys[slot] = undefined
     this.flags[slot] = 0
@@ -119,7 +119,7 @@ export class KeyTable {
     if (this.#slots.size === 0) this.#reset()
   }
 
-  /** Gives records another number of fields: all 0. Keys keep their slots. */
+  /** Gives records another number of fields, all 0. Keys keep their slots. */
   restride(stride: number = STRIDE): void {
     const fields = new Float64Array(this.flags.length * stride)
     for (let slot = this.#free; slot >= 0; slot = this.fields[slot * this.stride] as number) {
@@ -129,7 +129,7 @@ export class KeyTable {
     this.stride = stride
   }
 
-  /** When the last key has gone, so does all memory. */
+  /** Frees all memory when the last key is removed. */
   #reset(): void {
     if (this.flags.length === FIRST_CAPACITY || this.keys.some((key) => key !== undefined)) return
     this.keys = emptyKeys(FIRST_CAPACITY)
@@ -141,7 +141,7 @@ export class KeyTable {
 
   #grow(): void {
     const { length } = this.flags
-    // Twice as many, but no more than will ever be held; then only the shared counter and blocks by hand need room.
+    // Doubles the capacity, up to the most keys. Beyond that only the shared counter and manual blocks need slots.
     const capacity = length < this.#maxKeys ? Math.min(2 * length, this.#maxKeys) : length + FEW
     const fields = new Float64Array(capacity * this.stride)
     fields.set(this.fields)

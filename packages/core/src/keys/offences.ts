@@ -1,20 +1,20 @@
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 
-/** How cooldowns grow, and what remembers the blocks. */
+/** The growth of cooldowns, and the memory of earlier blocks. */
 export interface Growth extends CooldownGrowth {
   remember(): Offences
 }
 
 interface Record {
   level: number
-  /** When it is forgotten, on the monotonic clock. */
+  /** The monotonic time at which it is forgotten. */
   until: number
-  /** When the last block began here, and what it would have been without earlier ones. */
+  /** The monotonic time at which the last block began here, and its length without earlier blocks. */
   began: number
   first: number
 }
 
-/** How often keys were blocked lately, for cooldowns that grow. */
+/** The recent blocks of each key, counted for cooldowns that grow. */
 export class Offences {
   readonly #records = new Map<string, Record>()
   #sweepAt = MOST
@@ -28,17 +28,17 @@ export class Offences {
   }
 
   /**
-   * The store, which knows the blocks at all nodes, tells how long one lasts: `remaining` from now. This node then remembers
-   * at most as many blocks as the store does.
+   * Learns from the store, which counts the blocks of all processes, that a block lasts for `remaining` from now. Afterwards this process
+   * remembers at most as many blocks as the store does.
    *
-   * @param first the longest that a first block can be
-   * @param known whether the block was known here, so that it counts already
+   * @param first the longest possible first block
+   * @param known whether this process already counted the block
    */
   learn(id: string, remaining: number, first: number, known: boolean, growth: CooldownGrowth, now: number): void {
     const record = known ? this.#records.get(id) : undefined
     const began = record?.began ?? now
     const base = record?.first ?? first
-    // A shorter time is the end of a block that is over here already.
+    // A shorter time is the end of a block that has already ended here.
     if (!known && remaining < base / 2) return
     const grown = Math.floor(Math.log((now + remaining - began) / base) / Math.log(growth.factor) + DELAY)
     const level = Math.max(this.#level(id, now) + (known ? 0 : 1), grown + 1)
@@ -49,7 +49,7 @@ export class Offences {
     this.#records.delete(id)
   }
 
-  /** Forgets what is over. */
+  /** Forgets expired records. */
   sweep(now: number): void {
     for (const [id, { until }] of this.#records) if (until <= now) this.#records.delete(id)
   }
@@ -76,9 +76,9 @@ export class Offences {
   }
 }
 
-/** More records than this are looked through for those that are over; again when twice as many are left. */
+/** The number of records above which expired ones are removed, and again when twice the remaining number is reached. */
 const MOST = 10_000
-/** So many are remembered at most, however long they are to be: the oldest goes. */
+/** The most records that are kept, whatever the memory of the policy. Beyond it the oldest is dropped. */
 const MOST_KEPT = 250_000
-/** A block is heard of a little late, so it seems shorter than it is: by this part of a step of its growth at most. */
+/** The part of a step of the growth by which a block may seem too short, because its report arrives a little late. */
 const DELAY = 0.1

@@ -1,11 +1,11 @@
 import { copied } from './key-text.ts'
 
 /**
- * A bounded memory of what was worked out lately, so that the common case is one look-up.
+ * A bounded memory of recent results, so that the common case is one look-up.
  *
- * Two maps: a full `young` becomes the `old` one, and what the old one held is forgotten in bulk. An entry that is asked
- * for again moves back to the young one. Holds at most twice `capacity` entries, without a scan or a timer. Keys are copied out of
- * what they are a part of; values must own what they hold.
+ * It has two maps. A full `young` map becomes the `old` one, and all entries of the previous old map are forgotten at once. An entry that
+ * is read again moves back to the young map. So there are at most twice `capacity` entries, without a scan or a timer. Keys are copied,
+ * because they may be parts of long strings. Values must own all memory that they refer to.
  */
 export class Recent<Value> {
   #young = new Map<string, Value>()

@@ -1,13 +1,13 @@
 /** A key's last reset. */
 interface Reset {
   readonly epoch: number
-  /** The decisions of before it: those of running cells with a smaller serial number. */
+  /** Decisions of running cells with a smaller serial number were made before it. */
   readonly serial: number
-  /** When nobody holds units of before it any more, on the monotonic clock. */
+  /** The monotonic time at which no process has units from before it any more. */
   readonly until: number
 }
 
-/** The keys of one policy that were reset lately, by this node or another one. Empty for most policies. */
+/** The keys of one policy that were reset lately, by this process or another one. Empty for most policies. */
 export class Resets {
   readonly #byId = new Map<string, Reset>()
   #sweepAt = MOST
@@ -16,7 +16,7 @@ export class Resets {
     return this.#byId.size
   }
 
-  /** The key's last reset; 0 for none. */
+  /** The key's last reset, or 0. */
   epochOf(id: string): number {
     return this.#byId.size === 0 ? 0 : (this.#byId.get(id)?.epoch ?? 0)
   }
@@ -37,7 +37,7 @@ export class Resets {
   }
 }
 
-/** More than this are looked through for those that are over; again when twice as many are left. */
+/** The number of resets above which expired ones are removed, and again when twice the remaining number is reached. */
 const MOST = 100
-/** So many are remembered at most: the oldest goes, and its key's next exchange tells of it again. */
+/** The most resets that are kept. Beyond it the oldest is dropped, and the next sync of its key returns it again. */
 const MOST_KEPT = 250_000

@@ -1,19 +1,19 @@
 import type { KeyTable } from './key-table.ts'
 
-/** Slots that are visited in one turn of the event loop: some take a microsecond each. */
+/** Slots that are visited in one turn of the event loop. Some visits take a microsecond. */
 const SLICE = 5_000
 
-/** Visits all slots of a table once, slice by slice: a million at once would hold the event loop for tens of milliseconds. */
+/** Visits all slots of a table once, slice by slice. A million at once would block the event loop for tens of milliseconds. */
 export class Slices {
   readonly #table: KeyTable
   readonly #defer: (run: () => void) => void
   readonly #visit: (slot: number) => void
   readonly #ended: () => void
-  /** The next slot; infinite while nothing is to be done. */
+  /** The next slot. Infinite while there is nothing to do. */
   #next: number = Number.POSITIVE_INFINITY
   #deferred = false
 
-  /** @param ended is called when all slots were visited since the last beginning */
+  /** @param ended is called when all slots were visited since the last `begin` */
   constructor(table: KeyTable, defer: (run: () => void) => void, visit: (slot: number) => void, ended: () => void = () => {}) {
     this.#table = table
     this.#defer = defer
@@ -21,13 +21,13 @@ export class Slices {
     this.#ended = ended
   }
 
-  /** Begins, or begins anew. A table of few keys is visited at once. */
+  /** Starts, or starts again. A table with few keys is visited at once. */
   begin(): void {
     this.#next = 0
     if (!this.#deferred) this.#step()
   }
 
-  /** Visits all that is left now. */
+  /** Visits all remaining slots now. */
   finish(): void {
     this.#to(this.#table.end)
   }

@@ -1,7 +1,7 @@
 /** Slots of one page. Neighbours in a table are used together, so that few pages are touched. */
 const PAGE = 256
 
-/** Values of a page, and how many there are. */
+/** Values of a page, and their number. */
 interface Page<Value> {
   readonly values: (Value | undefined)[]
   size: number

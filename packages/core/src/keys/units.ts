@@ -1,4 +1,4 @@
-/** Whether a value can be what a request costs. */
+/** Whether a value can be the cost of a request. */
 export function isCost(cost: unknown): cost is number {
   return typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY
 }

@@ -2,18 +2,18 @@ import type { BlockState } from './blocks.ts'
 import type { LeaseNotice } from './leases/ask.ts'
 import type { Cell } from './policy.ts'
 
-/** Totals of a key that passed its `hot` mark or reached a limit. Facts, not verdicts: each node compares for itself. */
+/** Totals of a key that passed its `hot` mark or reached a limit. They are no verdict: each process compares them with its own limit. */
 export interface TotalAnnouncement {
   readonly type: 'total'
   readonly policyId: string
   readonly key: string
-  /** As in `SyncResult.cells`. None if the store has lost the key's counts: each process that has some sends them again. */
+  /** As in `SyncResult.cells`. Empty if the store has lost the key's counts: then each process that has counts sends them again. */
   readonly cells: readonly Cell[]
-  /** The key's last reset, where that concerns the first cell: these units were counted after it. */
+  /** The key's last reset, if it concerns the first cell. The units in `cells` were counted after it. */
   readonly epoch?: number
 }
 
-/** A node wants to know how much of a key was used (`SyncEntry.ask`). */
+/** A process needs the other processes' counts of a key (`SyncEntry.ask`). */
 export interface AskAnnouncement {
   readonly type: 'ask'
   readonly policyId: string

@@ -3,18 +3,18 @@ import type { StorePolicy } from './policy.ts'
 
 /**
  * A change of a block.
- * - `'exceeded'`: a limit was exceeded. The first one decides: while a block lasts, another `exceeded` changes nothing.
- * - `'set'`: blocked by hand: replaces what is there.
- * - `'restore'`: sent again after the store lost its data; keeps the longer one.
- * - `'lift'`: unblocked by hand.
- * - `'reset'`: the key's counts begin anew with `epoch`, at all nodes: the store forgets them, and how often the key was
- *   blocked; and ends its block, unless that was set by hand. A reset that is not newer than the known one changes nothing.
+ * - `'exceeded'`: a limit was exceeded. While a block lasts, another `'exceeded'` changes nothing.
+ * - `'set'`: a manual block. It replaces the current block.
+ * - `'restore'`: a block that is sent again after the store lost its data. The longer block remains.
+ * - `'lift'`: a manual unblock.
+ * - `'reset'`: the key's counts start again with `epoch`, in all processes. The store forgets the counts and the number of earlier blocks,
+ *   and ends the block unless it is manual. A reset that is not newer than the known one changes nothing.
  */
 export interface BlockChange {
   readonly policy: StorePolicy
   readonly key: string
   readonly kind: 'exceeded' | 'set' | 'restore' | 'lift' | 'reset'
-  /** Milliseconds from now for which the key is blocked; 0 for `'lift'` and `'reset'`. */
+  /** Milliseconds from now for which the key is blocked. It is 0 for `'lift'` and `'reset'`. */
   readonly remaining: number
   /** For `'restore'`: the block is manual. */
   readonly manual?: true
@@ -30,14 +30,14 @@ export interface BlockChange {
   readonly growth?: CooldownGrowth
 }
 
-/** A key's block as the store knows it. */
+/** A key's block in the store. */
 export interface BlockState {
   readonly policyId: string
   readonly key: string
-  /** Milliseconds from now; 0 when the block was lifted. */
+  /** Milliseconds from now. It is 0 after the block was lifted. */
   readonly remaining: number
-  /** Set by hand. */
+  /** The block is manual. */
   readonly manual?: true
-  /** The key's last reset, as long as nodes may hold counts of before it. */
+  /** The key's last reset, as long as processes may have counts from before it. */
   readonly epoch?: number
 }

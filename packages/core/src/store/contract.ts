@@ -24,15 +24,15 @@ export {
 export type { AtomicStep, Verdict } from './step.ts'
 
 /**
- * Where the nodes meet. It keeps, per policy, key and cell (an interval of the epoch, or a bucket of a
- * sliding window), how many units each node has taken and refunded, and tells every node the sum.
+ * The place where processes meet. For each policy, key and cell it keeps the units that each process has taken and refunded, and it returns
+ * their sum to every process.
  *
  * An implementation must be
- * - idempotent: counts are absolute per node and cell and only grow, so the same request sent twice counts once, and a
- *   late duplicate changes nothing;
- * - self-healing: after it lost data its `generation` changes, and nodes send their running counts and blocks again;
- * - self-cleaning: everything that it keeps expires, set in the same atomic step;
- * - patient: `sync` has a deadline of its own, rejects at once while disconnected, and never queues.
+ * - idempotent: counts are absolute per process and cell, and only grow. A request that is sent twice counts once, and a late duplicate
+ *   changes nothing.
+ * - self-healing: if it loses data, its `generation` changes. Then every process sends its counts and blocks again.
+ * - self-cleaning: everything that it keeps expires, and the expiry is set in the same atomic step.
+ * - patient: `sync` has its own timeout, rejects at once while disconnected, and never queues.
  *
  * `storeContract` of `@weir/testing` is the test suite of this interface.
  */
@@ -40,45 +40,46 @@ export interface MeetingPoint {
   /** A short name for messages and metrics, e.g. `'memory'`, `'ipc'`, `'redis'`. */
   readonly kind: string
   /**
-   * Where it is, e.g. `'localhost:6379/0 weir'`: stores of one process with the same kind and address are one store, so
-   * that their throttlers must agree on rules of the same name. Default: each value is a store of its own.
+   * The store's address, e.g. `'localhost:6379/0 weir'`. Within one Node.js process, stores with the same kind and address are one store,
+   * so their throttlers must agree on rules of the same name. Default: each value is a store of its own.
    */
   readonly address?: string
-  /** Opens one node's connection. Neither throws nor waits because the store is away. */
+  /** Opens one process's connection. It neither throws nor waits if the store is down. */
   open(node: StoreNode): StoreConnection
   /**
-   * Whether its connections decide about requests by the step of this name, for policies with `coordination: 'central'`. Default:
-   * by none.
+   * Whether its connections can decide requests by the step with this id, for policies with `coordination: 'central'`. Default: they can't.
    */
   decides?(step: string): boolean
 }
 
-/** The node that opens a connection, as the store sees it. */
+/** The process that opens a connection, as the store sees it. */
 export interface StoreNode {
-  /** Unique to this start of this node. No `:` or white space. */
+  /** A new id for each start of the process. It contains no `:` and no white space. */
   readonly id: string
-  /** The node's own time and timers, for the store's deadlines. */
+  /** The process's clock and timers, for the store's timeouts. */
   readonly clock: Clock
-  /** Called with what other nodes, or the store, announce. Must not throw; may be called at any time until closed. */
+  /** Receives announcements of the store and of other processes, at any time until the connection is closed. Must not throw. */
   announced(announcement: Announcement): void
   /**
-   * Called with something that people should know of, though nothing failed: it becomes a `warning` of the throttler. The
-   * store sees to it that one cause is told once. Must not throw.
+   * Receives problems that users should know of, although nothing failed. Each becomes a `warning` of the throttler. The store reports each
+   * cause once. Must not throw.
    */
   warned?(error: WeirError): void
 }
 
-/** One node's connection to a store. */
+/** One process's connection to a store. */
 export interface StoreConnection {
   /**
-   * One exchange of counts.
+   * Sends counts and returns totals, in one sync.
    *
-   * @throws (rejects) when nothing of it could be exchanged, or when the outcome is not known. Parts that failed alone
-   * (one slot of a cluster) are `undefined` in `results`.
+   * @throws (rejects) if no part of it succeeded, or if the outcome is unknown. Parts that failed alone (one slot of a cluster) are
+   * `undefined` in `results`.
    */
   sync(request: SyncRequest): Promise<SyncReply>
   /** Opens the decider for requests, if `MeetingPoint.decides` promises one. Core calls it once, when a policy needs it. */
   decider?(): Promise<Decider>
-  /** Leaves the registry of live nodes where that is possible and closes what the connection opened. Never rejects. */
+  /**
+   * Removes the process from the registry of live processes, if possible, and closes everything that the connection opened. Never rejects.
+   */
   close(): Promise<void>
 }

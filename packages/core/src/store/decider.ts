@@ -1,8 +1,8 @@
 import type { AtomicStep, Verdict } from './step.ts'
 
 /**
- * A policy whose requests the store decides about. Mostly the same object for every question of one policy; its `parameters` may differ from
- * one question to the next, and what is kept of a key is one count all the same: units of a bucket are counted ahead by what it may hold then.
+ * A policy whose requests the store decides. Most questions of one policy have the same object. Its `parameters` may differ between
+ * questions, but a key still has one state: units of a bucket are counted ahead up to the size that it has then.
  */
 export interface DecidedPolicy {
   /** As `StorePolicy.id`. */
@@ -14,59 +14,59 @@ export interface DecidedPolicy {
 
 /**
  * The kind of question about a key.
- * - `'take'`: to count `units` if they fit. 0 units only look.
- * - `'add'`: to count `units` whether or not they fit.
- * - `'give-back'`: to return `units` that were taken at the time `at`.
- * - `'reset'`: the key to be as one that was never used.
+ * - `'take'`: counts `units` if they fit. 0 units only look.
+ * - `'add'`: counts `units` whether or not they fit.
+ * - `'give-back'`: returns `units` that were taken at the time `at`.
+ * - `'reset'`: makes the key like a new key.
  */
 export interface Question {
   readonly policy: DecidedPolicy
   readonly key: string
   readonly kind: 'take' | 'add' | 'give-back' | 'reset'
-  /** A finite number; more than 0, but for looks and resets. */
+  /** A finite number. It is more than 0, except for looks and resets. */
   readonly units: number
-  /** Units per interval for the key: the policy's limit, or its own. 0, `Infinity`, or at least 1. */
+  /** Units per interval for the key: the policy's limit, or the key's own. It is 0, `Infinity`, or at least 1. */
   readonly limit: number
-  /** When the units were taken or are counted, by the time that the nodes go by, milliseconds since the Unix epoch. */
+  /** The time at which the units were taken or are counted, as the processes agree on it, in milliseconds since the Unix epoch. */
   readonly at: number
 }
 
-/** Questions that are answered in one atomic step: either one of any kind, or several takes, each of another policy. */
+/** Questions that the store answers in one atomic step: one of any kind, or several takes of different policies. */
 export interface Decide {
-  /** Grows with each request of the node. The same when it is asked again. */
+  /** Grows with each request of the process. A repeated request has the same number. */
   readonly sequence: number
   /**
-   * Requests of a node to the same key that are under way at once have different lanes, small whole numbers. A store remembers of each key the last
-   * request that changed it of each node and lane (`laneOf`), and knows by it whether it has done one that is asked `again`. Default: 0.
+   * Requests of a process to the same key that are in flight at once have different lanes, small whole numbers. For each key, process and
+   * lane (`laneOf`) the store remembers the last request that changed the key, so it recognises a request that is sent `again`. Default: 0.
    */
   readonly lane?: number
   /**
-   * It was asked before, without an answer: what was done of it then must not be done again. The first copy may arrive after this one; it
-   * changes nothing then (`isDone`).
+   * The request was sent before and got no answer, so the store must not count it twice. If the first copy arrives after this one, it
+   * changes nothing (`isDone`).
    */
   readonly again?: true
-  /** For `'give-back'`: the number of a request that got no answer. Its units return only if that request was counted. */
+  /** For `'give-back'`: the `sequence` of a request that got no answer. Its units return only if that request was counted. */
   readonly of?: number
-  /** The time that the nodes go by. */
+  /** The time that the processes agree on, in milliseconds since the Unix epoch. */
   readonly time: number
-  /** That time is far from what the store's clock shows, as that was stepped: the store goes by it in everything. */
+  /** The store's clock was stepped, so `time` is far from it. Then the store uses `time` for every step. */
   readonly stepped?: true
-  /** All takes are counted if all of them fit, or else none. */
+  /** All takes are counted if all of them fit. Otherwise none is. */
   readonly questions: readonly Question[]
 }
 
-/** A node's way to ask a store about single requests. Its answers are idempotent, and what it keeps expires by itself. */
+/** Lets a store decide single requests of a process. Its answers are idempotent, and everything that it keeps expires by itself. */
 export interface Decider {
-  /** Questions about keys of the same part may be asked together. */
+  /** The part of the store that keeps a key. One request may contain questions about several keys of one part. */
   partOf(key: string): number
   /**
-   * One atomic step. Calls about one key take effect in their order, although none waits for the answer to the one before: a request that
-   * follows a refund, a charge or a reset of the same process sees it.
+   * Decides in one atomic step. Calls about one key take effect in their order, although no call waits for the answer to the previous one.
+   * A request that follows a refund, a charge or a reset of the same process sees its effect.
    *
-   * @returns a verdict for each question: what it would have been alone where another one did not fit. Of kinds other than
-   * `'take'`: one that allows, whose numbers say nothing. Undefined, with nothing done, where the store answers but what it holds of a
-   * key makes no sense: then that request alone is decided without it
-   * @throws (rejects) when the outcome is not known. It may stay pending: the node has a deadline of its own
+   * @returns a verdict for each question. If one of several takes doesn't fit, each of the others gets the verdict that it would get alone.
+   * Kinds other than `'take'` get a verdict that allows and whose numbers have no meaning. The result is undefined, and nothing is counted,
+   * if the store answers but its data for a key is invalid. Then only that request is decided without the store
+   * @throws (rejects) if the outcome is unknown. It may stay pending, because the process has its own timeout
    */
   decide(request: Decide): Promise<readonly Verdict[] | undefined>
 }
@@ -77,10 +77,11 @@ export function laneOf(node: string, { lane = 0 }: Decide): string {
 }
 
 /**
- * Whether a store has done what a request of takes asks for, so that it changes nothing more and counts as allowed: each of its keys has
- * seen it. The first copy, which may arrive after it was asked again for each key by itself, is stale as soon as one of them has.
+ * Whether a store has already counted a request of takes, so that the request changes nothing more and counts as allowed. A request that is
+ * sent `again` was counted if each of its keys has seen it. A first copy may arrive after its questions were sent again one by one, so it
+ * is stale as soon as one of its keys has seen it.
  *
- * @param last of each key, the number of the last request of this node and lane that changed it
+ * @param last for each key, the number of the last request of this process and lane that changed it
  */
 export function isDone({ sequence, again, questions }: Decide, last: readonly number[]): boolean {
   const seen = (number: number): boolean => number >= sequence

@@ -5,67 +5,74 @@ import type { StorePolicy } from './policy.ts'
 
 /** A process's report and its questions, once a heartbeat. */
 export interface HeartbeatRequest {
-  /** How long this node counts as live if it is not heard of again, in milliseconds. */
+  /** Milliseconds for which this process counts as live if no further heartbeat arrives. */
   readonly ttl: number
-  /** The `cursor` of the last heartbeat's reply; undefined at a node's start: everything is handed out. */
+  /**
+   * The `cursor` of the last heartbeat's reply. It is undefined when the process starts. Then the reply contains all blocks and hot keys.
+   */
   readonly cursor: string | undefined
-  /** The policies whose hot keys and blocks this node wants. */
+  /** The policies whose hot keys and blocks this process needs. */
   readonly policies: readonly StorePolicy[]
   /** The process's report about itself, up to 8,192 UTF-16 units. The store keeps it as long as the process counts as live. */
   readonly status?: string
-  /** News of leases are wanted. */
+  /** Requests `HeartbeatReply.leases`. */
   readonly leases?: true
   /**
    * The process's rules, up to 8,192 UTF-16 units. The store keeps them for a minute, so that processes notice different rules of one name.
    * If it is set, the reply contains the rules of others.
    */
   readonly rules?: string
-  /** Somebody looks at the cluster here: hand out all statuses, and let the other nodes know for 10 s that they are wanted. */
+  /**
+   * A user watches the cluster at this process. The reply contains all statuses, and for 10 s the replies to other processes have
+   * `watched`, so that they report theirs.
+   */
   readonly watch?: true
 }
 
 /** The reply to a heartbeat: live processes, and changes since the last one. */
 export interface HeartbeatReply {
-  /** Live nodes, this one included; at least 1. */
+  /** Live processes, including this one. At least 1. */
   readonly nodes: number
-  /** Changes when the store lost data: send running counts and remaining blocks again. */
+  /** Changes if the store lost data. Then the process sends its counts and its remaining blocks again. */
   readonly generation: string
-  /** To be handed back with the next heartbeat. Opaque. */
+  /** Opaque. The process sends it with the next heartbeat. */
   readonly cursor: string
-  /** Blocks that were set or lifted since the cursor; all of them when there was none. */
+  /** Blocks that were set or lifted since the cursor, or all blocks if the request had no cursor. */
   readonly blocks: readonly BlockState[]
-  /** At a node's start (no cursor): keys whose total passed `hot` in their running cell or window. */
+  /** If the request had no cursor: keys whose total passed `hot` in their running cell or window. */
   readonly hot: readonly TotalAnnouncement[]
   /**
-   * By how much the time that nodes go by (`time` of their heartbeats) is ahead of the store's clock, in milliseconds, if one
-   * of them said lately that it is far from it, and none since that it is not: a node that starts joins them. A store
-   * that does not support it leaves this out.
+   * Milliseconds by which the time of the processes (`time` of their heartbeats) is ahead of the store's clock. It is present if the latest
+   * such heartbeat showed a large difference. A process that starts then uses the time of the others. A store that does not support it
+   * leaves this out.
    */
   readonly ahead?: number
-  /** When `leases` was set: keys whose leases are news that some nodes may not have heard, those of the last heartbeat lifetime. */
+  /**
+   * If `leases` was set: keys whose leases were announced within the last heartbeat lifetime, because some processes may have missed that.
+   */
   readonly leases?: readonly LeaseNotice[]
-  /** Whether any node watches the cluster. A store that does not support it leaves this out. */
+  /** Whether any process watches the cluster. A store that does not support it leaves this out. */
   readonly watched?: boolean
-  /** When `watch` was set: the newest status of each live node that told one. */
+  /** If `watch` was set: the newest status of each live process that reported one. */
   readonly statuses?: readonly StatusReport[]
   /**
-   * When `rules` was told: every other text that nodes told in the last minute, each once, up to 64 of them. A store that does
-   * not support it leaves this out.
+   * If `rules` was set: every other text that processes reported in the last minute, each once, up to 64 of them. A store that does not
+   * support it leaves this out.
    */
   readonly rules?: readonly RulesReport[]
 }
 
 /** The rules that a process reported. */
 export interface RulesReport {
-  /** The node that told this text last. */
+  /** The process that reported this text last. */
   readonly node: string
   readonly rules: string
 }
 
-/** A live node's status, as the store keeps it. */
+/** A live process's status, as the store keeps it. */
 export interface StatusReport {
   readonly node: string
   readonly status: string
-  /** Milliseconds since the store got it. */
+  /** Milliseconds since the store received it. */
   readonly age: number
 }

@@ -1,6 +1,6 @@
 /**
- * The most units of a counter. Above it, sums would lose units, because not every whole number is a number any more.
- * Counts stop here. No limit is higher.
+ * The most units of a counter. Above it, sums would lose units, because not every whole number can be represented. Counts stop here. No
+ * limit is higher.
  */
 export const MOST_UNITS: number = Number.MAX_SAFE_INTEGER
 

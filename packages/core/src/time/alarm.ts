@@ -1,22 +1,22 @@
 import type { Clock, TimerHandle } from './clock.ts'
 
-/** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
+/** The longest timer of Node.js, 31 bits of milliseconds. A longer one would fire at once. */
 export const LONGEST_TIMER: number = 2 ** 31 - 1
 
-/** One timer, set to one time after another. Times are of the monotonic clock; infinite for never. */
+/** One timer, set to one time after another. Times are of the monotonic clock. Infinity means never. */
 export class Alarm {
   readonly #clock: Clock
   readonly #ring: () => void
   #timer: TimerHandle | undefined
   #at: number = Number.POSITIVE_INFINITY
 
-  /** @param ring is called when the time has come; after 24 days at the latest, so it must look whether it has */
+  /** @param ring is called at the set time, but after 24 days at the latest, so it must check if the time has come */
   constructor(clock: Clock, ring: () => void) {
     this.#clock = clock
     this.#ring = ring
   }
 
-  /** Rings at this time, and at no other. */
+  /** Rings at this time instead of any time set before. */
   set(at: number): void {
     if (at === this.#at) return
     if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
@@ -33,7 +33,7 @@ export class Alarm {
     )
   }
 
-  /** Rings at this time, unless it is to ring earlier. */
+  /** Rings at this time, unless an earlier time is set. */
   setBy(at: number): void {
     if (at < this.#at) this.set(at)
   }

@@ -6,18 +6,18 @@ export interface CalendarInterval extends Interval {
 }
 
 /**
- * Intervals of a calendar, which are not all equally long. They are numbered without gaps in time, at all nodes alike. What knows no
- * more of them than their numbers and their usual length, as a store does, is to take none for over that still runs: the
- * interval `n` begins and ends no later than `n` and `n + 1` times the usual length after the epoch.
+ * Intervals of a calendar, which are not all equally long. All processes number them alike, without gaps in time. A store has only their
+ * numbers and their usual length, and must not treat a running interval as ended. So interval `n` begins no later than `n` times the usual
+ * length after the epoch, and ends no later than `n + 1` times.
  */
 export interface Calendar {
-  /** Tells calendars apart in a store. */
+  /** Distinguishes calendars in a store. */
   readonly id: string
   /** Milliseconds. */
   readonly usual: number
-  /** The interval that holds a time. */
+  /** The interval that contains a time. */
   at(time: number): CalendarInterval
-  /** An interval by its number; an empty one where the calendar leaves it out. */
+  /** An interval by its number. It is empty if the calendar omits it. */
   of(ordinal: Ordinal): CalendarInterval
   /** A clock by which each interval takes the usual time. */
   over(time: EpochTime): EpochTime
@@ -25,7 +25,7 @@ export interface Calendar {
 
 /** The options of a policy that describe its intervals. */
 export interface Divided {
-  /** Milliseconds; of a calendar the usual length. */
+  /** Milliseconds. For a calendar it is the usual length. */
   readonly interval: number
   readonly calendar?: Calendar | undefined
 }
@@ -35,7 +35,7 @@ export function epochTimeOf({ calendar }: Divided, time: EpochTime): EpochTime {
   return calendar?.over(time) ?? time
 }
 
-/** When an interval of a policy begins and ends, milliseconds since the epoch. */
+/** The begin and the end of a policy's interval, in milliseconds since the epoch. */
 export function intervalOf(ordinal: Ordinal, { interval, calendar }: Divided): Interval {
   return calendar?.of(ordinal) ?? { start: startOf(ordinal, interval), end: endOf(ordinal, interval) }
 }
@@ -44,8 +44,8 @@ export function intervalOf(ordinal: Ordinal, { interval, calendar }: Divided): I
 const LEAST = 1 / 64
 
 /**
- * A clock that runs through each interval of a calendar in the same time. So whatever counts in intervals of one length, by this
- * clock, counts in those of the calendar:
+ * A clock that runs through each interval of a calendar in the same time. So code that counts in intervals of one length, by this clock,
+ * counts in the intervals of the calendar:
  *
  *     store    |    31 days    |   28 days   |    31 days    |
  *     here     |    usual     |    usual     |    usual     |

@@ -1,10 +1,10 @@
 import process, { hrtime } from 'node:process'
 
-/** A timer as its clock knows it; opaque to all other code. */
+/** A timer of a clock. It is opaque to all other code. */
 export type TimerHandle = unknown
 
 /**
- * Where a throttler gets time and timers from. Injected, so that the code that ships also runs in virtual time.
+ * The source of a throttler's time and timers. It is injected, so that the code that ships also runs in virtual time.
  *
  * All times are milliseconds, fractions allowed.
  */
@@ -19,13 +19,15 @@ export interface Clock {
   clearTimeout(handle: TimerHandle): void
   /** Calls `callback` soon after the current turn of the event loop. */
   defer(callback: () => void): void
-  /** Keeps the process alive, while somebody awaits something, until the returned function is called. A virtual clock needs none. */
+  /**
+   * Keeps the process alive until the returned function is called, while code awaits a promise. A virtual clock needs no such function.
+   */
   hold?(): () => void
 }
 
 /**
- * Hands out a promise that a user may await. Neither timers nor sockets of a throttler keep the process alive, so that without this it
- * could end before the promise has settled.
+ * Keeps the process alive until a promise that a user may await has settled. The timers and sockets of a throttler don't keep the process
+ * alive, so it could otherwise end earlier.
  */
 export function keptAlive<T>(clock: Clock, promise: Promise<T>): Promise<T> {
   const release = clock.hold?.()
@@ -34,14 +36,14 @@ export function keptAlive<T>(clock: Clock, promise: Promise<T>): Promise<T> {
 }
 
 /**
- * The clock of this process: `Date.now`, `process.hrtime`, unreferenced timers, `setImmediate`. Fake timers of vitest, Jest and sinon
- * that replace them are followed, `hrtime` where `Date` is replaced, too. Reading the clock is most of a decision; of those that
- * Node.js has, `hrtime` costs least (`performance.now` a tenth more of a whole decision).
+ * The clock of this process: `Date.now`, `process.hrtime`, unreferenced timers, `setImmediate`. It follows fake timers of vitest, Jest and
+ * sinon that replace these functions, and a fake `hrtime` if `Date` is faked too. Reading the clock is most of a decision, and `hrtime` is
+ * the cheapest clock of Node.js. With `performance.now` a whole decision costs a tenth more.
  */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => {
-    // To look `process.hrtime` up costs a third of reading it.
+    // Looking up `process.hrtime` costs a third of reading it.
     if (Date !== RealDate || followed !== undefined) return follow()
     const time = realHrtime()
     return time[0] * 1e3 + time[1] * 1e-6
@@ -68,31 +70,31 @@ export const systemClock: Clock = {
 
 /** Milliseconds. */
 const A_DAY = 86_400_000
-// A timer that is fake keeps no process alive.
+// The real function, because a fake timer keeps no process alive.
 const realInterval = setInterval
-/** Unknown where this is loaded after a test has replaced it. */
+/** Undefined if this module is loaded after a test has replaced the function. */
 const realTimeout = isRealDate() ? setTimeout : undefined
-/** One for all that is awaited in this process: to begin and end one costs more than to count. */
+/** One timer for all awaited promises of this process: starting and ending a timer costs more than counting. */
 let timer: NodeJS.Timeout | undefined
 let holders = 0
 
 const RealDate = Date
-// In CommonJS an import is looked up each time.
+// A constant, because in CommonJS an import is looked up at each use.
 const realHrtime = hrtime
 /**
- * Undefined until fake timers are installed for the first time: what told the time last, and the milliseconds by which it is behind.
- * One variable, as every decision looks at it.
+ * The function that was read last, and the milliseconds by which it is behind. Undefined until fake timers are installed for the first
+ * time. It is one variable, because every decision reads it.
  */
 let followed: { readonly by: typeof hrtime; readonly behind: number } | undefined =
   process.hrtime === realHrtime ? undefined : { by: realHrtime, behind: 0 }
 
-/** The time while fake timers are installed, and after: the real one counts from anywhere, and time goes on from where it was. */
+/** The time from the first fake timers on. The real clock has an arbitrary origin, so time continues from the last value. */
 function follow(): number {
   const { by: before, behind } = followed ?? { by: realHrtime, behind: 0 }
   const by = process.hrtime
   if (by === realHrtime && !isRealDate()) noticeHalf('Date', 'process.hrtime')
   if (by !== before || followed === undefined) {
-    // Fake timers count from 0: what a test has advanced before this first look is time that has passed.
+    // Fake timers count from 0, so the time that a test has advanced before this first read has passed.
     const begun = by === realHrtime || isRealDate() ? millisecondsOf(by()) : 0
     followed = { by, behind: by === before ? behind : behind + millisecondsOf(before()) - begun }
     if (by !== realHrtime && timersAreFake()) for (const notice of watching) notice()
@@ -104,12 +106,12 @@ function millisecondsOf([seconds, nanoseconds]: readonly [number, number]): numb
   return seconds * 1e3 + nanoseconds * 1e-6
 }
 
-/** Whether `Date` is the engine's own. What it was at load may be a fake as well. */
+/** Whether `Date` is the engine's own. The `Date` at load may be a fake as well. */
 function isRealDate(): boolean {
   return Function.prototype.toString.call(Date) === 'function Date() { [native code] }'
 }
 
-/** Whether a test has replaced the timers of this process. What only stands around the real ones, to watch them, replaces nothing. */
+/** Whether a test has replaced the timers of this process. A wrapper that only watches the real timers replaces nothing. */
 export function timersAreFake(): boolean {
   if (realTimeout === undefined || setTimeout === realTimeout) return false
   const handle = setTimeout(() => {}, 0)
@@ -126,13 +128,13 @@ function isFake(handle: NodeJS.Timeout): boolean {
   return handle.constructor !== realHandle.constructor
 }
 
-/** One that is over, to compare others with. */
+/** A real timer that has ended, to compare others with. */
 let realHandle: NodeJS.Timeout | undefined
 
 /** Functions to call when timers are faked from now on. */
 const watching = new Set<() => void>()
 
-/** Calls a function when `systemClock` is first read after a test has faked the timers, until what it returns is called. */
+/** Calls a function when `systemClock` is first read after a test has faked the timers. The returned function cancels this. */
 export function whenTimersAreFaked(notice: () => void): () => void {
   watching.add(notice)
   return () => watching.delete(notice)
@@ -143,7 +145,7 @@ type HalfFaked = (faked: string, real: string) => void
 
 let noticeHalf: HalfFaked = () => {}
 
-/** Calls a function where a test has faked so little that no time passes for a throttler, whatever the test advances. It may be called often. */
+/** Calls a function if a test has faked so little that no time passes for a throttler, whatever it advances. It may be called often. */
 export function whenHalfFaked(notice: HalfFaked): void {
   noticeHalf = notice
 }

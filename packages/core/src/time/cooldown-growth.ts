@@ -1,9 +1,9 @@
-/** How the cooldown of repeated offenders grows. */
+/** The growth of the cooldown of repeated offenders. */
 export interface CooldownGrowth {
-  /** Factor by which each further block is longer; greater than 1. */
+  /** The factor by which each further block is longer. Greater than 1. */
   readonly factor: number
-  /** Milliseconds. */
+  /** The longest block, in milliseconds. */
   readonly max: number
-  /** Milliseconds. */
+  /** Milliseconds for which each block is remembered after its end. */
   readonly memory: number
 }

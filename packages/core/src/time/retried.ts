@@ -3,13 +3,13 @@ import { loadCode } from './load-code.ts'
 
 type Timers = Pick<Clock, 'setTimeout' | 'clearTimeout'>
 
-/** Pause before the second attempt in milliseconds; each further pause is twice as long, up to the longest. */
+/** Pause before the second attempt, in milliseconds. Each further pause is twice as long, up to the longest. */
 const FIRST_PAUSE = 100
 const LONGEST_PAUSE = 10_000
 
 /**
- * Something that is loaded when it is first needed. A failure doesn't last: after a pause the next attempt follows, until one succeeds.
- * Only what was loaded is kept, never a rejected promise.
+ * A value that is loaded when it is first needed. A failure doesn't last: after a pause the next attempt follows, until one succeeds. Only
+ * a loaded value is kept, never a rejected promise.
  */
 export class Retried<T extends object> {
   /**
@@ -22,13 +22,13 @@ export class Retried<T extends object> {
   readonly #clock: Timers
   readonly #failed: (cause: unknown, first: boolean) => void
   readonly #waiting = new Set<() => void>()
-  /** The attempt that is under way, as `load` returns it. */
+  /** The running attempt, as `load` returns it. */
   attempt: Promise<T | undefined> | undefined
   #timer: TimerHandle
   #pause = FIRST_PAUSE
   #stopped = false
 
-  /** @param failed called after each failure; `first` for the one of the first attempt, which is worth a warning */
+  /** @param failed called after each failure. `first` marks the failure of the first attempt, which is worth a warning */
   constructor(load: () => Promise<T>, clock: Timers, failed: (cause: unknown, first: boolean) => void = () => {}) {
     this.#load = load
     this.#clock = clock
@@ -36,22 +36,22 @@ export class Retried<T extends object> {
   }
 
   /**
-   * Starts an attempt unless one is under way or a pause is running.
+   * Starts an attempt unless one is running, or a pause.
    *
-   * @returns what was loaded; undefined, at once, during a pause, and if the attempt fails. Never rejects
+   * @returns the loaded value, or undefined if the attempt fails or, at once, during a pause. Never rejects
    */
   load(): Promise<T | undefined> {
     if (this.value !== undefined || this.#timer !== undefined) return Promise.resolve(this.value)
     this.#stopped = false
     if (this.attempt === undefined) {
       this.attempt = this.#try()
-      // Those that wait continue between the first step and the second one.
+      // Callers that wait for the attempt continue between this callback and the microtask.
       void this.attempt.then((loaded) => queueMicrotask(() => this.#loaded(loaded)))
     }
     return this.attempt
   }
 
-  /** As `load`, but waits for later attempts too, so many milliseconds at most. Those that wait continue in the order in which they came. */
+  /** As `load`, but also waits for later attempts, up to this many milliseconds. Waiting callers continue in the order of their calls. */
   within(milliseconds: number): Promise<T | undefined> {
     if (this.value !== undefined) return Promise.resolve(this.value)
     return new Promise((resolve) => {
@@ -68,7 +68,7 @@ export class Retried<T extends object> {
   /**
    * Starts an attempt as `load` does, and calls a function as soon as one succeeds, or once none will follow.
    *
-   * @returns takes the function back
+   * @returns a function that cancels this
    */
   whenLoaded(done: () => void): () => void {
     this.#waiting.add(done)

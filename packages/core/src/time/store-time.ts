@@ -1,25 +1,24 @@
 /**
- * The store's clock as this node estimates it: its own monotonic clock plus an offset that is measured at each
- * exchange. All nodes agree on it within half a round trip, whatever their wall clocks say, so all of them begin an
- * interval together.
+ * The store's clock as this process estimates it: its own monotonic clock plus an offset that it measures at each sync. All processes agree
+ * on it within half a round trip, whatever their wall clocks show, so all of them begin an interval together.
  *
- * A correction is slewed, so that a step of the store's clock (a failover to another primary) neither repeats nor skips
- * an interval abruptly. The offset jumps only with the first measurement, and forwards: soon after it to join the other
- * processes, and after this machine was suspended.
+ * A correction is slewed, so that a step of the store's clock (a failover to another primary) neither repeats nor skips an interval
+ * abruptly. The offset jumps only with the first measurement, and forwards: soon after it to join the other processes, and after this
+ * machine was suspended.
  */
 export class StoreTime {
-  /** Offset at `#from` on the monotonic clock; from there it moves towards `#target`. */
+  /** Offset at `#from` on the monotonic clock. From there it moves towards `#target`. */
   #offset: number
   #from: number
   #target: number
-  /** Half width of the interval that holds the true offset, when it was measured. */
+  /** Half the width of the range that contained the true offset when it was measured. */
   #error = Number.POSITIVE_INFINITY
   #measuredAt: number
   /** Until then the process joins others that are ahead of a store's clock that was stepped back. Infinite until the store has answered. */
   #joinsUntil = Number.POSITIVE_INFINITY
 
   /**
-   * @param wall this node's wall clock, which serves until the store has answered, in milliseconds since the epoch
+   * @param wall this process's wall clock, in milliseconds since the epoch. It is used until the store has answered
    * @param monotonic the monotonic clock at the same moment
    */
   constructor(wall: number, monotonic: number) {
@@ -43,8 +42,8 @@ export class StoreTime {
   }
 
   /**
-   * When the store's clock will show `time`, on the monotonic clock, if no other correction comes. Callers compare with
-   * `at` when the moment has come, since the division rounds.
+   * The monotonic time at which the store's clock will show `time`, unless another correction follows. The division rounds, so callers
+   * compare with `at` at that time.
    */
   monotonicAt(time: number): number {
     const before = time - this.#offset
@@ -58,10 +57,10 @@ export class StoreTime {
   }
 
   /**
-   * Takes a reply into account: Cristian's algorithm (Cristian 1989, "Probabilistic clock synchronization"): the
-   * store's clock was read between `sent` and `received`, so the middle is off by at most half the round trip.
+   * Updates the estimate by a reply, with Cristian's algorithm (Cristian 1989, "Probabilistic clock synchronization"). The store's clock
+   * was read between `sent` and `received`, so the middle is off by at most half the round trip.
    *
-   * @param ahead by how much the other processes are ahead of a store's clock that was stepped: a process that starts joins them
+   * @param ahead milliseconds by which the other processes are ahead of a store's clock that was stepped. A process that starts joins them
    */
   observe(sent: number, received: number, storeTime: number, ahead = 0): void {
     if (!Number.isFinite(storeTime)) return
@@ -80,13 +79,13 @@ export class StoreTime {
     }
     const aged = this.#error + (received - this.#measuredAt) * DRIFT
     const off = Math.abs(sample - this.#target)
-    // Less than the resolution of clocks is no news: it would move the ends of intervals to and fro, after clients were told them.
+    // Differences below the resolution of clocks are ignored. They would move the ends of intervals after clients received them.
     if (off < CLOCK_RESOLUTION) {
       this.#error = Math.min(aged, error + off)
       this.#measuredAt = received
       return
     }
-    // A worse measurement that agrees with a better one adds nothing; one that contradicts it means a step.
+    // A worse measurement that agrees with a better one adds nothing. If it contradicts the better one, the clock was stepped.
     if (error > aged && off <= error + aged) return
     this.#offset = this.offsetAt(received)
     this.#from = received
@@ -95,25 +94,23 @@ export class StoreTime {
     this.#measuredAt = received
   }
 
-  /**
-   * Follows this process's wall clock, where that serves instead of a store's.
-   */
+  /** Follows this process's wall clock, if that replaces a store's clock. */
   follow(wall: number, monotonic: number): void {
     if (!this.measured || Math.abs(wall - this.at(monotonic)) > CLOCK_RESOLUTION) this.observe(monotonic, monotonic, wall)
   }
 
-  /** By how much `at` may be off, in milliseconds; 0 until the store has answered, since nobody knows better then. */
+  /** The most by which `at` may be off, in milliseconds. It is 0 until the store has answered, because there is no better estimate. */
   uncertainty(now: number): number {
     return this.measured ? this.#error + (now - this.#measuredAt) * DRIFT : 0
   }
 
-  /** The store's clock was not stepped, this node's was held, as when a machine is suspended: ends a correction at once. */
+  /** Ends a correction at once: not the store's clock was stepped, but this process's stood still, as when a machine is suspended. */
   catchUp(monotonic: number): void {
     this.#offset = Math.max(this.offsetAt(monotonic), this.#target)
     this.#from = monotonic
   }
 
-  /** Whether it is far from what the store's clock shows, as that was stepped. */
+  /** Whether the time is far from the store's clock, because that was stepped. */
   stepped(monotonic: number): boolean {
     return Math.abs(this.#target - this.offsetAt(monotonic)) > STEP
   }
@@ -126,15 +123,16 @@ export class StoreTime {
 
 /** Fraction of elapsed time by which the offset may move: 2 s of error are gone after 20 s. */
 const SLEW = 0.1
-/** How far two good clocks may drift apart: 200 ppm, twice what is usual. */
+/** The most by which two good clocks may drift apart: 200 ppm, twice the usual drift. */
 const DRIFT = 200e-6
 const RESOLUTION = 0.5
-/** Clocks show whole milliseconds at worst: what one shows is earlier than its time by less than this. */
+/** The resolution of clocks that show whole milliseconds: the time shown is earlier than the real one by less than this. */
 const CLOCK_RESOLUTION = 1
-/** A correction by more than this is no measuring error, in milliseconds. */
+/** A correction by more than this, in milliseconds, is no measuring error. */
 const STEP = 1_000
 /**
- * In milliseconds, three times the longest heartbeat. The others may not have reported a step yet when a process starts. If it went by
- * the stepped clock from then on, it would count beside them for hours, as they are slewed.
+ * Milliseconds for which a process that starts joins the others: three times the longest heartbeat, because they may not have reported a
+ * step yet. If the process followed the stepped clock from its start, it would not count in the same intervals as the others for hours,
+ * because their time is slewed.
  */
 const JOINING = 30_000

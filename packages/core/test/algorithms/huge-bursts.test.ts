@@ -6,7 +6,7 @@ import { createThrottler } from '../../src/throttler/throttler.ts'
 import { ManualTime } from '../http/manual-time.ts'
 
 const step = fc.record({
-  /** Part of what a bucket holds. */
+  /** Part of a bucket's size. */
   part: fc.constantFrom(0, 1e-12, 1e-6, 0.1, 0.5, 1),
   /** Intervals. */
   wait: fc.constantFrom(0, 0, 1e-6, 0.001, 0.5, 20),

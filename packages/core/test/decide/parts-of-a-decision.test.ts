@@ -110,12 +110,12 @@ test('change nothing of what header fields, logs and JSON say', async () => {
   }
 })
 
-/** The decision as anybody could make it, so that its fields are written from its parts. */
+/** The decision as a user's code could make it, so that its fields are written from its parts. */
 function asPlain(decision: Decision): Decision {
   return { ...decision.toJSON(), parts: decision.parts, toJSON: () => decision.toJSON() }
 }
 
-// With fractions a level that is put right after another one rejected must be as before to the last bit.
+// With fractions, a level that is restored after another policy rejected must be the same as before, to the last bit.
 describe.each([
   ['whole units', 1],
   ['fractions', 0.1],

@@ -59,7 +59,7 @@ test.each<[Algorithm, 'background' | 'periodic']>([
   )
 })
 
-/** The largest step up of `remaining` from one answer to the next, when a balancer hands requests to the nodes in turn. */
+/** The largest step up of `remaining` from one answer to the next, if a load balancer sends requests to the processes in turn. */
 async function largestJump(nodes: number, limit: number): Promise<number> {
   const { world, store, node, close } = scene()
   store.roundTrip = 2

@@ -6,7 +6,7 @@ import type { Clock } from '../../src/time/clock.ts'
 import type { Ordinal } from '../../src/time/intervals.ts'
 
 const WIDTH = 100
-/** 80 units in it; it loses 2 in the time of a cell, all of them in 40. */
+/** 80 units, of which 2 drain in the time of a cell, and all in 40 cells. */
 const policy: StorePolicy = { id: 'bucket', width: WIDTH, cells: 60, limit: 80, hot: 40, ttl: 12_000, drain: 2 }
 
 class Scene {
@@ -130,7 +130,7 @@ describe('buckets in the hub', () => {
       scene.time += 2 * WIDTH
       scene.send('a', [[scene.ordinal, 1]], quick)
     }
-    // By the lower rate hardly anything runs out: what is in it is what is still held.
+    // At the lower rate hardly any units drain, so the level shows the units that are not yet added to it.
     expect(scene.level({ ...quick, drain: 1e-6 })).toBeLessThanOrEqual(5)
   })
 
@@ -167,7 +167,7 @@ describe('buckets in the hub', () => {
     expect(levels()).toEqual([40])
     scene.send('a', [[scene.ordinal, 42]])
     expect(levels()).toEqual([])
-    // A twentieth of what it holds.
+    // A twentieth of its size.
     scene.send('a', [[scene.ordinal, 46]])
     expect(levels()).toEqual([46])
     scene.send('b', [[scene.ordinal, 31]])
@@ -212,7 +212,7 @@ const batches = fc.array(
     node: fc.constantFrom('a', 'b', 'c'),
     wait: fc.integer({ min: 0, max: 4 * WIDTH }),
     units: fc.integer({ min: 1, max: 30 }),
-    /** Cells for which it is held back. */
+    /** Cells by which it is sent late. */
     late: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 120 })),
     again: fc.boolean(),
   }),

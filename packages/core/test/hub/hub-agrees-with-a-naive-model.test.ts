@@ -16,7 +16,7 @@ const RUNNING = 1000
 const fixed: StorePolicy = { id: 'fixed', width: 1000, cells: 1, limit: 10, hot: 3, ttl: 60_000 }
 const sliding: StorePolicy = { id: 'sliding', width: 1000, cells: 4, limit: 10, hot: 3, ttl: 60_000 }
 
-/** The highest counts that each node sent, per policy, key and cell; sums are computed when they are read. */
+/** The highest counts that each process sent, per policy, key and cell. Sums are computed when they are read. */
 class Model {
   readonly #said = new Map<string, Cell>()
 

@@ -7,7 +7,7 @@ import type { Hub } from '../../src/hub/hub.ts'
 import { pack, packDecide, seal } from '../../src/ipc/envelope.ts'
 import { warnings } from '../support/nodes.ts'
 
-/** A child process that asks its parent about requests. */
+/** A child process that requests decisions from its parent. */
 function child() {
   const sent: { readonly message: { readonly kind: string; readonly id: number; readonly message?: string } }[] = []
   const process = Object.assign(new EventEmitter(), {
@@ -47,7 +47,7 @@ test('a parent that fails at a request says so at once, and stays', async () => 
 })
 
 test('a parent that can not decide yet says so at once, and decides as soon as it can', async () => {
-  // As in a process in which no child has asked yet.
+  // As in a process that has not received a child's request yet.
   vi.resetModules()
   const { serveIpc } = await import('../../src/ipc/serve.ts')
   const files = outOfFiles()

@@ -60,7 +60,7 @@ const hostile: fc.Arbitrary<unknown> = fc.oneof(
   ),
 )
 
-/** A valid request with something else in one of its places. */
+/** A valid request with wrong values in one or two of its places. */
 const spoiled = fc
   .record({ at: fc.nat(), value: hostile, again: fc.nat(), second: hostile })
   .map(({ at, value, again, second }) => replaced(replaced(throughJson(pack(full)), at, value), again, second))
@@ -82,7 +82,7 @@ function replaced(root: unknown, at: number, value: unknown): unknown {
   try {
     object[name] = value
   } catch {
-    // A value that is frozen stays as it is.
+    // A frozen value stays unchanged.
   }
   return holder.root
 }

@@ -6,7 +6,7 @@ import { snapshot } from '../../src/inspect/index.ts'
 import { offer, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so a busy machine needs time for them.
 vi.setConfig({ testTimeout: 30_000 })
 
 const policy = { name: 'user', limit: 5, interval: 1_000, cooldown: '1m' } as const
@@ -31,7 +31,7 @@ describe.each(['shared', 'allow', 'reject'] as const)('a flood of random keys, o
     expect(throttler.check('in use')).toMatchObject({ allowed: true, remaining: 1 })
     expect(events).toEqual([{ policy: 'user', maxKeys: 100 }])
 
-    // The next intervals: the flood goes on, and what is blocked stays so.
+    // In the next intervals the flood continues, and blocked keys stay blocked.
     for (let interval = 1; interval <= 5; interval++) {
       await world.runTo(interval * 1_000 + 1)
       for (let i = 0; i < 2_000; i++) throttler.check(`more ${interval} ${i}`)
@@ -119,17 +119,17 @@ test('a sliding window that fell idle leaves nothing, neither in its nodes nor i
   const nodes = [0, 1].map(() => node({ limit: 5, interval: 3_000, algorithm: slidingWindow(), cooldown: 500 }))
   for (const one of nodes) one.start()
   for (let round = 0; round < 5; round++) {
-    // Some reach their limit, some are near it, most are quiet.
+    // Some keys reach their limit, some are near it, and most are far below it.
     for (const one of nodes) for (let i = 0; i < 300; i++) offer(one, `key ${i}`, i < 20 ? 5 : i < 40 ? 2 : round === 0 ? 1 : 0)
     await world.run(300)
   }
   expect(nodes.map(keysOf)).toEqual([300, 300])
   expect(store.hub.size).toBeGreaterThan(100)
-  // A window and a bucket for the nodes, and a span to notice it; the store keeps what it has for two ttls at most.
+  // The processes keep keys for a window and a sub-window, and notice this after a span. The store keeps its data for two ttls at most.
   await world.run(4_000)
   expect(nodes.map(keysOf)).toEqual([0, 0])
   await world.run(4 * 2 * 3_000)
-  // Both nodes' heartbeats.
+  // The heartbeats of both processes.
   expect(store.hub.size).toBe(2)
   await close()
 })

@@ -7,7 +7,7 @@ import { bounded } from '../../src/keys/key-text.ts'
 import { anyKey, hostileKeys, type Node, offer, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so a busy machine needs time for them.
 vi.setConfig({ testTimeout: 30_000 })
 
 describe.each([true, false])('keys that look like something else (one in a full table: %s)', (full) => {

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { BLOCKED, baseOf, GATE, KeyTable, KNOWN, OTHERS, SENT, TAG } from '../../src/keys/key-table.ts'
 import { anyKey, hostileKeys } from '../support/nodes.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so a busy machine needs time for them.
 vi.setConfig({ testTimeout: 30_000 })
 
 const MOST = 40
@@ -32,7 +32,7 @@ function check(model: Model, table: Real): void {
   expect(slots.size).toBe(model.slots.size + model.reserved.size)
 }
 
-/** A new slot is empty; then it is given numbers of its own. */
+/** Checks that a new slot is empty, and gives it its own numbers. */
 function fill(table: Real, slot: number, number: number): void {
   const base = baseOf(slot)
   expect([KNOWN, TAG, OTHERS, SENT].map((field) => table.fields[base + field])).toEqual([0, 0, 0, 0])

@@ -11,7 +11,7 @@ import { snapshot } from '../../src/inspect/index.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { scene } from '../support/nodes.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so a busy machine needs time for them.
 vi.setConfig({ testTimeout: 60_000 })
 
 const DAY = { limit: 5, interval: '1d' } as const
@@ -66,7 +66,7 @@ describe.each(Object.keys(CELLS))('%s', (cell) => {
       if (i % 10 === 9) await world.run(100)
       most = Math.max(most, keys())
     }
-    // Fifty hold at a time.
+    // Fifty blocks last at a time.
     expect(most).toBeLessThanOrEqual(MAX_KEYS)
     await world.run(2_000)
     const reasons: string[] = []

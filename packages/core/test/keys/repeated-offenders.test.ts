@@ -5,7 +5,7 @@ import { type Node, type Scene, scene } from '../support/nodes.ts'
 const options = { base: 1_000, factor: 3, max: 5_000, memory: 10_000 }
 const policy = { limit: 1, interval: 100, spans: 2, cooldown: escalating(options) }
 
-/** Length of the block that exceeding the limit starts, as the node sees it once the store has answered. */
+/** The length of the block that starts when the limit is exceeded, as the process has it once the store has answered. */
 async function offend({ world }: Scene, node: Node): Promise<number> {
   node.check('k')
   node.check('k')
@@ -55,7 +55,7 @@ describe('a cooldown that grows', () => {
       expect(told).toBe(length)
       await here.world.run(told - 20)
       for (const one of nodes) expect(one.peek('k').allowed).toBe(false)
-      // The others hear of it a round trip later.
+      // The other processes received the block a round trip later.
       await here.world.run(30)
       for (const one of nodes) expect(one.peek('k').allowed).toBe(true)
       await here.world.run(100)

@@ -58,7 +58,7 @@ test('between the slices of changed limits each bucket is decided about as it is
   const before = many.peek(last, 1).remaining
   for (const throttler of [many, few]) throttler.update(rule(200))
   expect(many.peek(last, 1).remaining).toBe(before)
-  // No turn of the event loop: most keys were not visited yet.
+  // There was no turn of the event loop, so most keys were not visited yet.
   for (const [limit, after] of [
     [5, 1_000],
     [100, 500],

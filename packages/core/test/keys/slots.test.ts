@@ -38,14 +38,14 @@ const CELLS = (['local', 'background', 'periodic', 'leased', 'central'] as const
   }),
 )
 
-/** Time for the code of a coordination, which is loaded in real time. */
+/** Waits for the code of a coordination, which is loaded in real time. */
 async function loaded({ world }: Scene, node: Node): Promise<void> {
   node.checkAsync('first').then((decision) => node.release(decision))
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
   await world.run(10)
 }
 
-/** A slot for each key that is held, and no two keys have the same. */
+/** Checks that each key of the table has its own slot. */
 function expectWhole(node: Node, what: string): void {
   for (const { table, sharedSlot } of adapterOf(node).inspected.limiters) {
     let held = 0
@@ -70,7 +70,7 @@ describe.each(CELLS)('$name, $coordination', ({ coordination, algorithm }) => {
     const pick = <T>(...all: T[]): T => all[Math.floor(random() * all.length)] as T
     const it = scene()
     const node = it.node(policy(algorithm, coordination), { maxKeys: pick(5, 40, 1_000) })
-    // Mostly the store comes after the first keys.
+    // In most runs the store is up only after the first keys.
     it.store.health = pick('up', 'rejecting', 'hanging')
     node.start()
     await loaded(it, node)

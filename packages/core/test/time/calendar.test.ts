@@ -30,7 +30,7 @@ const ZONES = [
   'Antarctica/Troll',
 ]
 
-/** The date that the clocks of a zone show, by another way than the calendar's own. */
+/** The date in a time zone, computed in another way than by the calendar. */
 function dateIn(timeZone: string): (time: number) => string {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })
   return (time) => format.format(time)
@@ -59,9 +59,9 @@ describe('intervals of a calendar', () => {
     ['day', 'America/Sao_Paulo', '2018-11-04T12:00Z', '2018-11-04T03:00:00.000Z 23'],
     ['day', 'Asia/Beirut', '2024-03-31T12:00Z', '2024-03-30T22:00:00.000Z 23'],
     ['day', 'Africa/Cairo', '2024-04-26T12:00Z', '2024-04-25T22:00:00.000Z 23'],
-    // It was 23:00 twice: the day before goes on.
+    // It was 23:00 twice, so the day before continues.
     ['day', 'America/Sao_Paulo', '2018-02-17T12:00Z', '2018-02-17T02:00:00.000Z 25'],
-    // It was 0:00 twice: the day began with the first.
+    // It was 0:00 twice, so the day began with the first.
     ['day', 'America/Havana', '2024-11-03T12:00Z', '2024-11-03T04:00:00.000Z 25'],
     // The new day had begun when the clocks were put back into the old one.
     ['day', 'America/St_Johns', '2010-11-07T03:00Z', '2010-11-07T02:30:00.000Z 25'],
@@ -97,7 +97,7 @@ describe('intervals of a calendar', () => {
         expect(date(start) > date(start - 1)).toBe(true)
         if (unit === 'month') expect(date(start).slice(0, 7)).not.toBe(date(start - 1).slice(0, 7))
         if (unit === 'month') expect(date(end - 1).slice(0, 7)).toBe(date(start).slice(0, 7))
-        // Another object, whatever it was asked before, says the same.
+        // Another object returns the same, whatever its earlier calls.
         const { start: again } = calendar(unit, { timeZone }).at(time)
         expect(again).toBe(start)
       }),

@@ -35,7 +35,7 @@ test('time that is advanced before anybody looks at the clock counts', () => {
     vi.useFakeTimers()
     vi.advanceTimersByTime(10_000_000)
     expect(systemClock.monotonic() - start).toBeGreaterThanOrEqual(10_000_000)
-    // The next one follows without a look at the real clock.
+    // The next fake is installed before the real clock is read.
     vi.useRealTimers()
   }
 })
@@ -74,7 +74,7 @@ describe.each([
     const throttler = made({ policies: [{ ...MINUTE, ...options, coordination: 'local' }] })
     for (let turn = 0; turn < 3; turn++) {
       expect([1, 2, 3].map(() => throttler.check('a').allowed)).toEqual([true, true, false])
-      // The last bucket of a sliding window leaves a bucket later.
+      // The last sub-window of a sliding window expires a sub-window later.
       vi.advanceTimersByTime(62_000)
     }
   })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-/** A process warns once; each test has code of its own. */
+/** A process warns once, so each test loads its own copy of the code. */
 const told: string[] = []
 let createThrottler: typeof import('../../src/throttler/throttler.ts').createThrottler
 const load = async () => {

@@ -6,7 +6,7 @@ import { leakyBucket } from '../../src/index.ts'
 import { fakeReader } from '../http/fake-request.ts'
 import { scene } from '../support/nodes.ts'
 
-// Whatever loads code opens files first, to see whether there are enough descriptors.
+// `loadCode` opens files first, to check if there are enough descriptors.
 let opened: MockInstance<typeof fs.openSync>
 const looks = (): number => opened.mock.calls.filter(([path]) => path === process.execPath).length
 

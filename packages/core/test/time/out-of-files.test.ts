@@ -16,7 +16,7 @@ test.skipIf(process.platform === 'win32')(
       before: { counted: 2, central: 0, ...waiting },
       after: { counted: true, central: true, acquired: true, delayed: true },
       now: { counted: 2, acquired: 25, delayed: true, paced: true },
-      // One for each of five throttlers, and one that there is no store.
+      // One for each of five throttlers, and one about the missing store.
       warnings: 6,
     })
   },

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { Retried } from '../../src/time/retried.ts'
 import { World } from '../support/world.ts'
 
-/** Something whose first attempts fail. */
+/** A `Retried` whose first attempts fail. */
 function failing(times: number) {
   const world = new World()
   const clock = world.clock()

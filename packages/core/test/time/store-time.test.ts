@@ -190,16 +190,16 @@ describe('through a throttler', () => {
         expect(offer(wrong, 'a', 30)).toBe(30)
         await world.run(100)
         let allowed = 31
-        // Another request makes the node think of the key, as the next one of a busy key does at once.
+        // Another request makes the process update the key, as the next request to a busy key does at once.
         allowed += offer(wrong, 'a', 1)
         wrong.refund(early)
         for (let wait = 0; wait < 600; wait += 60) {
           await world.run(60)
           allowed += offer(right, 'a', 10)
         }
-        // The unit that was refunded is free again, and no other.
+        // The refunded unit is free again, and no other.
         expect(allowed).toBe(101)
-        // Nothing of it is left later, when the time comes that its clock had shown.
+        // None of these units count later, at the time that its clock had shown.
         for (let interval = 1; interval < 8; interval++) {
           await world.runTo(interval * 2_000 + 1)
           expect(offer(interval % 2 === 0 ? wrong : right, 'a', 300)).toBe(100)
@@ -214,7 +214,7 @@ describe('through a throttler', () => {
     store.health = 'rejecting'
     const wrong = node({ ...policy, limit: 100, failMode: 'open' }, { offset: 3_000 })
     const [rule] = wrong.policies as [Policy]
-    // Its intervals 3, 4, 5; then those of the store: 2 and on.
+    // Its own intervals 3, 4 and 5. Then the store's intervals from 2 on.
     for (let interval = 0; interval < 3; interval++) {
       await world.runTo(interval * 1_000 + 500)
       expect(offer(wrong, 'a', 30)).toBe(30)
@@ -257,7 +257,7 @@ describe('through a throttler', () => {
         expect(store.requests.length).toBeLessThan(20)
         expect(await allowedOf(wrong, 30, world)).toBe(9)
         await world.run(60_000)
-        // A minute is over, a day is not.
+        // A minute has passed, but no day.
         expect(await allowedOf(wrong, 30, world)).toBe(interval === '1m' ? 10 : 0)
         await close()
       },
@@ -337,7 +337,7 @@ describe('through a throttler', () => {
         await world.runTo(startsAt)
         const young = node(rule)
         young.start()
-        // The rest of the window in which it starts, and its first whole one, in which the nodes learn of each other.
+        // The rest of the window in which it starts, and its first whole one, in which the processes receive each other's counts.
         await world.runTo(6_000)
         const before = [old, young].map((one) => snapshot(one).policies[0]?.allowed ?? 0)
         let allowed = 0
@@ -346,7 +346,7 @@ describe('through a throttler', () => {
           await world.run(5)
         }
         expect(before).toEqual([0, 0])
-        // Ten seconds, or eleven intervals where time is slewed forwards, and a part of one more.
+        // Ten seconds, or eleven intervals if time is slewed forwards, and a part of one more.
         expect(allowed).toBeLessThanOrEqual(1_220)
         expect(allowed).toBeGreaterThanOrEqual(800)
         await close()

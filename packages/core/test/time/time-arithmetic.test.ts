@@ -48,7 +48,7 @@ test('from one span end to the next there are exactly as many spans as wanted, a
       for (let at = ordinal * length; at < last; at = ends.at(-1) as number) ends.push(spanEnd(at, length, parts))
       expect(ends).toHaveLength(parts)
       expect(ends.at(-1)).toBe(last)
-      // None is shorter or longer than another by more than rounding.
+      // All spans have the same length, up to rounding.
       ends.forEach((end, i) => {
         expect(end - (ends[i - 1] ?? ordinal * length)).toBeCloseTo(length / parts, 1)
       })

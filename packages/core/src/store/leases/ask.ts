@@ -1,21 +1,21 @@
 import type { Ordinal } from '../../time/intervals.ts'
 
 /**
- * The ordinal of what has no interval: units that come back when requests end. The last number there is, which no interval gets to.
- * The store waits `lifetime` for the node's next word of them; then they are free.
+ * The ordinal of units without an interval, which come back when requests end. It is the largest safe integer, which no interval reaches.
+ * The store frees these units if the process sends no request for them within `lifetime`.
  */
 export const HELD: Ordinal = Number.MAX_SAFE_INTEGER as Ordinal
 
 /**
- * A process's counts of one key in one interval, and its request for quota. All counts are absolute and only grow, so that an ask that
- * comes late, twice or out of order does no harm. Numbers are units, except for `seq`, `nodes` and `epoch`.
+ * A process's counts of one key in one interval, and its request for quota. All counts are absolute and only grow, so a request that
+ * arrives late, twice or out of order does no harm. Numbers are units, except for `seq`, `nodes` and `epoch`.
  */
 export interface LeaseAsk {
   /** The interval, or `HELD`. */
   readonly ordinal: Ordinal
-  /** Grows whenever the node forgets counts of a key: what it was granted before is another node's to the store. */
+  /** Grows whenever the process forgets counts of a key. The store treats its earlier grants as another process's. */
   readonly incarnation: number
-  /** Grows with each ask of an incarnation. One that was overtaken by a later one is granted nothing new. */
+  /** Grows with each request of an incarnation. A request that arrives after a later one gets no new units. */
   readonly seq: number
   /** Units granted to the process, as far as it knows. */
   readonly granted: number
@@ -24,43 +24,46 @@ export interface LeaseAsk {
   /** Units allowed, and units of these that were refunded. */
   readonly taken: number
   readonly given: number
-  /** Its use when it heard of the key's last reset, and that reset; 0 for none. */
+  /** Units in use when the process received the key's last reset, and the epoch of that reset. Both are 0 without one. */
   readonly cleared: number
   readonly epoch: number
-  /** The `granted` that the first waiting request needs, and that all of them need; equal to `granted` if none waits. */
+  /** The `granted` that the first waiting request needs, and the `granted` that all of them need. Both equal `granted` if none waits. */
   readonly least: number
   readonly waiting: number
-  /** The `granted` that the process wants, so that later requests need not wait; at least `waiting`. */
+  /** The `granted` that the process requests, so that later requests need not wait. At least `waiting`. */
   readonly upTo: number
-  /** The key's limit as this node has it. */
+  /** The key's limit in this process. */
   readonly limit: number
-  /** Live nodes as far as this one knows. */
+  /** The number of live processes that this one last received. */
   readonly nodes: number
-  /** Milliseconds before an interval's begin from when on its units are granted: the length of a span. */
+  /** The store grants an interval's units from this many milliseconds before its begin: the length of a span. */
   readonly early: number
-  /** How long nodes count as live that are not heard of, in milliseconds: so long nothing is granted after a loss, and `HELD` units are kept for their node. */
+  /**
+   * Milliseconds for which a silent process counts as live. For this time the store grants nothing after it lost data, and keeps `HELD`
+   * units for their process.
+   */
   readonly lifetime: number
 }
 
-/** The store's answer to an ask. Numbers are units, except for the times and `epoch`. */
+/** The store's answer to a request. Numbers are units, except for the times and `epoch`. */
 export interface LeaseReply {
   /** Units granted to the process since the interval began. */
   readonly granted: number
-  /** Units that no node holds or has used. */
+  /** Units that no process has leased or used. */
   readonly free: number
-  /** Units used, as far as nodes have told. */
+  /** Units used, as far as processes have reported them. */
   readonly used: number
-  /** Little is left: the store grants what waiting requests need, and nodes keep nothing beyond that. */
+  /** Few units are left. The store grants only the units that waiting requests need, and processes lease none ahead. */
   readonly tail: boolean
-  /** Milliseconds for which nothing is granted, as the store has lost what it knew; else 0. */
+  /** Milliseconds for which the store grants nothing, because it has lost data. Otherwise 0. */
   readonly quiet: number
-  /** The key's last reset; 0 for none. */
+  /** The key's last reset, or 0. */
   readonly epoch: number
   /** The store's clock, milliseconds since the Unix epoch. */
   readonly now: number
 }
 
-/** News of a key's units in one interval, for nodes that did not ask. */
+/** News of a key's units in one interval, for processes that did not request it. */
 export interface LeaseNotice {
   readonly type: 'lease'
   readonly policyId: string
@@ -69,6 +72,6 @@ export interface LeaseNotice {
   /** As in `LeaseReply`. */
   readonly free: number
   readonly tail: boolean
-  /** The store has lost what nodes hold: they tell it again. */
+  /** The store has lost the processes' leases. They send them again. */
   readonly lost: boolean
 }

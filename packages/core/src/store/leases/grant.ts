@@ -2,7 +2,8 @@ import { endOf, startOf } from '../../time/intervals.ts'
 import { HELD, type LeaseAsk, type LeaseReply } from './ask.ts'
 
 /**
- * The store's counts of one process (one incarnation of it) in one interval of a key. Numbers are units; all except `seq` as in `LeaseAsk`.
+ * The store's counts of one process (one incarnation of it) in one interval of a key. Numbers are units. For all except `seq` see
+ * `LeaseAsk`.
  */
 export interface LeaseRow {
   granted: number
@@ -10,37 +11,37 @@ export interface LeaseRow {
   taken: number
   given: number
   cleared: number
-  /** The latest ask. */
+  /** The number of the latest request. */
   seq: number
-  /** For `HELD` units: the time at which they return unless the process is heard from again, by the store's clock. */
+  /** For `HELD` units: the time, by the store's clock, at which they return unless the process sends another request. */
   until: number
 }
 
 /**
  * The store's record of a key in one interval:
  *
- *     out      what all nodes hold or have used, the sum of `outOf` over the rows
- *     used     of that, what nodes have told that they used
+ *     out      units that all processes have leased or used, the sum of `outOf` over the rows
+ *     used     the part of these that processes have reported as used
  *     free     limit − out
  */
 export interface LeaseRecord {
   out: number
   used: number
   tail: boolean
-  /** Until when nothing is granted, by the store's clock; 0 for no such time. */
+  /** The time, by the store's clock, until which nothing is granted. 0 if there is none. */
   quietUntil: number
-  /** The key's last reset; 0 for none. */
+  /** The key's last reset, or 0. */
   epoch: number
-  /** No row's `until` is before then. */
+  /** No row's `until` is earlier. */
   earliest: number
-  /** By node and incarnation. */
+  /** By process and incarnation. */
   readonly rows: Map<string, LeaseRow>
 }
 
-/** The changes by an ask that other processes should receive. */
+/** The reply to a request, and the changes that other processes should receive. */
 export interface LeaseNews {
   readonly reply: LeaseReply
-  /** Little is left now, or something is again; or the store has lost what nodes hold. */
+  /** The tail began, units are free again after none were, or the store has lost leases. */
   readonly announce: boolean
   readonly lost: boolean
 }
@@ -49,20 +50,20 @@ export function newLeaseRecord(): LeaseRecord {
   return { out: 0, used: 0, tail: false, quietUntil: 0, epoch: 0, earliest: Number.POSITIVE_INFINITY, rows: new Map() }
 }
 
-/** Whether the store grants units of this interval: the one that runs by its clock, and in the last span the next one. `HELD` ones always. */
+/** Whether the store grants units of this interval: if it runs by the store's clock, or begins within a span. `HELD` units always. */
 export function servesLease({ ordinal, early }: LeaseAsk, now: number, interval: number): boolean {
   if (ordinal === HELD) return true
   return now >= startOf(ordinal, interval) - early && now < endOf(ordinal, interval)
 }
 
 /**
- * One atomic step of the store: takes down what a node says of a key in one interval, and grants it units of what no other node
- * holds. The model of every store's script. The record is changed in place; nothing else is read or written.
+ * Notes a process's counts of a key in one interval and grants it free units, in one atomic step of the store. Every store's script follows
+ * this model. The record is changed in place, and nothing else is read or written.
  *
- * Two rules keep the limit: `row.granted` is at least the grants that the process knows, and `row.returned` at most its returns, so that no
- * process ever has more to use than its row stands for; and the sum of the rows never grows beyond the limit here.
+ * Two rules keep the limit. `row.granted` is at least the grants that the process knows, and `row.returned` at most its returns, so no
+ * process ever has more units than its row counts. And this function never grows the sum of the rows beyond the limit.
  *
- * @param row by which the record knows the node's incarnation
+ * @param row the name of the process and its incarnation in the record
  * @param now the store's clock, milliseconds
  */
 export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now: number): LeaseNews {
@@ -93,7 +94,7 @@ export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now:
   const scarce = record.tail || room <= ask.nodes
   let unmet = false
   if (ask.seq > mine.seq && now >= record.quietUntil) {
-    // Nobody may take more than half of what is left ahead: how much others will need is not known.
+    // A process leases at most half of the free units ahead, because the needs of the others are unknown.
     const ahead = scarce ? ask.waiting : Math.max(ask.waiting, Math.min(ask.upTo, mine.granted + Math.floor(room / 2)))
     const most = mine.returned + mine.cleared + outOf(mine) + room
     const reached = Math.min(ahead, most)
@@ -113,7 +114,7 @@ export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now:
   }
 }
 
-/** The tail is over once so many units per node are free again: more than began it, or it would come and go. */
+/** Free units per process above which the tail ends: more than the number at which it begins, or the tail would come and go. */
 const ENOUGH = 2
 
 /** Units that a process has leased or used: more than it was granted if it charged, or continued without the store. */
@@ -147,7 +148,10 @@ function forgetSilent(record: LeaseRecord, now: number): void {
   }
 }
 
-/** A reset: what nodes have told of their use counts no more. What they hold still does, until they tell that they heard of it. */
+/**
+ * Handles a reset: units that processes reported as used no longer count. Their other units still do, until a request shows that the
+ * process received the reset.
+ */
 function clearRecord(record: LeaseRecord, epoch: number): void {
   record.epoch = epoch
   for (const row of record.rows.values()) change(record, row, { cleared: Math.max(row.cleared, row.taken - row.given) })

@@ -4,7 +4,7 @@ import { HELD, type LeaseAsk, type LeaseReply } from './ask.ts'
 import { servesLease } from './grant.ts'
 
 /**
- * A process's lease of a key's quota in one interval: its side of the protocol. Units as in `LeaseAsk`; times are of the process's
+ * A process's lease of a key's quota in one interval: its side of the protocol. Units are as in `LeaseAsk`. Times are of the process's
  * monotonic clock.
  */
 export interface Lease {
@@ -16,12 +16,15 @@ export interface Lease {
   given: number
   cleared: number
   epoch: number
-  /** The last ask that was made, and the last one whose answer is known. */
+  /** The number of the last request, and of the last answered request. */
   seq: number
   heard: number
-  /** The most that was asked for. */
+  /** The highest `upTo` of any request. */
   asked: number
-  /** When units may be used: never before the interval begins by the store's clock, nor after it has ended there; `HELD` ones as long as the store keeps them. */
+  /**
+   * The time in which units may be used: never before the interval begins by the store's clock, and never after it has ended there. `HELD`
+   * units may be used as long as the store keeps them.
+   */
   from: number
   until: number
   /** The store's last reply: see `LeaseReply`. */
@@ -51,48 +54,48 @@ export function newLease(ordinal: Ordinal, incarnation: number, limit: number): 
   }
 }
 
-/** Whether the store may have given `HELD` units to others meanwhile: nothing is begun on them any more. */
+/** Whether the store may have granted the `HELD` units to other processes meanwhile. Then no request starts on them. */
 export function isOver({ heard, until }: Lease, now: number): boolean {
   return heard > 0 && now >= until
 }
 
-/** The lease that follows one that is over: what runs goes on, and no unit is held for it. */
+/** Makes the lease that follows an expired one. Running requests continue, although no units are granted for them. */
 export function beginAnew(lease: Lease, incarnation: number, limit: number): Lease {
   const next = newLease(lease.ordinal, incarnation, limit)
   next.taken = lease.taken - lease.given
   return next
 }
 
-/** Units that may be used at once; less than 0 where more was used than granted. */
+/** Units that can be used immediately. Less than 0 if more units were used than granted. */
 export function heldOf({ granted, returned, taken, given }: Lease): number {
   return granted - returned - taken + given
 }
 
-/** Uses units of a lease if they are there and its interval runs. */
+/** Uses units of a lease if it has enough and its interval runs. */
 export function takeLease(lease: Lease, cost: number, now: number): boolean {
   if (heldOf(lease) < cost || now < lease.from || now >= lease.until) return false
   lease.taken += cost
   return true
 }
 
-/** Gives back all but `keep` units. They are never used again, whether or not the store hears of it. */
+/** Returns all but `keep` units. They are never used again, even if the return doesn't reach the store. */
 export function surrender(lease: Lease, keep: number): void {
   lease.returned += Math.max(0, heldOf(lease) - Math.max(0, keep))
 }
 
-/** A limit of `Infinity` is one of so many units to the store. */
+/** The number of units that replaces `Infinity` in a request. */
 const MOST: number = Number.MAX_SAFE_INTEGER
 
-/** The quota that waiting requests need of a key, and the quota that the process wants beyond that. The rest as in `LeaseAsk`. */
+/** Quota of a key that waiting requests need, and quota that the process leases ahead. The rest is as in `LeaseAsk`. */
 export interface LeaseWish extends Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
-  /** Units of the first request that waits, and of all of them; 0 when none does. */
+  /** Units of the first waiting request, and of all waiting requests. Both are 0 if none waits. */
   readonly first: number
   readonly waiting: number
-  /** Units to hold beyond these. */
+  /** Units to lease beyond these. */
   readonly ahead: number
 }
 
-/** The next ask for a lease. */
+/** Makes the next request for the lease. */
 export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes, early, lifetime }: LeaseWish): LeaseAsk {
   const { ordinal, incarnation, granted, returned, taken, given, cleared, epoch } = lease
   const short = granted - heldOf(lease)
@@ -119,14 +122,14 @@ export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes, earl
   }
 }
 
-/** The most by which clocks may drift apart until a future time, as a part of the time until then. Clocks of computers stay within it. */
+/** The largest drift between clocks, as a part of the time that passes. Clocks of computers stay within it. */
 const DRIFT = 1e-4
 
 /**
- * Takes an answer of the store down. One by whose time the store could not have granted anything of this interval says nothing.
+ * Updates a lease by a reply of the store. The reply is ignored if the store could not have granted units of this interval at its time.
  *
- * @param sent when the ask was sent, and `received` when the answer came
- * @param interval its length; of a calendar the usual one
+ * @param sent the time at which the request was sent, and `received` the time at which the reply came
+ * @param interval its length, or the usual length for a calendar
  */
 export function hearReply(
   lease: Lease,
@@ -139,14 +142,14 @@ export function hearReply(
 ): void {
   if (ask.ordinal !== lease.ordinal || ask.incarnation !== lease.incarnation || !servesLease(ask, reply.now, interval)) return
   const held = lease.ordinal === HELD
-  // The store may have given the units to others: before an ask came to it that was sent in time, or before a later one whose answer is known.
+  // The store may have granted the units to others: before it received this request, or before a later one with a known answer.
   if (held && (ask.seq <= lease.heard || isOver(lease, received))) return
   const { start, end: over } = intervalOf(lease.ordinal, { interval, calendar })
   if (reply.now >= over && !held) return
-  // Whatever a store says, a node never has more than it asked for, nor more than the limit.
+  // Even with a wrong reply, a process never gets more than it requested, nor more than the limit.
   const granted = Math.min(reply.granted, lease.asked, lease.returned + lease.cleared + ask.limit)
   lease.granted = Math.max(lease.granted, granted)
-  // The store's clock was read after the ask was sent and before the answer came: these bounds are on the safe side.
+  // The store read its clock after the request was sent and before the reply came, so these bounds are on the safe side.
   const end = held ? ask.lifetime : over - reply.now
   lease.from = Math.min(lease.from, received + (1 + DRIFT) * (held ? 0 : Math.max(0, start - reply.now)))
   lease.until = Math.max(lease.until, sent + (1 - DRIFT) * end)
@@ -158,7 +161,7 @@ export function hearReply(
   hearReset(lease, reply.epoch)
 }
 
-/** The key was reset: what was used up to now counts no more. */
+/** Handles a reset of the key: units used up to now no longer count. */
 export function hearReset(lease: Lease, epoch: number): void {
   if (epoch <= lease.epoch) return
   lease.epoch = epoch

@@ -51,7 +51,7 @@ export function newBucketRecord(running: Ordinal, policy: StorePolicy): BucketRe
 }
 
 /**
- * Counts the units of a process. Counts are absolute: those that it sent before add nothing.
+ * Counts the units of a process. Counts are absolute, so units that it sent before add nothing.
  *
  * @returns the levels before and after it, when the running cell began
  */
@@ -72,7 +72,9 @@ export function bucketCell(bucket: BucketRecord | undefined, running: Ordinal, p
   return { ordinal: running, taken, given, level: levelAt(bucket, running, policy), ...(rejected > 0 && { rejected }) }
 }
 
-/** Adds old groups to the level. After a silence these are only the groups that were old before it: processes may still send later units. */
+/**
+ * Adds old groups to the level. After a silence it adds only groups that were old before it, because processes may still send later units.
+ */
 function foldDue(bucket: BucketRecord, running: Ordinal, policy: StorePolicy): void {
   const span = spanOf(policy)
   const { writtenIn } = bucket
@@ -152,7 +154,7 @@ function groupAt(bucket: BucketRecord, ordinal: Ordinal, policy: StorePolicy): G
   return group
 }
 
-/** The two oldest groups become one: of a key that is seldom used both ran out long ago, and one that is always full loses nothing. */
+/** Joins the two oldest groups. For a key that is rarely used both drained long ago, and a key that is always full loses nothing. */
 function joinOldest(groups: Group[]): void {
   const [first, { taken, given }] = groups as [Group, Group]
   first.taken = sumOf(first.taken, taken)
@@ -160,7 +162,7 @@ function joinOldest(groups: Group[]): void {
   groups.splice(1, 1)
 }
 
-/** Raises the level to one that a process knows, if the store has lost units. */
+/** Raises the level to a level that a process knows, if the store has lost units. */
 function raise(bucket: BucketRecord, cells: readonly Cell[], running: Ordinal, policy: StorePolicy): void {
   for (const { ordinal, level = 0 } of cells) {
     if (level === 0 || ordinal <= bucket.base.ordinal || ordinal > running) continue

@@ -61,7 +61,7 @@ export function levelAt(
 export interface BucketAnnounced {
   /** Monotonic time of the last announcement of a full bucket. */
   announcedAt: number
-  /** It was announced to be near its limit, and its level has not been below half of that mark since. */
+  /** The key was announced as near its limit, and its level has not been below half of that mark since. */
   hot: boolean
 }
 

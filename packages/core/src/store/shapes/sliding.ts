@@ -39,8 +39,8 @@ export function windowUnits(cells: readonly Cell[], newest: Ordinal, policy: Sto
 }
 
 /**
- * Totals are announced also when they pass this part of the limit, for processes to send the few units that they have not sent. Otherwise a
- * volley that ends just below the limit would leave each process with units that the others don't count.
+ * The part of the limit at which totals are announced too, so that processes send the few units that they have not sent. Otherwise a burst
+ * that ends just below the limit would leave each process with units that the others don't count.
  */
 const NEARLY_FULL = 0.98
 
@@ -54,7 +54,7 @@ export interface SlidingAnnounced {
 
 /** A write to a sliding window, with the units in the running window before and after it. */
 export interface SlidingWrite extends Growth {
-  /** Its first units in a cell came with this write. */
+  /** The write added the first units to a cell. */
   readonly opened: boolean
 }
 

@@ -3,10 +3,10 @@ import type { Policy, PolicyOptions } from '../../../src/decide/policy.ts'
 import { type Node, offer, scene } from '../../support/nodes.ts'
 import { EPOCH } from '../../support/world.ts'
 
-/** With six nodes each unit of a key would be due at once. */
+/** With six processes each unit of a key would be due at once. */
 const small = { name: 'small', limit: 20, interval: '1m' } as const
 
-/** Six nodes that know of each other, a while after a span's end and an exchange. */
+/** Six processes that count each other as live, some time after a span's end and a sync. */
 async function sixNodes(policies: PolicyOptions<never> | readonly PolicyOptions<never>[] = small) {
   const { world, node, store, close } = scene()
   const nodes = Array.from({ length: 6 }, () => node(policies))
@@ -71,7 +71,7 @@ test('the second one is sent at once, and the first with it', async () => {
   await world.run(1)
   expect(sent(one)).toEqual([100])
   expect(total('a')).toBe(2)
-  // One more may be held back again.
+  // One more unit may stay unsent again.
   one.check('a')
   await world.run(300)
   expect(sent(one)).toEqual([100])
@@ -158,7 +158,7 @@ test('after an outage all that was held back is told', async () => {
   one.check('b')
   store.health = 'rejecting'
   await world.run(3_000)
-  // A sixth of the limit is this node's share: three units.
+  // A sixth of the limit is this process's share: three units.
   expect(offer(one, 'a', 9)).toBe(2)
   store.health = 'up'
   await world.run(1_000)

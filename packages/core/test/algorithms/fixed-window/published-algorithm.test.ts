@@ -4,7 +4,7 @@ import { snapshot } from '../../../src/inspect/index.ts'
 import { type Node, offer, type Scene, scene } from '../../support/nodes.ts'
 import { EPOCH } from '../../support/world.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so a busy machine needs time for them.
 vi.setConfig({ testTimeout: 30_000 })
 
 const MINUTE = 60_000
@@ -14,7 +14,7 @@ interface Cluster extends Scene {
   readonly nodes: readonly [Node, Node, Node]
 }
 
-/** Three nodes that write in this order at each span's end. */
+/** Three processes that write in this order at each span's end. */
 async function cluster(options: Partial<PolicyOptions> = {}): Promise<Cluster> {
   const here = scene()
   const nodes = [0, 1, 2].map(() =>
@@ -26,12 +26,12 @@ async function cluster(options: Partial<PolicyOptions> = {}): Promise<Cluster> {
   return { ...here, nodes }
 }
 
-/** One node after the other is offered its requests of key "a". */
+/** Offers each process its requests of key "a", one process after the other. */
 function offerEach({ nodes }: Cluster, counts: readonly number[]): number[] {
   return counts.map((count, i) => offer(nodes[i] as Node, 'a', count))
 }
 
-/** The totals that the writes of key "a" brought back, and by whom, since they were last asked for. */
+/** Returns the totals that the writes of key "a" returned since the last call, and the process of each. */
 function recordWrites({ store, nodes }: Cluster): () => [number, number][] {
   const writes: [number, number][] = []
   const { hub } = store
@@ -182,7 +182,7 @@ describe('a write that failed blocks when the span held more than this node’s 
     const here = await cluster()
     const { world, nodes, store } = here
     for (const node of nodes) offer(node, 'a', 50)
-    // The last span writes once more, so that every node has heard the final total.
+    // Each process writes once more in the last span, so that all receive the final total.
     await world.run(50_000)
     for (const node of nodes) offer(node, 'a', 1)
     await world.runTo(2 * MINUTE + 1)
@@ -232,10 +232,10 @@ describe('nodes is one at first, then the total of the interval by the own count
     const counts = [20, 20, 40]
     offerEach(here, counts)
     await world.runTo(2 * MINUTE - 1_000)
-    // Written last, so the writes at the interval's end tell everybody the total.
+    // These are written last, so the writes at the interval's end return the total to all processes.
     offerEach(here, counts)
     await world.runTo(2 * MINUTE + 1_000)
-    // 160 in all; the last writes returned 100, 120 and 160.
+    // 160 units in all. The last writes returned 100, 120 and 160.
     expect(offer(nodes[0], 'a', 300)).toBe(300 / (100 / 40))
     expect(offer(nodes[1], 'a', 300)).toBe(300 / (120 / 40))
     expect(offer(nodes[2], 'a', 300)).toBe(300 / (160 / 80))

@@ -11,7 +11,7 @@ const requests = fc.array(fc.record({ node: fc.nat(1), count: fc.integer({ min: 
   maxLength: 40,
 })
 
-/** How long a client that was rejected is told to wait, and how long it really has to. */
+/** The wait that a rejected client gets, and the wait that it really needs. */
 async function waits(
   list: typeof requests extends fc.Arbitrary<infer T> ? T : never,
   away: boolean,
@@ -19,7 +19,7 @@ async function waits(
   const here = scene()
   const nodes = [0, 1].map(() => here.node({ limit: 40, interval: INTERVAL, algorithm: slidingWindow() }))
   for (const node of nodes) {
-    // Somebody listens, so that no process warning tells of the outage.
+    // A listener, so that the outage causes no process warning.
     node.on('storeDown', () => {})
     node.start()
   }
@@ -32,7 +32,7 @@ async function waits(
     }
     const one = nodes[node] as (typeof nodes)[0]
     offer(one, 'a', count)
-    // Once all nodes have told what they have.
+    // All processes have sent their counts by now.
     await here.world.run(away ? 1 : 20)
     const { allowed, retryAfterMs } = one.peek('a')
     if (allowed) {

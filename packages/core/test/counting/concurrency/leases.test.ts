@@ -9,7 +9,7 @@ import { type Node, scene } from '../../support/nodes.ts'
 
 const SLOTS = { name: 'slots', limit: 10, algorithm: concurrency(), coordination: 'leased', failMode: 'closed' } as const
 
-/** Nodes that know their store. */
+/** Processes that have synced with their store. */
 async function started(count: number, policies: AnyPolicyOptions<never> | readonly AnyPolicyOptions<never>[] = SLOTS) {
   const here = scene()
   here.store.roundTrip = 2
@@ -22,7 +22,7 @@ async function started(count: number, policies: AnyPolicyOptions<never> | readon
     await here.world.run(wait)
     return await decision
   }
-  /** Requests that are let in, one after another. */
+  /** Allowed requests, one after another. */
   const fill = async (node: Node, count: number, key = 'a'): Promise<Decision[]> => {
     const allowed: Decision[] = []
     for (let i = 0; i < count; i++) {
@@ -37,7 +37,7 @@ async function started(count: number, policies: AnyPolicyOptions<never> | readon
 /** The queue is loaded with the first request that waits, which takes real time. */
 async function waits(node: Node, count = 1): Promise<void> {
   await vi.waitFor(() => expect(node.waiting).toBe(count), { timeout: 10_000 })
-  // They are counted from their call on, and the code that lets them wait is loaded in real time.
+  // Waiting requests are counted from their call on, but the code of the queue is loaded in real time.
   await vi.dynamicImportSettled()
 }
 
@@ -97,7 +97,7 @@ test('the slots of a node that is gone come back when it was not heard of for a 
   await here.world.run(2_000)
   way.cut = true
   const died = here.world.time
-  // It may hold idle ones besides.
+  // It may have leased idle slots besides.
   const before = (await here.fill(living, 6)).length
   expect(before).toBeGreaterThan(0)
   expect(before).toBeLessThanOrEqual(4)
@@ -117,7 +117,7 @@ test('a node that was silent for so long starts nothing on what it held, and tel
   await here.world.run(3_000)
   const begun = await here.fill(node, 6)
   expect(begun).toHaveLength(6)
-  // Idle slots that it holds.
+  // These slots stay leased, but idle.
   node.release(begun.pop() as Decision)
   node.release(begun.pop() as Decision)
   way.cut = true
@@ -129,7 +129,7 @@ test('a node that was silent for so long starts nothing on what it held, and tel
   expect(others).toHaveLength(10)
   way.cut = false
   await here.world.run(3_000)
-  // Five of it still run, so there are fifteen: that many more have to end.
+  // Five of its requests still run, so fifteen run in all: five more than the limit have to end.
   expect((await here.ask(node)).allowed).toBe(false)
   for (const decision of others.splice(0, 5)) other.release(decision)
   await here.world.run(3_000)
@@ -169,7 +169,7 @@ test.each([
   await here.ask(one)
   here.store.health = 'rejecting'
   await here.world.run(500)
-  // One that it held idle.
+  // Uses a leased, idle slot.
   expect((await here.ask(one)).allowed).toBe(true)
   await here.world.run(6_000)
   const begun = await here.fill(one, 20)
@@ -350,7 +350,7 @@ test('nodes whose requests wait all the time all get their turn', async () => {
       node.release(decision)
     }
   }
-  // The first one has been there for long, and has most who wait.
+  // The first process has run for long, and has most of the waiting requests.
   const workers = Array.from({ length: 30 }, () => worker(here.nodes[0], 0))
   await waits(here.nodes[0], 30)
   await here.world.run(2_000)
