@@ -9,7 +9,7 @@ export interface ReserveRequest {
   readonly costs: readonly number[]
   /** The sum of the costs. */
   readonly units: number
-  /** The limit that the requests came with; undefined for the policy's own. Later requests may change the key's limit. */
+  /** The limit that the requests came with. Undefined for the policy's own. Later requests may change the key's limit. */
   readonly given: number | undefined
   /** Milliseconds that the store has for its reply. Then the process decides without it. */
   readonly storeTimeout: number

@@ -51,7 +51,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   readonly resets: Resets = new Resets()
   readonly overflow: Overflow
   readonly maxKeys: number
-  /** The meter. One that is loaded later replaces it. */
+  /** The meter. If its code is loaded later, a local meter stands in until then. */
   meter: Meter
   /** `policy` and the running interval or bucket. Decisions refer to it. */
   cell: RunningCell

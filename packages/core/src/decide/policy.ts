@@ -104,7 +104,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    */
   readonly coordination?: Coordination
   /**
-   * Decides requests while the store is down, and those that the store doesn't answer within `storeTimeout`. Blocked keys stay blocked.
+   * Decides requests while the store is down, and requests that the store doesn't answer within `storeTimeout`. Blocked keys stay blocked.
    * - `'share'`: allows this process's part of the limit, at least one unit. With coordination `'periodic'` it follows rule 4 of the
    *   published algorithm. A process that starts while the store is down allows the whole limit, unless you set `expectedProcesses`.
    * - `'open'`: allows all requests.

@@ -81,7 +81,7 @@ export class Turns {
   /**
    * Ends the turns because a request was rejected.
    *
-   * @param asked when the rejected request was sent to the store
+   * @param asked the time when the rejected request was sent to the store
    */
   end(asked: number): void {
     if (Number.isNaN(this.#from)) return

@@ -18,7 +18,7 @@ export class CentralSide implements CentralStore {
   readonly #warn: (error: WeirError) => void
   /** The code that sends requests to the store, once it is loaded. */
   #code: typeof import('../central/index.ts') | undefined
-  /** The link of the connection; undefined without one. */
+  /** The link of the connection. Undefined without one. */
   link: CentralLink | undefined
   #connection: StoreConnection | undefined
   #opening: Retried<object> | undefined

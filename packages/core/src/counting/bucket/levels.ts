@@ -18,7 +18,7 @@ export class Levels {
   #markedLevel = 0
   #markedAt = 0
 
-  /** @param maxDebt units beyond the capacity that a level may have; undefined for any number */
+  /** @param maxDebt units beyond the capacity that a level may have. Undefined for any number */
   constructor(site: SharedSite, paces: Paces, interval: number, maxDebt: number | undefined) {
     this.#table = site.table
     this.#site = site

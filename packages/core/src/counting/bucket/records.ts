@@ -108,7 +108,7 @@ export class BucketRecords {
     return key
   }
 
-  /** The cells to send; none if there is nothing to send or to learn. */
+  /** The cells to send. None if there is nothing to send or to learn. */
   toSend(slot: number, key: BucketKey, now: number): readonly Cell[] {
     const { ordinal, time } = this.#meter
     const cells = key.cells.toSend(key.resend)

@@ -9,7 +9,7 @@ const SHORTEST_CELL = 5
 /** Limits of keys of their own whose policies are cached. */
 const MOST_LIMITS = 100
 
-/** The time scales of a bucket, in cells; see `BUCKET_PARTS`. */
+/** The time scales of a bucket, in cells. See `BUCKET_PARTS`. */
 export interface Spans {
   /** How long cells count. */
   readonly span: number

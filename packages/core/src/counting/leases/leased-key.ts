@@ -67,7 +67,7 @@ export abstract class LeasedKey {
     return now < this.recallUntil - 1
   }
 
-  /** Used units that were not sent to the store; negative if more were refunded. */
+  /** Used units that were not sent to the store. Negative if more were refunded. */
   get untold(): number {
     const { taken, given } = this.current
     return taken - this.saidTaken - (given - this.saidGiven)

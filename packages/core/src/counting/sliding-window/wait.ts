@@ -148,7 +148,7 @@ export function mostAlone({ limit, sum, own, unsent }: Counted, share: number): 
   return Math.max(room * share, room > 0 && own === 0 ? 1 : 0)
 }
 
-/** Known units in the window: all, own ones, and those of the own ones that the store lacks. */
+/** Confirmed units in the window: all of them, the own ones, and the own ones that the store lacks. */
 interface Counted {
   readonly limit: number
   readonly sum: number

@@ -114,7 +114,7 @@ export class BlockChanges {
   /**
    * Handles the store's reply to changes that were sent.
    *
-   * @param remaining for each of `taken` the time that its key stays blocked; undefined if the store did not accept the change
+   * @param remaining for each of `taken` the time that its key stays blocked. Undefined if the store did not accept the change
    * @param retryAfterMs the time after which rejected changes are sent again
    */
   answered(

@@ -19,7 +19,7 @@ export interface RuleWatchHost {
 const LONGEST_NODE = 64
 
 /**
- * Compares the rules of this process with those that another process reported. A different rule under the same name is a warning, once
+ * Compares the rules of this process with the rules of another process. A different rule under the same name is a warning, once
  * for each name. The same rule with other numbers, such as its limit, is a rolling change, and an event.
  *
  * @param report any value, as the store returned it

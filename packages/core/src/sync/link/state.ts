@@ -140,7 +140,7 @@ export class StoreState {
     // If a sync waited through the outage, the store answered it when it came back, not when it was sent.
     this.foundAt = Math.max(sent, now - 2 * this.#host.loop.usual)
     this.#invalidate(now, true)
-    // Sends the units counted during the outage, and those that were in flight when the store went down.
+    // Sends the units counted during the outage, and units that were in flight when it went down.
     this.#host.loop.scanAll({ all: false, resend: false })
     if (this.#host.emitter.has('storeUp')) this.#host.emitter.emit('storeUp', { durationMs: now - this.storeDownAt })
   }

@@ -52,14 +52,14 @@ import { LONGEST_RULES } from './told-rule.ts'
  *         blocked   milliseconds, 0 to MOST
  *         lease     if the entry has one: see `lease-reply.ts`
  *       blocks      one for each block of the request: milliseconds, or undefined
- *     heartbeat     { nodes, generation, cursor, blocks, hot, leases?, ahead?, watched?, statuses?, rules? }    unusable as a whole if one of
+ *     heartbeat     { nodes, generation, cursor, blocks, hot, leases?, ahead?, watched?, statuses?, rules? }  unusable as a whole if one of
  *                   nodes (1 to MOST_NODES), generation, cursor and ahead is, or a list is none. Items of lists are checked one by one
  *     announcement  { type: 'total', policyId, key, cells, epoch? }, { type: 'block', policyId, key, remaining, manual?, epoch? } or
  *                   { type: 'ask', policyId, key }, or a lease's
  *       epoch       a whole number of milliseconds, a time of the epoch. `manual` is true or left out
  *
  * An unusable part counts as missing: a reply as a failed sync, an entry or a block as one whose part of the store is down, an item of a
- * list or an announcement as one that was lost.
+ * list or an announcement as lost.
  */
 
 const MOST_NODES = 1_000_000
