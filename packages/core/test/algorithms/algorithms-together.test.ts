@@ -73,8 +73,8 @@ describe('levels of different algorithms on one request', () => {
             }))
           const together = createThrottler({ policies: rules(5), clock })
           const alone = rules(5).map((policy) => createThrottler({ policies: [policy], clock }))
-          // A bucket that is empty by the lowest limit of which it knows may be forgotten, and when that is depends on what else there is: all know
-          // from the beginning which is the lowest.
+          // A bucket that is empty even at the lowest limit may be forgotten, and other policies change when that happens. So all get the
+          // lowest limit at the start.
           for (const one of [together, ...alone]) one.check('key', { cost: 1e9, limit: 2 })
           let last: { readonly whole: Decision; readonly parts: readonly Decision[] } | undefined
           for (const step of course) {
@@ -89,13 +89,13 @@ describe('levels of different algorithms on one request', () => {
             } else if (step.kind === 'check') {
               const { cost, limit } = step
               const asked = limit === undefined ? { cost } : { cost, limit }
-              // A look gives a key no limit; a request that never fits does.
+              // A preview sets no limit for a key, but a request that never fits does.
               const never = { ...asked, cost: 1e9 }
               if (limit !== Number.POSITIVE_INFINITY) for (const one of [together, ...alone]) one.check('key', never)
               const looks = alone.map((one) => one.peek('key', asked))
               const whole = together.check('key', asked)
               expect(whole.allowed).toBe(looks.every(({ allowed }) => allowed))
-              // Blocked by hand: those who look alone are left without this limit.
+              // After a manual block, the throttlers that only previewed have not received this limit.
               if (!whole.allowed && limit === Number.POSITIVE_INFINITY) return
               if (whole.allowed) last = { whole, parts: alone.map((one) => one.check('key', asked)) }
               for (const [place, part] of whole.parts.entries()) {

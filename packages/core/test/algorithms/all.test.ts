@@ -7,7 +7,7 @@ import type { MeterPolicy } from '../../src/algorithms/meter.ts'
 import { tokenBucket } from '../../src/index.ts'
 
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url))
-/** Rooms that need every algorithm; `index.ts` exports the list to other packages. */
+/** Rooms that need every algorithm. `index.ts` exports the list to other packages. */
 const USERS = ['hub', 'index.ts', 'ipc', 'rules']
 
 const policy = { name: 'api', id: 'api', limit: 10, interval: 60_000 } as MeterPolicy

@@ -115,7 +115,7 @@ test('a log keeps no more times than the limit, or 64, however small the costs a
     if (throttler.check('key', 0.05).allowed) allowed += 0.05
     clock.advance(1)
   }
-  // Those that share a time count for longer, never for less.
+  // Requests that share a time count for longer, but not for less.
   expect(allowed).toBeGreaterThan(99)
   expect(allowed).toBeLessThanOrEqual(100.0001)
   clock.advance(100_000)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { FailMode } from '../../src/algorithms/meter.ts'
 import { type Node, offer, type Scene, scene } from '../support/nodes.ts'
 
-/** Two live nodes that have lost their store at the begin of an interval. */
+/** Two live processes whose store is down since the start of an interval. */
 async function withoutStore(failMode: FailMode, rest: object = {}): Promise<Scene & { one: Node; two: Node }> {
   const here = scene()
   const [one, two] = [0, 1].map(() => here.node({ limit: 60, interval: 6_000, failMode, ...rest })) as [Node, Node]
@@ -61,7 +61,7 @@ describe("'share', the default", () => {
     const [one, two] = [0, 1].map(() => here.node({ limit: 60, interval: 6_000 })) as [Node, Node]
     one.start()
     two.start()
-    // By the second heartbeat both know of each other.
+    // After the second heartbeat both have each other in their count.
     await here.world.run(1_100)
     for (let i = 0; i < 20; i++) {
       await here.world.run(50)
@@ -70,7 +70,7 @@ describe("'share', the default", () => {
     await here.world.run(1_500)
     here.store.health = 'rejecting'
     await here.world.run(1_000)
-    // 20 units are left: each node's part is about half, and it may not have received the other's last ones.
+    // With 20 units left, each process's part is about half. It may not have received the other's last units.
     const more = [offer(one, 'a', 100), offer(two, 'a', 100)]
     expect(Math.max(...more)).toBeLessThanOrEqual(14)
     expect(Math.min(...more)).toBeGreaterThanOrEqual(7)

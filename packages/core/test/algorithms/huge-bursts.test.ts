@@ -6,9 +6,9 @@ import { createThrottler } from '../../src/throttler/throttler.ts'
 import { ManualTime } from '../http/manual-time.ts'
 
 const step = fc.record({
-  /** Part of what a bucket holds. */
+  /** A fraction of the bucket's capacity. */
   part: fc.constantFrom(0, 1e-12, 1e-6, 0.1, 0.5, 1),
-  /** Intervals. */
+  /** A number of intervals. */
   wait: fc.constantFrom(0, 0, 1e-6, 0.001, 0.5, 20),
   charge: fc.constantFrom(0, 0, 0, 0.5, 3),
 })

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { offer, scene } from '../support/nodes.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 30_000 })
 
 const modes = [

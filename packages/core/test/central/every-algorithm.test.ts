@@ -12,7 +12,7 @@ import { snapshot } from '../../src/inspect/snapshot.ts'
 import { allowed, ask, CENTRAL, started } from '../support/central.ts'
 import { scene } from '../support/nodes.ts'
 
-/** Every other feature with coordination 'central', for each algorithm. All of them allow ten at once here. */
+/** Every algorithm, for tests of the other features with coordination 'central'. All of them allow ten requests at once here. */
 const ALGORITHMS: readonly Algorithm[] = [
   fixedWindow(),
   fixedWindow({ start: 'first-request' }),
@@ -82,7 +82,7 @@ for (const algorithm of ALGORITHMS) {
       node.block('blocked', '1h')
       node.update([{ ...policy, limit: 12 }])
       const more = allowed(await ask(it, node, 'k', 5))
-      // A bucket's burst of the leaky bucket is not its limit.
+      // The leaky bucket's burst does not follow its limit.
       expect(more).toBe(algorithm.name === 'leakyBucket()' ? 0 : 2)
       expect((await ask(it, node, 'blocked', 1))[0]).toMatchObject({ reason: 'blocked' })
       node.update([{ ...policy, interval: 20_000 }])
@@ -131,7 +131,7 @@ for (const algorithm of ALGORITHMS) {
       expect(a.state).toBe('storeDown')
       const asked = it.store.decided.length
       const decisions = await ask(it, a, 'k', 30)
-      // Units that drained from a bucket meanwhile come on top.
+      // Units that drained from a bucket meanwhile are allowed in addition.
       expect(allowed(decisions) - count).toBeGreaterThanOrEqual(0)
       expect(allowed(decisions) - count).toBeLessThanOrEqual(1)
       expect(it.store.decided.length).toBe(asked)

@@ -8,7 +8,7 @@ import { type Node, type Scene, scene, seeded } from '../support/nodes.ts'
 
 const ROUND_TRIP = 20
 
-/** So many checks at once; resolves with their decisions once so much time has passed. */
+/** Makes all checks at once. Resolves with their decisions after `time` milliseconds. */
 async function atOnce(it: Scene, checks: () => Promise<Decision>[], time: number): Promise<Decision[]> {
   const all = Promise.all(checks())
   await it.world.run(time)
@@ -37,7 +37,7 @@ test.each([
   expect(allowed(decisions)).toBe(Math.min(count, limit))
   expect(decisions.filter(({ allowed, reason }) => !allowed && reason !== 'limit')).toEqual([])
   for (const { allowed, retryAfterMs } of decisions) if (!allowed) expect(retryAfterMs).toBeGreaterThan(50_000)
-  // Each request gets the remaining units as if it had asked alone.
+  // Each request gets the remaining units as if it had been sent alone.
   const left = decisions.filter(({ allowed }) => allowed).map(({ remaining }) => remaining)
   expect(new Set(left)).toEqual(new Set(Array.from({ length: Math.min(count, limit) }, (_, i) => limit - 1 - i)))
   expect(it.store.decided.length).toBeLessThan(120)

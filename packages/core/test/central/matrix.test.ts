@@ -12,7 +12,7 @@ import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { CENTRAL, started } from '../support/central.ts'
 import { type Node, type Scene, scene, thrownBy } from '../support/nodes.ts'
 
-/** Everything that a policy may be told to do, by every algorithm: where the store decides it means what it means in one process. */
+/** Compares each feature of a policy, for every algorithm, between decisions of the store and of one process. */
 
 const ALGORITHMS: readonly Algorithm[] = [
   fixedWindow(),
@@ -26,7 +26,7 @@ const ALGORITHMS: readonly Algorithm[] = [
   leakyBucket({ burst: 9, immediate: 4 }),
 ]
 
-/** Does something to a node, and notes what came of it. */
+/** Uses a process, and notes the decisions. */
 interface Play {
   ask(count: number, options?: Parameters<Node['checkAsync']>[1]): Promise<Decision>
   pass(milliseconds: number): Promise<void>
@@ -194,7 +194,7 @@ const FEATURES: Readonly<Record<string, { readonly policy?: Partial<PolicyOption
   },
 }
 
-/** The outcomes of requests, except those that a rounding makes new or old. */
+/** The noted fields of a decision. Numbers are rounded, so that rounding errors make no difference. */
 type Note = readonly [allowed: boolean, reason: string, limit: number, cost: number, remaining: number, retryAfterMs: number]
 
 async function noted(coordination: 'local' | 'central', algorithm: Algorithm, feature: string): Promise<readonly Note[]> {
@@ -214,7 +214,7 @@ async function noted(coordination: 'local' | 'central', algorithm: Algorithm, fe
       for (let i = 0; i < count; i++) {
         const decision = await settled(it, node.checkAsync('k', options))
         const { allowed, reason, limit, cost, remaining, retryAfterMs } = decision
-        // In a dry run nobody waits for the store: what is left is told by what was known before.
+        // A dry run doesn't wait for the store, so its remaining units are from earlier answers.
         const left = policy.dryRun === true ? 0 : Math.round(remaining * 100) / 100
         notes.push([allowed, reason, limit, cost, left, Math.round(retryAfterMs / 20)])
         last = decision
@@ -231,7 +231,7 @@ async function noted(coordination: 'local' | 'central', algorithm: Algorithm, fe
   return notes
 }
 
-/** No time passes here, as the store answers at once. */
+/** Lets no time pass, because the store answers at once. */
 async function settled(it: Scene, asked: Promise<Decision>): Promise<Decision> {
   let done = false
   const decided = asked.finally(() => {
@@ -293,7 +293,7 @@ describe('on one request with a policy of another coordination, all count or non
       [8, 3],
     ] as const) {
       const it = scene()
-      // Nobody takes a unit ahead that is not used in the end.
+      // No process takes units ahead that stay unused in the end.
       const other = { name: 'other', limit: others, interval: 3_600_000, coordination }
       const node = it.node([other, { ...CENTRAL, algorithm, name: 'asked', interval: 3_600_000 }])
       await started(it, node)

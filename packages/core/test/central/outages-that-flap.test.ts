@@ -4,7 +4,7 @@ import { central } from '../support/central-queues.ts'
 import { type Node, scene } from '../support/nodes.ts'
 import { Chance } from '../support/queue-chaos.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const CASES = (['rejecting', 'mute', 'hanging'] as const).flatMap((health) =>

@@ -4,7 +4,7 @@ import type { Decision } from '../../src/decide/decision.ts'
 import { allowed, ask, CENTRAL, started } from '../support/central.ts'
 import { scene, warnings } from '../support/nodes.ts'
 
-/** Keys that are sent at once when the store comes back. */
+/** Number of keys that are sent at once when the store comes back. */
 const SLICE = 500
 
 test('what thousands of keys were allowed without the store is told slice by slice, and all of it', async () => {
@@ -94,7 +94,8 @@ test('100,000 requests that wait for a store that hangs are all decided about at
     return decision
   })
   const asked = it.store.decided.length
-  // A thousand in each turn of the event loop, so that others have their turn as well: each takes a millisecond of this clock at most.
+  // Each turn of the event loop ends a thousand requests, so that other work gets its turn. A turn takes at most a millisecond of this
+  // clock.
   await it.world.run(50)
   for (let i = 0; i < 100; i++) await it.world.run(1)
   expect(waits).toHaveLength(100_000)

@@ -106,7 +106,7 @@ test('a store that does not answer in time: the share decides after 50 ms, then 
   const waiting = ask(it, a, 'k', 3)
   expect(allowed(await waiting)).toBe(3)
   expect(it.world.time - begun).toBeLessThanOrEqual(51)
-  // Without asking: half of what is left is this node's.
+  // Without the store this process may use half of the remaining units.
   const more = it.store.decided.length
   expect(allowed(await ask(it, a, 'k', 5))).toBe(1)
   expect(it.store.decided.length).toBeLessThanOrEqual(more + 1)
@@ -149,7 +149,7 @@ test('several central policies: in one part all or nothing in one request; else 
     const node = it.node(policies.map((policy) => ({ ...policy, name: `${policy.name}${parts}` })))
     await started(it, node)
     const before = it.store.decided.length
-    // Its length is another one than that of "all".
+    // The key has another length than "all", so with several parts it is in another one.
     expect(allowed(await ask(it, node, 'kk', 5))).toBe(3)
     expect(it.store.decided.slice(before).filter(({ request }) => request.questions.length === 2)).toHaveLength(parts === 1 ? 5 : 0)
     await it.world.run(5)

@@ -7,7 +7,7 @@ import type { Waiting } from '../support/waiting.ts'
 
 const CLOSED = { name: 'closed', limit: 50, interval: 60_000, failMode: 'closed', key: 'all' } as const
 
-/** The questions to the store in each of some seconds, in which 50 requests are made. */
+/** The number of questions to the store in each second, with 50 requests per second. */
 async function questions(it: CentralNodes, request: () => void, seconds: number): Promise<number[]> {
   const asked: number[] = []
   for (let second = 0; second < seconds; second++) {
@@ -31,12 +31,12 @@ test.each<[string, readonly object[]]>([
   const [[queue], [node]] = [it.queues as [Waiting], it.nodes as [Node]]
   it.store.unreadable.add('all')
   const waiting = await questions(it, () => queue.acquire('a', { timeout: '5s' }), 6)
-  // Many are asked about together with it, and it is looked at again after 200, 400, 800 … ms.
+  // Many requests share a question with it, and the key is tried again after 200, 400, 800 … ms.
   expect(Math.max(...waiting)).toBeLessThanOrEqual(40)
   const checked = await questions(it, () => void node.checkAsync('b').catch(() => {}), 6)
   expect(checked.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(40)
   expect(queue.went).toEqual([])
-  // It is read again after the pause that runs, and decided about by the store.
+  // After the current pause the key is read again, and the store decides.
   it.store.unreadable.clear()
   await it.world.run(30_000)
   expect(allowed(await ask(it, node, 'c', 1))).toBe(1)

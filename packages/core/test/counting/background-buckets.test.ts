@@ -8,7 +8,7 @@ import { type Node, offer, type Scene, scene } from '../support/nodes.ts'
 
 const algorithm = tokenBucket()
 
-/** Two nodes that know of each other. */
+/** Two connected processes. */
 async function two(policy: Partial<PolicyOptions<never>> = {}): Promise<Scene & { one: Node; other: Node }> {
   const here = scene()
   const [one, other] = [0, 1].map(() => here.node({ limit: 60, interval: 6_000, algorithm, ...policy })) as [Node, Node]
@@ -84,7 +84,7 @@ test('with maxDebt no more than that is paid back', async () => {
   store.roundTrip = 200
   expect(offer(one, 'a', 60) + offer(other, 'a', 60)).toBe(120)
   await world.run(500)
-  // 15 and a tenth of the bucket.
+  // The wait is for 15 units and a tenth of the bucket.
   const { retryAfterMs } = one.check('a')
   expect(retryAfterMs).toBeLessThanOrEqual(2_100)
   await world.run(2_100)
@@ -122,7 +122,7 @@ test('a charge counts beyond what is left, at all nodes; a refund brings back', 
   one.charge(one.check('a'), 89)
   await world.run(20)
   expect([one.check('a').allowed, other.check('a').allowed]).toEqual([false, false])
-  // 30 too many, and a tenth is free.
+  // There are 30 units too many, and a tenth of the bucket must be free.
   expect(other.check('a').retryAfterMs).toBeGreaterThanOrEqual(3_500)
   const here = await two()
   const decisions = Array.from({ length: 60 }, () => here.one.check('a'))
@@ -153,7 +153,7 @@ test('usage tells what is in the bucket of all', async () => {
   const asked = other.usage('a')
   await world.run(200)
   const used = (await asked)[0]?.used
-  // Two at most have run out meanwhile.
+  // At most two units have drained meanwhile.
   expect(used).toBeLessThanOrEqual(12)
   expect(used).toBeGreaterThanOrEqual(10)
   await close()
@@ -204,7 +204,7 @@ test('a key with a limit of its own has its own pace, in the store too', async (
   }
   expect(ask(one, 700)).toBe(600)
   await world.run(50)
-  // A hundred in a second.
+  // The bucket drains a hundred units per second.
   expect(ask(other, 10)).toBeLessThanOrEqual(6)
   await world.run(3_000)
   expect(ask(other, 400)).toBeGreaterThanOrEqual(295)
@@ -250,7 +250,7 @@ describe('without the store', () => {
     await world.run(100)
     store.hub.lose()
     await world.run(1_100)
-    // The rest has run out meanwhile.
+    // The other units have drained meanwhile.
     let left = offer(one, 'a', 60)
     await world.run(10)
     left += offer(other, 'a', 60)
@@ -299,7 +299,7 @@ test('an answer that is overdue is asked for again, and what was sent counts onc
   expect(offer(one, 'a', 3)).toBe(3)
   await world.run(60)
   store.health = 'up'
-  // Its storeTimeout is still far.
+  // The storeTimeout of the lost sync is still far away.
   expect(offer(one, 'a', 1)).toBe(1)
   await world.run(20)
   const used = await Promise.all([other.usage('a'), world.run(100)])
@@ -310,7 +310,7 @@ test('an answer that is overdue is asked for again, and what was sent counts onc
 
 test('an answer that is late is not waited for', async () => {
   const { one, other, world, store, close } = await two()
-  // The first answer tells how long they take.
+  // The first answer shows how long answers take.
   expect(offer(one, 'a', 15)).toBe(15)
   await world.run(20)
   store.health = 'hanging'
@@ -336,7 +336,7 @@ test('an idle key wakes nobody but at the ends of spans', async () => {
     return setTimeout(...given)
   }
   await world.run(5_000)
-  // Five heartbeats with their answers, and five spans.
+  // There are five heartbeats with their replies, and five spans.
   expect(timers).toBeLessThanOrEqual(30)
   await close()
 })

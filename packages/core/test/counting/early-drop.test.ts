@@ -5,7 +5,7 @@ import { type Scene, scene, seeded, thrownBy } from '../support/nodes.ts'
 
 const shape = { most: 100, drain: 0.1, interval: 1_000 }
 
-/** So many units a millisecond are asked for. */
+/** A key with a demand of `rate` units per millisecond. */
 function askedFor(rate: number): EarlyDrop {
   const drop = new EarlyDrop()
   drop.arm(0, shape.interval)
@@ -50,7 +50,7 @@ describe('letting requests in by chance', () => {
 })
 
 describe('a cluster of buckets with early drop', () => {
-  /** Each of two nodes is asked so often, evenly; returns what was allowed in each second. */
+  /** Sends each of two processes this many requests per second, evenly. Returns the number of allowed ones in each second. */
   async function flood({ world, node }: Scene, seconds: number, perSecond: number): Promise<number[]> {
     const policy = { limit: 100, interval: 1_000, algorithm: tokenBucket({ earlyDrop: true }) }
     const nodes = [node(policy), node(policy)]

@@ -5,9 +5,9 @@ import type { Ordinal } from '../../src/time/intervals.ts'
 
 const cell = (ordinal: number, taken: number, given = 0) => ({ ordinal: ordinal as Ordinal, taken, given })
 
-/** Two cells are one, and none of them lasts longer. */
+/** Two cells are sent as one, and nothing longer. */
 const spans = { span: 100, group: 2, fine: 2, drain: 1 }
-/** Each cell for itself. */
+/** Each cell is sent alone. */
 const apart = { span: 100, group: 1, fine: 1, drain: 1 }
 
 function cellsOf(...units: readonly (readonly [ordinal: number, units: number])[]): OwnCells {
@@ -26,7 +26,7 @@ describe('own cells of a bucket', () => {
     const add = (ordinal: number, level: number): void =>
       cells.add(ordinal as Ordinal, 3, level, { span: 100, group: 8, fine: 2, drain: 1 })
     add(10, 5)
-    // 8 were in it, and 7 have run out at most; in the next one 3.
+    // At 10 the bucket had 8 units, of which at most 7 drain until 17, so the two cells join. At 18 it had 3, which may drain until 22.
     add(17, 1)
     add(18, 0)
     add(22, 2)
@@ -41,7 +41,7 @@ describe('own cells of a bucket', () => {
     expect(sent.length).toBeLessThanOrEqual(12)
     expect(sent.at(-1)).toEqual(cell(100, 50))
     expect(sent.reduce((sum, { taken }) => sum + taken, 0)).toBe(100)
-    // The newest ones are the finest.
+    // The newest cells are the finest.
     expect(sent.at(-2)?.ordinal).toBeGreaterThanOrEqual(90)
   })
 

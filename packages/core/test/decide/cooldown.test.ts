@@ -3,7 +3,7 @@ import { createThrottler } from '../../src/index.ts'
 import { ManualTime } from '../http/manual-time.ts'
 import { type Node, offer, type Scene, scene } from '../support/nodes.ts'
 
-/** When a key is open again at each node, to the millisecond. */
+/** When each process opens the key again, to the millisecond. */
 async function opensAt({ world }: Scene, nodes: Node[], until: number): Promise<(number | undefined)[]> {
   const opened: (number | undefined)[] = nodes.map(() => undefined)
   while (world.time < until) {
@@ -92,7 +92,7 @@ test.each([
   store.roundTrip = roundTrip
   offer(throttler, 'a', 6)
   expect(throttler.check('a').retryAfterMs).toBe(2_000)
-  // The heartbeats after it tell the store's end nearly without delay.
+  // The following heartbeats bring the store's end with little delay.
   await world.run(roundTrip)
   store.roundTrip = 2
   expect(await opensAt(here, [throttler], 5_000)).toEqual([3_500])
@@ -143,7 +143,7 @@ test('a node that starts during a cooldown learns of it', async () => {
 })
 
 test('a length is told as it was given, at whatever fraction of a millisecond it begins', () => {
-  // Where the sum has fewer digits after the point than the time.
+  // Here the sum has fewer decimals than the time.
   const clock = new ManualTime(1_000_000)
   const throttler = createThrottler({ policies: [{ limit: 1, interval: '1m', cooldown: '1h', coordination: 'local' }], clock })
   const lengths: number[] = []

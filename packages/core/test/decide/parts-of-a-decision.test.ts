@@ -110,12 +110,12 @@ test('change nothing of what header fields, logs and JSON say', async () => {
   }
 })
 
-/** The decision as anybody could make it, so that its fields are written from its parts. */
+/** A decision as a plain object, as users could make it. Its fields are then written from its parts. */
 function asPlain(decision: Decision): Decision {
   return { ...decision.toJSON(), parts: decision.parts, toJSON: () => decision.toJSON() }
 }
 
-// With fractions a level that is put right after another one rejected must be as before to the last bit.
+// If a later level rejects, the earlier levels are restored. With fractions they must be equal to the last bit.
 describe.each([
   ['whole units', 1],
   ['fractions', 0.1],
@@ -129,7 +129,7 @@ describe.each([
     const rejections = [0, 0, 0]
     for (let i = 0; i < 500; i++) {
       const keys = [0, 1, 2].map((level) => `${level}:${Math.floor(random() * (level === 0 ? 1 : 4 * level))}`)
-      // A cost that never fits makes each level reject.
+      // A cost that never fits is rejected by each level.
       const costs = [0, 1, 2].map(() => (random() < 0.1 ? 65 : Math.ceil(random() * (random() < 0.3 ? 9 : 1))) * unit)
       const units = keys.map((key) => used.get(key) ?? 0)
       const fits = units.map((before, level) => before + (costs[level] as number) <= (limits[level] as number))

@@ -48,7 +48,7 @@ test.each<[Algorithm, 'background' | 'periodic']>([
         else if (step[0] === 'store') store.health = step[1]
         else if (step[0] === 'announces') store.announces = step[1]
         else store.hub.lose()
-        // Units of sliding windows return with time, but those of the first minute are all in the window.
+        // Units of sliding windows return with time, but all units of the first minute are in the window.
         if (world.time > 55_000) break
         for (const [at, one] of nodes.entries()) look(at, one.peek('a').remaining)
       }
@@ -59,7 +59,7 @@ test.each<[Algorithm, 'background' | 'periodic']>([
   )
 })
 
-/** The largest step up of `remaining` from one answer to the next, when a balancer hands requests to the nodes in turn. */
+/** The largest increase of `remaining` from one answer to the next, if a load balancer distributes requests in turn. */
 async function largestJump(nodes: number, limit: number): Promise<number> {
   const { world, store, node, close } = scene()
   store.roundTrip = 2

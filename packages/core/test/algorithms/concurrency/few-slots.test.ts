@@ -27,7 +27,7 @@ test('where there are fewer slots than nodes whose requests wait all the time, e
   await it.world.run(6_000)
   over = true
   const all = got.reduce((sum, count) => sum + count, 0)
-  // Two slots, each for 20 ms and the time to hand it over.
+  // Two slots are each used for 20 ms, plus the time until the next process gets them.
   expect(all).toBeGreaterThan(360)
   expect(Math.min(...got), `${got}`).toBeGreaterThan((0.6 * all) / nodes.length)
   expect(Math.max(...got), `${got}`).toBeLessThan((1.5 * all) / nodes.length)

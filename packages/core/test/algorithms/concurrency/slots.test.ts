@@ -73,7 +73,7 @@ describe('requests in flight', () => {
     const early = throttler.check('a')
     for (const one of own) throttler.release(one)
     await world.run(10_000)
-    // It has room of its own now.
+    // The key has its own slot in the table now.
     const [late] = allowed(throttler, 2)
     throttler.release(early)
     expect(throttler.check('a').allowed).toBe(false)

@@ -12,14 +12,14 @@ import { EPOCH } from '../../support/world.ts'
 const HOUR = 3_600_000
 const MINUTE = 60_000
 
-/** A scene whose clocks all begin at this time, and nodes of it. */
+/** A scene whose clocks all start at this time, also the clocks of its processes. */
 function sceneAt(time: string): Scene {
   const offset = Date.parse(time) - EPOCH
   const it = scene({ storeOffset: offset })
   return { ...it, node: (policy, options) => it.node(policy, { offset, ...options }) }
 }
 
-/** Starts nodes, and waits until they know of each other and have loaded what they need. */
+/** Starts processes, and waits until they are connected and have loaded their code. */
 async function started(it: Scene, nodes: readonly Node[]): Promise<void> {
   for (const node of nodes) node.start()
   for (let waited = 0; waited < 30; waited++) {
@@ -29,7 +29,7 @@ async function started(it: Scene, nodes: readonly Node[]): Promise<void> {
   }
 }
 
-/** A decision by a node, whatever it has to ask. */
+/** The decision of a process, even if it must wait for the store. */
 async function decide(it: Scene, node: Node, key: string, cost?: number): Promise<Decision> {
   let decision: Decision | undefined
   const asked = node.checkAsync(key, cost).then((one) => {
@@ -47,9 +47,9 @@ describe.each(COORDINATIONS)('intervals of a calendar, %s', (coordination) => {
   const policy = { limit: 60, interval: calendar('day', { timeZone: 'Europe/Prague' }), spans: 1000, coordination } as const
 
   test('end at local midnight, at all nodes; a day of 23 hours is told as such', async () => {
-    // Five minutes before the day on which clocks are put forward.
+    // Five minutes before the day on which the clocks go forward.
     const it = sceneAt('2026-03-28T22:55:00Z')
-    // By the basic algorithm a node that writes first does not hear of what others write.
+    // In the basic algorithm a process that syncs first does not get the later writes of others.
     const count = coordination === 'periodic' || !shared ? 1 : 3
     const nodes = Array.from({ length: count }, () => it.node(policy, { alone: !shared }))
     await started(it, nodes)

@@ -3,10 +3,10 @@ import type { Policy, PolicyOptions } from '../../../src/decide/policy.ts'
 import { type Node, offer, scene } from '../../support/nodes.ts'
 import { EPOCH } from '../../support/world.ts'
 
-/** With six nodes each unit of a key would be due at once. */
+/** With six processes, each unit of a key would be due immediately. */
 const small = { name: 'small', limit: 20, interval: '1m' } as const
 
-/** Six nodes that know of each other, a while after a span's end and an exchange. */
+/** Six connected processes, some time after the end of a span and a sync. */
 async function sixNodes(policies: PolicyOptions<never> | readonly PolicyOptions<never>[] = small) {
   const { world, node, store, close } = scene()
   const nodes = Array.from({ length: 6 }, () => node(policies))
@@ -71,7 +71,7 @@ test('the second one is sent at once, and the first with it', async () => {
   await world.run(1)
   expect(sent(one)).toEqual([100])
   expect(total('a')).toBe(2)
-  // One more may be held back again.
+  // One more unit may stay unsent again.
   one.check('a')
   await world.run(300)
   expect(sent(one)).toEqual([100])
@@ -108,7 +108,7 @@ test('when the key becomes hot all nodes send what they held back, and from then
   for (const other of [two, ...others]) other.check('a')
   await world.run(100)
   expect(total('a')).toBe(0)
-  // A quarter of the limit makes a key hot.
+  // The key is announced at a quarter of the limit.
   offer(one, 'a', 5)
   await world.run(2)
   expect(total('a')).toBe(10)
@@ -158,7 +158,7 @@ test('after an outage all that was held back is told', async () => {
   one.check('b')
   store.health = 'rejecting'
   await world.run(3_000)
-  // A sixth of the limit is this node's share: three units.
+  // This process's share is a sixth of the limit: three units.
   expect(offer(one, 'a', 9)).toBe(2)
   store.health = 'up'
   await world.run(1_000)

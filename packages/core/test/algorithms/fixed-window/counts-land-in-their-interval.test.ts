@@ -15,7 +15,7 @@ describe.each(['background', 'periodic'] as const)('%s', (coordination) => {
       expect(offer(throttler, 'a', 40)).toBe(40)
       await world.run(50)
     }
-    // The last span ended just now; its counts are sent in the next one.
+    // The last span has just ended. Its counts are sent in the next one.
     await world.run(100)
     expect(store.total(policy, 'a', EPOCH + 600).taken).toBe(240)
     expect(store.total(policy, 'a', EPOCH + 1_200).taken).toBe(240)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Node, scene } from '../../support/nodes.ts'
 
-/** Two nodes that know of each other, with a limit of 100 per hour. */
+/** Two connected processes with a limit of 100 per hour. */
 async function twoNodes() {
   const made = scene()
   const nodes = [0, 1].map(() => made.node({ limit: 100, interval: '1h', spans: 2 })) as [Node, Node]

@@ -7,7 +7,7 @@ test('an announced total that holds units of this node that are still under way 
   const one = node({ limit: 20, interval: 300 })
   one.start()
   await world.runTo(50)
-  // The span's end sends these; the store announces the key as hot before its answer is back.
+  // The end of the span sends these units. The store announces the key before its reply arrives.
   for (const cost of [1, 2, 1, 1]) one.check('b', cost)
   await world.run(1)
   one.check('b', 5)

@@ -4,7 +4,7 @@ import { snapshot } from '../../../src/inspect/index.ts'
 import { type Node, offer, type Scene, scene } from '../../support/nodes.ts'
 import { EPOCH } from '../../support/world.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 30_000 })
 
 const MINUTE = 60_000
@@ -14,7 +14,7 @@ interface Cluster extends Scene {
   readonly nodes: readonly [Node, Node, Node]
 }
 
-/** Three nodes that write in this order at each span's end. */
+/** Three processes that sync in this order at the end of each span. */
 async function cluster(options: Partial<PolicyOptions> = {}): Promise<Cluster> {
   const here = scene()
   const nodes = [0, 1, 2].map(() =>
@@ -26,12 +26,12 @@ async function cluster(options: Partial<PolicyOptions> = {}): Promise<Cluster> {
   return { ...here, nodes }
 }
 
-/** One node after the other is offered its requests of key "a". */
+/** Offers the requests of key "a" to one process after the other. */
 function offerEach({ nodes }: Cluster, counts: readonly number[]): number[] {
   return counts.map((count, i) => offer(nodes[i] as Node, 'a', count))
 }
 
-/** The totals that the writes of key "a" brought back, and by whom, since they were last asked for. */
+/** Returns the totals that the syncs of key "a" returned since the last call, each with the process. */
 function recordWrites({ store, nodes }: Cluster): () => [number, number][] {
   const writes: [number, number][] = []
   const { hub } = store
@@ -91,7 +91,7 @@ describe('the worked example: a limit of 300, three nodes, spans of 30/25/35, 40
   })
 
   test('the others block when a later write of theirs returns more than 300', async () => {
-    // The same counts, in the first three of four spans, so that a span of the same interval is left.
+    // The same counts come in the first three of four spans, so that one more span of the interval is left.
     const here = await cluster({ spans: 4 })
     const { world, nodes } = here
     for (const [span, counts] of spansOfExample.entries()) {
@@ -113,7 +113,7 @@ describe('the worked example: a limit of 300, three nodes, spans of 30/25/35, 40
     let allowed = 0
     for (const [span, counts] of spansOfExample.entries()) {
       await world.run(1_000)
-      // One after the other, a millisecond apart.
+      // Requests come one after the other, a millisecond apart.
       for (let i = 0; i < Math.max(...counts); i++) {
         nodes.forEach((node, n) => {
           if (i < (counts[n] as number)) allowed += offer(node, 'a', 1)
@@ -182,7 +182,7 @@ describe('a write that failed blocks when the span held more than this node’s 
     const here = await cluster()
     const { world, nodes, store } = here
     for (const node of nodes) offer(node, 'a', 50)
-    // The last span writes once more, so that every node has heard the final total.
+    // A sync in the last span gives each process the final total.
     await world.run(50_000)
     for (const node of nodes) offer(node, 'a', 1)
     await world.runTo(2 * MINUTE + 1)
@@ -232,10 +232,10 @@ describe('nodes is one at first, then the total of the interval by the own count
     const counts = [20, 20, 40]
     offerEach(here, counts)
     await world.runTo(2 * MINUTE - 1_000)
-    // Written last, so the writes at the interval's end tell everybody the total.
+    // These units are synced last, so the replies at the interval's end contain the total.
     offerEach(here, counts)
     await world.runTo(2 * MINUTE + 1_000)
-    // 160 in all; the last writes returned 100, 120 and 160.
+    // There were 160 requests. The last syncs returned 100, 120 and 160.
     expect(offer(nodes[0], 'a', 300)).toBe(300 / (100 / 40))
     expect(offer(nodes[1], 'a', 300)).toBe(300 / (120 / 40))
     expect(offer(nodes[2], 'a', 300)).toBe(300 / (160 / 80))

@@ -11,7 +11,7 @@ const requests = fc.array(fc.record({ node: fc.nat(1), count: fc.integer({ min: 
   maxLength: 40,
 })
 
-/** How long a client that was rejected is told to wait, and how long it really has to. */
+/** Returns the `retryAfterMs` that rejected clients get, and the time that they really have to wait. */
 async function waits(
   list: typeof requests extends fc.Arbitrary<infer T> ? T : never,
   away: boolean,
@@ -19,7 +19,7 @@ async function waits(
   const here = scene()
   const nodes = [0, 1].map(() => here.node({ limit: 40, interval: INTERVAL, algorithm: slidingWindow() }))
   for (const node of nodes) {
-    // Somebody listens, so that no process warning tells of the outage.
+    // The listener prevents a process warning about the outage.
     node.on('storeDown', () => {})
     node.start()
   }
@@ -32,7 +32,7 @@ async function waits(
     }
     const one = nodes[node] as (typeof nodes)[0]
     offer(one, 'a', count)
-    // Once all nodes have told what they have.
+    // All processes have sent their counts by then.
     await here.world.run(away ? 1 : 20)
     const { allowed, retryAfterMs } = one.peek('a')
     if (allowed) {
@@ -56,7 +56,7 @@ test.each([
     fc.asyncProperty(requests, async (list) => {
       for (const { told, real } of await waits(list, away)) {
         rejections++
-        // The last step of the search, and a whole millisecond.
+        // Allows for the last step of the search, and for a whole millisecond.
         expect(real).toBeLessThanOrEqual(told + 3)
         expect(told).toBeLessThanOrEqual(real + BUCKET + 3)
       }

@@ -14,11 +14,11 @@ const NOTICED = 6_000
 interface Worker {
   readonly node: Node
   readonly way: { cut: boolean }
-  /** Requests in flight; those of one that was killed are over. */
+  /** Requests in flight. Requests of a killed process have ended. */
   readonly running: Set<Decision>
 }
 
-/** Random events on three nodes, one after another: requests come and end, and nodes are killed and start again. */
+/** Random events on three processes, one after another: requests come and end, and processes are killed and start again. */
 async function live(seed: number): Promise<{ most: number; limit: number; allowed: number; after: number }> {
   const random = seeded(seed)
   const between = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1))
@@ -55,7 +55,7 @@ async function live(seed: number): Promise<{ most: number; limit: number; allowe
   const longest = between(50, 3_000)
   const kills = Array.from({ length: between(0, 3) }, () => between(3_000, TIME))
   while (world.time < TIME) {
-    // So many are there at a time as a rule, some of them at the same moment.
+    // Keeps about `load` requests in flight, some of which begin at the same moment.
     await world.run(between(0, Math.max(20, Math.ceil((2 * longest) / load))))
     store.requests.length = 0
     const at = random() < 0.5 ? 0 : between(0, NODES - 1)
@@ -74,7 +74,7 @@ async function live(seed: number): Promise<{ most: number; limit: number; allowe
     }
   }
   await world.run(longest + NOTICED)
-  // Nothing is in flight any more, so one node may have it all.
+  // Without requests in flight, one process may use all slots.
   const last = workers[between(0, NODES - 1)] as Worker
   let after = 0
   for (let i = 0; i < limit + 2; i++) {

@@ -9,7 +9,7 @@ import { type Node, scene } from '../../support/nodes.ts'
 
 const SLOTS = { name: 'slots', limit: 10, algorithm: concurrency(), coordination: 'leased', failMode: 'closed' } as const
 
-/** Nodes that know their store. */
+/** Processes that have received an answer from their store. */
 async function started(count: number, policies: AnyPolicyOptions<never> | readonly AnyPolicyOptions<never>[] = SLOTS) {
   const here = scene()
   here.store.roundTrip = 2
@@ -22,7 +22,7 @@ async function started(count: number, policies: AnyPolicyOptions<never> | readon
     await here.world.run(wait)
     return await decision
   }
-  /** Requests that are let in, one after another. */
+  /** Makes requests one after another, and returns the allowed ones. */
   const fill = async (node: Node, count: number, key = 'a'): Promise<Decision[]> => {
     const allowed: Decision[] = []
     for (let i = 0; i < count; i++) {
@@ -37,7 +37,7 @@ async function started(count: number, policies: AnyPolicyOptions<never> | readon
 /** The queue is loaded with the first request that waits, which takes real time. */
 async function waits(node: Node, count = 1): Promise<void> {
   await vi.waitFor(() => expect(node.waiting).toBe(count), { timeout: 10_000 })
-  // They are counted from their call on, and the code that lets them wait is loaded in real time.
+  // Requests count as waiting from the call on, but their code is still being loaded in real time.
   await vi.dynamicImportSettled()
 }
 
@@ -97,7 +97,7 @@ test('the slots of a node that is gone come back when it was not heard of for a 
   await here.world.run(2_000)
   way.cut = true
   const died = here.world.time
-  // It may hold idle ones besides.
+  // The dying process may also have idle slots.
   const before = (await here.fill(living, 6)).length
   expect(before).toBeGreaterThan(0)
   expect(before).toBeLessThanOrEqual(4)
@@ -117,7 +117,7 @@ test('a node that was silent for so long starts nothing on what it held, and tel
   await here.world.run(3_000)
   const begun = await here.fill(node, 6)
   expect(begun).toHaveLength(6)
-  // Idle slots that it holds.
+  // The process has these two slots idle.
   node.release(begun.pop() as Decision)
   node.release(begun.pop() as Decision)
   way.cut = true
@@ -129,7 +129,7 @@ test('a node that was silent for so long starts nothing on what it held, and tel
   expect(others).toHaveLength(10)
   way.cut = false
   await here.world.run(3_000)
-  // Five of it still run, so there are fifteen: that many more have to end.
+  // Five requests of it still run, so fifteen are in flight. More than five must end before a slot is free.
   expect((await here.ask(node)).allowed).toBe(false)
   for (const decision of others.splice(0, 5)) other.release(decision)
   await here.world.run(3_000)
@@ -149,7 +149,7 @@ test('a process that was held up for so long starts nothing on what it held eith
   for (const decision of begun.splice(2)) one.release(decision)
   expect(one.peek('a').remaining).toBeGreaterThan(0)
   here.world.stall(10_000)
-  // Before anything else has happened.
+  // Before any timer fires or any reply arrives.
   const first = adapterOf(one).decideAsync(['a'], [1])
   expect(first).toBeInstanceOf(Promise)
   await here.world.run(3_000)
@@ -169,11 +169,11 @@ test.each([
   await here.ask(one)
   here.store.health = 'rejecting'
   await here.world.run(500)
-  // One that it held idle.
+  // Uses the slot that the process had idle.
   expect((await here.ask(one)).allowed).toBe(true)
   await here.world.run(6_000)
   const begun = await here.fill(one, 20)
-  // Two are in flight already.
+  // Two requests are already in flight.
   expect(begun).toHaveLength(failMode === 'share' ? beyond - 2 : beyond)
   here.store.health = 'up'
   await here.world.run(2_000)
@@ -350,7 +350,7 @@ test('nodes whose requests wait all the time all get their turn', async () => {
       node.release(decision)
     }
   }
-  // The first one has been there for long, and has most who wait.
+  // The first process has been there for long, and has most of the waiting requests.
   const workers = Array.from({ length: 30 }, () => worker(here.nodes[0], 0))
   await waits(here.nodes[0], 30)
   await here.world.run(2_000)
