@@ -132,7 +132,7 @@ export interface Counter {
   mark(slot: number): number
   /** Undoes a `take` of the same moment exactly: `mark` is the state before it. */
   untake(slot: number, mark: number, cost: number): void
-  /** Units left as far as this process knows. */
+  /** Units left, by the counts of this process. */
   remaining(slot: number, now: number): number
   /** Milliseconds until all units are back. */
   resetAfterMs(slot: number, now: number): number
@@ -148,7 +148,7 @@ export interface Reported {
   readonly surveyed: number
   /** Units of requests in flight in this process, of all keys. Absent without slots. */
   readonly inFlight?: number
-  /** Units of a key now, as far as known. */
+  /** Units of a key now, by confirmed counts. */
   usedOf(slot: number, now: number): number
   /** Units above the limit, or above a bucket's capacity, from charges. Absent if that is unknown. */
   over?(slot: number, now: number): number

@@ -46,7 +46,7 @@ export interface StoreReservations {
    */
   abandon?(request: ReserveRequest): void
   /**
-   * Units in the key's bucket as far as known, even beyond its capacity, if units are counted ahead: then the store decides when each
+   * Units in the key's bucket by confirmed counts, even beyond its capacity, if units are counted ahead: then the store decides when each
    * request goes. Otherwise undefined.
    */
   levelAhead?(slot: number, now: number): number | undefined

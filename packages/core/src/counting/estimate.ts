@@ -5,7 +5,7 @@
 
 /** The numbers that decide about an early sync. */
 export interface Countdown {
-  /** Limit less the cluster's known units (G) at the last sync. */
+  /** Limit less the cluster's confirmed units (G) at the last sync. */
   room: number
   /** Own units sent and not yet acknowledged (f). */
   inFlight: number

@@ -437,7 +437,7 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
     })
   }
 
-  /** Whether the key has no known units: then nothing is lost with it. */
+  /** Whether the key has no confirmed units, so that its removal loses nothing. */
   protected isEmpty(slot: number): boolean {
     const { fields, flags } = this.table
     const base = baseOf(slot)

@@ -320,7 +320,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 
   /**
-   * Resets a key's counts, in whichever process the reset was made. Ends its block, unless that is manual. A reset that is already known
+   * Resets a key's counts, for a reset of this or another process. Ends its block, unless that is manual. A reset that is already known
    * changes nothing.
    *
    * @param epoch the same as `BlockChange.epoch`

@@ -199,7 +199,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
 /**
  * Returns how long a request above the limit waits.
  *
- * @param over units above the limit, including this request's, as far as this process knows: 1 for the first request of cost 1
+ * @param over units above the limit, including this request's, by the counts of this process: 1 for the first request of cost 1
  * @param request undefined if your own code calls `checkAsync`
  * @returns a duration, or 0 for no delay. If the function fails or returns no duration, the request is rejected
  */

@@ -50,7 +50,7 @@ export class Asking<D extends Answer> {
   }
 
   /**
-   * Whether a request must be sent now: its timeout comes before the replies about others, and its units fit as far as this process knows.
+   * Whether a request must be sent now: its timeout comes before the replies about others, and its units fit by the counts of this process.
    */
   hurries({ asked }: Counter<D>, { key, wanted, at }: Request<D>, { ahead, fit, lead }: Together<D>, now: number): boolean {
     if (asked >= MOST_TOGETHER || at >= now + lead) return false

@@ -1,5 +1,5 @@
 /**
- * How many of a line's requests one call to the store contains. Several processes wait for the same capacity, and none knows the lines of
+ * How many of a line's requests one call to the store contains. Several processes wait for the same capacity, and none has the lines of
  * the others. So each requests a small part, again and again. Times are in milliseconds.
  */
 
@@ -58,7 +58,7 @@ interface Demand {
  * The number of requests in the next call. At least 1.
  *
  * @param part the process's part of the remaining capacity, in requests
- * @param fit requests that fit, as far as this process knows
+ * @param fit requests that fit, by the counts of this process
  */
 export function requestsAtOnce({ asked, granted }: Demand, part: number, fit: number): number {
   const most = granted === undefined ? part : granted * LAST_PART

@@ -59,7 +59,7 @@ export class Turns {
     this.#granted = 0
   }
 
-  /** Whether turns are running: there has been capacity since they began, as far as this process knows. */
+  /** Whether turns are running: there has been capacity since they began, by the counts of this process. */
   get running(): boolean {
     return !Number.isNaN(this.#from)
   }

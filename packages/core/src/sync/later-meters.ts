@@ -88,7 +88,8 @@ export class LaterMeters {
   }
 
   /**
-   * Makes the local meter decide by `failMode`, because nothing is known of other processes. It still counts units for the meter to come.
+   * Makes the local meter decide by `failMode`, because the counts of other processes are missing. It still counts units for the meter to
+   * come.
    */
   #standIn(before: Meter, site: SharedSite): void {
     site.divideLimits(() => this.#partsOf(site))

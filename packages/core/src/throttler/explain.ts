@@ -107,7 +107,7 @@ function explainAt(limiter: Limiter, key: string, cost: number, now: number): Ex
 }
 
 function sourceOf(reason: RejectionReason, index: number, { kinds }: Limiter['stats']): RejectionSource {
-  // Rejections by limit come first in `kinds`, so an index of a source is its place there.
+  // Rejections by limit come first in `kinds`, so the index of a source is its index there.
   return reason === 'storeDown' || reason === 'overflow' ? reason : (kinds[index] as { readonly source: RejectionSource }).source
 }
 

@@ -40,7 +40,7 @@ export class LocalSlidingLog extends LocalMeter {
     this.lastSlot = -1
   }
 
-  /** A request of one unit to a key whose ring has a free place. A number replaces an imported constant, as in `GatedMeter`. */
+  /** A request of one unit to a key whose ring is not full. A number replaces an imported constant, as in `GatedMeter`. */
   override take(slot: number, cost: number, now: number): number {
     const ring = this.rings[slot]
     if (ring === undefined || cost !== 1) return super.take(slot, cost, now)

@@ -12,7 +12,7 @@ const HEAD = 2
 
 /**
  * Sliding windows of this process alone. Unlike `BackgroundSlidingWindow`, a key opens as soon as a request fits, because no other process
- * must know. For each key, with B the policy's subWindows and n = B + 3:
+ * is involved. For each key, with B the policy's subWindows and n = B + 3:
  *
  *     fields[slot * n]      the ordinal of the sub-window to which the key was last moved
  *     fields[slot * n + 1]  units in the B + 1 sub-windows up to it

@@ -405,7 +405,7 @@ export class BackgroundBucket extends GatedMeter {
     const keep = storeDown || key.away || key.guess !== undefined || now < this.exchange.storeUpAt + this.policy.interval
     const over = (this.ordinal - this.#policies.spans(this.#paces.of(slot)).span) as Ordinal
     key.cells.trim(over, keep)
-    // A store keeps a drained bucket for so long. Units of an empty key are useless later, and keeping them would keep all keys in an
+    // A store keeps a drained bucket no longer. Units of an empty key are useless later, and keeping them would keep all keys in an
     // outage.
     if (this.#levels.at(slot, now) === 0) key.cells.trim((over - KEPT * this.storePolicy.cells) as Ordinal, false)
     if ((flags & (BLOCKED | DUE)) === 0 && this.mayForget(slot, now)) this.site.forget(slot)

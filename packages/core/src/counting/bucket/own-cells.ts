@@ -7,7 +7,7 @@ import type { Spans } from './store-policies.ts'
 /** Own units of some cells, all sent as of the first of them. */
 interface OwnCell {
   ordinal: Ordinal
-  /** The known level of the bucket before these units. */
+  /** The confirmed level of the bucket before these units. */
   level: number
   taken: number
   given: number
@@ -37,7 +37,7 @@ export class OwnCells {
     return this.#list[0]?.ordinal
   }
 
-  /** @param level - the known level of the bucket before these units */
+  /** @param level - the confirmed level of the bucket before these units */
   add(ordinal: Ordinal, units: number, level: number, spans: Spans): void {
     const cell = this.#cellOf(ordinal, level, spans)
     cell.taken = sumOf(cell.taken, units)
@@ -102,7 +102,7 @@ export class OwnCells {
     if (place > 0 && untold >= MANY) this.#merge(place)
   }
 
-  /** The cell at this place becomes part of the one before. */
+  /** Adds the cell at this index to the one before. */
   #merge(place: number): void {
     const list = this.#list
     const [before, cell] = [list[place - 1] as OwnCell, list[place] as OwnCell]

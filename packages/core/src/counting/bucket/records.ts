@@ -18,7 +18,7 @@ const SUMS = 1e-9
 /** Milliseconds by which a store's cell may be ahead of this process's time. */
 const AHEAD = 1_000
 
-/** The state of each key's bucket: its known level, this process's cells that are part of it, and the store's last answer. */
+/** The state of each key's bucket: its confirmed level, this process's cells that are part of it, and the store's last answer. */
 export class BucketRecords {
   readonly levels: Levels
   readonly paces: Paces

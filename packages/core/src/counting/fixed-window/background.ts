@@ -12,7 +12,7 @@ import type { WindowRule } from '../window-rule.ts'
  * Fixed windows with `coordination: 'background'`: a request is rejected only if confirmed counts leave no capacity for it, never by an
  * estimate. Estimates only decide when counts are synced early.
  *
- * GATE is the number of known units from which the fast path can't count a request: a sync is due, or the limit is reached.
+ * GATE is the number of confirmed units from which the fast path can't count a request: a sync is due, or the limit is reached.
  */
 export class BackgroundFixedWindow implements WindowRule {
   readonly remembers: number = 0

@@ -27,7 +27,7 @@ export class KeySlots extends LeasedKey {
     return units <= this.hold + ROUNDING
   }
 
-  /** So many units are in flight now. */
+  /** Sets the number of units in flight. */
   run(units: number): void {
     const { current, running } = this
     const now = Math.ceil(units - ROUNDING)

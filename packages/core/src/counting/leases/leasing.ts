@@ -160,7 +160,7 @@ export class Leasing<Key extends LeasedKey> {
     const least = this.#limitOf(first)
     const mayHave = askedBy(ask, least) && least - current.used >= first.units
     if (mayHave && reply.quiet === 0 && waiting.begin >= key.recalled) {
-      // Others have unused units, and are called on to return them.
+      // The store has called on other processes to return unused units.
       key.recalled = waiting.end
       key.letOthers(now)
       return

@@ -1,6 +1,6 @@
 import type { Reserved, ReserveRequest } from '../../algorithms/reservations.ts'
 
-/** Unused places before the first request, at most. Then the list is cut, which costs as much as it has moved on. */
+/** The most unused items before the first request. Then the list is cut, whose cost is in proportion to the items removed since. */
 const MOST_BEHIND = 1_024
 
 /**

@@ -58,8 +58,8 @@ const BATCH = 200
 const MOST_IN_FLIGHT = 4
 /**
  * While the store is down, it is probed this often, in milliseconds, on a grid of the store's clock. Intervals of whole seconds begin
- * on this grid. So all processes probe, and are back, at the same moment. If the store returns before an interval, they know it from
- * the interval's start on.
+ * on this grid. So all processes probe, and are back, at the same moment. If the store returns before an interval, they notice it by
+ * the interval's start.
  */
 const PROBE = 200
 /**
@@ -96,7 +96,7 @@ export class SyncLoop {
   readonly #blocks = new BlockChanges()
   readonly #flights = new Flights()
   readonly #inquiries = new Inquiries()
-  /** When the observer wants to be called next. */
+  /** When the observer must be called next. */
   #nextTick = Number.POSITIVE_INFINITY
   /** Changes with each key write that is sent, and if the store has lost counts. A flush then checks again for unsent counts. */
   #left = 0
