@@ -196,7 +196,7 @@ class BackgroundCoordinator implements Coordinator {
     return !this.#alive().some(({ whose, policies }) => whose.deref() !== throttler && policies.some(({ id }) => policyIds.includes(id)))
   }
 
-  /** Whether another throttler has a policy with one of the names. The ids become equal if the new throttler replaces its rule. */
+  /** Whether another throttler has a policy with one of the names. Their ids may become equal if the new one replaces its rule. */
   hasNamed({ throttler, policies }: CoordinatorOptions): boolean {
     const shared = (all: readonly Policy[]) => all.filter(countsAtStore).map(({ name }) => name)
     const names = shared(policies)

@@ -172,8 +172,8 @@ export function changeAt({ change, until }: PendingBlock, now: number): BlockCha
 const ENDING: ReadonlySet<BlockChange['kind']> = new Set(['lift', 'reset'])
 
 /**
- * Policy ids and keys contain no NUL before the separator, so only changes of one key share an id. A reset and a manual block have
- * different ids, because both apply, in either order.
+ * A policy's id contains no NUL, so only changes of one key share an id. A reset and a manual block have different ids, because both apply,
+ * in either order.
  */
 function blockId({ policy, key, kind }: BlockChange): string {
   return `${kind === 'reset' ? 'r' : ''}${policy.id}\u0000${key}`
