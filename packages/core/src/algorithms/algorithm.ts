@@ -41,14 +41,14 @@ export interface AnyAlgorithm {
   readonly name: string
   /** Part of a policy's id in the store: counts under another id are of no use. */
   readonly id: string
-  /** Parts of an interval that are counted separately; a policy's interval must be long enough for them. Default 1. */
+  /** Parts of an interval that are counted separately. A policy's interval must be long enough for them. Default 1. */
   readonly subWindows?: number
   /** Whether intervals may be those of a calendar. */
   readonly calendar?: true
   /** Numbers that a local meter keeps for each key, at least 1. Default 5. */
   readonly fields?: number
   readonly local?: (site: SharedSite, exchange: MeterExchange) => Meter
-  /** The counts that processes share for a key; absent if the algorithm can't sync them. */
+  /** The counts that processes share for a key. Absent if the algorithm can't sync them. */
   readonly shape?: SharedShape
   /**
    * Units of a key after a long rest, and so the most that a request may cost.

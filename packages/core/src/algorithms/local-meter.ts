@@ -11,7 +11,7 @@ export const SWEEP_STEP = 20_000
  * Counts the keys of one policy in this process: the base of an algorithm of your own. It handles blocks, cooldowns, rejections and idle
  * keys. An algorithm adds how it counts, in four methods.
  *
- * A key's numbers are `this.fields[slot * n]` to `this.fields[slot * n + n - 1]`, with n the algorithm's `fields`; for a new key they are
+ * A key's numbers are `this.fields[slot * n]` to `this.fields[slot * n + n - 1]`, with n the algorithm's `fields`. For a new key they are
  * 0. `cost` and `limit` are units. `now` and all other times are milliseconds of a clock that never goes back and is unrelated to the time
  * of day.
  *
@@ -29,7 +29,7 @@ export abstract class LocalMeter implements Meter {
   readonly surveyed: number = 50_000
   rollAt: number = Number.NEGATIVE_INFINITY
   allowed = 0
-  /** The policy's limit; negative while some key has its own. For a request path that reads no other limit. */
+  /** The policy's limit. Negative while some key has its own. For a request path that reads no other limit. */
   protected limit: number
   readonly #search = new RoomSearch()
   #marked: number[] = []
@@ -48,7 +48,7 @@ export abstract class LocalMeter implements Meter {
   protected abstract hasCapacity(slot: number, cost: number, limit: number, now: number): boolean
   /** Counts `cost` units, whether or not they fit: for an allowed request, or a charge. */
   protected abstract count(slot: number, cost: number, limit: number, now: number): void
-  /** Remaining units; at least 0, and `site.most(limit)` for an unused key. */
+  /** Remaining units. At least 0, and `site.most(limit)` for an unused key. */
   protected abstract left(slot: number, limit: number, now: number): number
   /** Milliseconds after which a rejected request fits if no other comes before it. `cost` is at most `site.most(limit)`. */
   protected abstract wait(slot: number, cost: number, limit: number, now: number): number
@@ -61,8 +61,8 @@ export abstract class LocalMeter implements Meter {
   }
 
   /**
-   * Whether the key may be removed, because its numbers say no more than those of a new one. `now` may be some time ago. Default: when all
-   * its units are left.
+   * Whether the key may be removed, because its numbers mean the same as a new key's. `now` may be some time ago. Default: when all its
+   * units are left.
    */
   protected idle(slot: number, now: number): boolean {
     const limit = this.site.limitOf(slot)

@@ -17,21 +17,21 @@ export type FailMode = 'share' | 'open' | 'closed'
 /** A policy as a meter sees it. Times are milliseconds. */
 export interface MeterPolicy {
   readonly name: string
-  /** Tells policies apart in the store. */
+  /** Identifies the policy in the store. */
   readonly id: string
-  /** Cost units per interval for each key; slots in flight for `concurrency()`. */
+  /** Cost units per interval for each key, or slots in flight with `concurrency()`. */
   readonly limit: number
-  /** 0 for slots; the usual length for a calendar. */
+  /** Milliseconds. 0 for slots, and the usual length for a calendar. */
   readonly interval: number
-  /** The calendar of the intervals; undefined if all have one length. */
+  /** The calendar of the intervals. Undefined if all have one length. */
   readonly calendar?: Calendar | undefined
-  /** How long a request keeps its slot at most; 0 without slots. */
+  /** How long a request keeps its slot at most. 0 without slots. */
   readonly maxDuration: number
   /** Parts of the interval. */
   readonly spans: number
-  /** The first block, if cooldowns grow; 0 for none. */
+  /** The first block, if cooldowns grow. 0 for none. */
   readonly cooldown: number
-  /** How blocks of repeated offenders grow; undefined if they don't. */
+  /** How blocks of repeated offenders grow. Undefined if they don't. */
   readonly cooldownGrowth: CooldownGrowth | undefined
   readonly failMode: FailMode
   /** Rejections are only reported. */
@@ -49,13 +49,13 @@ export interface Rejection {
 export interface Syncing {
   /** Live processes, at least 1. */
   readonly nodes: number
-  /** Milliseconds that the store usually takes to reply; 0 before its first reply. */
+  /** Milliseconds that the store usually takes to reply. 0 before its first reply. */
   readonly roundTrip: number
-  /** This process's part of a key's recent traffic; an equal part if that is unknown. */
+  /** This process's part of a key's recent traffic. An equal part if that is unknown. */
   shareOf(slot: number): number
   /** Own units that the store has not acknowledged. */
   unsyncedOf(slot: number): number
-  /** Since when they may have been unsent; `now` for a key that is used too little to be sent. */
+  /** Since when they may have been unsent. `now` for a key that is used too little to be sent. */
   unsyncedSince(slot: number, now: number): number
   /** Whether the key's counts were synced, so that the cluster's total is known. */
   wasExchanged(slot: number): boolean
@@ -78,7 +78,7 @@ export interface MeterSite {
   readonly table: KeyTable
   readonly blocks: KeyBlocks
   readonly stats: Stats
-  /** The slot of the counter that keys without a slot share; negative without one. */
+  /** The slot of the counter that keys without a slot share. Negative without one. */
   readonly sharedSlot: number
   /** Whether the slot is shared by all keys that found no slot. */
   isShared(slot: number): boolean
@@ -120,8 +120,8 @@ export interface Counter {
   /** Whether the key's gate alone allows a request of `cost`. */
   fits(slot: number, cost: number, now: number): boolean
   /**
-   * The source of the counts by which `allows` found that nothing of `cost` fits until `rollAt`, as long as nothing has happened since;
-   * else -1. Also -1 for a cost that fits in no interval.
+   * The source of the counts by which `allows` found that nothing of `cost` fits until `rollAt`, as long as nothing has happened since.
+   * Otherwise -1, also for a cost that fits in no interval.
    */
   fullBy(slot: number, cost: number, now: number): SourceIndex | -1
   /** Whether a request of `cost` fits now. Without `count` it has no visible effect. */
@@ -132,7 +132,7 @@ export interface Counter {
   mark(slot: number): number
   /** Undoes a `take` of the same moment exactly: `mark` is the state before it. */
   untake(slot: number, mark: number, cost: number): void
-  /** Units left as far as this process knows. */
+  /** Units left, by the counts of this process. */
   remaining(slot: number, now: number): number
   /** Milliseconds until all units are back. */
   resetAfterMs(slot: number, now: number): number
@@ -146,9 +146,9 @@ export interface Reported {
   allowed: number
   /** Slots that a survey may visit in about a millisecond. */
   readonly surveyed: number
-  /** Units of requests in flight in this process, of all keys; absent without slots. */
+  /** Units of requests in flight in this process, of all keys. Absent without slots. */
   readonly inFlight?: number
-  /** Units of a key now, as far as known. */
+  /** Units of a key now, by confirmed counts. */
   usedOf(slot: number, now: number): number
   /** Units above the limit, or above a bucket's capacity, from charges. Absent if that is unknown. */
   over?(slot: number, now: number): number
@@ -179,7 +179,7 @@ export interface Meter extends Counter, Reported {
   /**
    * As `refund`, whenever the units were taken. Absent: nothing comes back.
    *
-   * @param units at most those that this process counted and that still count
+   * @param units at most the units that this process counted and that still count
    * @returns how many came back
    */
   refundNewest?(slot: number, units: number, now: number): number
@@ -198,7 +198,10 @@ export interface Meter extends Counter, Reported {
   recheck(slot: number): void
   /** The key of a slot is removed: the meter also removes all else that it keeps of the key. */
   forgotten(slot: number): void
-  /** Frees idle keys in bulk, because the table is full. If the time is given, also keys whose manual block has ended. Returns whether there is room. */
+  /**
+   * Frees idle keys in bulk, because the table is full. If the time is given, also keys whose manual block has ended. Returns whether there
+   * is room.
+   */
   makeRoom(now?: number): boolean
   /** Reserves units for requests that wait for the store. Absent if none does. */
   readonly reservations?: StoreReservations | undefined

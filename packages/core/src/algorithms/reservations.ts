@@ -9,7 +9,7 @@ export interface ReserveRequest {
   readonly costs: readonly number[]
   /** The sum of the costs. */
   readonly units: number
-  /** The limit that the requests came with; undefined for the policy's own. Later requests may change the key's limit. */
+  /** The limit that the requests came with. Undefined for the policy's own. Later requests may change the key's limit. */
   readonly given: number | undefined
   /** Milliseconds that the store has for its reply. Then the process decides without it. */
   readonly storeTimeout: number
@@ -46,7 +46,7 @@ export interface StoreReservations {
    */
   abandon?(request: ReserveRequest): void
   /**
-   * Units in the key's bucket as far as known, even beyond its capacity, if units are counted ahead: then the store decides when each
+   * Units in the key's bucket by confirmed counts, even beyond its capacity, if units are counted ahead: then the store decides when each
    * request goes. Otherwise undefined.
    */
   levelAhead?(slot: number, now: number): number | undefined

@@ -25,7 +25,7 @@ export function runningAt(time: EpochTime, last: Ordinal, rollAt: number, width:
 /**
  * When to check whether the interval `ordinal` of the epoch has ended: its end on the monotonic clock, and later than `now`.
  *
- * @param told the end that clients got, if the same interval was running before
+ * @param told the end that clients already got, if the same interval was running before
  */
 export function nextRoll(
   time: EpochTime,

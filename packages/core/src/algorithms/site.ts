@@ -11,15 +11,15 @@ export interface MeterExchange {
 
 /** The limiter's view for a meter whose counts are synced: adds the keys' ids in the store. */
 export interface SharedSite extends MeterSite {
-  /** The slot of a store's key, created if it has none; negative if the table is full, unless a manual block needs one. */
+  /** The slot of a store's key, created if it has none. Negative if the table is full, unless a manual block needs one. */
   locateId(id: string, byHand?: boolean, now?: number): number
   /** The slot of a store's key, or negative. */
   findId(id: string): number
-  /** The limit for a request to a key that came with this limit; undefined for the policy's own. */
+  /** The limit for a request to a key that came with this limit. Undefined for the policy's own. */
   limitFor(key: string, given: number | undefined): number
   /** Sets the limit of a key that came with a request. */
   limitTo(slot: number, given: number | undefined): void
-  /** A key's last reset, by this or another process; 0 for none. */
+  /** A key's last reset, by this or another process. 0 for none. */
   resetAt(id: string): number
   /** Resets a key's counts, unless this reset is known. */
   reset(id: string, epoch: number, now: number, cause: 'remote'): void
@@ -31,7 +31,7 @@ export interface SharedSite extends MeterSite {
   /** Whether limits are divided because the store has not answered yet. */
   readonly expecting: boolean
   /**
-   * Divides all limits by the expected number of processes, as long as the store has not answered; 1 afterwards.
+   * Divides all limits by the expected number of processes until the store has answered. Then it is called with 1.
    *
    * @returns whether the limits change
    */

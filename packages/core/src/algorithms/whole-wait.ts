@@ -20,7 +20,7 @@ export function wholeWait(wait: number, fits: (after: number) => boolean): numbe
   return fits(after) ? after : after + 1
 }
 
-/** The whole milliseconds of a computed wait; because of rounding errors they may be one too few, which the caller tries. */
+/** The whole milliseconds of a computed wait. Because of rounding errors they may be one too few, which the caller tries. */
 export function wholeMilliseconds(wait: number): number {
   return Math.max(1, Math.ceil(wait - ERROR))
 }

@@ -9,7 +9,7 @@ export class Asked implements Awaited, Flying {
   /** Milliseconds. Infinity for a report, because no request waits for its reply. */
   readonly storeTimeout: number
   readonly done: (verdicts: readonly Verdict[] | undefined) => void
-  /** The request as it was sent; undefined until then. */
+  /** The request as it was sent. Undefined until then. */
   request: Decide | undefined = undefined
   sent = 0
   lane = -1

@@ -1,6 +1,6 @@
 import type { Clock } from '../time/clock.ts'
 
-/** Reports that are kept for the store; the oldest is dropped. */
+/** Reports that are kept for the store. The oldest is dropped. */
 const MOST = 10_000
 /** Reports beyond which expired ones are searched for, and the part by which their number must grow before the next search. */
 const FEW = 100
@@ -23,7 +23,7 @@ export interface BacklogHost<T> {
   readonly overdue: boolean
   /** Sends a report. `Backlog.ended` is called with the slice when it was answered, or has failed. */
   send(item: T, slice: Slice, now: number): void
-  /** Sends up to `most` reports that are kept elsewhere; returns how many. */
+  /** Sends up to `most` reports that are kept elsewhere. Returns how many. */
   sendOthers(most: number, slice: Slice, now: number): number
   /** Whether a report has no effect on the store any more. */
   isOver(item: T, now: number): boolean
@@ -75,7 +75,7 @@ export class Backlog<T> {
   }
 
   /**
-   * Sends the next slice; afterwards `pending` shows whether reports are left.
+   * Sends the next slice. Afterwards `pending` shows whether reports are left.
    *
    * @param probe whether to try it although a reply of the store is overdue
    */

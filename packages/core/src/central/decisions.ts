@@ -16,7 +16,7 @@ interface Part {
   readonly limiter: Limiter
   readonly meter: CentralMeter
   readonly key: string
-  /** The key's slot when the request came; the key may have another one by now. */
+  /** The key's slot when the request came. The key may have another one by now. */
   readonly slot: number
   readonly cost: number
   /** The limit that the request came with: other requests may have changed it meanwhile. */
@@ -97,7 +97,7 @@ export class CentralDecisions implements Asking {
     return this.#ask(asked, held, watched, now)
   }
 
-  /** As `decide`, for a request to one policy that must wait for the store; otherwise undefined. */
+  /** As `decide`, for a request to one policy that must wait for the store. Otherwise undefined. */
   #decideOne(keys: Keys, costs: readonly number[], place: number, now: number): Promise<Decision> | undefined {
     const { limiters, clock } = this.#host
     const limiter = limiters[place] as Limiter

@@ -13,7 +13,7 @@ export interface Flying {
   readonly storeTimeout: number
   /** Whether it need not be sent any more. */
   readonly gone: boolean
-  /** The lane that it uses at each of its keys; -1 until it has one. */
+  /** The lane that it uses at each of its keys. -1 until it has one. */
   lane: number
   /** Its units were allowed without the store: until the store has counted them, no other request of the key is sent. */
   owed: boolean
@@ -23,7 +23,7 @@ export interface Flying {
 interface Flight<T> {
   /** A bit for each lane in use. */
   lanes: number
-  /** The lane that was taken last, if it is still in use; else -1. */
+  /** The lane that was taken last, if it is still in use. Otherwise -1. */
   newest: number
   /** The lane that must be free before waiting requests are sent, because its answer shows more about the remaining units. */
   fence: number
@@ -92,7 +92,7 @@ export class Flights<T extends Flying> {
     for (const question of item.questions) this.#of(question).owed++
   }
 
-  /** Waiting requests equal to one that the store has just rejected, so that it would reject them too. They stop waiting. */
+  /** Removes and returns the waiting requests that equal a request which the store has just rejected, because it would reject them too. */
   sameAs(item: T): readonly T[] {
     const [question] = item.questions
     const waiting = question && this.#policies.get(question.policy.id)?.get(question.key)?.waiting
@@ -174,7 +174,7 @@ function wait<T extends Flying>(flight: Flight<T>, item: T): false {
 
 /**
  * Takes the requests to send with `first` out of the waiting ones: half of all, as far as they are alike. At least as many remain. So if
- * the store rejects any, the last one that it rejects is a single request, whose verdict applies to all others.
+ * the store rejects any, its last rejection is of a single request, and that verdict applies to all others.
  */
 function half<T extends Flying>(items: Set<T>, first: T): readonly T[] {
   let more = Math.floor((items.size + 1) / 2) - 1

@@ -13,14 +13,14 @@ import { worthUntil } from './worth.ts'
 
 /** Milliseconds between probes while a reply of the store is overdue. */
 const PROBE = 200
-/** Requests that wait for the store's first reply at most; the oldest is dropped. */
+/** Requests that wait for the store's first reply at most. The oldest is dropped. */
 const MOST_EARLY = 10_000
 
 export interface LinkOptions {
   readonly clock: Clock
   readonly exchange: Exchange
   warn(code: 'WEIR_STORE_REPLY' | 'WEIR_WARN_STORE_SLOW', message: string): void
-  /** Reports the units that were allowed without the store, of at most `most` keys; returns the number of keys. */
+  /** Reports the units that were allowed without the store, of at most `most` keys. Returns the number of keys. */
   returned(now: number, most: number): number
 }
 
@@ -407,7 +407,7 @@ export class CentralLink {
         return
       }
       if (joined === undefined) this.#retryAll(asked, [asked], lane)
-      // An answer may still come; it is one for all members.
+      // An answer may still come, to all members together.
       else if (late === undefined) {
         if (allowed === true) this.#flights.owe(asked)
       } else {

@@ -149,7 +149,7 @@ export class CentralReservations implements StoreReservations {
     return { ...question, policy: { id, step, parameters: ahead } }
   }
 
-  /** Units in a key's bucket as far as this process knows, including those beyond its capacity. */
+  /** Units in a key's bucket by the counts of this process, including units beyond its capacity. */
   #levelOf(slot: number, now: number): number {
     const { inner } = this.#meter
     return inner.usedOf(slot, now) + (inner.over?.(slot, now) ?? 0)

@@ -39,7 +39,7 @@ export class Active extends SyncedKey {
     this.previous = 0
   }
 
-  /** Units that others probably took since the last sync; 0 before the first one. */
+  /** Units that others probably took since the last sync. 0 before the first one. */
   expected(now: number): number {
     return this.rate === 0 ? 0 : this.rate * Math.max(0, now - this.syncedAt)
   }

@@ -1,11 +1,11 @@
 /**
- * Pure arithmetic of background counting: when to sync a count early, and which part of a key's traffic this process gets. `limit` is MAX;
+ * Pure arithmetic of background counting: when to sync a count early, and which part of a key's traffic this process gets. `limit` is MAX.
  * `nodes` is n, the number of processes over which a key's traffic is spread.
  */
 
 /** The numbers that decide about an early sync. */
 export interface Countdown {
-  /** Limit less the cluster's known units (G) at the last sync. */
+  /** Limit less the cluster's confirmed units (G) at the last sync. */
   room: number
   /** Own units sent and not yet acknowledged (f). */
   inFlight: number
@@ -56,7 +56,7 @@ export class Share {
     this.#all = this.#all * decay + all
   }
 
-  /** In (0, 1]; without any traffic 1/nodes. */
+  /** In (0, 1]. Without any traffic 1/nodes. */
   value(nodes: number): number {
     return shareOf(this.#own, this.#all, nodes)
   }
@@ -103,7 +103,7 @@ export class IntervalShare {
     this.#fade = 1
   }
 
-  /** In (0, 1]; without any traffic 1/nodes. */
+  /** In (0, 1]. Without any traffic 1/nodes. */
   value(nodes: number): number {
     return shareOf(this.#ownBefore * this.#fade + this.#own, this.#allBefore * this.#fade + this.#all, nodes)
   }
@@ -114,7 +114,7 @@ export class IntervalShare {
   }
 }
 
-/** @param least units that must have been counted; missing ones count as spread evenly */
+/** @param least units that must have been counted. Missing ones count as spread evenly */
 function shareOf(own: number, all: number, nodes: number, least = 0): number {
   const prior = Math.max(PRIOR, least - all)
   return Math.min(1, (own + prior / nodes) / (all + prior))
@@ -128,8 +128,8 @@ const PRIOR = 10
 const EVEN = 1 / 3
 
 /**
- * Units that the other processes probably have unsent, judged by those that this one has sent: they get their shares of the traffic too,
- * and send as late as it does.
+ * Units that the other processes probably have unsent. This estimate assumes that they get their shares of the traffic, and send as late as
+ * this process does.
  *
  * @param sent own units that the store has acknowledged
  * @param known the cluster's units, these included

@@ -175,7 +175,7 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
     const gate = fields[base + 1] as number
     if (!(gate === FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
     if (cost === 1) return ((this.table.flags[slot] as number) >> 6) as SourceIndex
-    // The rejection of a request that fits in no interval must say that it never fits.
+    // The rejection of a request that fits in no interval must show that it never fits.
     return cost > this.site.limitOf(slot) ? -1 : this.sourceOf(slot, cost)
   }
 
@@ -258,7 +258,7 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
     this.invalidate(now, false)
   }
 
-  /** The ordinal that a record's counts belong to; 0 for a new one. */
+  /** The ordinal that a record's counts belong to. 0 for a new one. */
   ordinalOf(base: number): Ordinal {
     return (Math.floor((this.table.fields[base + TAG] as number) / this.#versions) * this.#group) as Ordinal
   }
@@ -437,7 +437,7 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
     })
   }
 
-  /** Whether the key has no known units: then nothing is lost with it. */
+  /** Whether the key has no confirmed units, so that its removal loses nothing. */
   protected isEmpty(slot: number): boolean {
     const { fields, flags } = this.table
     const base = baseOf(slot)
@@ -476,7 +476,7 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
   protected abstract visit(slot: number, now: number, options: ScanOptions, batch: Batch): boolean
   /** Whether a key without a running sync may be removed. Its unsent counts are put aside first. */
   protected abstract mayForget(slot: number): boolean
-  /** Removes all state of a key's units beside its record; `slot` may be negative. */
+  /** Removes all state of a key's units beside its record. `slot` may be negative. */
   protected cleared?(key: string, slot: number): void
   /** Whether `cost` does not fit by this process's own counts alone. */
   protected abstract byOwn(slot: number, cost: number): boolean

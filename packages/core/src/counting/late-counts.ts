@@ -52,7 +52,10 @@ export class LateCounts {
     return late
   }
 
-  /** Takes the next one that waits for a sync; it is in flight from now on. Undefined also if `waiting` ones are left for a later turn. */
+  /**
+   * Takes the next count that waits for a sync, and marks it as in flight. Undefined if there is none, or the rest is left for a later
+   * turn.
+   */
   take(): LateCount | undefined {
     let passed = 0
     for (const past of this.#past.values()) {
@@ -93,7 +96,7 @@ export class LateCounts {
     if (late.ordinal < running && this.find(late.key, late.ordinal) === late) this.remove(late.key, late.ordinal)
   }
 
-  /** A sync of it has returned; `sent` are the counts that it carried. */
+  /** A sync of it has returned. `sent` are the counts that it carried. */
   settle(late: LateCount, sent: { readonly taken: number; readonly given: number }, running: Ordinal): void {
     if (late.taken === sent.taken && late.given === sent.given) this.finish(late, running)
     else this.again(late)

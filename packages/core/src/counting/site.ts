@@ -14,9 +14,9 @@ export interface Exchange extends MeterExchange, BlockExchange, Pick<Syncing, 'n
   readonly storeDown: boolean
   /** The store is much later with a reply than usual. Only `storeTimeout` decides whether it is down. */
   readonly silent: boolean
-  /** When the store last came back, on the monotonic clock; -Infinity if it was never down. */
+  /** When the store last came back, on the monotonic clock. -Infinity if it was never down. */
   readonly storeUpAt: number
-  /** When the sync was sent that found it up; other processes probe at the same moment. */
+  /** When the sync was sent that found it up. Other processes probe at the same moment. */
   readonly foundAt: number
   /** Requests a sync of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
   due(meter: CountsSynced, slot: number, at: number): void
@@ -29,13 +29,13 @@ export interface Exchange extends MeterExchange, BlockExchange, Pick<Syncing, 'n
  */
 export type MakeShared = (site: SharedSite, exchange: StoreExchange, before?: Meter) => Exchanging
 
-/** Loads the function that makes a meter; may be called again after a failure. */
+/** Loads the function that makes a meter. May be called again after a failure. */
 export type LoadShared = () => Promise<MakeShared>
 
 /** Makes a meter whose counts are synced, or returns a function that loads its code first. */
 export type SharedForm = (site: SharedSite, exchange: StoreExchange) => Exchanging | LoadShared
 
-/** The parts of an algorithm with which its local meter can replace one that is being loaded. */
+/** The parts of an algorithm by which its local meter can stand in while the real meter is being loaded. */
 export interface StandingIn {
   readonly fields?: number
   local(site: SharedSite, exchange: MeterExchange): Meter
@@ -97,7 +97,7 @@ export interface Exchanging extends Meter {
   readonly wakeAt?: number
   /** Units of a key now, by the store's cells: those of `askedCells`, and for a sliding window the earlier ones. */
   usedIn(cells: readonly Cell[], now: number): number
-  /** Reads a key's units from the store without a sync; undefined without an answer within `storeTimeout` milliseconds. */
+  /** Reads a key's units from the store without a sync. Undefined without an answer within `storeTimeout` milliseconds. */
   inquire?(id: string, storeTimeout: number): Promise<SyncResult | undefined>
   /**
    * Takes units of a key that were counted here before this meter was loaded, and reports them to the store. Only if it continues with the

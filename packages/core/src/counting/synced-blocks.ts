@@ -27,7 +27,7 @@ interface BlockedMeter {
   readonly storePolicy: StorePolicy
   /** The clock that the policy's intervals follow. */
   readonly time: EpochTime
-  /** The running cell; 0 if resets concern all counts, however old. */
+  /** The running cell. 0 if resets concern all counts, however old. */
   readonly ordinal: Ordinal
   /** The store or another process has blocked a key. */
   blockedRemotely?(slot: number, now: number): void
@@ -73,7 +73,7 @@ export class SyncedBlocks implements BlockReports {
     }
   }
 
-  /** Applies a block or a reset that the store or another process reports; `roundTrip` if it came with a reply. */
+  /** Applies a block or a reset that the store or another process reports. `roundTrip` if it came with a reply. */
   announced({ key, remaining, manual, epoch }: BlockState, now: number, roundTrip?: number): void {
     const { site } = this.#meter
     if (epoch !== undefined) this.reset(key, epoch, now)
@@ -109,7 +109,7 @@ export class SyncedBlocks implements BlockReports {
     if (lastCellOf(epoch, storePolicy.width) >= ordinal - storePolicy.cells) site.reset(key, epoch, now, 'remote')
   }
 
-  /** The key's last reset if it concerns the first of these cells; undefined for none. */
+  /** The key's last reset if it concerns the first of these cells. Undefined for none. */
   #epochOf(key: string, [first]: readonly Cell[]): number | undefined {
     const { site, storePolicy } = this.#meter
     const epoch = site.resetAt(key)

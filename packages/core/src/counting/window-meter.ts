@@ -143,7 +143,7 @@ export class WindowMeter extends GatedMeter {
       } else if ((flags & BLOCKED) !== 0) this.blocks.of(slot, now)
       return false
     }
-    // An entry in flight carries all units of its key, so it also restores those that the store has lost.
+    // A key write in flight carries all units of its key, so it also restores units that the store has lost.
     if ((flags & IN_FLIGHT) !== 0) return false
     if (this.exchange.storeDown) {
       rule.spanUnsent?.(slot, base, now)
@@ -160,7 +160,7 @@ export class WindowMeter extends GatedMeter {
     return (active !== undefined && active.given > active.givenSent) || (unsent > 0 && (all || !rule.quiet(slot, base, unsent)))
   }
 
-  /** Sends the counts of ended intervals; false if not all fit. */
+  /** Sends the counts of ended intervals. Returns false if not all fit. */
   #scanLate(batch: Batch, now: number): boolean {
     const { late } = this.records
     late.prune(this.records.oldestLate)

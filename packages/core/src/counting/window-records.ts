@@ -93,7 +93,7 @@ export class WindowRecords {
     return Math.max(0, (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number))
   }
 
-  /** Own units taken in the record's interval; refunds are not subtracted. */
+  /** Own units taken in the record's interval. Refunds are not subtracted. */
   taken(slot: number, base: number): number {
     return sumOf(this.own(base), this.find(slot)?.given ?? 0)
   }
@@ -128,7 +128,7 @@ export class WindowRecords {
     this.#actives.delete(slot)
   }
 
-  /** Notes refunded units; the caller updates KNOWN. */
+  /** Notes refunded units. The caller updates KNOWN. */
   give(slot: number, units: number): void {
     const active = this.at(slot)
     active.given = sumOf(active.given, units)

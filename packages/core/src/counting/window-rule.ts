@@ -12,7 +12,7 @@ export type PastCount = Pick<LateCount, 'key' | 'ordinal' | 'taken' | 'given'>
 export interface WindowRule {
   /** How many intervals before the running one decisions still depend on. */
   readonly remembers: number
-  /** Decides if the gate alone can't, and sets the gate; as `Meter.allows`. */
+  /** Decides if the gate alone can't, and sets the gate, as `Meter.allows` does. */
   allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
   /** Units that this process may count in the running interval. */
   most(slot: number, now: number): number
@@ -26,7 +26,7 @@ export interface WindowRule {
   used?(slot: number, units: number, now: number): number
   /** Milliseconds until all units of a key are back, `end` milliseconds before the running interval ends. Default: when it does. */
   emptyAfter?(slot: number, end: number): number
-  /** How many units of the interval before the running one still count; none if the rule ignores them. */
+  /** How many units of the interval before the running one still count. None if the rule ignores them. */
   usedBefore?(units: number, now: number): number
 
   /** Whether a span's end may skip a key, because too few of its units are unsent to matter. */

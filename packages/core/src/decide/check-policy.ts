@@ -153,7 +153,7 @@ function longestHold({ holds }: AnyAlgorithm, limit: number, interval: number): 
   return holds === undefined ? 0 : Math.max(1, holds(limit, interval))
 }
 
-/** @param what the kind of part. `parts` of them, each at least 5 ms long, must fit into the interval */
+/** @param what the kind of the `parts`, each at least 5 ms long, that must fit into the interval */
 function checkParts(given: unknown, interval: number, parts: number, what: 'subWindow' | 'span', at: string): void {
   if (interval / parts >= SHORTEST_SPAN) return
   const shown = typeof given === 'number' ? `${given} ms` : show(given)

@@ -20,7 +20,7 @@ export declare abstract class Decision<Name extends string = string> {
   /** Units per interval, or in flight with `concurrency()`. `Infinity` if no policy applies. */
   get limit(): number
   /**
-   * Remaining units of the key after this request, as far as this process knows. 0 for a blocked key. For buckets it counts up to the
+   * Remaining units of the key after this request, by the counts of this process. 0 for a blocked key. For buckets it counts up to the
    * burst.
    */
   get remaining(): number

@@ -51,7 +51,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   readonly resets: Resets = new Resets()
   readonly overflow: Overflow
   readonly maxKeys: number
-  /** The meter. One that is loaded later replaces it. */
+  /** The meter. If its code is loaded later, a local meter stands in until then. */
   meter: Meter
   /** `policy` and the running interval or bucket. Decisions refer to it. */
   cell: RunningCell
@@ -320,7 +320,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 
   /**
-   * Resets a key's counts, in whichever process the reset was made. Ends its block, unless that is manual. A reset that is already known
+   * Resets a key's counts, for a reset of this or another process. Ends its block, unless that is manual. A reset that is already known
    * changes nothing.
    *
    * @param epoch the same as `BlockChange.epoch`

@@ -35,8 +35,8 @@ export class OneByOne {
   }
 
   /**
-   * @param keys a key for each policy, or one for all of them; undefined if a policy does not apply
-   * @param places the indexes of the policies that decide; the first `applied` of them are used
+   * @param keys a key for each policy, or one for all of them. Undefined if a policy does not apply
+   * @param places the indexes of the policies that decide. The first `applied` of them are used
    */
   decide(keys: string | Keys, costs: readonly number[], count: boolean, places: readonly number[], applied: number, now: number): Decision {
     const limiters = this.#limiters

@@ -5,8 +5,8 @@ import { type Limiter, NO_SLOT } from './limiter.ts'
 /**
  * Decides by one policy without changing anything. A key that is not in the table is checked in a temporary slot.
  *
- * @param cost units; 0 checks only whether the key is blocked
- * @param limit the key's own limit; undefined for the policy's
+ * @param cost units. 0 checks only whether the key is blocked
+ * @param limit the key's own limit. Undefined for the policy's
  */
 export function peekOne(limiter: Limiter, key: string, cost: number, limit: number | undefined, now: number): PolicyDecision {
   const { table } = limiter

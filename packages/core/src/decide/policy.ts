@@ -104,7 +104,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    */
   readonly coordination?: Coordination
   /**
-   * Decides requests while the store is down, and those that the store doesn't answer within `storeTimeout`. Blocked keys stay blocked.
+   * Decides requests while the store is down, and requests that the store doesn't answer within `storeTimeout`. Blocked keys stay blocked.
    * - `'share'`: allows this process's part of the limit, at least one unit. With coordination `'periodic'` it follows rule 4 of the
    *   published algorithm. A process that starts while the store is down allows the whole limit, unless you set `expectedProcesses`.
    * - `'open'`: allows all requests.
@@ -199,7 +199,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
 /**
  * Returns how long a request above the limit waits.
  *
- * @param over units above the limit, including this request's, as far as this process knows: 1 for the first request of cost 1
+ * @param over units above the limit, including this request's, by the counts of this process: 1 for the first request of cost 1
  * @param request undefined if your own code calls `checkAsync`
  * @returns a duration, or 0 for no delay. If the function fails or returns no duration, the request is rejected
  */

@@ -14,7 +14,7 @@ export interface HeaderKey {
 
 /** A key made by `address()` of a function. */
 export interface AddressKey<Req> {
-  /** Returns a client's address; see `address()`. */
+  /** Returns a client's address. See `address()`. */
   readonly address: (request: Req) => Awaitable<string | undefined | null>
 }
 

@@ -313,7 +313,7 @@ export class RequestPath<Name extends string> {
 
   /**
    * @param keys a key for each policy, or one for all of them
-   * @param places indexes of the policies that apply; the first `applied` of them are used
+   * @param places indexes of the policies that apply. The first `applied` of them are used
    */
   #decideAll(
     keys: string | Keys,

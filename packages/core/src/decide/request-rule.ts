@@ -82,7 +82,7 @@ A list combines several, such as key: ['ip', 'route'].`
  * Checks that each policy has a `key`. A default key would let one client use up the limit of all others. Only for adapters, because your
  * own code passes the key to `check`.
  *
- * @param rules the options as written; a value that is no list of policies is reported elsewhere
+ * @param rules the options as written. A value that is no list of policies is reported elsewhere
  * @throws WeirError `WEIR_MISSING_OPTION`, with the choices
  */
 export function requireKeys(rules: readonly Pick<PolicyOptions<never>, 'name' | 'key'>[]): void {

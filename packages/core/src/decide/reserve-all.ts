@@ -23,8 +23,8 @@ interface Waiting extends ReserveRequest {
 }
 
 /**
- * Decides by several policies, if some of them take quota ahead and have none here. It first checks all policies, then reserves units at
- * those that need the store and waits for them, and counts at the others. If one policy rejects, the reserved units are returned.
+ * Decides by several policies, if some of them take quota ahead and have none here. It first checks all policies, reserves units where the
+ * store is needed, and waits for them. Then it counts at the other policies. If one policy rejects, the reserved units are returned.
  */
 export class ReserveAll {
   readonly #host: AskingHost
@@ -61,7 +61,7 @@ export class ReserveAll {
   }
 
   /**
-   * Reserves units at the policies of the indexes `asking`, then decides by the others. If other requests have used up the quota of those
+   * Reserves units at the policies of the indexes `asking`, then decides by the others. If other requests have used up their quota
    * meanwhile, it reserves there too. Each policy reserves once, and its wait ends within its `storeTimeout` after the request came.
    *
    * @param others decides if some of the other policies need the store too

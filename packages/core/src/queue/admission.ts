@@ -108,7 +108,7 @@ export class Admission<D extends Answer> {
   /**
    * Marks a counter as full.
    *
-   * @param asked when the rejected request was sent to the store
+   * @param asked the time when the rejected request was sent to the store
    */
   close(counter: Counter<D>, decision: D, now: number, asked: number = now): void {
     const time = Math.max(1, opensIn(decision))

@@ -10,7 +10,7 @@ const ROUNDING = 1e-9
 /** Milliseconds until the next try if the store did not grant a request in time. */
 const ASK_AGAIN = 5
 
-/** Decides what happens to a request that the store has rejected. */
+/** Handles requests that the store has rejected. */
 interface Rejections<D extends Answer> {
   keeps(request: Request<D>, decision: D, now: number): boolean
   close(counter: Counter<D>, decision: D, now: number, asked: number): void
@@ -50,7 +50,7 @@ export class Asking<D extends Answer> {
   }
 
   /**
-   * Whether a request must be sent now: its timeout comes before the replies about others, and its units fit as far as this process knows.
+   * Whether a request must be sent now: its timeout comes before the replies about others, and its units fit by the counts of this process.
    */
   hurries({ asked }: Counter<D>, { key, wanted, at }: Request<D>, { ahead, fit, lead }: Together<D>, now: number): boolean {
     if (asked >= MOST_TOGETHER || at >= now + lead) return false
@@ -132,9 +132,9 @@ export class Asking<D extends Answer> {
   }
 
   /**
-   * Distributes the granted units. If a request was cancelled or would be too late, the next request with the same cost uses its grant.
-   * That is another request of the call, or the first one that waits behind them. A request that came before them goes first, if it waits
-   * again because an earlier call was rejected.
+   * Distributes the granted units. If a request was cancelled or would be too late, the next request with the same cost uses its grant:
+   * another request of the call, or the first request that waits behind them. If an earlier call was rejected, a request of it may wait
+   * again. It came first, so it goes first.
    */
   #share(group: Group<D>, decisions: readonly D[], counter: Counter<D>, now: number): void {
     const { requests, costs, together } = group

@@ -1,5 +1,5 @@
 /**
- * How many of a line's requests one call to the store contains. Several processes wait for the same capacity, and none knows the lines of
+ * How many of a line's requests one call to the store contains. Several processes wait for the same capacity, and none has the lines of
  * the others. So each requests a small part, again and again. Times are in milliseconds.
  */
 
@@ -50,15 +50,15 @@ export function unitsAhead(part: number, waiting: number, each: number, lead: nu
 interface Demand {
   /** At the store now. */
   readonly asked: number
-  /** Granted in the last turn; undefined if the requests don't take turns. */
+  /** Granted in the last turn. Undefined if the requests don't take turns. */
   readonly granted: number | undefined
 }
 
 /**
- * The number of requests in the next call; at least 1.
+ * The number of requests in the next call. At least 1.
  *
  * @param part the process's part of the remaining capacity, in requests
- * @param fit requests that fit, as far as this process knows
+ * @param fit requests that fit, by the counts of this process
  */
 export function requestsAtOnce({ asked, granted }: Demand, part: number, fit: number): number {
   const most = granted === undefined ? part : granted * LAST_PART
@@ -66,7 +66,7 @@ export function requestsAtOnce({ asked, granted }: Demand, part: number, fit: nu
 }
 
 /**
- * The most requests that may be at the store at a time; at least 1.
+ * The most requests that may be at the store at a time. At least 1.
  *
  * @param together whether one call can contain several requests
  * @param remaining capacity by the last rejection

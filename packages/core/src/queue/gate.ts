@@ -26,11 +26,11 @@ export interface Ahead {
 /** Requests that the store can decide in one step: it allows all of them, or none. */
 export interface Together<D> {
   /**
-   * The most requests to send in one call, because other processes may want capacity too. 0 if the share is smaller than one request. Then
+   * The most requests to send in one call, because other processes may need capacity too. 0 if the share is smaller than one request. Then
    * the queue sends one.
    */
   readonly part: number
-  /** The number of such requests that fit, as far as this process knows. */
+  /** The number of such requests that fit, by the counts of this process. */
   readonly fit: number
   /** Units of the first request. */
   readonly cost: number
@@ -72,7 +72,7 @@ export interface Gate<D extends Answer> {
   peek(key: string, wanted: Wanted): D
   /** Whether `take` would call the store although `peek` rejects. */
   asks(key: string, wanted: Wanted): boolean
-  /** Whether a rejected request fits, as far as this process knows, because the store only failed to grant it in time. */
+  /** Whether a rejected request fits, by the counts of this process, because the store only failed to grant it in time. */
   mayAskAgain(key: string, wanted: Wanted): boolean
   /**
    * The reason to delay a request which `peek` allows: other processes may use units at the same time, and their counts must arrive first.

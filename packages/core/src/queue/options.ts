@@ -66,7 +66,7 @@ export interface WrapOptions<Args extends readonly unknown[], This = unknown> ex
   readonly key: string | ((this: This, ...args: Args) => string)
 }
 
-/** Signals that a request stops waiting: an `AbortSignal`, or the part of one that is needed. */
+/** Signals that a request stops waiting: an `AbortSignal`, or the members of it that are needed. */
 export interface Leaving {
   readonly aborted: boolean
   readonly reason?: unknown

@@ -118,8 +118,8 @@ export class Reservations<D, R extends Reservable<D, R>> implements Timed {
   }
 
   /**
-   * Removes a request. Returns the reservation that is no longer needed, which is removed too: its own, or the last one that interchangeable
-   * requests can leave without overtaking another request of the key.
+   * Removes a request. Also removes and returns the reservation that is no longer needed: its own, or the last reservation that
+   * interchangeable requests can leave without overtaking another request of the key.
    */
   leave(request: R): Reservation<D, R> {
     const needless = request.own ?? this.#needless(request)

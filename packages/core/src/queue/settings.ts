@@ -25,7 +25,7 @@ export interface QueueOptions {
    */
   readonly maxWait?: Duration
   /**
-   * Decides what `close` does with requests that wait.
+   * Chooses how `close` handles requests that wait.
    * - `'finish'`: requests whose turn comes within `closeTimeout` proceed, and all others are rejected at once. A request for a slot of
    *   `concurrency()` waits until then, because the end of other requests is unknown.
    * - `'reject'`: all are rejected at once.

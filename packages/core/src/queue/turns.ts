@@ -59,7 +59,7 @@ export class Turns {
     this.#granted = 0
   }
 
-  /** Whether turns are running: there has been capacity since they began, as far as this process knows. */
+  /** Whether turns are running: there has been capacity since they began, by the counts of this process. */
   get running(): boolean {
     return !Number.isNaN(this.#from)
   }
@@ -81,7 +81,7 @@ export class Turns {
   /**
    * Ends the turns because a request was rejected.
    *
-   * @param asked when the rejected request was sent to the store
+   * @param asked the time when the rejected request was sent to the store
    */
   end(asked: number): void {
     if (Number.isNaN(this.#from)) return

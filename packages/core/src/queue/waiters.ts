@@ -11,7 +11,7 @@ import { Schedule } from './schedule.ts'
 import type { QueueSettings } from './settings.ts'
 import type { WaitingKey } from './waits.ts'
 
-/** The most requests of a line to look through for one that goes before another. */
+/** The most requests of a line that are searched for a request that goes before another. */
 const SEARCHED = 500
 
 /**

@@ -9,22 +9,22 @@ import type { Clock } from '../time/clock.ts'
 import { Retried } from '../time/retried.ts'
 
 /**
- * The policies of one node whose requests the store decides about. What asks the store is loaded with the first of them, so that
- * other applications don't carry it.
+ * The policies of one process whose requests the store decides. The code that sends these requests is loaded with the first such
+ * policy, so that other applications don't carry it.
  */
 export class CentralSide implements CentralStore {
   readonly #clock: Clock
   readonly #exchange: () => Exchange
   readonly #warn: (error: WeirError) => void
-  /** The code that asks the store, once it is loaded. */
+  /** The code that sends requests to the store, once it is loaded. */
   #code: typeof import('../central/index.ts') | undefined
-  /** The link of the connection; undefined without one. */
+  /** The link of the connection. Undefined without one. */
   link: CentralLink | undefined
   #connection: StoreConnection | undefined
   #opening: Retried<object> | undefined
   readonly #meters: () => readonly Exchanging[]
 
-  /** @param meters those of all policies of the throttlers that have started */
+  /** @param meters the meters of all policies of the throttlers that have started */
   constructor(clock: Clock, exchange: () => Exchange, warn: (error: WeirError) => void, meters: () => readonly Exchanging[]) {
     this.#clock = clock
     this.#exchange = exchange
@@ -47,13 +47,13 @@ export class CentralSide implements CentralStore {
     return (site, exchange) => (this.#code === undefined ? load : make(site, exchange))
   }
 
-  /** Makes what decides about requests. Until it is loaded, the meters that stand in decide. */
+  /** Returns the object that decides requests. Until the code is loaded, the stand-in meters decide. */
   decisions(host: AskingHost): Asking {
     let made: Asking | undefined
     let by: CentralLink | undefined
     return {
       decide: (keys, costs, places, applied) => {
-        // The link is gone if another throttler on the same connection was closed.
+        // Closing another throttler on the same connection removes the link.
         const link = this.#makeLink()
         if (this.#code === undefined || link === undefined) return host.decide(keys, costs, true, places, applied)
         if (made === undefined || by !== link) made = new this.#code.CentralDecisions(host, link)
@@ -68,7 +68,7 @@ export class CentralSide implements CentralStore {
     if (this.link !== undefined) this.#open(this.link, connection)
   }
 
-  /** The store has answered an exchange. */
+  /** The store has answered a sync. */
   answered(): void {
     this.link?.answered()
   }

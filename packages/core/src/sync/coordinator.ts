@@ -24,7 +24,7 @@ import { loadWaiting, Waits } from './waits.ts'
 const running = new WeakMap<MeetingPoint, Set<BackgroundCoordinator>>()
 
 /**
- * Makes a store of a meeting point: counts are kept in each process and exchanged in the background.
+ * Makes a store of a meeting point. Each process counts in memory and syncs its counts in the background.
  *
  * @example
  * const store = backgroundStore({ kind: 'mine', open: (node) => new MyConnection(node) })
@@ -50,7 +50,7 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
   return new BackgroundCoordinator(options, this, all)
 }
 
-/** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
+/** Syncs the counts of one process: of all throttlers in it that use the same store. */
 class BackgroundCoordinator implements Coordinator {
   nodeId: string
   readonly names: Names
@@ -66,11 +66,11 @@ class BackgroundCoordinator implements Coordinator {
   readonly #loop: SyncLoop
   readonly #all: Set<BackgroundCoordinator>
   readonly #random: () => number
-  /** Whose policies it keeps. Throttlers that have not started are held by nobody here, so one that is dropped is collected. */
+  /** The throttlers that it serves, with their policies. Weak references, so that a throttler dropped before its start is collected. */
   #served: readonly Served[] = []
   /**
-   * The policies of throttlers that were closed, and until when, on the monotonic clock, the store may have counts of this node for
-   * them, which only grow: another meter would begin below them, and what it counts would not be told.
+   * The policies of closed throttlers, each with the time (on the monotonic clock) until which the store may have counts of this process
+   * for it. Counts in the store only grow. A new meter would start below them, and its units would be ignored.
    */
   readonly #used = new Map<string, number>()
   readonly startedAt: number
@@ -89,7 +89,7 @@ class BackgroundCoordinator implements Coordinator {
     const exchange = () => this.exchange
     const warn = (error: WeirError) => this.#warn(error)
     const self = this
-    // Asked several times for each exchange; as a rule there is one throttler.
+    // Each sync calls this several times. As a rule there is one throttler.
     const meters = () => {
       const { throttlers } = this
       return throttlers.length === 1 ? (throttlers[0] as Coordinated).meters() : throttlers.flatMap((throttler) => throttler.meters())
@@ -184,7 +184,7 @@ class BackgroundCoordinator implements Coordinator {
     return this.#link.state
   }
 
-  /** Whether a throttler with these options can share it. */
+  /** Whether a throttler with these options can share this coordinator. */
   fits({ clock, heartbeat }: CoordinatorOptions): boolean {
     return clock === this.#clock && heartbeat === this.#heartbeat && this.state !== 'closed' && this.#used.size < MOST_USED
   }
@@ -196,14 +196,14 @@ class BackgroundCoordinator implements Coordinator {
     return !this.#alive().some(({ whose, policies }) => whose.deref() !== throttler && policies.some(({ id }) => policyIds.includes(id)))
   }
 
-  /** Whether another throttler has a policy of one of the names: it may come to have the same, if the new one replaces its rule. */
+  /** Whether another throttler has a policy with one of the names. Their ids may become equal if the new one replaces its rule. */
   hasNamed({ throttler, policies }: CoordinatorOptions): boolean {
     const shared = (all: readonly Policy[]) => all.filter(countsAtStore).map(({ name }) => name)
     const names = shared(policies)
     return this.#others(throttler).some(({ policies }) => shared(policies).some((name) => names.includes(name)))
   }
 
-  /** Without those that were dropped before they started. */
+  /** Leaves out throttlers that were dropped before they started. */
   #alive(): readonly Served[] {
     this.#served = this.#served.filter(({ whose }) => whose.deref() !== undefined)
     return this.#served
@@ -238,7 +238,7 @@ class BackgroundCoordinator implements Coordinator {
       return
     }
     if (this.#link.state === 'closed') {
-      // A node like any other that starts, for all who have not started before.
+      // Starts as a new process, also for throttlers that have not started yet.
       this.nodeId = newNodeId(this.#random)
       this.#used.clear()
       this.#all.add(this)
@@ -301,13 +301,16 @@ class BackgroundCoordinator implements Coordinator {
 
   #tick(monotonic: number): number {
     this.#localTime.follow(this.#clock.now(), monotonic)
-    // No list of moments: this runs at each of a node's timers.
+    // Builds no array of times, because this runs at each timer of the process.
     let next = Number.POSITIVE_INFINITY
     for (const throttler of this.throttlers) next = Math.min(next, throttler.tick(monotonic))
     return next
   }
 
-  /** Tells the throttlers that have a listener, those included that have not started. If none has one, one throttler warns the process. */
+  /**
+   * Passes a warning to each throttler that has a listener, even if it has not started. Without any listener, one throttler warns the
+   * process.
+   */
   #warn(error: WeirError, subject?: string): void {
     const all = this.#alive().flatMap(({ whose }) => whose.deref() ?? [])
     const listening = all.filter(({ emitter }) => emitter.has('warning'))
@@ -321,9 +324,11 @@ interface Served {
   readonly policies: readonly Policy[]
 }
 
-/** With so many policies of closed throttlers it takes no further throttler: that one gets a node of its own. */
+/**
+ * With this many policies of closed throttlers, a coordinator accepts no further throttler. The next one starts as a process of its own.
+ */
 const MOST_USED = 1_000
-/** A node has at least this time to leave the store, in milliseconds, however little is left of its timeout. */
+/** The least time for a process to leave the store, in milliseconds, even if less is left of its timeout. */
 const LEAVE = 100
 const TOO_MANY_BLOCKS =
   'More than 100,000 changes of blocks wait for the store. The oldest ones will not reach other processes. Check the store.'

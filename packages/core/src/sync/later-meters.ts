@@ -14,10 +14,10 @@ interface Untold {
   readonly resets: Map<string, number>
 }
 
-/** So many resets are kept at most while code can't be loaded; the oldest goes. */
+/** The most resets that are kept while code can't be loaded. The oldest is dropped. */
 export const MOST_RESETS = 10_000
 
-/** The meters of one node that are being loaded, and what counts in their place: the algorithms' own local meters. */
+/** The meters of one process that are being loaded. The algorithms' own local meters count in their place. */
 export class LaterMeters {
   readonly #clock: Clock
   readonly #exchange: () => StoreExchange
@@ -26,7 +26,7 @@ export class LaterMeters {
   /** First attempts. No request waits for later ones. */
   readonly #loading = new Map<Promise<unknown>, { readonly site: SharedSite; readonly standIn: () => void }>()
 
-  /** @param welcome asks the store for all blocks again, as a new meter knows of none */
+  /** @param welcome requests all blocks from the store again, because a new meter has none */
   constructor(clock: Clock, exchange: () => StoreExchange, warn: (error: WeirError) => void, welcome: () => void) {
     this.#clock = clock
     this.#exchange = exchange
@@ -39,7 +39,7 @@ export class LaterMeters {
     return this.#loading.size === 0 ? undefined : Promise.all(this.#loading.keys())
   }
 
-  /** A request has waited for one of these meters as long as it may: until they are loaded, `failMode` decides. */
+  /** Makes `failMode` decide until the meters are loaded, because a request has waited for one of them as long as it may. */
   overdue(sites: readonly object[]): void {
     for (const { site, standIn } of this.#loading.values()) if (sites.includes(site)) standIn()
   }
@@ -87,7 +87,10 @@ export class LaterMeters {
     return before
   }
 
-  /** The local meter decides as `failMode` says, since nothing is known of other nodes. It counts units as ever, for the meter to come. */
+  /**
+   * Makes the local meter decide by `failMode`, because the counts of other processes are missing. It still counts units for the meter to
+   * come.
+   */
   #standIn(before: Meter, site: SharedSite): void {
     site.divideLimits(() => this.#partsOf(site))
     const explain = before.explain.bind(before)
@@ -99,7 +102,7 @@ export class LaterMeters {
         retryAfterMs: why.retryAfterMs < Number.POSITIVE_INFINITY ? why.retryAfterMs : Math.max(1, before.rollAt - now),
       }
     }
-    // No cooldown: other nodes may not have used their parts.
+    // Starts no cooldown, because other processes may not have used their shares.
     before.reject = before.explain
   }
 
@@ -129,13 +132,13 @@ export class LaterMeters {
       if (!goesOn) site.table.restride()
       made = make(site, this.#exchange(), before)
     } catch (error) {
-      // It stands in on, with what it has counted.
+      // The local meter keeps standing in, with its counts.
       Object.assign(site.table, { fields, stride })
       if (stood) this.#standIn(before, site)
       throw error
     }
     become(made)
-    // Nothing has happened before the throttler's start, or anything more after its end.
+    // Before the throttler's start and after its end there is nothing to take over.
     if (before.rollAt === Number.NEGATIVE_INFINITY) return
     if (this.#exchange().time.measured) made.adoptTime(now)
     else made.roll(now)
@@ -148,7 +151,7 @@ export class LaterMeters {
         made.owe?.(slot, units, now)
         continue
       }
-      // As a charge: the record is brought to the running interval first.
+      // Counts like a charge: the record moves to the running interval first.
       const fits = made.allows(slot, units, now)
       made.add(slot, units, now)
       if (!fits) made.exceeded?.(slot, now)

@@ -3,7 +3,7 @@ import type { SyncEntry, SyncResult } from '../store/contract.ts'
 import type { ThrottlerState } from '../throttler/coordinator.ts'
 import type { Clock } from '../time/clock.ts'
 
-/** The parts of the coordinator that a question about a key's usage needs. */
+/** The parts of the coordinator that a query of a key's usage needs. */
 export interface UsageHost {
   readonly clock: Clock
   readonly link: { readonly state: ThrottlerState }
@@ -14,22 +14,22 @@ export interface UsageHost {
   }
 }
 
-/** Other nodes have at least this time to send what they have of a key, in milliseconds, and so many usual round trips. */
+/** Other processes have at least this time to send their counts of a key, in milliseconds, or this many usual round trips. */
 const LEAST_WAIT = 30
 const WAIT_TIMES = 4
-/** Milliseconds before a failed exchange is repeated. */
+/** Milliseconds before a failed sync is repeated. */
 const AGAIN = 50
 
 /**
- * Units of a key that all nodes together have taken: the others are told to send what they have, however little it is, and
- * then the store is asked.
+ * Reads the units of a key that all processes together have used. First the others are requested to send their counts, however few they
+ * are. Then the store returns the total.
  *
  * @param storeTimeout milliseconds
- * @returns undefined when the store did not answer within the storeTimeout
+ * @returns undefined if the store did not answer within `storeTimeout`
  */
 export function askUsage(meter: CountsSynced, id: string, storeTimeout: number, host: UsageHost): Promise<SyncResult | undefined> {
   const { clock, link } = host
-  // A store known to be away is not waited for. If it fails only now, it may still answer in time.
+  // A store that is already down gets one attempt. If it fails only during the query, it may still answer in time.
   let isLast = link.state === 'storeDown'
   return new Promise((resolve) => {
     const timer = clock.setTimeout(() => {
@@ -63,7 +63,7 @@ async function ask(meter: CountsSynced, id: string, { clock, loop }: UsageHost):
     : { ...last, cells: meter.askedCells().map((cell) => ({ ...cell, taken: last.lease?.used ?? 0 })) }
 }
 
-/** An entry that only asks. */
+/** A key write that only reads. */
 function entryOf(meter: CountsSynced, id: string): SyncEntry {
   const lease = meter.askedLease?.(id)
   return lease === undefined ? meter.syncedBlocks.entryOf(id, meter.askedCells()) : { policy: meter.storePolicy, key: id, cells: [], lease }

@@ -8,12 +8,12 @@ import type { LaterMeters } from './later-meters.ts'
 
 let Waiting: typeof ReserveAll | undefined
 
-/** Loads what lets requests wait. */
+/** Loads the code that lets requests wait. */
 export async function loadWaiting(): Promise<void> {
   Waiting = (await import('../decide/reserve-all.ts')).ReserveAll
 }
 
-/** Decisions of policies that may have to wait: for units of the store, for its decision, or until what asks it is loaded. */
+/** Decides requests that may have to wait: for units of the store, for its decision, or until the code for it is loaded. */
 export class Waits implements Asking {
   readonly #host: AskingHost
   readonly #later: Pick<LaterMeters, 'loading' | 'overdue'>
@@ -32,7 +32,7 @@ export class Waits implements Asking {
   decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision> {
     const { loading } = this.#later
     if (loading === undefined) return this.#decide(keys, costs, places, applied)
-    // Callers use their lists again.
+    // Callers reuse their lists, so this request needs copies.
     const own = [[...keys], [...costs], places.slice(0, applied)] as const
     const limitAgain = this.#host.noteLimits(own[0])
     return this.#within(loading, own[2]).then(() => {
@@ -41,7 +41,7 @@ export class Waits implements Asking {
     })
   }
 
-  /** Waits for the end of an attempt to load, no longer than the shortest storeTimeout; after that the local meters decide by `failMode`. */
+  /** Waits for the end of an attempt to load, at most the shortest `storeTimeout`. After that the local meters decide by `failMode`. */
   #within(loading: Promise<unknown>, places: readonly number[]): Promise<void> {
     const { clock, limiters } = this.#host
     const waiting = places.map((place) => limiters[place] as Limiter).filter(({ policy }) => policy.storeTimeout > 0)

@@ -43,7 +43,7 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
     this.#path = engine.path as RequestPath<Name>
   }
 
-  /** The rules of all throttlers of this process with the same store; undefined without a store. */
+  /** The rules of all throttlers of this process with the same store. Undefined without a store. */
   get names(): Names | undefined {
     return this.#engine.coordinator?.names
   }
@@ -77,9 +77,9 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
    * Decides on a request and counts it if it is allowed. The arrays contain one entry per policy, in their order, and `undefined` where a
    * policy does not apply. They are read during the call only and may be reused.
    *
-   * @param applying the indexes of the policies that apply, ascending, so that the others need no check; only the first `applied`
+   * @param applying the indexes of the policies that apply, ascending, so that the others need no check. Only the first `applied`
    * are valid
-   * @param limits for each policy the limit of its key, as `limit` of `check`; undefined to use the policy's own
+   * @param limits for each policy the limit of its key, as `limit` of `check`. Undefined to use the policy's own
    * @throws WeirError `WEIR_CLOSED` after `close`
    */
   decide(
@@ -107,8 +107,8 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
   /**
    * As `decide`, for policies whose requests may have to wait. Returns a promise only if this request must wait.
    *
-   * @param request the request, which may be delayed; null to reject it instead
-   * @throws (rejects) AcquireError with the reason `'aborted'` if the client of a delayed request has left; nothing is counted then
+   * @param request the request, which may be delayed. Null to reject it instead
+   * @throws (rejects) AcquireError with the reason `'aborted'` if the client of a delayed request has left. Nothing is counted then
    */
   decideAsync(
     keys: readonly (string | undefined)[],

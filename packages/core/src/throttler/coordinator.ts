@@ -12,7 +12,7 @@ import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.t
 import type { Clock } from '../time/clock.ts'
 import type { Names } from './names.ts'
 
-/** `local`: without a store; `connecting`: the store has not answered yet. */
+/** The state of the connection. `local`: there is no store. `connecting`: the store has not answered yet. */
 export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'storeDown' | 'closed'
 
 /** The syncs with the store since the process's start. */
@@ -27,7 +27,7 @@ export interface SyncSnapshot {
   /** Milliseconds. */
   readonly lastDurationMs: number
   readonly lastError: string | undefined
-  /** Milliseconds since the last sync that succeeded; undefined before the first one. */
+  /** Milliseconds since the last sync that succeeded. Undefined before the first one. */
   readonly sinceSuccessMs: number | undefined
   /** The store's clock less this process's wall clock, in milliseconds. */
   readonly clockOffsetMs: number
@@ -37,7 +37,7 @@ export interface SyncSnapshot {
 
 /** The state of the store and its syncs. */
 export interface StoreStatus {
-  /** Milliseconds for which the store has been down; 0 while it answers. */
+  /** Milliseconds for which the store has been down. 0 while it answers. */
   readonly storeDownMs: number
   /** Live processes. */
   readonly nodes: number
@@ -59,7 +59,7 @@ export interface Inspected {
   /** Absent without a store. */
   readonly coordinator: Coordinator | undefined
   readonly emitter: Emitter
-  /** The state of the rules that it follows; undefined if it follows none. */
+  /** The state of the rules that it follows. Undefined if it follows none. */
   followed: FollowedRules | undefined
   /**
    * Called by adapters: from now on each policy needs a `key`.
@@ -86,14 +86,14 @@ export interface Coordinated extends Inspected {
 export interface Coordinator {
   /** The rules of all throttlers of this process with the same store. */
   readonly names: Names
-  /** This process's id; final once a throttler has joined. */
+  /** This process's id. It is final once a throttler has joined. */
   readonly nodeId: string
   readonly state: ThrottlerState
   /** The sync, as meters see it. */
   readonly exchange: StoreExchange
   /** Makes the code that lets requests wait for the store, if a policy has coordination `'leased'` or `'central'`. */
   readonly asking: (host: AskingHost) => Asking
-  /** While meters with code outside of the bundle are being loaded; otherwise undefined. Never rejects. */
+  /** A promise while meters with code outside of the bundle are being loaded, otherwise undefined. It never rejects. */
   readonly loading: Promise<unknown> | undefined
   /**
    * Syncs the counts of a throttler by these rules from now on, in place of its former ones.

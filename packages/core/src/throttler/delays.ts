@@ -214,7 +214,7 @@ export class Delays {
 
   /**
    * @param counted the parts that were counted on arrival
-   * @returns undefined if the request is not allowed; then nothing is counted
+   * @returns undefined if the request is not allowed. Then nothing is counted
    */
   async #wait(
     asked: Asked,

@@ -310,7 +310,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   }
 }
 
-/** Rules with a limit for each plan are several rules; all are checked. */
+/** Turns rules with a limit for each plan into several rules, and checks them all. */
 function rulesOf(given: GivenRules, store: Store | undefined): { rules: AnyRules; policies: readonly Policy[] } {
   const rules = expandPlans(given) as AnyRules
   const policies = parsePolicies(rules, store !== undefined)

@@ -8,10 +8,13 @@ import { countedUnits, keyAt } from './key-units.ts'
 import { countedKey } from './limiters-of.ts'
 import type { LimitersNow } from './manual-blocks.ts'
 
-/** Why one policy would allow or reject the next request of a key, by the counts that this process has. Fractions of units have three decimals. */
+/**
+ * Why one policy would allow or reject the next request of a key, by the counts that this process has. Fractions of units have three
+ * decimals.
+ */
 export interface Explanation<Name extends string = string> {
   readonly policy: Name
-  /** The counted key: a key of more than 256 characters becomes its beginning and a hash; `'all'` if all share one counter. */
+  /** The counted key: a key of more than 256 characters becomes its beginning and a hash. `'all'` if all share one counter. */
   readonly key: string
   /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
@@ -21,8 +24,8 @@ export interface Explanation<Name extends string = string> {
   /** Units that this process counted and that still count. Absent with coordination `'central'`, because the store counts. */
   readonly own?: number
   /**
-   * Units of the other processes, by the counts that this one has received; with coordination `'central'` the units of all. 0 with
-   * `'local'`.
+   * Units of the other processes, by the counts that this one has received. With coordination `'central'` the units of all processes. 0
+   * with `'local'`.
    */
   readonly others: number
   /**
@@ -43,7 +46,7 @@ export interface Explanation<Name extends string = string> {
    */
   readonly next: 'allow' | 'reject'
   readonly reason: DecisionReason
-  /** Milliseconds after which a rejected request would be allowed; 0 if `next` is `'allow'`. */
+  /** Milliseconds after which a rejected request would be allowed. 0 if `next` is `'allow'`. */
   readonly retryAfterMs: number
   /** The origin of the counts or the block behind a rejection. Absent if nothing rejects the request. */
   readonly source?: RejectionSource
@@ -104,7 +107,7 @@ function explainAt(limiter: Limiter, key: string, cost: number, now: number): Ex
 }
 
 function sourceOf(reason: RejectionReason, index: number, { kinds }: Limiter['stats']): RejectionSource {
-  // Rejections by limit come first in `kinds`, so an index of a source is its place there.
+  // Rejections by limit come first in `kinds`, so the index of a source is its index there.
   return reason === 'storeDown' || reason === 'overflow' ? reason : (kinds[index] as { readonly source: RejectionSource }).source
 }
 

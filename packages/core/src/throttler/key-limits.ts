@@ -7,7 +7,7 @@ import { countedKey, unknownPolicy } from './limiters-of.ts'
 export interface KeyLimit {
   /** The policy's name. */
   readonly policy: string
-  /** The key; `'all'` for a policy with `key: 'all'`. */
+  /** The key. `'all'` for a policy with `key: 'all'`. */
   readonly key: string
   /** 0 rejects all, `Infinity` allows all, else a number of at least 1. */
   readonly limit: number

@@ -11,7 +11,7 @@ export interface KeyUnitsHost extends RefundHost {
   readonly rules: readonly PolicyOptions<never>[]
 }
 
-/** Units of a key that count now: of all processes as far as this one knows, and of this one. */
+/** Units of a key that count now: of all processes by the counts of this one, and of this one alone. */
 export function countedUnits(limiter: Limiter, slot: number, now: number): { readonly used: number; readonly own: number } {
   const { meter } = limiter
   const known = meter.usedOf(slot, now)

@@ -42,12 +42,12 @@ const OPTIONS: readonly string[] = [
 ] satisfies (keyof LimitedFetchOptions)[]
 
 /**
- * A `fetch` that waits for its turn, see `acquire`, and follows the other side's limits. An answer which shows that no request is left
- * (429, 403 or 503 with `Retry-After`; `RateLimit` fields; `X-RateLimit-Remaining: 0` and a reset) blocks the key in all processes until
- * then, and a 429 without a time for a second. Dates are relative to the other side's clock (the answer's `Date`). The answer itself is
- * returned unchanged, and no request is repeated.
+ * A `fetch` that waits for its turn, see `acquire`, and follows the other side's limits. If an answer shows that no request is left, the
+ * key is blocked in all processes until requests are left again: a 429, 403 or 503 with `Retry-After`, `RateLimit` fields, or
+ * `X-RateLimit-Remaining: 0` with a reset. A 429 without a time blocks it for a second. Dates are relative to the other side's clock (the
+ * answer's `Date`). The answer itself is returned unchanged, and no request is repeated.
  *
- * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`; each call rejects as `acquire` or `fetch` do
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`. Each call rejects as `acquire` or `fetch` do
  *
  * @example
  * const get = limitedFetch(throttler, { timeout: '10s' })

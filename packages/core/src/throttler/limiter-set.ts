@@ -42,7 +42,7 @@ interface Retired {
 export class LimiterSet {
   /** In the order of the policies. */
   all: readonly Limiter[] = []
-  /** The meters whose counts are synced, and those that count for this process alone. */
+  /** The meters whose counts are synced, and the meters that count for this process alone. */
   exchanging: readonly Exchanging[] = []
   alone: readonly Meter[] = []
   /**

@@ -22,7 +22,7 @@ export interface Claimant {
 interface Claim {
   readonly policy: Policy
   readonly rule: PolicyOptions<never>
-  /** The owner; collected if the application has dropped it. */
+  /** The owner. A weak reference, so that a throttler dropped by the application is collected. */
   readonly owner: WeakRef<Claimant>
   /** The place where the throttler was created, or the update that brought the rule. */
   readonly place: Place
@@ -66,7 +66,7 @@ export class Names {
   }
 
   /**
-   * Takes over a throttler's rules, in place of its former ones. Rules that the same source line has made before are replaced; the
+   * Takes over a throttler's rules, in place of its former ones. Rules that the same source line has made before are replaced. The
    * throttlers that have them follow with `settle`.
    *
    * @throws WeirError `WEIR_DUPLICATE_POLICY` if another throttler has another rule under one of the names. Then nothing has changed
@@ -187,7 +187,7 @@ export class Names {
   }
 }
 
-/** Names beyond which those without an owner are searched for; the next search is at twice as many as then remain. */
+/** Number of names beyond which names without an owner are searched for. The next search is at twice as many as then remain. */
 const MOST = 1_000
 /** Replaced throttlers that stay open beside a later one. */
 const MOST_REPLACED = 10
@@ -252,7 +252,7 @@ function asText(option: unknown): unknown {
 }
 
 /**
- * The difference between two rules; undefined if there is none.
+ * The difference between two rules. Undefined if there is none.
  *
  * @param read returns the compared value of an option
  */

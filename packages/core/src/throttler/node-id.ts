@@ -1,6 +1,6 @@
 import { invalidOption, show } from '../report/errors.ts'
 
-/** 16 hexadecimal digits; two processes of one cluster get the same with a chance of 2^-64 per pair. */
+/** 16 hexadecimal digits. Two processes of one cluster get the same with a chance of 2^-64 per pair. */
 export function newNodeId(random: () => number): string {
   let id = ''
   for (let i = 0; i < 4; i++) {

@@ -115,7 +115,7 @@ export const THROTTLER_OPTIONS: readonly string[] = [
   'logger',
 ] satisfies (keyof ThrottlerOptions)[]
 
-/** The options of a throttler itself, checked; times in milliseconds. */
+/** The options of a throttler itself, checked. Times in milliseconds. */
 export interface ThrottlerSettings {
   readonly maxKeys: number
   readonly overflow: Overflow

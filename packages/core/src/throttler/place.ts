@@ -11,7 +11,7 @@ interface Site {
   readonly file: string
   /** Line and column. */
   readonly at: string
-  /** A digest of the file's source; undefined if the engine has none. */
+  /** A digest of the file's source. Undefined if the engine has none. */
   readonly source: unknown
   /** The callers from here to the top level of the module. */
   readonly calls: string

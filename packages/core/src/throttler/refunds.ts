@@ -32,7 +32,7 @@ export function checkDecision(given: Pick<Decision, 'parts'>): void {
 /**
  * Returns units of an allowed decision, at most its remaining cost at each policy.
  *
- * @param what slots stay in use until the request has ended, whatever else is refunded
+ * @param what the units to return. Slots stay in use until the request has ended, whatever else is refunded
  */
 export function giveBack(decision: Pick<Decision, 'parts'>, units: number, what: Given, host: RefundHost): void {
   if (host.closed) return

@@ -8,7 +8,7 @@ const EVERY = 1_000
 /** Makes `rejections` events from sums that exist anyway: no work per rejection, and none at all without listeners. */
 export class RejectionsReport {
   readonly #emitter: Emitter
-  /** The sums at the last report; absent while there are no listeners. */
+  /** The sums at the last report. Absent while there are no listeners. */
   readonly #before = new Map<Limiter, Float64Array>()
   #at: number | undefined
 

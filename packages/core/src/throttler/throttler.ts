@@ -59,7 +59,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     Object.defineProperty(this, ADAPTER, { value: new AdapterSide(engine) })
   }
 
-  /** Unique to this start. Throttlers that share a store's value are one process. */
+  /** The id of this process, new at each start. Throttlers that share a store's value are one process. */
   get nodeId(): string {
     return this.#engine.nodeId
   }
@@ -69,7 +69,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#engine.policies as readonly Policy<Name>[]
   }
 
-  /** Whether the store answers: `idle` before the first decision. */
+  /** The state of the connection to the store. `idle` before the first decision. */
   get state(): ThrottlerState {
     return this.#engine.state
   }
@@ -87,8 +87,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * The decision that `check` would return now, by the counts of this process. Nothing is counted, no cooldown starts, and no key is
-   * stored. `remaining` is what is left now. `usage` also includes the other processes.
+   * Returns the decision that `check` would return now, by the counts of this process. Nothing is counted, no cooldown starts, and no key
+   * is stored. `remaining` shows the units that are left now. `usage` also includes the other processes.
    *
    * @param options the cost, or `{ cost, limit }`. With a cost of 0 it shows only whether the key is blocked
    */
@@ -100,8 +100,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /**
    * As `check`, for policies whose requests may have to wait. With coordination `'leased'` and `'central'` they wait for the store, at most
-   * for `storeTimeout`; then the policy's `failMode` decides. With `delay` they are delayed instead of rejected, and the decision shows the
-   * state after the delay. Functions that read the request may answer within 1 s.
+   * for `storeTimeout`. Then the policy's `failMode` decides. With `delay` they are delayed instead of rejected, and the decision shows the
+   * state after the delay. A `delay` function may take 1 s.
    */
   checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
     return this.#path.delays
@@ -112,7 +112,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       : this.#path.checkAsync(key, options)
   }
 
-  /** Listeners receive the events of a call before it returns. */
+  /** Delivers the events of a call to their listeners before it returns. */
   #told(): void {
     this.#engine.emitter.deliver()
   }
@@ -122,7 +122,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * key after another if a policy counts them together. It is rejected immediately if it certainly can't make its timeout. A waiting
    * request uses no units, and starts no cooldown.
    *
-   * @throws (rejects) AcquireError with the reason `'timeout'`, `'aborted'`, `'queue-full'`, `'never-fits'` or `'closed'`; WeirError
+   * @throws (rejects) AcquireError with the reason `'timeout'`, `'aborted'`, `'queue-full'`, `'never-fits'` or `'closed'`. WeirError
    * `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
    *
    * @example
@@ -136,7 +136,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * As `acquire`, but a rejection is returned as a decision and not thrown, and by default no request waits.
    *
    * @param options as for `acquire`, with `timeout` 0 by default
-   * @throws (rejects) AcquireError with the reason `'aborted'` or `'closed'`; WeirError as `acquire`
+   * @throws (rejects) AcquireError with the reason `'aborted'` or `'closed'`. WeirError as `acquire`
    *
    * @example
    * const { allowed, retryAfterMs } = await throttler.tryAcquire('api.example.com', { timeout: '5s' })
@@ -149,17 +149,17 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * Waits for the `delayMs` of an allowed decision, and resolves with the decision at that time.
    *
    * @param signal if it is aborted, the decision's units are returned, and the requests behind it move up
-   * @param client the waiting client: the number of its waiting requests is limited to the free places (`maxWaiting` of `queue`). Adapters
-   * pass its address
-   * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`: the decision's units are returned; WeirError
-   * `WEIR_INVALID_OPTION` for a value that is no decision
+   * @param client the waiting client: the number of its waiting requests is limited to the free positions (`maxWaiting` of `queue`).
+   * Adapters pass its address
+   * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`. The decision's units are then returned.
+   * WeirError `WEIR_INVALID_OPTION` for a value that is no decision
    */
   async waitFor(decision: Decision<Name>, signal?: AbortSignal, client?: string): Promise<Decision<Name>> {
     return (await this.#waitingRoom.holdCounted(decision, signal, client)) as Decision<Name>
   }
 
   /**
-   * Calls a function as soon as it may go, see `acquire`, and resolves with its result. Its slots are released then.
+   * Calls a function as soon as it may run, see `acquire`, and resolves with its result. Its slots are released then.
    *
    * @throws (rejects) as `acquire`, `WEIR_INVALID_OPTION` for a value that is no function, and with the error of the function
    */
@@ -168,8 +168,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Returns a function that calls another as soon as it may go, see `acquire`. It passes its `this` on, so it can replace a method, and has
-   * the other's `name` and `length`. Slots are released when the returned promise settles. For a generator function, that is before the
+   * Returns a function that calls another as soon as it may run, see `acquire`. It passes its `this` on, so it can replace a method, and
+   * has the other's `name` and `length`. Slots are released when the returned promise settles. For a generator function, that is before the
    * generator runs.
    *
    * @param options as for `acquire`, and the key: a string, or a function that gets the same `this` and arguments
@@ -195,7 +195,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Refunds units of an allowed decision to the interval from which they were taken; with several policies, to the interval of each. At
+   * Refunds units of an allowed decision to the interval from which they were taken, or with several policies to the interval of each. At
    * most the decision's cost is refunded. Slots stay in use until `release`.
    *
    * @param units default: all that is left of the decision's cost. Anything but a number > 0 refunds nothing. After `close` nothing is
@@ -204,12 +204,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   refund(decision: Decision, units?: number): void
   /**
-   * Refunds units of a key without a decision: at most those that this process counted and that still count (in the running interval, the
-   * sliding window or the bucket). Not for `concurrency()`, and not with coordination `'central'`, because the store counts.
+   * Refunds units of a key without a decision: at most the units that this process counted and that still count (in the running interval,
+   * the sliding window or the bucket). Not for `concurrency()`, and not with coordination `'central'`, because the store counts.
    *
    * @param units a finite number of at least 0
    * @param options `policy` is needed if there are several
-   * @returns the units that came back; 0 once the throttler is closed
+   * @returns the units that came back, 0 once the throttler is closed
    * @throws WeirError `WEIR_MISSING_OPTION`, `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_INVALID_KEY`
    *
    * @example
@@ -223,8 +223,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Releases the slots of an allowed request that has ended (`concurrency()`). A request that waits for one goes immediately. Adapters call
-   * it themselves, as do `schedule` and `wrap`. A second call changes nothing.
+   * Releases the slots of an allowed request that has ended (`concurrency()`). A request that waits for a slot continues immediately.
+   * Adapters call it themselves, as do `schedule` and `wrap`. A second call changes nothing.
    *
    * @throws WeirError as `refund`
    */
@@ -241,7 +241,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * request used no units, so no policy charges it: `block` its key if it must pay.
    *
    * @param units a finite number > 0. Anything else counts as nothing, with one `warning`. After `close` nothing is counted.
-   * throttler is closed.
    * @throws WeirError as `refund`
    */
   charge(decision: Decision, units: number): void
@@ -285,7 +284,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * next one longer. Units that other processes have not sent yet no longer count, and refunds of earlier requests change nothing. A manual
    * block stays. While the store is down, the reset applies in this process, and is sent once the store is back.
    *
-   * @param key the counted key; policies with `key: 'all'` count `'all'`
+   * @param key the counted key, which is `'all'` for policies with `key: 'all'`
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED`
    *
    * @example
@@ -298,11 +297,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * How much of its limits a key has used, in the order of the policies: the sum over all processes, including counts that they have not
-   * sent yet. It takes some round trips to the store. Without a store, or without an answer within `timeout`, it contains only the counts
-   * of this process, and `source` is `'node'`. Use it for support and account pages, not for each request.
+   * Shows how much of its limits a key has used, in the order of the policies: the sum over all processes, including counts that they have
+   * not sent yet. It takes some round trips to the store. Without a store, or without an answer within `timeout`, it contains only the
+   * counts of this process, and `source` is `'node'`. Use it for support and account pages, not for each request.
    *
-   * @param key as for `check`; policies with `key: 'all'` return the counter that all share
+   * @param key as for `check`. Policies with `key: 'all'` return the counter that all share
    * @throws (rejects) WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED`
    *
    * @example
@@ -329,11 +328,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Replaces the rules while requests come in. A policy whose name, interval, algorithm and coordination stay the same keeps its counts and
-   * blocks, whatever else changes.
+   * Replaces the rules while requests come in. A policy whose name, interval, algorithm (with its `warmUp`) and coordination stay the same
+   * keeps its counts, whatever else changes. Blocks stay with the policy's name, even if its counts start again.
    *
-   * @param limits of single keys, in place of the limits of policies and requests; default: those of the last `update`
-   * @throws WeirError as `createThrottler`, and for a limit `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY` or `WEIR_INVALID_OPTION`; then
+   * @param limits limits of single keys, which take precedence over limits of policies and requests. By default the limits of the last
+   * `update` stay
+   * @throws WeirError as `createThrottler`, and for a limit `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY` or `WEIR_INVALID_OPTION`. Then
    * nothing has changed. `WEIR_CLOSED` after `close`
    */
   update(
@@ -345,7 +345,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Adds a listener; returns a function that removes it. An error of a listener becomes a process warning.
+   * Adds a listener, and returns a function that removes it. An error of a listener becomes a process warning.
    *
    * @throws WeirError `WEIR_INVALID_OPTION` for an event that does not exist, and for a listener that is no function
    */
@@ -353,7 +353,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#engine.on(name, listener)
   }
 
-  /** Connects to the store and starts to sync counts. Not needed: the first decision does it. */
+  /** Connects to the store and starts to sync counts. You don't need to call it, because the first decision does it. */
   start(): this {
     this.#engine.start()
     this.#told()
@@ -361,8 +361,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Finishes or rejects waiting requests, by `queue.onClose`, then sends the remaining counts, each within `closeTimeout`, and closes the
-   * store's connection. Later decisions throw `WEIR_CLOSED`. Safe to call twice.
+   * Finishes or rejects waiting requests, by `queue.onClose`. Then sends the remaining counts, and closes the store's connection. Each of
+   * the two steps takes at most `closeTimeout`. Later decisions throw `WEIR_CLOSED`. Safe to call twice.
    */
   close(): Promise<void> {
     return this.#engine.close()

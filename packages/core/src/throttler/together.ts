@@ -22,7 +22,7 @@ interface AskedOfOne {
  *
  * @param usual the cost of a request without one of its own
  * @param wanted the first of them
- * @param costOf the cost of a request at the policy; undefined for a request that must not be sent with others
+ * @param costOf the cost of a request at the policy. Undefined for a request that must not be sent with others
  */
 export function together(
   clock: Clock,

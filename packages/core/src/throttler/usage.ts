@@ -22,17 +22,17 @@ export interface UsageOptions extends PolicyChoice {
 /** How much of a policy's limit a key has used. */
 export interface Usage<Name extends string = string> {
   readonly policy: Name
-  /** The counted key: a key of more than 256 characters becomes its beginning and a hash; `'all'` if all share one counter. */
+  /** The counted key: a key of more than 256 characters becomes its beginning and a hash. `'all'` if all share one counter. */
   readonly key: string
   /** Units per interval. */
   readonly limit: number
-  /** Units taken, less refunded ones; may be more than the limit. */
+  /** Units taken, less refunded ones. It may be more than the limit. */
   readonly used: number
   /** Units left, at least 0. */
   readonly remaining: number
   /** Milliseconds until all units are back. */
   readonly resetAfterMs: number
-  /** Milliseconds for which the key is blocked, 0 if it is not; and whether the block is manual. */
+  /** Milliseconds for which the key is blocked, 0 if it is not, and whether the block is manual. */
   readonly blockedForMs: number
   readonly manual: boolean
   /**
@@ -71,7 +71,7 @@ async function usageOf(limiter: Limiter, key: string, timeout: number, parts: Us
   const { policy } = limiter
   const { coordinator } = parts
   await coordinator?.loading
-  // Not a meter that replaces one that could not be loaded.
+  // A local meter that stands in has no counts at the store.
   const meter = parts.meters().find((one) => one === limiter.meter)
   const told = meter && (await coordinator?.ask(meter, idOfKey(key), timeout))
   const now = parts.now()

@@ -174,7 +174,7 @@ export class WaitingRoom {
    * Waits without queues, and so without an order of arrival.
    *
    * @param loading whether the wait ends as soon as there are queues
-   * @returns the reason for which the request can't wait any longer; undefined at its timeout
+   * @returns the reason for which the request can't wait any longer. Undefined at its timeout
    */
   #wait(milliseconds: number, signal: Leaving | undefined, loading: boolean, client?: string): Promise<AcquireFailure | undefined> {
     if (signal?.aborted === true) return Promise.resolve('aborted')

@@ -19,7 +19,7 @@ test('of a long interval a node that is killed loses no more than it counted in 
   await world.run(5_000)
   for (let i = 0; i < 7; i++) a.check('k')
   await world.run(6 * 60_000)
-  // The counts of `k` that `b` receives are those of the store.
+  // The counts of `k` that `b` receives come from the store.
   b.check('k', 300)
   await world.run(1_000)
   expect(b.peek('k').remaining).toBeLessThanOrEqual(1_000 - 307)

@@ -5,7 +5,7 @@ import { central } from '../support/central-queues.ts'
 import { scene } from '../support/nodes.ts'
 import { type Waiting, waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const LOCAL = { limit: 2, interval: 1_000, coordination: 'local' } as const
@@ -97,7 +97,7 @@ test('of several nodes, too, and they go on when it is unblocked', async () => {
   it.nodes[0]?.block('a', 20_000)
   await it.world.run(600)
   const then = went()
-  // Others hear of it with their next exchange.
+  // Other processes receive the block with their next sync.
   expect(then - before).toBeLessThanOrEqual(6)
   await it.world.run(3_000)
   expect(went()).toBe(then)

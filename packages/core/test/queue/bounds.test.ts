@@ -5,7 +5,7 @@ import { backgroundNodes } from '../support/background-queues.ts'
 import { offer, scene } from '../support/nodes.ts'
 import { startTimes, type Waiting, waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const LOCAL = { limit: 2, interval: 1_000, coordination: 'local' } as const
@@ -19,7 +19,7 @@ describe('queues are bounded', () => {
     const all = Array.from({ length: 6 }, () => queue.acquire('a'))
     await it.world.settle()
     expect(all.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined, undefined, 'queue-full', 'queue-full'])
-    // A request that was rejected has used nothing.
+    // The rejected requests used no units.
     await it.world.run(1_000)
     const next = queue.acquire('a')
     await it.world.run(3_000)
@@ -37,7 +37,7 @@ describe('queues are bounded', () => {
     await it.world.settle()
     expect(a.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined, 'queue-full'])
     expect(b.map(({ failure }) => failure)).toEqual([undefined, undefined, 'queue-full'])
-    // A request that leaves makes room.
+    // A request that ends makes room for another.
     await it.world.run(1_000)
     const next = queue.acquire('a')
     await it.world.run(10_000)
@@ -67,7 +67,7 @@ test('a client may have as many places as are free, and what is remembered of cl
   }
   expect([had('a'), had('b'), had('c'), had('d'), had('a')]).toEqual([50, 25, 13, 6, 0])
   for (let i = 0; i < 25; i++) occupancy.remove('a')
-  // There is room for a client with fewer than the others.
+  // A client with fewer requests than the others may still add one.
   expect([had('a'), had('d'), had('e')]).toEqual([3, 11, 9])
   const single = new Occupancy(1)
   expect(single.isFull('a')).toBe(false)

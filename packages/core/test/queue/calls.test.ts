@@ -119,7 +119,7 @@ test('to ask how many wait after each of the first calls looks at each of them a
     all.push(made.acquire('a'))
     expect(made.waiting).toBe(0)
   }
-  // All of them again after a while; at each call it would be 500,500.
+  // All requests are checked again after a while. With a check at each call there would be 500,500.
   expect(look.mock.calls.length).toBeLessThan(100_000)
   await Promise.all(all)
 })
@@ -202,12 +202,12 @@ test('the key of a wrapped function is told by the same this and arguments', asy
 
 test('a key function whose promise is rejected fails the call, and does not end the process', async () => {
   const throttler = node()
-  // A rejection that nothing handles fails the run.
+  // A rejection without a handler fails the run.
   const key = (() => Promise.reject(new Error('no database'))) as never
   const failed = { code: 'WEIR_INVALID_KEY' }
   await expect(throttler.wrap(() => 1, { key })()).rejects.toMatchObject(failed)
   await expect(limitedFetch(throttler, { key, fetch: async () => new Response('') })('http://127.0.0.1:9')).rejects.toMatchObject(failed)
-  // A handler would be too late in the next turn.
+  // A handler that is added in the next turn would be too late.
   await new Promise((resolve) => setTimeout(resolve, 5))
   await throttler.close()
 })

@@ -7,7 +7,7 @@ import { central } from '../support/central-queues.ts'
 import { type Node, offer, type Scene, scene } from '../support/nodes.ts'
 import { type Waiting, waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const LOCAL = { limit: 2, interval: 1_000, coordination: 'local' } as const
@@ -182,7 +182,7 @@ describe('a bucket gives places ahead, and the other policies decide when these 
   test('while it closes who is rejected when its place has come waits no more', async () => {
     const it = await central(1, [PACE, { ...LONG, limit: 8, interval: 10_000, coordination: 'local' }], 20)
     const [queue] = it.queues as [Waiting]
-    // Until its place comes the window looks as if there were room.
+    // Until the reservation is due, the window seems to have capacity.
     for (let i = 0; i < 20; i++) queue.acquire('a', { timeout: '30s' })
     await it.world.run(75)
     const closed = it.nodes[0]?.close()

@@ -4,7 +4,7 @@ import { anyAlgorithm, arrival } from '../support/algorithms.ts'
 import { scene } from '../support/nodes.ts'
 import { type Outcome, PRIORITIES, waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 interface Wish {
@@ -48,13 +48,13 @@ test('whoever waits ends in time, in turn, and never do more go than the algorit
         expect(outcome.at, 'ended').toBeDefined()
         expect(outcome.at as number).toBeLessThanOrEqual(at + wish.timeout + 1)
         if (outcome.failure !== undefined) expect(outcome.failure).toMatch(/^(timeout|aborted)$/)
-        // Rejected at once only where it is known that it can't go in time.
+        // A request fails at once only if it certainly can't make its timeout.
         const { error } = outcome
         if (outcome.failure === 'timeout' && outcome.at === at && wish.timeout > 0)
           expect(error?.retryAfterMs).toBeGreaterThan(wish.timeout)
       }
 
-      // Requests of a key and priority go in the order in which they came.
+      // Requests of a key and priority are allowed in order of arrival.
       for (const one of made)
         for (const other of made) {
           if (one.at > other.at || made.indexOf(one) >= made.indexOf(other)) continue
@@ -63,7 +63,7 @@ test('whoever waits ends in time, in turn, and never do more go than the algorit
           expect(queue.ended.indexOf(one.outcome)).toBeLessThan(queue.ended.indexOf(other.outcome))
         }
 
-      // A pace is kept, whoever has left.
+      // The pace is kept, even if requests were cancelled.
       if (algorithm.delay !== undefined) {
         const wishes = new Map(made.map(({ wish, outcome }) => [outcome, wish]))
         for (const key of together ? ['all'] : ['a', 'b', 'c']) {
@@ -77,7 +77,7 @@ test('whoever waits ends in time, in turn, and never do more go than the algorit
         }
       }
 
-      // Asked again in the order in which they went, a fresh throttler lets them all go.
+      // A fresh throttler allows the same requests in the same order.
       if (algorithm.delay === undefined) {
         const again = scene()
         const model = again.node(policy)

@@ -6,10 +6,10 @@ import { slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type Chance, disturb, expectEnded, expectPace, play } from '../support/queue-chaos.ts'
 import { EPOCH } from '../support/world.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
-/** One or two policies that count what another one gives places to. */
+/** One or two policies beside the policy that makes reservations. */
 function beside(chance: Chance): PolicyOptions<never>[] {
   const made = (name: string): PolicyOptions<never> => {
     const coordination = chance.pick('central', 'central', 'background', 'local', 'leased')
@@ -43,7 +43,7 @@ test.each([...seeds(8), 16, 141])(
         const { ordinal } = part.outcome
         const group = `${shared === 'all' ? '' : key} ${coordination === 'local' ? node : ''} ${ordinal}`
         groups.set(group, (groups.get(group) ?? 0) + cost)
-        // It counts when it goes.
+        // It counts the request when it is allowed, not when it is reserved.
         const begun = ordinal * (interval as number) - EPOCH
         expect(outcome.at, name).toBeGreaterThanOrEqual(begun)
         expect(outcome.at, name).toBeLessThanOrEqual(begun + (interval as number) + roundTrip + 2)

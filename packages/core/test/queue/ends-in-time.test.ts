@@ -2,10 +2,10 @@ import { seeds } from '@weir/tooling/seed'
 import { expect, test, vi } from 'vitest'
 import { type Chance, disturb, expectEnded, expectPace, play } from '../support/queue-chaos.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
-// Fixed seeds: cases that have failed before.
+// Fixed seeds of cases that have failed before.
 const FIXED = [228, 369, 405, 900492343, 1034330726, 567861876, 769782766, 21900874, 21900877]
 
 test.each([...seeds(6), ...FIXED])('while the store answers all end in time and in turn, and keep the pace: seed %i', async (seed) => {
@@ -27,7 +27,7 @@ test.each([...seeds(6), ...FIXED])('while the store answers all end in time and 
 test.each(seeds(8))('whatever happens meanwhile, all end in time: seed %i', async (seed) => {
   const more = (chance: Chance) => ({ ...(chance.of(0.2) && { cooldown: '500ms' }), ...(chance.of(0.1) && { dryRun: true }) })
   const played = await play(100 + seed, 3_000, more, disturb)
-  // Until a question has an answer, or its storeTimeout is over.
+  // Allows for a question until it is answered, or until its storeTimeout.
   expectEnded(played, 112)
   await played.it.close()
 })

@@ -6,7 +6,7 @@ import { central, flood } from '../support/central-queues.ts'
 import { scene } from '../support/nodes.ts'
 import { waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 type Policy = Partial<PolicyOptions<never>>
@@ -95,7 +95,7 @@ describe('a bucket gives places ahead, and the other policies decide when these 
       ])
     const waits = it.queues.map(({ ended }) => ended.reduce((sum, { at }) => sum + (at as number) - 20_000, 0) / ended.length)
     expect(Math.max(...waits) / Math.min(...waits)).toBeLessThanOrEqual(1.5)
-    // One for each by the window, and one for some by the bucket.
+    // The window needs a question for each request, and the bucket one for several.
     expect(it.asked().length).toBeLessThanOrEqual(1.4 * 600)
     await it.close()
   })

@@ -5,7 +5,7 @@ import { central } from '../support/central-queues.ts'
 import { offer, scene } from '../support/nodes.ts'
 import { type Waiting, waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const LOCAL = { limit: 2, interval: 1_000, coordination: 'local' } as const

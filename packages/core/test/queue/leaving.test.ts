@@ -11,7 +11,7 @@ import { central, startsOf } from '../support/central-queues.ts'
 import { type Node, offer, type Scene, scene, warnings } from '../support/nodes.ts'
 import { startTimes, type Waiting, waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const LOCAL = { limit: 2, interval: 1_000, coordination: 'local' } as const
@@ -26,7 +26,7 @@ const PACE: Policy = { name: 'pace', limit: 100, interval: 1_000, algorithm: lea
 
 const MANY = 400
 
-/** Events that end all requests that keep a pace. */
+/** Events that end all requests with reservations. */
 const ENDS = {
   'are aborted by one signal': {},
   'are rejected as the throttler closes': { onClose: 'reject' },
@@ -34,9 +34,9 @@ const ENDS = {
 
 const CALLS = 40
 
-/** Lets virtual time pass, and code be loaded, which takes real time, until something is so. */
+/** Lets virtual time pass, and code load in real time, until the condition is true. */
 async function until(here: Scene, isSo: () => boolean): Promise<void> {
-  // A busy machine may take many turns to load code.
+  // A busy machine may need many turns to load code.
   const deadline = performance.now() + 20_000
   while (!isSo() && performance.now() < deadline) {
     await new Promise((resolve) => setImmediate(resolve))
@@ -45,7 +45,7 @@ async function until(here: Scene, isSo: () => boolean): Promise<void> {
   expect(isSo()).toBe(true)
 }
 
-/** All that waits with a signal of the user's. */
+/** All calls that wait with a signal of the user. */
 const WAITS: Readonly<Record<string, (node: Node, signal: AbortSignal) => Promise<unknown>>> = {
   acquire: (node, signal) => node.acquire('a', { signal }),
   schedule: (node, signal) => node.schedule('a', () => {}, { signal }),
@@ -68,7 +68,7 @@ describe('a request', () => {
     await it.world.run(1_000)
     expect(all.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined, 'aborted', undefined, undefined])
     const went = all.filter(({ decision }) => decision?.allowed).map(({ at }) => at as number)
-    // Its unit is free again: whoever comes after it is not later for it.
+    // The unit is free again, so the requests behind are not later because of it.
     expect(went[0]).toBe(0)
     for (let i = 1; i < went.length; i++) expect((went[i] as number) - (went[i - 1] as number)).toBeGreaterThanOrEqual(98)
     expect(went.at(-1)).toBeLessThanOrEqual(502)
@@ -152,7 +152,7 @@ test('the place of one that is aborted goes to the next one of its node', async 
   expect(aborted.failure).toBe('aborted')
   const went = startTimes([...one.ended, ...other.ended])
   expect(went).toHaveLength(5)
-  // The second goes after a tenth of a second, and then each of the others: none of their places was left out.
+  // The second request is allowed after a tenth of a second, and then each of the others. No reservation stayed unused.
   for (const [place, at] of went.entries()) if (place > 1) expect(at - (went[place - 1] as number)).toBeLessThanOrEqual(110)
   expect(Math.max(next.at as number, ...others.map(({ at }) => at as number))).toBeLessThanOrEqual(2_100 + 440)
   await close()
@@ -171,7 +171,7 @@ test('who waits beyond its time takes nothing from the others', async () => {
   for (const { at } of one.ended) expect(at as number).toBeLessThanOrEqual(2_100 + 451)
   expect(other.went).toHaveLength(20)
   expect(went.length).toBeGreaterThanOrEqual(22)
-  // Reservations of requests that left may be lost to all: a few tenths of a second.
+  // Reservations of cancelled requests may stay unused: a few tenths of a second.
   expect(went.at(-1)).toBeLessThanOrEqual(2_100 + (went.length + 3) * 100)
   await close()
 })
@@ -272,7 +272,7 @@ describe('a bucket gives places ahead, and the other policies decide when these 
     const [queue] = it.queues as [Waiting]
     const controller = new AbortController()
     for (let i = 0; i < 10; i++) queue.acquire('a', i === 7 ? { name: 'aborted', signal: controller.signal } : { name: String(i) })
-    // Its place has come, and the store is asked about the window.
+    // The reservation is due, and the store decides about the window.
     while (queue.went.length < 6) await it.world.run(1)
     await it.world.run(5)
     controller.abort()
@@ -300,12 +300,12 @@ test.each(Object.keys(ENDS) as (keyof typeof ENDS)[])('many requests that %s do 
   if (end === 'are aborted by one signal') controller.abort()
   else void node.close()
   expect(node.waiting).toBe(0)
-  // Each of them behind each other one would be 79,000.
+  // If each request moved up behind each other one, there would be 79,000 moves.
   expect(moves.mock.calls.length).toBeLessThan(2 * MANY)
   moves.mockRestore()
   await Promise.all(all)
   if (end === 'are aborted by one signal') {
-    // All that they took came back.
+    // All reserved units were returned.
     expect(node.peek('a').remaining).toBe(MANY - 1)
     await node.close()
   }
@@ -340,7 +340,7 @@ for (const [title, loaded] of [
         await new Promise((resolve) => setImmediate(resolve))
         expect(heard).toEqual([])
         if (end === 'go') {
-          // The signal may be used again.
+          // The signal can be used again.
           for (let i = 0; i < 5; i++) WAITS[call]?.(node, signal).catch(() => ended++)
           await until(here, () => getEventListeners(signal, 'abort').length === 1)
           controller.abort()

@@ -4,13 +4,13 @@ import { expect, test } from 'vitest'
 import { leakyBucket, limitedFetch } from '../../src/index.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { type Node, scene } from '../support/nodes.ts'
-// Compiled before the tests: on a busy machine that takes longer than they wait.
+// Compiles the file before the tests, because on a busy machine that takes longer than they wait.
 import '../../src/throttler/delays.ts'
 import type { World } from '../support/world.ts'
 
 const POLICY = { limit: 2, interval: 1_000, coordination: 'local' } as const
 
-/** A throttler without descriptors for what lets requests wait, and what it has warned of. */
+/** A throttler without file descriptors to load the code of waiting requests, and its warnings. */
 function crowded(policy: Parameters<ReturnType<typeof scene>['node']>[0] = POLICY) {
   const it = scene()
   const files = outOfFiles()
@@ -20,7 +20,7 @@ function crowded(policy: Parameters<ReturnType<typeof scene>['node']>[0] = POLIC
   return { ...it, node, files, warned }
 }
 
-/** How a promise ends, once time has passed. */
+/** The result of a promise, after some time. */
 async function after<T>({ world }: { readonly world: World }, milliseconds: number, promise: Promise<T>): Promise<unknown> {
   const settled = promise.then(
     (value) => value,
@@ -30,7 +30,7 @@ async function after<T>({ world }: { readonly world: World }, milliseconds: numb
   return await settled
 }
 
-/** Lets the retry succeed: files of tests load in real time. */
+/** Lets the retry succeed. Test files load in real time. */
 async function loaded({ world }: { readonly world: World }, node: Node): Promise<void> {
   for (let i = 0; i < 300; i++) {
     await world.run(100)

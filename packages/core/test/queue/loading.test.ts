@@ -6,7 +6,7 @@ afterEach(() => {
   vi.doUnmock('../../src/throttler/delays.ts')
 })
 
-/** Code that is loaded, but handed over only when `open` is called. */
+/** Mocks a file: its code is loaded, but returned only when `open` is called. */
 function held(file: string): { ready: boolean; open(): void } {
   let resolve = (): void => {}
   const gate = new Promise<void>((done) => {
@@ -22,7 +22,7 @@ function held(file: string): { ready: boolean; open(): void } {
   return one
 }
 
-// Between the moment at which the code is there and the moment at which those that waited for it continue, other promises settle.
+// Other promises settle between the moment when the code is loaded and the moment when the waiting calls continue.
 test.each([
   ['acquire', { limit: 3, interval: '1s', coordination: 'local' }],
   ['checkAsync', { limit: 3, interval: '1s', coordination: 'local', delay: '1m' }],
@@ -48,7 +48,7 @@ test.each([
     for (let i = 0; i < 5; i++) come()
     await vi.waitFor(() => expect(code.map(({ ready }) => ready)).not.toContain(false), { timeout: 30_000, interval: 1 })
     for (const { open } of code) open()
-    // One in each microtask, until long after the code is there.
+    // Makes a request in each microtask, until long after the code is loaded.
     for (let turn = 0; turn < 20; turn++) {
       for (let i = 0; i < 15; i++) {
         await null

@@ -7,12 +7,12 @@ import { type Node, offer, scene } from '../support/nodes.ts'
 import { Chance } from '../support/queue-chaos.ts'
 import { type Waiting, waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const LOCAL = { limit: 2, interval: 1_000, coordination: 'local' } as const
 
-/** Milliseconds after the one before. */
+/** Milliseconds after the request before. */
 const after = (most: number) => fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 0, max: most }))
 
 const STRICT_PACE = { name: 'pace', limit: 10, interval: 1_000, algorithm: leakyBucket({ burst: 0 }), coordination: 'central' } as const
@@ -80,7 +80,7 @@ test('a request that is not waited for leaves the places to those that wait', as
     await world.run(10)
     if (node.check('a').allowed) allowed++
   }
-  // Only before the first answer of the store.
+  // A request is allowed only before the first answer of the store.
   expect(allowed).toBeLessThanOrEqual(1)
   await world.run(1_000)
   expect(queues.flatMap(({ went }) => went)).toHaveLength(10)

@@ -11,7 +11,7 @@ import { type Node, scene } from '../support/nodes.ts'
 import { Chance } from '../support/queue-chaos.ts'
 import { mostInASecond, startTimes, type Waiting, waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const STRICT_PACE = { name: 'pace', limit: 10, interval: 1_000, algorithm: leakyBucket({ burst: 0 }), coordination: 'central' } as const
@@ -72,7 +72,8 @@ test('when answers are lost all go in the end, and hardly more than the pace', a
       await world.run(15_000)
       const went = startTimes(queues.flatMap(({ ended }) => ended))
       expect(went).toHaveLength(60)
-      // Places of before and what each lets go by its share may come together, and one of each node that has not heard of the others.
+      // Earlier reservations and requests allowed by share may come together, plus a request of each process that has not received the
+      // others' counts.
       expect(mostInASecond(went)).toBeLessThanOrEqual(2 * 11 + 3)
       await close()
     }),
@@ -83,7 +84,7 @@ test('when answers are lost all go in the end, and hardly more than the pace', a
 test('an answer that is late brings the places all the same, and the pace is used up', async () => {
   const { world, store, queues, close } = await backgroundNodes(2)
   for (const queue of queues) for (let i = 0; i < 40; i++) queue.acquire('a', { timeout: '30s' })
-  // Now and then it is long overdue, as from a busy machine.
+  // Now and then the reply is long overdue, as on a busy machine.
   for (let time = 0; time < 9_000; time += 500) {
     store.roundTrip = time % 1_000 === 0 ? 90 : 2
     await world.run(500)
@@ -100,7 +101,7 @@ test.each(['share', 'closed', 'open'] as const)(
     const it = await central(1, { limit: 60, interval: 60_000, failMode }, 20)
     const [queue] = it.queues as [Waiting]
     for (let i = 0; i < 30; i++) queue.acquire('a', { timeout: '2s' })
-    // The first few are asked for one by one, and the others when these are answered.
+    // The first few requests are sent one by one, and the others when these are answered.
     await it.world.run(10)
     it.store.health = 'mute'
     await it.world.run(15)
@@ -131,7 +132,7 @@ test.each(['share', 'closed', 'open'] as const)(
     expect(queue.ended).toHaveLength(30)
     const usage = it.nodes[0]?.usage('a')
     await it.world.run(100)
-    // A bucket loses a little meanwhile.
+    // A bucket drains a little meanwhile.
     expect((await usage)?.[0]?.used).toBeGreaterThan(startsOf(it).length - 0.1)
     expect((await usage)?.[0]?.used).toBeLessThanOrEqual(startsOf(it).length)
     await it.close()
@@ -175,7 +176,7 @@ test('of those that were asked for together as many go without the store as its 
   const leaving = Array.from({ length: 900 }, () => new AbortController())
   for (const [i, { signal }] of leaving.entries()) it.queues[i % 3]?.acquire('a', { timeout: '30s', signal })
   const begun = it.world.time
-  // The first ones are answered.
+  // The store answers the first requests.
   await it.world.run(1)
   it.store.health = 'hanging'
   await it.world.run(200)
@@ -193,7 +194,7 @@ test('of those that were asked for together as many go without the store as its 
   const used = (await usage)?.[0]?.used as number
   // Units that the store receives late drain from then on.
   expect(used).toBeGreaterThanOrEqual(all - drained - 1)
-  // It is told at the next probe, which is 200 ms after the last one.
+  // The units are reported at the next probe, which is 200 ms after the last one.
   expect(used).toBeLessThanOrEqual(all - drained + 12)
   await it.close()
 })

@@ -5,10 +5,10 @@ import { central, startsOf } from '../support/central-queues.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
 import { mostInASecond } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-/** Lets virtual time pass, and code be loaded, which takes real time: that is done before each millisecond. */
+/** Lets virtual time pass. Before each millisecond, code may load in real time. */
 async function pass(here: Scene, milliseconds: number): Promise<void> {
   for (let i = 0; i < milliseconds; i++) {
     await new Promise((resolve) => setImmediate(resolve))
@@ -26,7 +26,7 @@ async function started(policy: AnyPolicyOptions): Promise<{ here: Scene; node: N
   return { here, node }
 }
 
-// Code is loaded with the first request that needs it: how long that takes in real time must not matter.
+// The first request that needs code loads it. The tests must not depend on the real time that this takes.
 beforeAll(async () => {
   for (const coordination of ['local', 'background', 'central']) {
     const { here, node } = await started({ name: 'p', limit: 5, interval: 1_000, coordination } as AnyPolicyOptions)
@@ -50,7 +50,7 @@ test.each(['local', 'background', 'central'])(
   'limits of two requests of a key that are under way do not overwrite each other: %s, checkAsync',
   async (coordination) => {
     const { here, node } = await started({ name: 'p', limit: 5, interval: 60_000, coordination } as AnyPolicyOptions)
-    // Both are decided without the store, as it does not answer in time.
+    // Both are decided without the store, because it does not answer in time.
     here.store.health = 'hanging'
     const [first, second] = [node.checkAsync('a', { limit: 100, cost: 50 }), node.checkAsync('a', { limit: 10, cost: 2 })]
     await here.world.run(1_000)
@@ -70,7 +70,7 @@ test('requests with a limit of their own keep the pace of that, and are asked fo
   expect(mostInASecond(went)).toBeLessThanOrEqual(21)
   expect(went.at(-1)).toBeLessThanOrEqual(26_010)
   expect(it.asked().length).toBeLessThanOrEqual(70)
-  // Without one that of the policy holds again.
+  // Without a limit of its own, a request follows the policy's limit again.
   for (let i = 0; i < 50; i++) it.queues[0]?.acquire('a')
   await it.world.run(520)
   expect(startsOf(it)).toHaveLength(170)

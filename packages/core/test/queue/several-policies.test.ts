@@ -8,7 +8,7 @@ import { ask, type Held } from '../support/held.ts'
 import { type Node, scene } from '../support/nodes.ts'
 import { mostInASecond, startTimes, type Waiting, waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const LOCAL = { limit: 2, interval: 1_000, coordination: 'local' } as const
@@ -62,7 +62,7 @@ test('a request to several policies waits for its place at the one that has plac
   expect(went).toHaveLength(12)
   expect(mostInASecond(went)).toBeLessThanOrEqual(11)
   expect(went.at(-1)).toBeLessThanOrEqual(2_100 + 1_100 + 22)
-  // Nothing is asked for any more, and the bucket is empty.
+  // There are no more questions, and the bucket has no units.
   const before = it.store.requests.flatMap(({ request }) => request.entries).length
   await it.world.run(5_000)
   expect(it.store.requests.flatMap(({ request }) => request.entries).length - before).toBeLessThanOrEqual(30)
@@ -81,7 +81,7 @@ test.each([{ coordination: 'local' }, { dryRun: true }])('a bucket that is anoth
   for (let i = 0; i < 8; i++) queue.acquire('b', { name: 'b' })
   await it.world.run(10_000)
   expect(queue.went).toHaveLength(16)
-  // Each has a decision about its own key.
+  // Each request has a decision about its own key.
   for (const { name, decision } of queue.ended)
     for (const { policy, key } of decision?.parts ?? []) expect(key).toBe(policy?.name === 'pace' ? 'all' : name)
   await it.close()
@@ -152,7 +152,7 @@ describe('what was counted here comes back when the store rejects', () => {
     const it = await central(2, policies as unknown as Policy[], 20)
     const [node, other] = it.nodes as [Node, Node]
     const [queue] = it.queues as [Waiting]
-    // This node doesn't know of these.
+    // The other process does not receive these counts in time.
     for (let i = 0; i < 18; i++) void other.checkAsync('a')
     for (let i = 0; i < 12; i++) queue.acquire('a', { timeout: '200ms' })
     for (let t = 0; t < 100; t++) {
@@ -245,7 +245,7 @@ describe('requests that several policies count are asked for together', () => {
     await it.world.run(4_000)
     const went = it.queues.flatMap(({ ended }) => ended.map(({ at }) => at as number)).sort((a, b) => a - b)
     expect(went).toHaveLength(200)
-    // A margin of 10 ms, because a reply that is used a moment later counts from then.
+    // Allows a margin of 10 ms, because a reply that is used a moment later counts from then.
     for (let i = 0; i + 50 < went.length; i++) expect((went[i + 50] as number) - (went[i] as number), `${i}`).toBeGreaterThanOrEqual(490)
     await it.close()
   })
@@ -270,7 +270,7 @@ describe('requests that several policies count are asked for together', () => {
       { ...LONG, limit: 30, interval: 60_000 },
     ])
     const [queue] = it.queues as [Waiting]
-    // All wait for what they share.
+    // All requests wait for the shared counter.
     for (let i = 0; i < 100; i++) queue.acquire(`first ${i}`)
     await it.world.run(100)
     for (let i = 0; i < 60; i++) queue.acquire(i % 2 === 0 ? 'a' : 'b', { timeout: '5s' })
@@ -306,7 +306,7 @@ describe('a bucket gives places ahead, and the other policies decide when these 
       const went = queue.ended.map(({ at }) => at as number)
       for (let from = 20_000; from < 25_000; from += 1_000)
         expect(went.filter((at) => at - 1 >= from && at - 1 < from + 1_000).length, `from ${from}`).toBeLessThanOrEqual(30)
-      // As soon as there is room again they go on at the pace.
+      // As soon as there is capacity again, requests are allowed at the pace.
       expect(Math.max(...went)).toBeLessThanOrEqual(23_000 + 150)
       expect(it.asked().length).toBeLessThanOrEqual(140)
       await it.close()
@@ -316,7 +316,7 @@ describe('a bucket gives places ahead, and the other policies decide when these 
   test('a window that is full for one key holds up no other one, and no places are taken for it', async () => {
     const it = await central(1, [{ ...PACE, key: 'all' } as Policy, { ...LONG, limit: 20, interval: 10_000, coordination: 'local' }])
     const [queue] = it.queues as [Waiting]
-    // One of each key after another; of one there are more than may go.
+    // Requests of the keys come in turn. One key has more requests than its limit allows.
     for (let i = 0; i < 20; i++) {
       for (const key of ['a', 'b', 'c', 'd', 'full', 'full', 'full', 'full']) queue.acquire(key, { name: key, timeout: '20s' })
     }
@@ -353,7 +353,7 @@ describe('a bucket gives places ahead, and the other policies decide when these 
       { ...LONG, interval: 60_000 },
     ])
     const [[node], [queue]] = [it.nodes as [Node], it.queues as [Waiting]]
-    // The queue is loaded first.
+    // Loads the queue first.
     let ready = false
     void node.checkAsync('b').then(() => (ready = true))
     for (; !ready; await new Promise(setImmediate)) await it.world.run(1)

@@ -11,7 +11,7 @@ import { BUCKETS, type CentralNodes, central, endedOf, startsOf } from '../suppo
 import { type Scene, scene } from '../support/nodes.ts'
 import { mostInASecond, type Outcome, startTimes, type Waiting, waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const LOCAL = { limit: 2, interval: 1_000, coordination: 'local' } as const
@@ -28,7 +28,7 @@ const INTERVAL = 1_000
 /** Milliseconds by which a start may come later than its decision. */
 const TOLERANCE = 1
 
-/** Why a start may come later than the decision, and what is late then. */
+/** The reasons why a start may come later than its decision, and the part that is late. */
 const LATE: Readonly<Record<string, { call?: number; reading?: number; start?: number; code?: 'loaded'; stop?: number }>> = {
   'the calls are made in one loop that takes 400 ms': { call: 2, code: 'loaded' },
   'so are the first calls of a process': { call: 2 },
@@ -38,12 +38,12 @@ const LATE: Readonly<Record<string, { call?: number; reading?: number; start?: n
   'the process stands still for 700 ms': { stop: 700, code: 'loaded' },
 }
 
-/** Those that decide here: a decision of the store is always a part of a round trip old. */
+/** Cells that decide in this process. A decision of the store is always a part of a round trip old. */
 const CELLS = EACH_CELL.filter(
   ({ name, coordination }) => name !== 'concurrency()' && coordination !== 'leased' && coordination !== 'central',
 )
 
-/** Lets virtual time pass, and code be loaded, which takes real time: that is done before each millisecond. */
+/** Lets virtual time pass. Before each millisecond, code may load in real time. */
 async function pass(here: Scene, milliseconds: number): Promise<void> {
   const end = here.world.time + milliseconds
   while (here.world.time < end) {
@@ -53,7 +53,7 @@ async function pass(here: Scene, milliseconds: number): Promise<void> {
 }
 
 /**
- * The most that an algorithm allows in one interval, and whether intervals begin at whole multiples, with the first start, or at any
+ * The most requests that an algorithm allows in one interval, and when intervals begin: at whole multiples, with the first start, or at any
  * moment.
  */
 const BOUNDS: Readonly<Record<string, readonly [most: number, begins: 'aligned' | 'first' | 'any']>> = {
@@ -121,7 +121,7 @@ describe('every algorithm lets go what its definition allows, and no more', () =
     await it.world.run(12_000)
     expect(queue.went).toHaveLength(200)
     const times = queue.ended.map(({ at }) => at as number)
-    // A bucket adds its burst once.
+    // A bucket allows its burst once in addition.
     for (const [i, at] of times.entries()) {
       const within = times.filter((other) => other >= at && other < at + 1_000).length
       expect(within, `from ${i}`).toBeLessThanOrEqual(algorithm.burst === undefined ? 20 : 40)
@@ -148,7 +148,7 @@ test.each(['background', 'leased', 'central'] as const)('%s: three nodes togethe
   expect(ended).toHaveLength(180)
   for (let from = 2_000; from < 12_000; from += 1_000) {
     const went = ended.filter(({ at }) => (at as number) >= from && (at as number) < from + 1_000).length
-    // In the background each of the others may let one more go before it hears.
+    // In the background each of the other processes may allow one more before it receives the counts.
     expect(went, `from ${from}`).toBeLessThanOrEqual(coordination === 'background' ? 36 : 30)
   }
   expect(Math.max(...ended.map(({ at }) => at as number))).toBeLessThanOrEqual(8_200)
@@ -158,7 +158,7 @@ test.each(['background', 'leased', 'central'] as const)('%s: three nodes togethe
 test.each([1, 3])('leases: %i nodes far away from the store let go all that the limit allows', async (count) => {
   const it = scene()
   it.store.roundTrip = 30
-  // Several round trips are more than the store is given to grant.
+  // The store needs several round trips to grant, which is more than its timeout.
   const policy = { limit: 100, interval: 1_000, coordination: 'leased', storeTimeout: 50 } as const
   const nodes = Array.from({ length: count }, () => it.node(policy))
   for (const node of nodes) node.start()
@@ -196,7 +196,7 @@ test('a request asks for its place although nobody waits, unless there is plenty
   const many = Array.from({ length: 24 }, (_, i) => (i % 2 === 0 ? one : other).acquire('a'))
   await world.run(3_000)
   const went = startTimes(many)
-  // Twelve at once, and then ten a second: none of those that nobody has told of goes beyond them.
+  // Twelve requests are allowed at once, and then ten per second. Unsent requests don't exceed that.
   for (const [place, at] of went.entries()) expect(at - 4_101).toBeGreaterThanOrEqual(100 * (place - 12) - 1)
   expect(went).toHaveLength(24)
   expect(store.requests.length).toBeGreaterThan(before)
@@ -212,7 +212,7 @@ test('a request of another cost gets as many places as it takes', async () => {
   }
   await world.run(4_000)
   expect([one.went.length, other.went.length]).toEqual([6, 6])
-  // 33 units at ten a second, five of them at once.
+  // There are 33 units at ten per second, five of them at once.
   const last = Math.max(...[...one.ended, ...other.ended].map(({ at }) => at as number))
   expect(last).toBeGreaterThanOrEqual(2_100 + 2_700)
   expect(last).toBeLessThanOrEqual(2_100 + 3_100)
@@ -221,7 +221,7 @@ test('a request of another cost gets as many places as it takes', async () => {
 
 test.each(BUCKETS)('where requests have to go in time each does, and no place stays unused: $name', async ({ algorithm, atOnce }) => {
   const it = await central(3, { algorithm })
-  // Twice as many as may go, for ten seconds.
+  // For ten seconds, twice as many requests come as are allowed.
   for (let at = 0; at < 10_000; at += 5) {
     it.queues[at % 3]?.acquire('a', { timeout: 500 })
     await it.world.run(5)
@@ -242,7 +242,7 @@ test.each([2, 40])('requests of different costs use the whole pace, at a round t
   const [queue] = it.queues as [Waiting]
   const costs = new Map<Outcome, number>()
   let made = 0
-  // Three times as much as may go, for two seconds.
+  // For two seconds, three times as many units come as are allowed.
   for (let at = 0; at < 2_000; at += 5) {
     for (let i = 0; i < 10; i++) {
       const cost = 1 + (made++ % 2)
@@ -251,7 +251,7 @@ test.each([2, 40])('requests of different costs use the whole pace, at a round t
     await it.world.run(5)
   }
   const used = allowedOf(it).reduce((sum, outcome) => sum + (costs.get(outcome) as number), 0)
-  // The first one asks alone, and others when that is answered.
+  // The first request is sent alone, and others when it is answered.
   expect(used).toBeGreaterThanOrEqual(0.97 * (2_000 - 2 * roundTrip))
   expect(used).toBeLessThanOrEqual(2_000 + 10)
   expect(it.asked().length).toBeLessThanOrEqual(made)

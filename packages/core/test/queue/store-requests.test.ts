@@ -5,7 +5,7 @@ import { backgroundNodes } from '../support/background-queues.ts'
 import { BUCKETS, central, flood, startsOf } from '../support/central-queues.ts'
 import { mostInASecond, startTimes, type Waiting } from '../support/waiting.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const DELAYED: Partial<PolicyOptions<never>> = { delay: '4s' }
@@ -68,7 +68,7 @@ test.each(BUCKETS.filter(({ atOnce }) => atOnce >= 5))(
     await it.world.run(8_000)
     const went = startsOf(it)
     expect(went).toHaveLength(200)
-    // 600 units.
+    // The requests have 600 units in total.
     expect(went.at(-1)).toBeLessThanOrEqual(20_000 + (600 - bucket.atOnce) * 10 + 90)
     expect(it.asked().reduce((sum, units) => sum + units, 0)).toBe(600)
     expect(it.asked().length).toBeLessThanOrEqual(60)
@@ -83,7 +83,7 @@ test.each([
   { name: 'a bucket', policy: { ...DELAYED, algorithm: tokenBucket() }, within: 3_010 },
 ])('requests that `delay` holds are asked for together: $name', async ({ policy, within }) => {
   const it = await central(3, policy)
-  // The queue is loaded first.
+  // Loads the queue first.
   let ready = false
   void Promise.all(it.nodes.map((node) => node.checkAsync('b'))).then(() => (ready = true))
   for (; !ready; await new Promise(setImmediate)) await it.world.run(1)
@@ -97,7 +97,7 @@ test.each([
   await it.world.run(5_000)
   expect(went).toHaveLength(400)
   expect(Math.max(...went)).toBeLessThanOrEqual(begun + within)
-  // All of them have asked once when they came.
+  // Each request was sent once when it came.
   expect(before).toBeGreaterThanOrEqual(100)
   expect(it.asked().length - asked - before).toBeLessThanOrEqual(0.5 * 300)
   await it.close()

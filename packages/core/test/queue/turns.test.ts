@@ -13,7 +13,7 @@ function numbers(seed: number): () => number {
   }
 }
 
-/** How many have their turns until `end` where requests wait that came since 0, and when. Whoever asks later hears that there is no room. */
+/** The times of the turns until `end`, for requests that came since 0. The first request after `end` is rejected. */
 function served(
   turns: Turns,
   requests: number,
@@ -59,7 +59,7 @@ test('those that come later wait for no turn once the front has come to them', (
   const turns = new Turns(() => 0.5)
   turns.begin(1, 0, SPEED, NEVER, 1_000)
   for (let i = 0; i < 10; i++) turns.take()
-  // 1000 ms were to be made up for, and 250 have passed meanwhile.
+  // Turns have 1000 ms to catch up, and 250 ms have passed meanwhile.
   expect(turns.next).toBe(1_250)
 })
 
@@ -72,7 +72,7 @@ test('nodes to which much and little comes are served at one pace, however littl
     const now = 1_000 * round
     for (const node of nodes) {
       for (; node.next < now; node.next -= (1_000 * Math.log(random())) / node.rate) node.waiting.push(node.next)
-      // Half of what comes finds room.
+      // Half of the requests find capacity.
       const { turns, waiting } = node
       if (waiting.length === 0) continue
       turns.begin(waiting.length, waiting[0] as number, SPEED, NEVER, now)

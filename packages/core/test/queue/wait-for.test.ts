@@ -17,7 +17,7 @@ test('a decision is held for its delay, and tells then what is left and that the
   await it.world.run(200)
   const went = await held
   expect(went).toMatchObject({ allowed: true, delayMs: 0, remaining: 3, cost: 1 })
-  // Its units can still be returned.
+  // The decision's units can still be returned.
   node.refund(went)
   expect(node.peek('a').remaining).toBe(4)
   await it.close()

@@ -13,7 +13,7 @@ function started(cell: (typeof EACH_CELL)[number]): { here: Scene; node: Node } 
   return { here, node }
 }
 
-/** How many of 30 calls wait: if the store decides, all of them, and otherwise those that `check` would not let go at once. */
+/** How many of 30 calls wait: all of them if the store decides, and otherwise the calls that `check` would not allow at once. */
 function expected(cell: (typeof EACH_CELL)[number]): number {
   if (cell.coordination === 'leased' || cell.coordination === 'central') return 30
   const { node } = started({ ...cell, coordination: 'local' })
@@ -43,7 +43,7 @@ for (const [title, loaded] of [
     await here.world.run(2_000)
     const all = Array.from({ length: 30 }, () => node.acquire('a', { timeout: '9s' }).catch(() => {}))
     const counted = node.waiting
-    // The price of a unit in a bucket that warms up is known once the first has been taken.
+    // The cost of a unit in a bucket that warms up is known only after the first unit was used.
     expect(expected(cell) - counted).toBeLessThanOrEqual(cell.name === 'tokenBucket()' && !loaded ? 1 : 0)
     expect(counted).toBeLessThanOrEqual(expected(cell))
     expect(node.waiting).toBe(counted)

@@ -6,7 +6,7 @@ import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 
-/** Algorithms whose requests never pass the limit, so that there is a model of who may go. */
+/** Algorithms whose requests never exceed the limit, so that a model can show which requests may be allowed. */
 export const exactAlgorithms: fc.Arbitrary<Algorithm> = fc.constantFrom(
   fixedWindow(),
   fixedWindow({ start: 'first-request' }),
@@ -15,13 +15,13 @@ export const exactAlgorithms: fc.Arbitrary<Algorithm> = fc.constantFrom(
   tokenBucket({ burst: 4 }),
 )
 
-/** These, and one that keeps a pace. */
+/** The exact algorithms, and one with a pace. */
 export const anyAlgorithm: fc.Arbitrary<Algorithm> = fc.oneof(
   { weight: 5, arbitrary: exactAlgorithms },
   { weight: 1, arbitrary: fc.constant(leakyBucket({ burst: 3 })) },
 )
 
-/** When a request comes after the one before, in milliseconds, and what it costs. */
+/** The milliseconds from a request to the next one, and its cost. */
 export const arrival: { readonly after: fc.Arbitrary<number>; readonly cost: fc.Arbitrary<number> } = {
   after: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 400 })),
   cost: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, fc.integer({ min: 1, max: 4 })),

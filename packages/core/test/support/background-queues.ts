@@ -8,7 +8,7 @@ export interface BackgroundNodes extends Scene {
   readonly queues: readonly Waiting[]
 }
 
-/** Nodes that count a bucket together in the background and know of each other, two seconds after they started. */
+/** Connected processes that count a bucket together in the background, two seconds after they started. */
 export async function backgroundNodes(
   count: number,
   more: Partial<PolicyOptions<never>> = {},

@@ -7,14 +7,14 @@ import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 
-/** Every pair of an algorithm and a coordination that there is. */
+/** All supported pairs of an algorithm and a coordination. */
 const CELLS: readonly (readonly [algorithm: AnyAlgorithm, ...coordinations: Coordination[]])[] = [
   [fixedWindow(), 'local', 'background', 'periodic', 'leased', 'central'],
   [fixedWindow({ start: 'first-request' }), 'local', 'central'],
   [slidingWindow(), 'local', 'background', 'central'],
   [slidingCounter(), 'local', 'periodic', 'central'],
   [tokenBucket(), 'local', 'background', 'central'],
-  // So short and slight a warm-up that units cost what they do anywhere else.
+  // The warm-up is so short and slight that units cost the same as anywhere else.
   [tokenBucket({ warmUp: { duration: 1, coldFactor: 1.0001 } }), 'local', 'central'],
   [leakyBucket(), 'local', 'background', 'central'],
   [slidingLog(), 'local', 'central'],

@@ -8,11 +8,11 @@ import { type Outcome, startTimes, type Waiting, waiting } from './waiting.ts'
 export interface CentralNodes extends Scene {
   readonly nodes: readonly Node[]
   readonly queues: readonly Waiting[]
-  /** Requests to decide since the nodes have started, by the units that each asked for. */
+  /** Requests that the store has received since the processes started, by the units of each. */
   asked(): readonly number[]
 }
 
-/** Nodes whose requests the store decides about, at the begin of an interval. `more` is of one policy, or of each of several. */
+/** Processes whose requests the store decides, at the start of an interval. `more` is for one policy, or for each of several. */
 export async function central(
   count: number,
   more: Partial<PolicyOptions<never>> | readonly Partial<PolicyOptions<never>>[] = {},
@@ -32,14 +32,14 @@ export async function central(
   return { ...it, nodes, queues, asked }
 }
 
-/** Many requests at once, the same number at each node. */
+/** Makes many requests at once, the same number at each process. */
 export function flood(queues: readonly Waiting[], requests: number): void {
   for (let i = 0; i < requests; i++) queues[i % queues.length]?.acquire('a', { timeout: '30s' })
 }
 
 export const endedOf = ({ queues }: CentralNodes): readonly Outcome[] => queues.flatMap((queue) => queue.ended)
 
-/** The times at which requests of all nodes started, in their order. */
+/** The times at which requests of all processes started, in their order. */
 export const startsOf = (it: CentralNodes): number[] => startTimes(endedOf(it))
 
 /** Buckets, with the units that each allows at once for a limit of 100. */

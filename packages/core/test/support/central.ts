@@ -2,20 +2,20 @@ import { expect, vi } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { Node, Scene } from './nodes.ts'
 
-/** A policy whose requests the store decides about. */
+/** A policy whose requests the store decides. */
 export const CENTRAL = { limit: 10, interval: 10_000, coordination: 'central' as const }
 
-/** Starts nodes, and waits until the store knows them. */
+/** Starts processes, and waits until they are connected to the store. */
 export async function started(it: Scene, ...nodes: Node[]): Promise<void> {
   const ready = it.store.deciders + nodes.length
   for (const node of nodes) node.start()
-  // The code that asks the store is loaded first, which takes real time.
+  // The code that sends requests to the store is loaded first, which takes real time.
   await vi.waitFor(() => expect(it.store.deciders).toBe(ready), { timeout: 4_000, interval: 5 })
-  // Time for two heartbeats, so that each node knows of the others.
+  // Two heartbeats pass, so that each process counts the others.
   await it.world.run(1_100)
 }
 
-/** Decisions of requests made at once. */
+/** The decisions of requests that are made at once. */
 export async function ask(
   it: Scene,
   node: Node,

@@ -2,7 +2,7 @@ import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
 import type { StoreNode, SyncReply, SyncRequest } from '../../src/store/contract.ts'
 import type { Node, NodeOptions, Scene } from './nodes.ts'
 
-/** A node whose way to the store can be cut: then nothing gets there or comes back, and what is asked fails after a while. */
+/** A process whose connection to the store can be cut. Then no message arrives in either direction, and calls fail after a while. */
 export function cuttable(
   here: Scene,
   policies: AnyPolicyOptions<never>,

@@ -10,7 +10,7 @@ export function sharedForm({ shape }: AnyAlgorithm, coordination: SharedCoordina
   return formOf(shape as SharedShape, coordination)
 }
 
-/** The algorithm with another meter for one coordination: under a shape of its own, so that no other algorithm gets it. */
+/** The algorithm with another meter for one coordination. It has its own shape, so that no other algorithm gets the meter. */
 export function withForm(algorithm: AnyAlgorithm, coordination: SharedCoordination, form: SharedForm): Algorithm {
   const kind = `test ${made++}`
   Object.assign(FORMS[coordination], { [kind]: () => form })

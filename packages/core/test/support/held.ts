@@ -7,7 +7,7 @@ import type { Answering } from '../../src/report/when-ended.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import type { Node, NodeOptions, Scene } from './nodes.ts'
 
-/** A node whose requests may be held: what holds them is loaded in real time. */
+/** A process that can delay requests. The code for it is loaded in real time. */
 export async function holding(
   it: Scene,
   policy: PolicyOptions<never> | readonly PolicyOptions<never>[],
@@ -30,7 +30,7 @@ export interface Held {
   error: unknown
 }
 
-/** Asks about a request, and notes when it goes on. */
+/** Makes a request, and notes when it continues. */
 export function ask(
   it: Scene,
   node: Node,

@@ -11,8 +11,8 @@ const LATER: readonly Omit<AnyPolicyOptions, 'limit'>[] = [
   { algorithm: concurrency(), coordination: 'leased' },
 ]
 
-// Code for such policies is loaded with the first of them. That takes real time: in tests with a manual clock a stand-in would decide until
-// they let real time pass.
+// The first policy of a kind loads its code in real time. In tests with a manual clock a stand-in would decide until they let real time
+// pass.
 for (const policy of LATER) {
   const { inspected } = adapterOf(createThrottler({ policies: [{ limit: 1, ...policy } as AnyPolicyOptions], store: memoryStore() }))
   await inspected.coordinator?.loading

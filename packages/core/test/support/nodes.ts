@@ -6,7 +6,7 @@ import { Throttler } from '../../src/throttler/throttler.ts'
 import { TestStore } from './stores.ts'
 import { World, type WorldClock } from './world.ts'
 
-/** A throttler, the clock that it was given, and what it reported. */
+/** A throttler with its clock. */
 export interface Node extends Throttler {
   readonly clock: WorldClock
 }
@@ -14,9 +14,9 @@ export interface Node extends Throttler {
 export interface Scene {
   readonly world: World
   readonly store: TestStore
-  /** Adds a node; without `store` it shares the scene's. */
+  /** Adds a process. Without `store` it shares the scene's. */
   node(policy: AnyPolicyOptions<never> | readonly AnyPolicyOptions<never>[], options?: NodeOptions): Node
-  /** Closes nodes (all, if none is given) and lets the time pass that this takes. */
+  /** Closes processes (by default all), and lets the time pass that this takes. */
   close(...nodes: Throttler[]): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export function seeded(seed: number): () => number {
   }
 }
 
-/** A world with a store and as many nodes as wanted. */
+/** A world with a store and any number of processes. */
 export function scene({ storeOffset = 0, seed = 1 }: { storeOffset?: number; seed?: number } = {}): Scene {
   const world = new World()
   const store = new TestStore(world, storeOffset)
@@ -52,7 +52,7 @@ export function scene({ storeOffset = 0, seed = 1 }: { storeOffset?: number; see
         policies,
         clock,
         random: seeded(seed * 1_000 + made.length),
-        // A value of its own for each, as nodes are processes of their own.
+        // Each process gets a store value of its own, because throttlers with one value would be one process.
         ...(alone
           ? {}
           : { store: { kind: store.kind, decides: store.decides, coordinate: store.coordinate, open: (one) => store.open(one) } }),
@@ -67,7 +67,7 @@ export function scene({ storeOffset = 0, seed = 1 }: { storeOffset?: number; see
       const closing = Promise.all((nodes.length > 0 ? nodes : made).map((node) => node.close())).finally(() => {
         closed = true
       })
-      // Code that is still being loaded takes real time, however long the virtual one is.
+      // Code loads in real time, however long the virtual time is.
       await vi.dynamicImportSettled()
       for (let waited = 0; !closed && waited < 10_000; waited += 5) await world.run(waited === 0 ? 0 : 5)
       if (!closed) throw new Error('Not closed after ten seconds.')
@@ -83,7 +83,7 @@ export function offer(throttler: Throttler, key: string, count: number, cost?: n
   return allowed
 }
 
-/** Process warnings of this test; they are taken away from the console. */
+/** The process warnings of this test, which are removed from the console. */
 export function warnings(): Error[] {
   const heard: Error[] = []
   const listener = (warning: Error): void => {

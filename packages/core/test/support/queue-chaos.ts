@@ -6,7 +6,7 @@ import { central } from './central-queues.ts'
 import { type Node, seeded } from './nodes.ts'
 import { type Outcome, PRIORITIES, type Waiting } from './waiting.ts'
 
-/** Random requests for two keys at up to three nodes. */
+/** A random request for one of two keys at one of up to three processes. */
 export interface Made {
   readonly at: number
   readonly node: number
@@ -103,7 +103,9 @@ export type Happens = (now: {
   made: readonly Made[]
 }) => void
 
-/** All waiting requests have ended, and nothing of them is left. `late` is the number of milliseconds that the store may take. */
+/**
+ * Expects that all waiting requests have ended and released their resources. `late` is the number of milliseconds that the store may take.
+ */
 export function expectEnded({ it, made, asked }: Awaited<ReturnType<typeof play>>, late: number): void {
   for (const { outcome, at, timeout } of made) {
     expect(outcome.at).toBeDefined()
@@ -117,7 +119,10 @@ export function expectEnded({ it, made, asked }: Awaited<ReturnType<typeof play>
   expect(asked).toBeLessThanOrEqual(2 * made.length + 200)
 }
 
-/** Nobody went before the bucket had room. `late` are milliseconds by which one may go after its place. */
+/**
+ * Expects that requests were allowed only with capacity in the bucket. `late` is the number of milliseconds between a reservation and its
+ * use.
+ */
 export function expectPace({ made, policy }: Awaited<ReturnType<typeof play>>, late: number): void {
   const went = made.filter(({ outcome }) => outcome.decision?.allowed === true)
   const limit = policy.limit as number
@@ -130,13 +135,13 @@ export function expectPace({ made, policy }: Awaited<ReturnType<typeof play>>, l
       const at = outcome.at as number
       level = Math.max(0, level - ((at - before) * limit) / 1_000) + cost
       before = at
-      // A request for three units goes as one; and others may ask just before reservations return.
+      // A request for three units is allowed at once, and other processes may reserve just before reservations return.
       expect(level).toBeLessThanOrEqual(Math.max(1, atOnce) + 2 + 4 + (late * limit) / 1_000)
     }
   }
 }
 
-/** The store, clocks, blocks, rules and refunds. */
+/** Disturbs the store, clocks, blocks, rules and refunds. */
 export const disturb: Happens = ({ it, chance, policy, others, made }) => {
   const { store } = it
   const node = it.nodes[Math.floor(chance.random() * it.nodes.length)] as Node

@@ -7,43 +7,43 @@ import type { Store } from '../../src/throttler/coordinator.ts'
 import { type Ordinal, ordinalAt } from '../../src/time/intervals.ts'
 import type { World, WorldClock } from './world.ts'
 
-/** How a store behaves just now. */
+/** The current behaviour of a store. */
 export type Health =
   | 'up'
   /** Rejects at once. */
   | 'rejecting'
-  /** Says nothing until its storeTimeout, then rejects; nothing reached it. */
+  /** Does not answer, and rejects at its storeTimeout. No request reaches it. */
   | 'hanging'
-  /** Does what it is asked to, but its answer is lost: rejects at its storeTimeout. */
+  /** Executes requests, but its answers are lost: rejects at its storeTimeout. */
   | 'mute'
 
-/** A store whose nodes meet in a hub, and which can be slow or fail. */
+/** A store whose processes meet in a hub. It can be slow or fail. */
 export class TestStore implements Store {
   readonly kind = 'test'
   readonly decides = (): boolean => true
   readonly coordinate: Store['coordinate'] = coordinate
   readonly hub: Hub
   health: Health = 'up'
-  /** The error with which it rejects. */
+  /** The error of rejected calls. */
   failure: unknown = new Error('The store rejects.')
   /** Milliseconds from request to reply. */
   roundTrip = 0
-  /** Milliseconds after which an exchange without an answer is given up. */
+  /** Milliseconds after which a sync without an answer is given up. */
   storeTimeout = 300
-  /** When each request was made, and what it was. */
+  /** The time and the content of each request. */
   readonly requests: { readonly at: number; readonly node: string; readonly request: SyncRequest }[] = []
-  /** The questions to the store about requests. */
+  /** The requests to decide that the store has received. */
   readonly decided: { readonly at: number; readonly node: string; readonly request: Decide }[] = []
-  /** Keys that it can't decide about. */
+  /** Keys whose state it can't read. */
   readonly unreadable: Set<string> = new Set<string>()
-  /** Nodes that may ask about requests. */
+  /** Processes whose requests it can decide. */
   deciders = 0
-  /** Parts that keys lie in, by their length. */
+  /** Number of parts that the keys lie in, by their length. */
   parts = 1
-  /** Whether what the hub announces reaches the nodes. */
+  /** Whether the hub's announcements reach the processes. */
   announces = true
   readonly #world: World
-  /** The clock that requests are answered by; tests may step it. */
+  /** The store's clock. Tests may step it. */
   readonly clock: WorldClock
 
   constructor(world: World, offset = 0) {
@@ -119,7 +119,7 @@ export class TestStore implements Store {
     return hubTotal(this.hub, policy, key, ordinalAt(at, policy.interval))
   }
 
-  /** Entries sent so far, of all requests. */
+  /** Number of key writes in all requests so far. */
   get entries(): number {
     return this.requests.reduce((sum, { request }) => sum + request.entries.length, 0)
   }

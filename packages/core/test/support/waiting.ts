@@ -3,7 +3,7 @@ import type { AcquireError, AcquireFailure } from '../../src/queue/acquire-error
 import type { AcquireOptions, Priority } from '../../src/queue/options.ts'
 import type { Node, Scene } from './nodes.ts'
 
-/** How a request that waited came out, and when: milliseconds since the world began. */
+/** The result of a request that waited, and its time in milliseconds since the world began. */
 export interface Outcome {
   readonly name: string
   at: number | undefined
@@ -12,15 +12,15 @@ export interface Outcome {
   error: AcquireError | undefined
 }
 
-/** The least important first. */
+/** The priorities, lowest first. */
 export const PRIORITIES: readonly Priority[] = ['sheddable', 'low', 'default', 'high', 'critical']
 
-/** Makes requests wait, and notes what becomes of them, in the order in which they end. */
+/** Makes requests wait, and notes their results, in the order in which they end. */
 export interface Waiting {
   readonly ended: Outcome[]
   acquire(key: string, options?: AcquireOptions & { name?: string }): Outcome
   tryAcquire(key: string, options?: AcquireOptions & { name?: string }): Outcome
-  /** Names of those that went, in their order. */
+  /** The names of the allowed requests, in their order. */
   readonly went: string[]
 }
 

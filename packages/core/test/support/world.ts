@@ -9,8 +9,8 @@ interface Timer {
 export const EPOCH = 1_800_000_000_000
 
 /**
- * Time that passes only when told to. Each node gets a clock of its own, whose wall may be wrong; timers fire in order,
- * after at least a millisecond and after whole ones, as those of Node.js do.
+ * Time that passes only when tests let it pass. Each process gets a clock of its own, whose wall clock may be wrong. As in Node.js, timers
+ * fire in order, after whole milliseconds and at least one.
  */
 export class World {
   /** Milliseconds since the world began. */
@@ -18,12 +18,12 @@ export class World {
   readonly #timers = new Set<Timer>()
   #deferred: (() => void)[] = []
 
-  /** A node's clock. */
+  /** A process's clock. */
   clock({ offset = 0, origin = 5_000 }: { offset?: number; origin?: number } = {}): WorldClock {
     return new WorldClock(this, offset, origin)
   }
 
-  /** Lets time pass; timers fire, and promises settle in between. */
+  /** Lets time pass. Timers fire, and promises settle in between. */
   async run(milliseconds: number): Promise<void> {
     const end = this.time + milliseconds
     await this.settle()
@@ -42,12 +42,12 @@ export class World {
     await this.run(time - this.time)
   }
 
-  /** Time passes while the event loop is held: no timer fires and no promise settles. */
+  /** Lets time pass while the event loop is blocked: no timer fires and no promise settles. */
   stall(milliseconds: number): void {
     this.time += milliseconds
   }
 
-  /** Lets all settle that needs no time. */
+  /** Lets everything settle that needs no time. */
   async settle(): Promise<void> {
     for (;;) {
       for (let turn = 0; turn < 12; turn++) await undefined
@@ -77,15 +77,15 @@ export class World {
   }
 }
 
-/** One node's view of the world. */
+/** A process's view of the world. */
 export class WorldClock implements Clock {
-  /** Timers that wait. */
+  /** Timers that have not fired yet. */
   outstanding = 0
-  /** Timers that were ever set. */
+  /** Number of timers that were ever set. */
   timersSet = 0
-  /** Timers that have fired. */
+  /** Number of timers that have fired. */
   timersFired = 0
-  /** Milliseconds by which the wall clock is ahead; may be changed at any time. */
+  /** Milliseconds by which the wall clock is ahead. Tests may change it at any time. */
   offset: number
   readonly #world: World
   readonly #origin: number

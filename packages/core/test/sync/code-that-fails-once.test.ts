@@ -20,7 +20,7 @@ import { allowed, CENTRAL } from '../support/central.ts'
 import { sharedForm, withForm } from '../support/forms.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
 
-/** As if nothing of an algorithm had been loaded yet: other tests of this process have loaded all. */
+/** Makes an algorithm's meter load again, because other tests of this process have already loaded all code. */
 function unloaded(algorithm: AnyAlgorithm, coordination: 'background' | 'periodic' | 'leased'): Algorithm {
   const form = sharedForm(algorithm, coordination)
   return withForm(algorithm, coordination, later(async () => () => (site, exchange) => form(site, exchange) as Exchanging)())
@@ -30,7 +30,7 @@ type Rule = Omit<AnyPolicyOptions, 'limit'>
 
 const INTERVAL = 10_000
 
-/** Two nodes that know of each other, and have no descriptors to load what counts for them. Two seconds into an interval. */
+/** Starts two processes that are connected but have no file descriptors to load their meters. Two seconds into an interval. */
 async function started(rule: Rule) {
   const it = scene()
   const files = outOfFiles()
@@ -56,7 +56,7 @@ async function ask({ world }: Scene, node: Node, count: number, key = 'k'): Prom
   return await all
 }
 
-/** Lets the retry succeed: files of tests load in real time. */
+/** Lets the retry succeed. Test files load in real time. */
 async function untilLoaded(it: Scene, nodes: readonly Node[]): Promise<void> {
   for (
     let i = 0;
@@ -121,7 +121,7 @@ for (const [name, rule] of Object.entries(LATER)) {
     files.end()
     await untilLoaded(it, nodes)
     expect(nodes.every((one) => adapterOf(one).inspected.limiters[0]?.meter.syncing !== undefined)).toBe(true)
-    // The counts of before are handed over, and a new key counts for both.
+    // The earlier counts are handed over, and both processes count a new key.
     await world.run(300)
     const all = [...(await ask(it, nodes[0], 12, 'new')), ...(await ask(it, nodes[1], 12, 'new'))]
     expect(allowed(all)).toBeGreaterThanOrEqual(10)
@@ -136,9 +136,9 @@ for (const [name, rule] of Object.entries(LATER)) {
     await using closed = await started({ ...rule, failMode: 'closed' })
     const rejected = await ask(closed, closed.nodes[0], 3)
     expect(rejected).toMatchObject([0, 1, 2].map(() => ({ allowed: false })))
-    // Nobody knows when a request in flight ends.
+    // The end of a request in flight can't be predicted, so slots have no time.
     if (rule.interval !== undefined) expect(rejected[0]?.retryAfterMs).toBeGreaterThan(0)
-    // By "failMode", and no longer by this process alone.
+    // Rejected by "failMode", and no longer by the counts of this process alone.
     for (const text of closed.said) expect(text).toMatch(/"failMode"/)
     expect(closed.said).toHaveLength(2)
     expect(rejected[0]?.retryAfterMs).toBeLessThanOrEqual(INTERVAL)
@@ -186,7 +186,7 @@ test.each([
   // The usage of a central key contains no more than the limit.
   const added = store.decided.flatMap(({ request }) => request.questions.filter(({ kind }) => kind === 'add').map(({ units }) => units))
   const used = rule.coordination === 'central' ? added.reduce((sum, units) => sum + units, 0) : usage?.used
-  // A bucket has lost some of it.
+  // A bucket has drained a little.
   const loses = rule.algorithm?.name.includes('Bucket') === true ? 5 : 0
   expect(used).toBeGreaterThan(34.9 - loses)
   expect(used).toBeLessThanOrEqual(35)
@@ -207,7 +207,7 @@ test('units of a bucket that warms up cost the warm-up once, when they are hande
   const asked = nodes[1].usage('k')
   await world.run(50)
   const used = ((await asked)[0] as Usage).used
-  // A retry and what is asked take some time, in which the bucket loses some of it.
+  // The retry and the query take some time, in which the bucket drains a little.
   expect(used).toBeLessThanOrEqual(owed + 1)
   expect(used).toBeGreaterThan(owed - 130)
 })

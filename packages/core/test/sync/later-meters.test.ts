@@ -15,7 +15,7 @@ import type { World } from '../support/world.ts'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** An algorithm whose shared meter is loaded when `load` says so. */
+/** An algorithm whose shared meter is loaded when `load` is called. */
 function loadedLater(given: Algorithm = FIXED_WINDOW): { algorithm: Algorithm; load: () => void; fail: () => void } {
   const make: MakeShared = (site, exchange) => sharedForm(given, 'background')(site, exchange) as Exchanging
   let load = (): void => {}
@@ -39,7 +39,7 @@ async function usedAtAllNodes(world: World, node: Throttler, key: string): Promi
   return (await asked)[0]?.used
 }
 
-/** A node whose meter is still to be loaded, and one that has its own. Two seconds into an interval. */
+/** A process whose meter is still to be loaded, and another with its own meter. Two seconds into an interval. */
 async function started(given?: Algorithm) {
   const here = scene()
   const { algorithm, load, fail } = loadedLater(given)
@@ -95,7 +95,7 @@ test.each([FIXED_WINDOW, slidingWindow(), tokenBucket()])(
 test('keys keep their slots: those that were forgotten and those that come', async () => {
   const { world, node, load } = await started()
   for (let i = 0; i < 100; i++) node.check(`old ${i}`)
-  // Two intervals later they are forgotten.
+  // The keys are removed two intervals later.
   await world.run(40_000)
   for (let i = 0; i < 50; i++) expect(offer(node, `key ${i}`, i % 10)).toBe(i % 10)
   load()
@@ -190,7 +190,7 @@ test('what is to be told of ever new keys is bounded while the code can not be l
   const other = here.node({ limit: 10, interval: 10_000, cooldown: '1h' }).start()
   await here.world.runTo(12_000)
   const heap = (): number => {
-    // The first one may end a collection that was under way, and keeps what that has seen before.
+    // The first call may end a running collection, which keeps all objects that it has already visited.
     collect()
     collect()
     return process.memoryUsage().heapUsed

@@ -3,7 +3,7 @@ import { fixedWindow, slidingCounter, slidingWindow, tokenBucket } from '../../s
 import { offer, scene } from '../support/nodes.ts'
 
 const LIMIT = 1_000
-/** Units that leave a bucket of an hour in the ten seconds of a case. */
+/** Units that drain from a bucket of an hour in the ten seconds of a case. */
 const DRAINED = 3
 
 test.each([
@@ -34,7 +34,7 @@ test.each([
         allowed += offer(busy, 'a', 1)
         await world.run(20)
       }
-      // In some of the cases the busy node has resent its units by now, and in some this node's heartbeat is in flight.
+      // In some cases `busy` has already sent its units again, and in some the heartbeat of `leaving` is in flight.
       allowed += offer(leaving, 'a', 1)
       await close(leaving)
       await close(busy)

@@ -24,7 +24,7 @@ import { scene } from '../support/nodes.ts'
 const read = (): string => 'x'
 const other = (): boolean => true
 
-/** For each option groups of spellings: those of a group mean the same, and no two groups do. */
+/** Groups of spellings for each option. Spellings of a group mean the same, and no two groups do. */
 const SPELLINGS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
   name: [[undefined, 'default'], ['Default']],
   limit: [[100, 1e2, 100.0], [101]],
@@ -72,7 +72,7 @@ const SPELLINGS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
     [paths('/a{/:id}'), paths('/A{/:key}')],
     [other],
   ],
-  // The cost of a request is no part of the rule: one service may charge more than another.
+  // The cost of a request is not part of the rule, because one service may charge more than another.
   cost: [[undefined, 1, 5]],
   failMode: [[undefined, 'share']],
   dryRun: [[undefined, false]],
@@ -81,7 +81,7 @@ const SPELLINGS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
 const OPTIONS = Object.keys(SPELLINGS)
 
 interface Choice {
-  /** For each option a group, and in it a spelling for each of two rules. */
+  /** A group for each option, and the spelling of it for each of two rules. */
   readonly groups: readonly number[]
   readonly spelled: readonly (readonly [number, number])[]
   readonly order: readonly number[]
@@ -93,7 +93,7 @@ const choice: fc.Arbitrary<Choice> = fc.record({
   order: fc.shuffledSubarray([...OPTIONS.keys()], { minLength: OPTIONS.length }),
 })
 
-/** A rule by its choice; 70 ms have room for no cooldown that is tried here, and for spans only. */
+/** Makes the first or the second rule of a choice, with its options in reverse order for the second. */
 function ruleOf({ groups, spelled, order }: Choice, which: 0 | 1): PolicyOptions<never> {
   const entries = order.flatMap((at): [string, unknown][] => {
     const option = OPTIONS[at] as string
@@ -228,7 +228,7 @@ test('throttlers of one process agree on a rule that is spelled in two ways, and
     fc.asyncProperty(choice, async (chosen) => {
       const rules = [ruleOf(chosen, 0), ruleOf(chosen, 1)] as const
       const first = createThrottler({ policies: [rules[0]], store })
-      // Another rule of the name would be rejected here.
+      // A different rule of the same name would be rejected here.
       await createThrottler({ policies: [rules[1]], store }).close()
       await first.close()
     }),

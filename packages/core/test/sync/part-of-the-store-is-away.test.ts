@@ -4,7 +4,7 @@ import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { StoreConnection, SyncRequest } from '../../src/store/contract.ts'
 import { offer, scene } from '../support/nodes.ts'
 
-/** One slot of a Cluster: it has no answers for keys that begin with a text, while others are answered. */
+/** Simulates a slot of a cluster that is down: keys with a prefix get no answers, but others do. */
 function withoutAnswersFor(prefix: string, away: { now: boolean }, asked: number[], time: () => number) {
   return (connection: StoreConnection): StoreConnection => ({
     close: () => connection.close(),
@@ -37,7 +37,7 @@ describe.each(['fixed', 'sliding'] as const)('a key in a %s window, whose part o
     for (const one of nodes) one.start()
     await world.run(2_500)
     away.now = true
-    // Learns that its part is away as soon as an exchange falls due.
+    // The process learns that its part of the store is down as soon as a sync falls due.
     for (let i = 0; i < 300; i++) {
       for (const one of nodes) {
         offer(one, 'lost', 1)
@@ -71,7 +71,7 @@ describe.each(['fixed', 'sliding'] as const)('a key in a %s window, whose part o
       await world.run(5)
     }
     expect(asked.length).toBeGreaterThanOrEqual(3)
-    // A span ends within that second too.
+    // A span also ends within that second.
     expect(asked.length).toBeLessThanOrEqual(8)
     away.now = false
     await world.run(250)
@@ -90,7 +90,7 @@ describe.each(['fixed', 'sliding'] as const)('a key in a %s window, whose part o
     const begun = world.time
     await close(first)
     expect(world.time - begun).toBeLessThanOrEqual(1_010)
-    // At most one round of the flush and one of the key's own tries each 200 ms.
+    // At most one round of the flush, and the key's own tries every 200 ms.
     expect(asked.length).toBeLessThanOrEqual(12)
     await close()
   })

@@ -20,7 +20,7 @@ function heardBy(throttler: Throttler) {
   return { warnings, changes }
 }
 
-/** Two nodes with a rule each, a while after the second has started. */
+/** Two processes with a rule each, some time after the second one has started. */
 async function meet(one: PolicyOptions<never>, two: PolicyOptions<never>) {
   const { world, node, close } = scene()
   const nodes = [node(one), node(two)] as const
@@ -106,7 +106,7 @@ describe('another rule of the same name at another node', () => {
     nodes[1].update([{ ...rule, interval: '2m' } as PolicyOptions])
     await world.run(15_000)
     expect(heard[0]?.warnings).toHaveLength(1)
-    // By then the first node has told the old rules again, which both had.
+    // By then the first process has sent the old rules again, which both had.
     await world.run(15_000)
     expect(heard[1]?.warnings).toHaveLength(1)
     await close()

@@ -4,7 +4,7 @@ import { scene, warnings } from '../support/nodes.ts'
 
 const small: PolicyOptions<never> = { name: 'login', limit: 5, interval: '1m' }
 
-/** The warnings of the first of so many nodes. */
+/** The warnings of the first of several processes. */
 async function heard(nodes: number, ...policies: PolicyOptions<never>[]): Promise<string[]> {
   const { world, node, close } = scene()
   const all = Array.from({ length: nodes }, () => node(policies))

@@ -207,7 +207,7 @@ test('a store that never answers is given up, and found again when it does', asy
   expect(throttler.state).toBe('storeDown')
   expect(failures).toMatchObject([{ code: 'WEIR_STORE_TIMEOUT' }])
   await world.run(300_000)
-  // Probes wait for no answers, but become rare.
+  // Probes don't wait for answers, but become rare.
   expect(asked).toBeLessThan(150)
   silent = false
   await world.run(62_000)
@@ -265,7 +265,7 @@ test('announcements may come while the store is opened, asked or closed, and say
   await world.run(2_000)
   await closing
   say()
-  // One for what names no policy, one for what names this one.
+  // One warning about an announcement without a policy, and one about an announcement for this policy.
   expect(warnings).toHaveLength(2)
   expect(unhandled.splice(0)).toEqual([])
 })
@@ -276,7 +276,7 @@ function offered(throttler: Throttler, count: number, key = 'a'): number {
   return allowed
 }
 
-/** The reply of a store that knows only one node. */
+/** The reply of a store with only one process. */
 function honest(world: World, { entries, blocks, heartbeat }: SyncRequest): Promise<SyncReply> {
   return Promise.resolve({
     time: EPOCH + world.time,

@@ -7,7 +7,7 @@ import { type Node, offer, scene, seeded } from '../support/nodes.ts'
 const LIMIT = 120
 const INTERVAL = 2_000
 
-/** Each node gets a request every 10 ms: 600 in an interval, five times the limit. */
+/** Sends a request to each process every 10 ms: 600 in an interval, five times the limit. */
 async function load(nodes: readonly Node[], world: { run(ms: number): Promise<void> }, ms: number): Promise<number> {
   let allowed = 0
   for (let passed = 0; passed < ms; passed += 10) {
@@ -28,10 +28,10 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     const events: string[] = []
     for (const one of nodes) for (const name of ['storeDown', 'storeUp'] as const) one.on(name, () => void events.push(name))
     for (const one of nodes) one.start()
-    // Nodes and their shares become known.
+    // The processes receive each other's counts, and so their shares.
     await world.runTo(INTERVAL)
     await load(nodes, world, INTERVAL)
-    // A window without requests, so that all of the limit is free.
+    // A window without requests frees the whole limit.
     await world.runTo(4 * INTERVAL + 100)
     return { world, store, nodes, events, close }
   }
@@ -41,7 +41,7 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     store.health = 'hanging'
     const allowed = await load(nodes, world, 950)
     expect(events).toEqual([])
-    // The units that no node had received when the first answer was overdue, and then a third of the remaining units each.
+    // Allowed are the units that no process had received when the first answer was overdue. Then each uses a third of the remaining units.
     expect(allowed).toBeGreaterThan(LIMIT * 0.7)
     expect(allowed).toBeLessThan(LIMIT * 1.2)
     await world.run(1_000)
@@ -83,7 +83,7 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
       if (nodes.some((node) => node.peek('a').reason === 'storeDown')) at = passed
       await world.run(1)
     }
-    // The first exchange is sent within some milliseconds; the shares are used up soon after.
+    // The first sync is sent within some milliseconds. The shares are used up soon after.
     expect(at).toBeGreaterThan(4)
     expect(at).toBeLessThan(80)
     expect(allowed).toBeLessThan(1.2 * LIMIT)

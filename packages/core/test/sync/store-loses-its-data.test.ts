@@ -3,7 +3,7 @@ import type { Policy } from '../../src/decide/policy.ts'
 import { type Node, offer, type Scene, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 30_000 })
 
 async function pair(): Promise<Scene & { one: Node; two: Node; policy: Policy }> {
@@ -81,7 +81,7 @@ test('away again before the counts were sent again', async () => {
   for (let key = 0; key < 1_500; key++) offer(one, `key ${key}`, 1, 900)
   await world.run(5_000)
   store.hub.lose()
-  // The heartbeat tells of the loss; the exchanges that follow it fail.
+  // The heartbeat reports the loss, but the syncs after it fail.
   store.roundTrip = 100
   const beats = store.requests.length
   while (!store.requests.slice(beats).some(({ request }) => request.heartbeat !== undefined)) await world.run(1)

@@ -6,7 +6,7 @@ import { type Node, offer, scene } from '../support/nodes.ts'
 import type { Health } from '../support/stores.ts'
 import { EPOCH } from '../support/world.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 30_000 })
 
 const unhandled: unknown[] = []
@@ -24,7 +24,7 @@ afterEach(async () => {
   expect(unhandled.splice(0)).toEqual([])
 })
 
-/** The changes of state that a node reports. */
+/** The state changes that a process reports. */
 function changes(node: Node): string[] {
   const heard: string[] = []
   node.on('storeDown', () => heard.push('storeDown'))
@@ -214,7 +214,7 @@ test('an outage that lasts long neither collects memory nor sends stale counts',
   const sent = store.entries
   store.health = 'up'
   await world.run(2_000)
-  // A dozen intervals at most, of five keys; not all 120.
+  // Five keys of a dozen intervals at most, not of all 120.
   expect(store.entries - sent).toBeLessThanOrEqual(5 * 13)
   expect(store.entries - sent).toBeGreaterThan(0)
   await close()
@@ -247,7 +247,7 @@ test('random outages, at random moments, with several nodes: what the hub holds 
   )
 })
 
-/** Two nodes that know of each other, and whose store has just gone away. */
+/** Two connected processes whose store has just gone down. */
 async function twoWithoutTheirStore() {
   const { world, node, store, close } = scene()
   const [one, two] = [0, 1].map(() => node({ limit: 100, interval: 10_000 })) as [Node, Node]
@@ -282,7 +282,7 @@ describe('nodes that come back', () => {
     await world.runTo(9_990)
     expect(one.state).toBe('storeDown')
     store.health = 'up'
-    // Asked before the store's answer can be known.
+    // The request comes before the store's answer can arrive.
     await world.runTo(10_000)
     offer(one, 'a', 1)
     await world.runTo(10_020)
@@ -311,7 +311,7 @@ describe('nodes that come back', () => {
     const heard: number[] = []
     for (const one of nodes) one.on('nodes', ({ nodes: count }) => heard.push(count))
     store.health = 'rejecting'
-    // Longer than the store remembers a node.
+    // The outage is longer than the store keeps a process.
     await world.runTo(8_000)
     store.health = 'up'
     await world.runTo(9_500)

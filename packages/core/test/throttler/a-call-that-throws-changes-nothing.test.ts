@@ -24,7 +24,7 @@ import { World } from '../support/world.ts'
 type Rule = PolicyOptions<never>
 type Options = Record<string, unknown>
 
-/** An algorithm of the application whose making fails. */
+/** An algorithm of the application that can't make its meter. */
 const FAILING = withForm(
   {
     ...fixedWindow(),
@@ -40,7 +40,7 @@ const FAILING = withForm(
 )
 const KEYS = ['a', 'b']
 const NAMES = ['one', 'two', 'three']
-/** Without `unblocked`, which the queue listens to as soon as its code is loaded. */
+/** Leaves out `unblocked`, because the queue listens to it as soon as its code is loaded. */
 const EVENTS: readonly EventName[] = ['blocked', 'warning', 'rejections', 'storeDown']
 
 const rule: fc.Arbitrary<Options> = fc.record({
@@ -127,7 +127,7 @@ const key = fc.constantFrom<unknown>('a', 'b', 5)
 const policy = fc.constantFrom<unknown>(undefined, 'one', 'nobody')
 const place = fc.nat({ max: 1 })
 
-/** One call: by its name, the throttler that it is made at, and what it gets. */
+/** One call: the name of the method, the throttler, and the arguments. */
 const call = fc.oneof(
   fc.tuple(fc.constant('update' as const), place, fc.tuple(anyRules, limits)),
   fc.tuple(fc.constant('update' as const), place, fc.tuple(anyRules, limits)),
@@ -155,7 +155,7 @@ interface Shop {
   readonly store: Store
   readonly made: Throttler[]
   readonly decisions: Decision[]
-  /** Others that might get the store too. */
+  /** Other throttlers that might use the store too. */
   readonly probes: readonly Throttler[]
   make(policies: unknown, options?: object): Throttler
 }
@@ -178,14 +178,14 @@ function shop(): Shop {
 const numbers = new WeakMap<object, number>()
 let last = 0
 
-/** Tells objects apart, at less cost than a look into them. */
+/** Numbers objects, because comparing their contents costs more. */
 function numberOf(object: object): number {
   let number = numbers.get(object)
   if (number === undefined) numbers.set(object, (number = ++last))
   return number
 }
 
-/** All that can be seen of a shop from outside; nothing of it changes by being looked at. */
+/** The visible state of a shop. Reading it changes nothing. */
 function stateOf({ made, store, probes }: Shop): unknown {
   const names = namesAt(store)
   const clock = made[0] && adapterOf(made[0]).clock
@@ -193,7 +193,7 @@ function stateOf({ made, store, probes }: Shop): unknown {
     throttlers: made.map((throttler) => {
       const { inspected } = adapterOf(throttler)
       const { emitter, limiters, coordinator } = inspected
-      // First: it brings meters to the running interval.
+      // Comes first, because it brings meters to the running interval.
       const decided = ['idle', 'closed'].includes(throttler.state)
         ? []
         : KEYS.map((one) => ({ ...throttler.peek(one), parts: [], policy: undefined }))
@@ -214,7 +214,7 @@ function stateOf({ made, store, probes }: Shop): unknown {
     }),
     timers: (clock as { outstanding?: number } | undefined)?.outstanding,
     sharing: names.sharing,
-    // Which rules another throttler could have, and by which coordinator it would be served.
+    // The rules that another throttler could have, and the coordinator that would serve it.
     claims: probes.map((probe) => {
       const { policies } = probe as { policies: readonly Policy[] }
       const shared = policies.map((one) => ({ ...one, coordination: 'background' as const, id: one.id.replace(':local:', ':background:') }))
@@ -242,7 +242,7 @@ function codeOf(act: () => void): string | undefined {
   }
 }
 
-/** Waits for a promise; time passes only if that does not make it settle. */
+/** Waits for a promise. Time passes only if the promise does not settle without it. */
 async function settled<T>(world: World, promise: Promise<T>): Promise<T> {
   let done = false
   promise.then(
@@ -291,14 +291,14 @@ async function run(scene: Shop, [name, at, given]: Call): Promise<boolean> {
     else await settled(world, throttler.close())
     return true
   } catch (error) {
-    // Its reason is not of the options: the request is rejected, and that counts.
+    // The reason is not one of the options: the request is rejected, and the rejection counts.
     if (name === 'acquire' && (error as { code?: string }).code === 'WEIR_NOT_ACQUIRED') return true
     expect(stateOf(scene), `${name}(${fc.stringify(given)}) threw ${String(error)}`).toEqual(before)
     return false
   }
 }
 
-// `acquire` loads code in real time, which `settled` would take for a wait.
+// Loads the code of `acquire` first, because it loads in real time, which `settled` would take for a wait.
 beforeAll(() => import('../../src/throttler/open-queues.ts'))
 
 test('after any call that throws the state is what it was before', async () => {
@@ -318,7 +318,7 @@ test('after any call that throws the state is what it was before', async () => {
     }),
     { numRuns: 120 },
   )
-  // So that the test does not come to test nothing.
+  // Makes sure that the test really had calls that throw.
   expect(thrown).toBeGreaterThan(300)
 })
 

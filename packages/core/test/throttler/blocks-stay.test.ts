@@ -36,7 +36,7 @@ test.each<[what: string, more: object]>([
   throttler.unblock('by hand')
   expect(throttler.check('by hand').allowed).toBe(true)
   expect(ended).toEqual(['over expired', 'by hand manual'])
-  // Back to the rule of before, whose limiter is still there: what was unblocked stays so.
+  // The earlier rule comes back, whose limiter still exists. The lifted block must not come back with it.
   update({})
   expect(throttler.check('by hand').allowed).toBe(true)
 })
@@ -104,7 +104,7 @@ test.each(CHANGES.map(([before, after]) => [called(before), called(after), befor
     one.update([{ ...rule, ...after }])
     await world.run(500)
     expect((await asked('mallory')).reason).toBe('blocked')
-    // All that the limit has, and no more.
+    // The whole limit is allowed, and no more.
     for (let i = 0; i < 30; i++) expect((await asked('ann')).allowed).toBe(true)
     expect((await asked('ann')).allowed).toBe(false)
     await close()

@@ -18,7 +18,7 @@ test.each([
   ]
   for (const one of [a, b]) one.start()
   await world.run(5_000)
-  // So much that it is told by itself: nothing is left that the charge could go with.
+  // So many units are synced immediately, which leaves none that the charge could be sent with.
   const decision = a.check('k', 60)
   await world.run(1_000)
   a.charge(decision, 500)

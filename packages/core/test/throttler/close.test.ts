@@ -106,7 +106,7 @@ test('closed while the store is away, an answered probe does not wake it', async
   expect(throttler.state).toBe('storeDown')
   store.health = 'up'
   store.roundTrip = 100
-  // Closed between the store's answer and its arrival.
+  // Closes between the store's answer and its arrival.
   const asked = store.requests.length
   while (store.requests.length === asked) await world.run(1)
   await world.run(60)

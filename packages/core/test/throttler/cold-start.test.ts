@@ -21,7 +21,9 @@ async function coldStart(policy: object, expectedProcesses: number | undefined):
   return { ...here, nodes }
 }
 
-/** Units allowed of five times the limit, spread over all processes: at once, and once they know that the store is down. */
+/**
+ * Units allowed of five times the limit, spread over all processes: first at once, and then after they have noticed that the store is down.
+ */
 async function allowedOf({ nodes, world }: Scene & { nodes: Node[] }): Promise<number> {
   let allowed = 0
   for (let part = 0; part < 5; part++) {
@@ -71,13 +73,13 @@ describe('processes that start while the store is down', () => {
     expect(one.check('a')).toMatchObject({ allowed: false, limit: LIMIT })
     here.store.health = 'up'
     await here.world.run(1_000)
-    // As after each outage the next request has the others' counts fetched.
+    // As after each outage, the next request triggers a sync of the others' counts.
     const first = offer(one, 'a', 1)
     await here.world.run(1_000)
     expect(first + offer(one, 'a', LIMIT)).toBe(LIMIT - LIMIT / PROCESSES)
     here.store.health = 'rejecting'
     await here.world.run(3_000)
-    // It knows the others now: a new key has its part of the limit by that.
+    // The process has counted the others by now, so a new key gets this process's part of the limit.
     expect(offer(one, 'b', LIMIT)).toBe(LIMIT / PROCESSES)
     await here.close()
   })

@@ -140,7 +140,7 @@ test('a function may answer later; what is no duration, fails or is too long rej
     [true, 0],
     [true, 29_000],
   ])
-  // Once for each policy.
+  // There is one warning per policy.
   expect(warnings).toHaveLength(1)
   expect(warnings[0]).toMatch(/^The delay function of policy "default" .+ Such requests are rejected\. See \S+$/)
   await it.close()

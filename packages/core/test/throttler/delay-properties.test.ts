@@ -9,7 +9,7 @@ import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { arrival, exactAlgorithms } from '../support/algorithms.ts'
 import { scene } from '../support/nodes.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 interface Wish {
@@ -71,7 +71,7 @@ test('whoever is held goes on or is rejected in time, gives back what it took wh
           const gone = new AbortController()
           response.once('gone', () => gone.abort())
           Promise.resolve(adapterOf(node).decideAsync(keys, costs, places, places.length, undefined, holding))
-            // As adapters do with what only keeps a pace.
+            // Adapters wait in the same way for decisions with a pace.
             .then((decision) => (decision.allowed ? node.waitFor(decision, gone.signal) : decision))
             .then(
               (decision) => {
@@ -99,7 +99,7 @@ test('whoever is held goes on or is rejected in time, gives back what it took wh
         for (const { wish, at, ended, decision, gone, response } of asked) {
           expect(response.listenerCount('close')).toBe(0)
           expect(ended, 'ended').toBeDefined()
-          // At most the longest of the delays; clients that leave end what waits for them.
+          // No request takes longer than the longest of the delays. A client that leaves ends its wait.
           expect((ended as number) - at).toBeLessThanOrEqual(Math.max(most, slows ? 450 : 0, paces ? 400 : 0) + 2)
           if (gone) expect(wish.leaveAfter).toBeDefined()
           if (gone) continue

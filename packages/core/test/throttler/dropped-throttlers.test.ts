@@ -23,7 +23,10 @@ const POLICIES = {
   local: { limit: 5, interval: '1m', coordination: 'local' },
 } as unknown as Record<string, AnyPolicyOptions>
 
-/** Counts those that stay. The store's last answer is kept until the next heartbeat, so it takes up to some seconds. */
+/**
+ * Counts the throttlers that are still in memory. The store's last answer is kept until the next heartbeat, so this takes up to some
+ * seconds.
+ */
 async function left(refs: readonly WeakRef<object>[]): Promise<number> {
   for (const end = performance.now() + 10_000; performance.now() < end; ) {
     await new Promise((resolve) => setTimeout(resolve, 5))

@@ -18,13 +18,13 @@ function alone(policies: readonly AnyPolicyOptions<never>[]): Node {
   return scene().node(policies, { alone: true })
 }
 
-/** A rule of a cell; `interval` is for all but `concurrency()`. */
+/** A rule of a cell. `concurrency()` gets no `interval`. */
 function ruleOf({ algorithm, coordination }: (typeof EACH_CELL)[number], more: object = {}): AnyPolicyOptions<never> {
   const interval = algorithm.slots === undefined ? { interval: '1m' } : {}
   return { limit: LIMIT, ...interval, algorithm, coordination, ...more } as AnyPolicyOptions<never>
 }
 
-/** A rule's nodes, connected. */
+/** Connected processes with a rule. */
 async function nodesOf(
   rule: AnyPolicyOptions<never>,
   many: number,
@@ -37,14 +37,14 @@ async function nodesOf(
   return { ...here, nodes }
 }
 
-/** Requests of one unit, and how many are allowed. */
+/** Makes requests of one unit, and returns how many are allowed. */
 async function ask({ world }: Pick<ReturnType<typeof scene>, 'world'>, node: Node, key: string, count: number): Promise<number> {
   const decisions = Array.from({ length: count }, () => node.checkAsync(key))
   await world.run(5)
   return (await Promise.all(decisions)).filter(({ allowed }) => allowed).length
 }
 
-/** In the background a leaky bucket delays requests beyond the first; here all fit at once. */
+/** In the background a leaky bucket delays requests beyond the first. Here all fit at once. */
 const CELLS = EACH_CELL.map((cell) =>
   cell.name === 'leakyBucket()' ? { ...cell, algorithm: leakyBucket({ burst: LIMIT, immediate: LIMIT }) } : cell,
 )
@@ -85,7 +85,7 @@ describe.each(CELLS)('$name, $coordination', (cell) => {
     expect(known).toBeLessThanOrEqual(4)
     if (coordination !== 'central') expect(row?.own).toBeGreaterThan(2.9)
     expect(row).toMatchObject({ next: 'allow', blocked: false })
-    // Where requests wait for the store, it has just answered.
+    // If requests wait for the store, it has just answered.
     if (coordination === 'central' || coordination === 'leased') expect(row?.othersAgeMs).toBeLessThanOrEqual(20)
     if (coordination === 'local') expect(row).not.toHaveProperty('othersAgeMs')
     await here.close()
@@ -233,7 +233,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constant('store' as const), health: fc.constantFrom('up' as const, 'rejecting' as const) }) },
 )
 
-/** Everything that two processes decided and showed. */
+/** The decisions of two processes, and their snapshots. */
 async function happened(cell: (typeof CELLS)[number], ops: readonly Op[], cooldown: number, explains: boolean): Promise<unknown[]> {
   const slots = cell.algorithm.slots !== undefined
   const here = await nodesOf(ruleOf(cell, slots ? {} : { interval: 2_000, cooldown }), 2)
@@ -272,8 +272,8 @@ async function happened(cell: (typeof CELLS)[number], ops: readonly Op[], cooldo
 }
 
 /**
- * The part of decisions that a snapshot shows. A look brings a key to the running interval as its next request would, so with synced counts
- * an idle key is kept a little longer.
+ * The part of a snapshot that `explain` must not change. An explanation brings a key to the running interval, as its next request would. So
+ * with synced counts an idle key is kept a little longer.
  */
 function shown(all: ReturnType<typeof snapshot>, { coordination }: (typeof CELLS)[number]): unknown {
   if (coordination === 'local' || coordination === 'central') return all
@@ -287,7 +287,7 @@ function shown(all: ReturnType<typeof snapshot>, { coordination }: (typeof CELLS
   ])
 }
 
-/** Whether this process decides without asking the store. */
+/** Whether this process decides without the store. */
 function decidesAtOnce({ coordination }: (typeof CELLS)[number]): boolean {
   return coordination !== 'central' && coordination !== 'leased'
 }
@@ -297,7 +297,7 @@ async function settled(promise: Promise<unknown>): Promise<boolean> {
   return (await Promise.race([promise, Promise.resolve(pending)])) !== pending
 }
 
-/** The look before the third check is the first one after the store has failed. */
+/** The explanation before the third check is the first one after the store has failed. */
 const FIRST_LOOK_WITHOUT_THE_STORE: Op[] = [
   { op: 'store', health: 'rejecting' },
   { op: 'check', node: 0, key: 'a', units: 1 },

@@ -29,7 +29,7 @@ test('all levels count on arrival, a client that has gone gives back at every on
   expect(node.waiting).toBe(2)
   expect(left()).toEqual([0, 0, 8, expect.closeTo(8, 1)])
   await it.world.run(10_000)
-  // The longest delay held it.
+  // The request waited for the longest delay.
   expect(third.at).toBe(3_001)
   expect(third.decision?.parts.map(({ policy }) => policy?.name)).toEqual(['wait', 'slow', 'hour', 'pace'])
   expect(response.listenerCount('close')).toBe(0)
@@ -47,7 +47,7 @@ test('a client that has gone already is not waited for', async () => {
   const gone = ask(it, node, 'a', { response })
   await it.world.run(1)
   expect(gone.error).toMatchObject({ reason: 'aborted' })
-  // It was given back: the next is the first above the limit.
+  // The unit was returned, so the next request is the first above the limit.
   expect(overs).toEqual([1])
   ask(it, node, 'a')
   expect(overs).toEqual([1, 1])

@@ -33,7 +33,7 @@ test('Node.js evaluates a module again: what its lines make replaces what they m
     'require of an edited limit': { ...REPLACED, limits: [20, 20] },
     'require of a line that moved': { ...REPLACED, limits: [20, 20] },
     'two bundles with source maps': { ...REPLACED, limits: [10, 10] },
-    // Two files with two lines: nothing says that they were one.
+    // Without source maps, two files with two lines look like two rules.
     'two bundles without source maps': { ...REJECTED, limits: [10] },
     'two lines of one module': { ...REJECTED, limits: [10] },
     'two lines of one module, one after the other': { ...REJECTED, limits: [10] },
@@ -59,7 +59,7 @@ test('a test runner evaluates a module again', async () => {
 
 let shops = 0
 
-/** A process in which one line makes throttlers, with one value of the store for all or one for each. */
+/** A process in which one line creates throttlers, with one value of the store for all, or a value for each. */
 function shop(values: 'one value' | 'a value each') {
   const world = new World()
   const hub = new TestStore(world)

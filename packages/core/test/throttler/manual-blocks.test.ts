@@ -198,7 +198,7 @@ describe('a block by hand', () => {
   test('of a strange key holds for that key alone, everywhere', async () => {
     const { one, two, world, close } = pair()
     await world.run(50)
-    // No node takes over what is told of a longer one.
+    // Processes ignore announcements of longer keys.
     for (const key of hostileKeys.filter(({ length }) => length <= LONGEST_KEY)) {
       one.block(key, '10s')
       await world.run(1)

@@ -10,7 +10,7 @@ import { Throttler } from '../../src/throttler/throttler.ts'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Bytes in use, once finalizers had their turns. */
+/** Bytes in use, after finalizers have run. */
 async function heap(): Promise<number> {
   collect()
   await new Promise((resolve) => setTimeout(resolve, 10))

@@ -9,7 +9,7 @@ import { thrownBy } from '../support/nodes.ts'
 
 const rule: PolicyOptions<never> = { name: 'api', limit: 10, interval: '1m', key: ['ip', 'route'], match: paths('/api/*rest') }
 
-/** They must outlive the garbage collector: a throttler that nobody holds claims no names. */
+/** Keeps throttlers in memory, because a throttler that was collected claims no names. */
 const kept: Throttler[] = []
 
 function make(store: Store, ...policies: PolicyOptions<never>[]): Throttler {
@@ -18,7 +18,7 @@ function make(store: Store, ...policies: PolicyOptions<never>[]): Throttler {
   return throttler
 }
 
-/** A value of its own that says it is at the same place. */
+/** A new value of a store with this address. */
 function at(address: string, kind = 'mine'): Store {
   const { open, coordinate } = memoryStore()
   return { kind, address, open, coordinate }

@@ -6,7 +6,7 @@ import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { offer, scene } from '../support/nodes.ts'
 import type { TestStore } from '../support/stores.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 30_000 })
 
 test.each([true, false])('a throttler has one timer, however many keys and policies (without a store: %s)', async (alone) => {
@@ -47,13 +47,13 @@ test('it fires seldom: at span ends, intervals and heartbeats, not in a loop', a
   const throttler = node({ limit: 10, interval: 60_000 })
   throttler.start()
   await world.run(60_000)
-  // 6 spans, an interval and 60 heartbeats.
+  // There are 6 spans, an interval and 60 heartbeats.
   expect(throttler.clock.timersSet).toBeLessThan(150)
 
   store.health = 'hanging'
   const before = throttler.clock.timersSet
   await world.run(60_000)
-  // A probe each 300 ms, as long as one hangs.
+  // There is a probe each 300 ms, because each of them hangs as long.
   expect(throttler.clock.timersSet - before).toBeLessThan(700)
   await close()
 })
@@ -114,7 +114,7 @@ test.each(Object.keys(faults))('it fires at most 100 times a second while the st
     const before = nodes.map(({ clock }) => clock.timersFired)
     for (let ms = 0; ms < 1_000; ms += 20) {
       faults[fault]?.(store, 1_000 * second + ms)
-      // New keys fall due one after the other, so as many syncs hang as may.
+      // New keys fall due one after the other, so that the maximum of syncs hangs.
       for (const one of nodes) offer(one, `key ${ms % 240}`, 3)
       await world.run(20)
     }
@@ -133,7 +133,7 @@ test('a heartbeat goes out each second, also when the next span ends in hours', 
   const throttler = node({ limit: 10, interval: '1d' }, { heartbeat: '1s' })
   throttler.start()
   await world.run(10_500)
-  // And some more after the start: others may start at the same moment.
+  // After the start there are more heartbeats, because other processes may start at the same moment.
   const sent = store.requests.filter(({ request }) => request.heartbeat !== undefined).map(({ at }) => at)
   expect(sent.filter((at) => at < 1_000).length).toBeLessThanOrEqual(8)
   expect(sent.filter((at) => at >= 1_270)).toHaveLength(10)

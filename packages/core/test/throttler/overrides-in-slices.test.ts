@@ -8,7 +8,7 @@ import { scene } from '../support/nodes.ts'
 
 /** More keys than are visited in one turn of the event loop. */
 const KEYS = 12_000
-/** The last one that is visited. */
+/** The key that is visited last. */
 const LAST = `key ${KEYS - 1}`
 
 const ways = [
@@ -46,11 +46,11 @@ describe.each(ways)('limits that an update gives to many keys, in $name', ({ alo
     recheck.mockClear()
     give(5_000)
     await world.run(50)
-    // An unchanged limit costs only a look.
+    // An unchanged limit costs only a comparison.
     expect(recheck.mock.calls.length).toBeLessThan(10)
     give(0)
     expect(node.check(LAST)).toMatchObject({ allowed: false, limit: 0 })
-    // While keys are visited for the last change comes the next one.
+    // The next change comes while keys are still visited for the last one.
     give(undefined)
     expect(node.check(LAST)).toMatchObject({ allowed: true, limit: 10 })
     await world.run(50)

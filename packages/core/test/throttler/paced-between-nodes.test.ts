@@ -6,13 +6,13 @@ import { fakeReader } from '../http/fake-request.ts'
 import { ask, type Held, holding, leaving } from '../support/held.ts'
 import { type Node, type Scene, scene, thrownBy } from '../support/nodes.ts'
 
-// Much of it is computed; a busy machine needs time for that.
+// These tests compute a lot, so they need more time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
-/** One each 100 ms; four more may wait. */
+/** Allows a request each 100 ms, and four more may wait. */
 const PACED = { limit: 10, interval: 1_000, algorithm: leakyBucket({ burst: 4 }) } as const
 
-/** Nodes that know of each other. */
+/** Connected processes. */
 async function started(count: number, more: Partial<PolicyOptions<never>> = {}): Promise<Scene & { readonly nodes: readonly Node[] }> {
   const it = scene()
   it.store.roundTrip = 2
@@ -56,10 +56,10 @@ test('nodes hold requests so that all keep the pace together, and reject what no
   await it.world.run(10)
   held.push(ask(it, other, 'a'))
   await it.world.run(10)
-  // Four wait, at three nodes.
+  // Four requests wait, at three processes.
   const beyond = [ask(it, one, 'a'), ask(it, third, 'a')]
   await it.world.run(50)
-  // One of them has gone.
+  // One of the four has ended.
   held.push(ask(it, third, 'a'))
   await it.world.run(10)
   beyond.push(ask(it, one, 'a'))

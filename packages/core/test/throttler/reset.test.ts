@@ -188,7 +188,7 @@ describe.each(shared)('%o, %s, at several nodes', (...form) => {
   })
 })
 
-/** A promise that settles in the world's time. */
+/** Lets the world's time pass until a promise settles. */
 async function ended<T>(world: { run(ms: number): Promise<void> }, promise: Promise<readonly T[]>): Promise<T[]> {
   let done = false
   const settled = promise.finally(() => {
@@ -227,7 +227,7 @@ test.each(shared.slice(0, 2))(
           } else if (what === 'reset') {
             ;(all[at] as Node).reset('a')
             since = 0
-            // Units that nodes count before they receive the reset may be removed with it.
+            // Units that processes count before they receive the reset may be removed with it.
             store.announces = true
             await world.run(10)
           } else if (what === 'run') await world.run(Math.min(at, 55_000 - world.time < at ? 1 : at))

@@ -24,7 +24,7 @@ function alone(policies: readonly AnyPolicyOptions<never>[]): Node {
   return scene().node(policies, { alone: true })
 }
 
-/** Two processes that count by one rule. A long interval, so that buckets hardly run out. */
+/** Two processes that count by one rule. The interval is long, so that buckets hardly drain. */
 async function two(rule: object): Promise<{ one: Node; other: Node } & ReturnType<typeof scene>> {
   const here = scene()
   const [one, other] = [0, 1].map(() =>
@@ -37,7 +37,7 @@ async function two(rule: object): Promise<{ one: Node; other: Node } & ReturnTyp
 describe.each(CELLS)('$name, $coordination', ({ algorithm, coordination }) => {
   test('a refund by key gives back at most the units that this process counted', async () => {
     const { one, other, world, close } = await two({ algorithm, coordination })
-    // As a charge, which waits for nothing.
+    // Uses charges, because they don't wait.
     one.charge('a', 30)
     other.charge('a', 20)
     await world.run(2_000)
@@ -49,7 +49,7 @@ describe.each(CELLS)('$name, $coordination', ({ algorithm, coordination }) => {
     expect(one.refund('a', 1_000)).toBeCloseTo(own - 8, 3)
     expect(one.refund('a', 1)).toBeCloseTo(0, 6)
     expect(one.explain('a')[0]?.own).toBe(0)
-    // The other process hears of it, and its own units stay.
+    // The other process receives the refund, and keeps its own units.
     const usage = other.usage('a')
     await world.run(1_000)
     expect((await usage)[0]?.used).toBeCloseTo(20, 0)

@@ -25,10 +25,11 @@ describe.each(['local', 'background', 'periodic', 'leased', 'central'] as const)
       node.update([rule(`policy ${i}`)])
       await here.world.run(1_000)
     }
-    // The one that is used, those of as many keys as one may have, which may come back, and what a loop has last looked at.
+    // The kept tables: of the used policy, of removed policies that may come back (as many keys as one policy may have), and of the last
+    // loop step.
     const most = coordination === 'local' ? 2 : 12
     let kept = tables.length
-    // A collection that was under way keeps what it has seen before.
+    // A running collection keeps the objects that it has already visited.
     for (let turn = 0; turn < 5 && kept > most; turn++) {
       await new Promise((resolve) => setTimeout(resolve, 10))
       collect()

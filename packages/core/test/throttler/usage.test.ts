@@ -9,7 +9,7 @@ import { type Node, offer, scene } from '../support/nodes.ts'
 
 const here = { limit: 100, interval: '1m' } as const
 
-/** A node's answer in the world's time, and how long it took. */
+/** The `usage` of a process, in the world's time, and how long the call took. */
 async function asked(
   { world }: Pick<ReturnType<typeof scene>, 'world'>,
   node: Node,
@@ -76,7 +76,7 @@ test('a block is told, and whether it was set by hand', async () => {
   await world.close()
 })
 
-/** Two nodes that have counted 4 and 3 units of a key. */
+/** Two processes that have counted 4 and 3 units of a key. */
 async function counted() {
   const world = scene()
   const [one, two] = [world.node(here).start(), world.node(here).start()] as Node[] as [Node, Node]

@@ -18,7 +18,7 @@ export class LocalBucket extends LocalMeter {
   // Not `#`: private names compile to more bytecode, and the request path reads these.
   protected interval: number
   protected rate: number
-  /** Units that fit into a bucket; negative while some key has a limit of its own. */
+  /** Units that fit into a bucket. Negative while some key has a limit of its own. */
   protected capacity: number
   /** From this time on `site` needs a newer millisecond. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
@@ -65,7 +65,7 @@ export class LocalBucket extends LocalMeter {
     for (const limit of [policy.limit, slot < 0 ? 0 : this.site.limitOf(slot)]) if (limit > 0 && limit < this.#lowest) this.#lowest = limit
   }
 
-  // The request path, short enough to be inlined; a number replaces an imported constant, as in `GatedMeter`.
+  // The request path, short enough to be inlined. A number replaces an imported constant, as in `GatedMeter`.
 
   override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table

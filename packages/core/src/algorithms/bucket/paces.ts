@@ -27,7 +27,7 @@ export class Paces {
   /**
    * Notes a decision about a request with the limit that the key has now.
    *
-   * @param level what was in the bucket before it
+   * @param level units in the bucket before it
    */
   asked(slot: number, level: number): void {
     if (!this.#site.limited) return

@@ -33,7 +33,7 @@ export function filling(units: number, level: number, limit: number, capacity: n
 /**
  * The limit at which a bucket has drained until a request comes.
  *
- * @param own the limit that earlier requests brought; negative as long as it does not count, undefined for none
+ * @param own the limit that earlier requests brought. Negative as long as it does not count, undefined for none
  */
 export function paceOf(own: number | undefined, limit: number, usual: number): number {
   if (own === undefined || own < 0 || !isPace(limit)) return usual

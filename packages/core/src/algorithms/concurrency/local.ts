@@ -1,7 +1,7 @@
 import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter, SWEEP_STEP } from '../local-meter.ts'
 
-/** Parts into which `maxDuration` is divided to find old slots; and the shortest part, in milliseconds. */
+/** Number of parts of `maxDuration` by which old slots are found, and the length of the shortest part in milliseconds. */
 const PARTS = 64
 const SHORTEST_PART = 250
 /** How often keys without a request in flight are removed, in milliseconds. */
@@ -11,7 +11,7 @@ const ROUNDING = 1e-9
 
 /** Slots that were taken in one part of the time. */
 interface Part {
-  /** When it ended, on the monotonic clock; infinite while it runs. */
+  /** When it ended, on the monotonic clock. Infinite while it runs. */
   ended: number
   /** Units in flight. */
   held: number
@@ -107,7 +107,7 @@ export class LocalSlots extends LocalMeter {
     this.#release(this.holderOf(key, ordinal), ordinal, units)
   }
 
-  /** The slot that has a key's units of a part: its own, or the one that all keys without a slot share. */
+  /** The slot with a key's units of a part: its own slot, or the slot that all keys without one share. */
   holderOf(key: string, ordinal: Ordinal): number {
     const slot = this.site.table.find(key)
     return slot >= 0 && this.#heldIn(slot, ordinal) > 0 ? slot : this.site.sharedSlot

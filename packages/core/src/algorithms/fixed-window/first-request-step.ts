@@ -22,7 +22,7 @@ export const FIRST_REQUEST_STEP: Step = Object.freeze({
     if (cost > 0) startBy(state, now)
     if (allowed && cost > 0) count(state, now, used, cost)
     const after = allowed ? used + cost : used
-    // The window that runs, or one that would begin now.
+    // The running window, or a window that would begin now.
     const left = used > 0 ? interval - Math.max(0, now - (state[1] as number)) : interval
     return {
       allowed,
@@ -48,7 +48,7 @@ export const FIRST_REQUEST_STEP: Step = Object.freeze({
   },
 })
 
-/** Units taken in the window that runs at `now`; 0 without one. */
+/** Units taken in the window that runs at `now`. 0 without one. */
 function usedAt(state: readonly number[], now: number, interval: number): number {
   return now - (state[1] ?? now) < interval ? (state[0] ?? 0) : 0
 }

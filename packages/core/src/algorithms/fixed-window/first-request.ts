@@ -24,7 +24,7 @@ export class LocalFirstRequestWindow extends LocalMeter {
     this.interval = site.policy.interval - 2 * ROUNDED
   }
 
-  /** A request within an open window; numbers replace imported constants, as in `GatedMeter`. */
+  /** A request within an open window. Numbers replace imported constants, as in `GatedMeter`. */
   override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
     const base = slot * 2

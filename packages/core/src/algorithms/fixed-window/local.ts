@@ -27,7 +27,7 @@ export class LocalFixedWindow extends LocalMeter {
   protected readonly table: KeyTable
   protected ordinal = 0 as Ordinal
   protected cools = false
-  /** The limit, if a key that reached it is only rejected, without a cooldown or dry run; otherwise NaN. */
+  /** The limit, if a key that reached it is only rejected, without a cooldown or dry run. NaN otherwise. */
   protected closed: number = Number.NaN
 
   /** @param time the clock that the intervals follow */
@@ -54,7 +54,7 @@ export class LocalFixedWindow extends LocalMeter {
     return this.#time.monotonicAt(startOf(this.ordinal, this.site.policy.interval))
   }
 
-  // The request path, short enough to be inlined; numbers replace imported constants, as in `GatedMeter`.
+  // The request path, short enough to be inlined. Numbers replace imported constants, as in `GatedMeter`.
 
   override take(slot: number, cost: number): number {
     const { fields } = this.table

@@ -25,9 +25,9 @@ export interface LeakyBucketOptions {
 }
 
 /**
- * Requests leave evenly, at the pace of `limit / interval`. A request that comes too early must wait for `decision.delayMs`, and one for
- * which the bucket has no capacity is rejected. As nginx' `limit_req`, whose `burst` and `delay` are `burst` and `immediate`; its `nodelay`
- * is `immediate: burst`.
+ * Requests leave evenly, at the pace of `limit / interval`. A request that comes too early must wait for `decision.delayMs`. A request for
+ * which the bucket has no capacity is rejected. This is `limit_req` of nginx, with its `burst` as `burst` and its `delay` as `immediate`.
+ * Its `nodelay` is `immediate: burst`.
  *
  * Middleware delays requests that must wait. Your own code waits with `throttler.waitFor(decision)`, or uses `acquire`. With coordination
  * `'background'` all processes keep the pace together: a waiting request gets a reservation from the store, and `checkAsync` waits for it.
@@ -47,7 +47,7 @@ export function leakyBucket(options: LeakyBucketOptions = {}): Algorithm {
   if (!(typeof immediate === 'number' && immediate >= 0 && immediate <= (burst ?? MOST_UNITS))) {
     throw invalidOption('immediate', immediate, burst === undefined ? 'a number of at least 0' : `a number from 0 to "burst", ${burst}`)
   }
-  // One unit leaves immediately; the others are the burst.
+  // One unit leaves immediately. The others are the burst.
   const size = burst === undefined ? DEFAULT : burst + 1
   const most = (limit: number) => capacityOf(size, limit)
   const atOnce = immediate === burst ? DEFAULT : immediate + 1

@@ -72,7 +72,7 @@ function write(state: number[], previous: number, current: number, ordinal: numb
 /**
  * previous · (1 − elapsed) + current
  *
- * @param ahead the part of the running interval that is still to come; negative after its end
+ * @param ahead the part of the running interval that is still to come. Negative after its end
  */
 export function weighted(previous: number, current: number, ahead: number): number {
   return ahead >= 0 ? previous * Math.min(1, ahead) + current : current * Math.max(0, 1 + ahead)

@@ -40,7 +40,7 @@ export class LocalSlidingLog extends LocalMeter {
     this.lastSlot = -1
   }
 
-  /** A request of one unit to a key whose ring has a free place; a number replaces an imported constant, as in `GatedMeter`. */
+  /** A request of one unit to a key whose ring is not full. A number replaces an imported constant, as in `GatedMeter`. */
   override take(slot: number, cost: number, now: number): number {
     const ring = this.rings[slot]
     if (ring === undefined || cost !== 1) return super.take(slot, cost, now)
@@ -158,7 +158,7 @@ export class LocalSlidingLog extends LocalMeter {
     this.site.movedTo(millisecond as Ordinal)
   }
 
-  /** Units in the log, after those that left the interval are removed. */
+  /** Units in the log. Units that left the interval are removed first. */
   #used(slot: number, now: number): number {
     const { fields } = this.site.table
     const size = fields[slot * 2 + 1] as number
@@ -179,7 +179,7 @@ export class LocalSlidingLog extends LocalMeter {
     return log.used
   }
 
-  /** Removes times that have left the interval; returns how many remain. */
+  /** Removes times that have left the interval. Returns how many remain. */
   #forget(slot: number, now: number): number {
     const { fields } = this
     const ring = this.rings[slot] as number[]

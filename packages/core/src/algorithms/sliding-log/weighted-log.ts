@@ -22,7 +22,7 @@ export class WeightedLog {
   #timeBefore = 0
   #unitsBefore = 0
 
-  /** The newest time; not for an empty log. */
+  /** The newest time. The log must not be empty. */
   get newest(): number {
     return this.#ring[this.#place(this.size - 1)] as number
   }

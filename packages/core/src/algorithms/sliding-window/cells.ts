@@ -7,7 +7,7 @@ export const EARLY_RELEASE = 0.02
 /** The same for a sub-window's usual units, if its other units leave with their part: an attack's first units are among the usual ones. */
 export const USUAL_RELEASE = 0.007
 
-/** Units of one part of one key's window, as far as this process knows. */
+/** Units of one part of one key's window, by the counts of this process. */
 export interface KnownCell {
   readonly ordinal: Ordinal
   /** Net units of the other processes, at least. */
@@ -146,7 +146,7 @@ export class SlidingCells {
     this.changed()
   }
 
-  /** Known units in the cells from `oldest` on and before `end`. */
+  /** Confirmed units in the cells from `oldest` on and before `end`. */
   total(oldest: Ordinal, end: number = Number.POSITIVE_INFINITY): number {
     const list = this.#list
     let sum = 0
@@ -169,7 +169,7 @@ export class SlidingCells {
     return this.#counted
   }
 
-  /** Known units in the cell `ordinal`. */
+  /** Confirmed units in the cell `ordinal`. */
   unitsIn(ordinal: Ordinal): number {
     const cell = this.find(ordinal)
     return cell === undefined ? 0 : netOf(cell)
@@ -260,7 +260,7 @@ export class SlidingCells {
   }
 }
 
-/** Known units of all processes. */
+/** Confirmed units of all processes. */
 export function netOf({ others, taken, given }: KnownCell): number {
   return others + taken - given
 }

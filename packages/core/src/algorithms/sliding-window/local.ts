@@ -12,7 +12,7 @@ const HEAD = 2
 
 /**
  * Sliding windows of this process alone. Unlike `BackgroundSlidingWindow`, a key opens as soon as a request fits, because no other process
- * must know. For each key, with B the policy's subWindows and n = B + 3:
+ * is involved. For each key, with B the policy's subWindows and n = B + 3:
  *
  *     fields[slot * n]      the ordinal of the sub-window to which the key was last moved
  *     fields[slot * n + 1]  units in the B + 1 sub-windows up to it
@@ -62,7 +62,7 @@ export class LocalSlidingWindow extends LocalMeter {
   }
 
   /**
-   * Counts a request to a key that was used in the running sub-window, if it fits even with nothing released; numbers replace imported
+   * Counts a request to a key that was used in the running sub-window, if it fits even with nothing released. Numbers replace imported
    * constants.
    */
   override take(slot: number, cost: number, now: number): number {
@@ -180,7 +180,7 @@ export class LocalSlidingWindow extends LocalMeter {
     })
   }
 
-  /** Units that count at `now`: those of all sub-windows, less the part of the oldest one that is already released. */
+  /** Units that count at `now`: the units of all sub-windows, less the released part of the oldest one. */
   #used(slot: number, limit: number, now: number): number {
     const base = this.#advance(slot)
     const leaving = this.fields[this.#indexOf(base, this.ordinal - this.subWindows)] as number

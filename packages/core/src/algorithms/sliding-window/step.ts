@@ -7,7 +7,7 @@ import { slackOf, wholeWait } from '../whole-wait.ts'
 import { EARLY_RELEASE } from './cells.ts'
 
 /**
- * A window of sub-windows. While the oldest one leaves, a small part of the limit is released of it; the rest counts until it has left.
+ * A window of sub-windows. While the oldest one leaves, a small part of the limit is released of it. The rest counts until it has left.
  *
  *     state       [the running sub-window's ordinal, units in it, in the one before, … in the B-th before]
  *     parameters  [interval, B: subWindows of an interval]

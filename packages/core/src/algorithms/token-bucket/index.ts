@@ -63,7 +63,7 @@ export interface WarmUp {
  * are spread evenly, whereas a window may be used up at its start. Units that `charge` counts beyond the remaining tokens are a debt.
  *
  * With `warmUp` (as Guava's `SmoothWarmingUp`) a unit takes more than one token while the key is cold, and the next request pays for that.
- * `burst: 1` allows exactly what Guava's `tryAcquire` does.
+ * With `burst: 1` it allows the same requests as Guava's `tryAcquire`.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *

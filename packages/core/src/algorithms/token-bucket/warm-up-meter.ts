@@ -21,7 +21,7 @@ export class LocalWarmUp extends LocalMeter {
   protected readonly coldFactor: number
   protected interval: number
   protected rate: number
-  /** Units that fit into a bucket; negative while some key has a limit of its own. */
+  /** Units that fit into a bucket. Negative while some key has a limit of its own. */
   protected capacity: number
   /** Permits that a key saves at most at the policy's limit, and those of them that take no longer than at full rate. */
   protected saved: number
@@ -84,7 +84,7 @@ export class LocalWarmUp extends LocalMeter {
     for (const one of [limit, slot < 0 ? 0 : this.site.limitOf(slot)]) if (one > 0 && one < this.#lowest) this.#lowest = one
   }
 
-  /** As `WARM_UP_STEP`; a number replaces an imported constant, as in `GatedMeter`. */
+  /** As `WARM_UP_STEP`. A number replaces an imported constant, as in `GatedMeter`. */
   override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
     const { rate, interval, saved, capacity } = this

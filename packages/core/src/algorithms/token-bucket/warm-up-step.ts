@@ -17,7 +17,7 @@ import type { Step, Verdict } from '../step.ts'
  *
  * @param warmth 0 to 1
  * @param units positive for units that are taken, negative for units that are returned
- * @returns the units whose time they take; negative for returned units
+ * @returns the units whose time they take. Negative for returned units
  */
 function warmUpTime(warmth: number, units: number, threshold: number, most: number, slope: number): number {
   const before = (1 - warmth) * most
@@ -38,7 +38,7 @@ export function unitsOf(time: number, threshold: number, most: number, slope: nu
   return (first - Math.sqrt(Math.max(0, first * first - 2 * slope * time))) / slope
 }
 
-/** Permits that take no longer than at full rate, of those that a key may save. */
+/** The part of the saved permits that take no longer than at full rate. */
 function thresholdOf(limit: number, interval: number, warmUp: number): number {
   return (0.5 * warmUp * limit) / interval
 }

@@ -31,9 +31,9 @@ const ROUNDED = 1e-6
  * it rejects no request by an estimate. Units allowed beyond the capacity, before the others' counts arrived, stay in the bucket and are
  * paid back.
  *
- * The level is the greater of two lower bounds: the level from before, with the process's units since; and the store's level, plus that of
- * a bucket with only the units that the store lacks. (Buckets are superadditive: two that drain separately never have more together than
- * one that gets the units of both.)
+ * The level is the greater of two lower bounds. The first is the level from before, with the process's units since. The second is the
+ * store's level, plus the level of a bucket with only the units that the store lacks. (Buckets are superadditive: two buckets that drain
+ * separately never have more together than a bucket that gets the units of both.)
  */
 export class BackgroundBucket extends GatedMeter {
   override readonly surveyed: number = 5_000
@@ -48,10 +48,10 @@ export class BackgroundBucket extends GatedMeter {
   readonly #earlyDrop: boolean
   readonly #random: () => number
   readonly #store: StoreExchange
-  // The request path reads these; see `LocalBucket`.
+  // The request path reads these. See `LocalBucket`.
   protected interval: number
   protected rate: number
-  /** Units that fit into a bucket; negative while some key has a limit of its own. */
+  /** Units that fit into a bucket. Negative while some key has a limit of its own. */
   protected capacity: number
 
   constructor(site: SharedSite, exchange: StoreExchange, { maxDebt, earlyDrop = false }: BucketShape) {
@@ -405,7 +405,7 @@ export class BackgroundBucket extends GatedMeter {
     const keep = storeDown || key.away || key.guess !== undefined || now < this.exchange.storeUpAt + this.policy.interval
     const over = (this.ordinal - this.#policies.spans(this.#paces.of(slot)).span) as Ordinal
     key.cells.trim(over, keep)
-    // A store keeps a drained bucket for so long. Units of an empty key are useless later, and keeping them would keep all keys in an
+    // A store keeps a drained bucket no longer. Units of an empty key are useless later, and keeping them would keep all keys in an
     // outage.
     if (this.#levels.at(slot, now) === 0) key.cells.trim((over - KEPT * this.storePolicy.cells) as Ordinal, false)
     if ((flags & (BLOCKED | DUE)) === 0 && this.mayForget(slot, now)) this.site.forget(slot)

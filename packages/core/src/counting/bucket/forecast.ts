@@ -39,7 +39,7 @@ export class Forecast {
    * The store has answered.
    *
    * @param total - units of all processes that it has received
-   * @param own - this process's among those that are new to it
+   * @param own - units of this process that are new to the store
    * @param sent - when the sync was sent
    */
   answered(total: number, own: number, sent: number): void {

@@ -15,7 +15,7 @@ export interface Unconfirmed {
   readonly ordinal: Ordinal
   /** When they were counted. */
   readonly at: number
-  /** The level with them, or undefined if nobody knows whether the store has them. */
+  /** The level with them. Undefined if this process can't know whether the store has them. */
   confirmed(level: number | undefined, now: number): void
 }
 
@@ -26,12 +26,12 @@ export class BucketKey extends SyncedKey {
   readonly forecast: Forecast = new Forecast()
   /** With `earlyDrop` only. */
   readonly earlyDrop: EarlyDrop | undefined
-  /** A full key is rejected until then, unless its limit rises above the one that it reached. */
+  /** A full key is rejected until then, unless its limit rises above `closedFor`, the limit that it reached. */
   closedUntil: number = Number.NEGATIVE_INFINITY
   closedFor: number = Number.NEGATIVE_INFINITY
   /** Units of requests that wait, in the order in which they were counted. */
   unconfirmed: readonly Unconfirmed[] = []
-  /** Average milliseconds to an answer; NaN before the first one. */
+  /** Average milliseconds to an answer. NaN before the first one. */
   #roundTrip = Number.NaN
   /** Units of all processes that the store had received by its last answer, and refunded ones among them. */
   heard = 0

@@ -4,7 +4,7 @@ import type { SharedSite } from '../../algorithms/site.ts'
 import { baseOf, type KeyTable } from '../../keys/key-table.ts'
 import { MOST_UNITS } from '../../store/units.ts'
 
-/** The fields of a key's record: the known level of its bucket, and its time on the monotonic clock. */
+/** The fields of a key's record: the confirmed level of its bucket, and its time on the monotonic clock. */
 const LEVEL = 3
 const AT = 4
 
@@ -18,7 +18,7 @@ export class Levels {
   #markedLevel = 0
   #markedAt = 0
 
-  /** @param maxDebt units beyond the capacity that a level may have; undefined for any number */
+  /** @param maxDebt units beyond the capacity that a level may have. Undefined for any number */
   constructor(site: SharedSite, paces: Paces, interval: number, maxDebt: number | undefined) {
     this.#table = site.table
     this.#site = site
@@ -27,7 +27,7 @@ export class Levels {
     this.#maxDebt = maxDebt
   }
 
-  /** The known level of the bucket. */
+  /** The confirmed level of the bucket. */
   at(slot: number, now: number): number {
     const { fields } = this.#table
     const base = baseOf(slot)

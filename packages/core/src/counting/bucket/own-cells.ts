@@ -7,7 +7,7 @@ import type { Spans } from './store-policies.ts'
 /** Own units of some cells, all sent as of the first of them. */
 interface OwnCell {
   ordinal: Ordinal
-  /** The known level of the bucket before these units. */
+  /** The confirmed level of the bucket before these units. */
   level: number
   taken: number
   given: number
@@ -32,12 +32,12 @@ export class OwnCells {
   /** Later units are of cells after this one. */
   #cut: Ordinal = Number.NEGATIVE_INFINITY as Ordinal
 
-  /** The first cell; undefined without any. */
+  /** The first cell. Undefined without any. */
   get oldest(): Ordinal | undefined {
     return this.#list[0]?.ordinal
   }
 
-  /** @param level - the known level of the bucket before these units */
+  /** @param level - the confirmed level of the bucket before these units */
   add(ordinal: Ordinal, units: number, level: number, spans: Spans): void {
     const cell = this.#cellOf(ordinal, level, spans)
     cell.taken = sumOf(cell.taken, units)
@@ -81,7 +81,7 @@ export class OwnCells {
     return cell
   }
 
-  /** Joins two cells that the store has neither of: those that lose the least by it, the older the better. */
+  /** Joins two unsent cells: the pair with the least loss, preferably an old one. */
   #joinOne(now: Ordinal, drain: number): void {
     const list = this.#list
     let untold = 0
@@ -102,7 +102,7 @@ export class OwnCells {
     if (place > 0 && untold >= MANY) this.#merge(place)
   }
 
-  /** The cell at this place becomes part of the one before. */
+  /** Adds the cell at this index to the one before. */
   #merge(place: number): void {
     const list = this.#list
     const [before, cell] = [list[place - 1] as OwnCell, list[place] as OwnCell]
@@ -112,7 +112,7 @@ export class OwnCells {
     list.splice(place, 1)
   }
 
-  /** Refunds units that were taken in the cell `ordinal`, as many as are left of it; returns how many. */
+  /** Refunds units that were taken in the cell `ordinal`, as many as are left of it. Returns how many. */
   giveBack(ordinal: Ordinal, units: number): number {
     const cell = this.#list.findLast((one) => one.ordinal <= ordinal)
     if (cell === undefined) return 0
@@ -149,7 +149,7 @@ export class OwnCells {
     return this.#list.some(({ given, givenSent }) => given > givenSent)
   }
 
-  /** Own net units, and those that the store has acknowledged. */
+  /** Own net units, and the part of them that the store has acknowledged. */
   own(): number {
     let sum = 0
     for (const { taken, given } of this.#list) sum += taken - given
@@ -185,7 +185,7 @@ export class OwnCells {
   /**
    * The cells that the store lacks, marked as sent.
    *
-   * @param again - also those that it has acknowledged
+   * @param again - also acknowledged cells
    */
   toSend(again: boolean): Cell[] {
     const cells: Cell[] = []
@@ -229,7 +229,7 @@ export class OwnCells {
   /**
    * Removes cells before `first`, which have drained.
    *
-   * @param keep - keeps those that the store lacks
+   * @param keep - keeps cells that the store lacks
    */
   trim(first: Ordinal, keep: boolean): void {
     const list = this.#list

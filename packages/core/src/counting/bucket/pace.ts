@@ -11,7 +11,7 @@ export const SOFT_PART = 0.25
 export interface Holding {
   /** The bucket's capacity. */
   readonly most: number
-  /** The known level, own units included. */
+  /** The confirmed level, own units included. */
   readonly level: number
   /** The same without a floor, and without the others' units since then. */
   readonly bare: number
@@ -43,7 +43,7 @@ export function spreadOver(share: Share, live: number): number {
   return Math.min(3 * live, Math.max(live, 1 / share.value(live)))
 }
 
-/** A bucket of so few units is sometimes filled by chance, even if demand is below the limit's pace. */
+/** A bucket of this many units or fewer is sometimes filled by chance, even if demand is below the limit's pace. */
 const FEW = 20
 
 /**

@@ -18,7 +18,7 @@ const SUMS = 1e-9
 /** Milliseconds by which a store's cell may be ahead of this process's time. */
 const AHEAD = 1_000
 
-/** The state of each key's bucket: its known level, this process's cells that are part of it, and the store's last answer. */
+/** The state of each key's bucket: its confirmed level, this process's cells that are part of it, and the store's last answer. */
 export class BucketRecords {
   readonly levels: Levels
   readonly paces: Paces
@@ -108,7 +108,7 @@ export class BucketRecords {
     return key
   }
 
-  /** The cells to send; none if there is nothing to send or to learn. */
+  /** The cells to send. None if there is nothing to send or to learn. */
   toSend(slot: number, key: BucketKey, now: number): readonly Cell[] {
     const { ordinal, time } = this.#meter
     const cells = key.cells.toSend(key.resend)

@@ -16,8 +16,8 @@ interface AheadMeter extends GatedMeter {
 
 /**
  * Reservations of requests that wait for a bucket which all processes fill. Their units are counted as if they were allowed now. The level
- * that the store returns says when the last of them has run in. A process that asks later finds them in the bucket, so no two get the same
- * time, and to send them twice changes nothing. If an answer is lost, the units are given back.
+ * that the store returns shows when the last of them fits. A process that reserves later finds them in the bucket, so no two processes
+ * get the same time. Units sent twice count once. If an answer is lost, the units are given back.
  */
 export class BucketReservations implements StoreReservations {
   readonly leased = false
@@ -97,7 +97,7 @@ export class BucketReservations implements StoreReservations {
     }
   }
 
-  /** Nobody knows whether the store has the units: to give them back holds in both cases. */
+  /** Gives the units back, because this process can't know whether the store has them. The next sync corrects the store in both cases. */
   failed(slot: number, key: BucketKey, now: number): void {
     const all = key.unconfirmed
     if (all.length === 0) return

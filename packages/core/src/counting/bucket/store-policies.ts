@@ -9,13 +9,13 @@ const SHORTEST_CELL = 5
 /** Limits of keys of their own whose policies are cached. */
 const MOST_LIMITS = 100
 
-/** The time scales of a bucket, in cells; see `BUCKET_PARTS`. */
+/** The time scales of a bucket, in cells. See `BUCKET_PARTS`. */
 export interface Spans {
   /** How long cells count. */
   readonly span: number
-  /** Cells so far apart are sent as one, if the bucket has not emptied between them. */
+  /** Cells less than this far apart are sent as one, if the bucket has not emptied between them. */
   readonly group: number
-  /** Cells so far apart are always sent as one. */
+  /** Cells less than this far apart are always sent as one. */
   readonly fine: number
   /** Units that drain during a cell. */
   readonly drain: number

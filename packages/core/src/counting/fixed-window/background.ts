@@ -12,7 +12,7 @@ import type { WindowRule } from '../window-rule.ts'
  * Fixed windows with `coordination: 'background'`: a request is rejected only if confirmed counts leave no capacity for it, never by an
  * estimate. Estimates only decide when counts are synced early.
  *
- * GATE is the number of known units from which the fast path can't count a request: a sync is due, or the limit is reached.
+ * GATE is the number of confirmed units from which the fast path can't count a request: a sync is due, or the limit is reached.
  */
 export class BackgroundFixedWindow implements WindowRule {
   readonly remembers: number = 0
@@ -77,7 +77,7 @@ export class BackgroundFixedWindow implements WindowRule {
     return this.#records.own(base) + cost <= this.#records.at(slot).cap
   }
 
-  /** Requests a sync if `cost` more units make one due; otherwise sets the gate to where one may be due. */
+  /** Requests a sync if `cost` more units make one due. Otherwise sets the gate to where one may be due. */
   #countDown(slot: number, base: number, cost: number, now: number): void {
     const { fields } = this.#meter.table
     const active = this.#records.find(slot)
@@ -123,7 +123,7 @@ export class BackgroundFixedWindow implements WindowRule {
     return nodes <= limit - hot && told + 1 < hot
   }
 
-  /** Whether a key's only unsent units are one that may stay unsent. */
+  /** Whether a key's only unsent units are the one unit that may stay unsent. */
   #holdsOne(slot: number, base: number): boolean {
     const active = this.#records.find(slot)
     const unsent = this.#records.unsent(slot, base)

@@ -13,9 +13,9 @@ export class KeyLeases extends LeasedKey {
   next: Lease | undefined
   /** The cost for which the store has no units until `emptyUntil`: a smaller one may still fit. */
   emptyFor = 0
-  /** Units per millisecond; NaN while unknown. */
+  /** Units per millisecond. NaN while unknown. */
   pace: number = Number.NaN
-  /** This process's part of the key's use; NaN while unknown. */
+  /** This process's part of the key's use. NaN while unknown. */
   #share = Number.NaN
   #measuredAt: number
   #measured = 0

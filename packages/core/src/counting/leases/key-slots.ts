@@ -27,7 +27,7 @@ export class KeySlots extends LeasedKey {
     return units <= this.hold + ROUNDING
   }
 
-  /** So many units are in flight now. */
+  /** Sets the number of units in flight. */
   run(units: number): void {
     const { current, running } = this
     const now = Math.ceil(units - ROUNDING)
@@ -62,7 +62,7 @@ export class KeySlots extends LeasedKey {
     this.#peak = this.running
   }
 
-  /** Some slots were returned, or are in use beyond those that it has. */
+  /** Whether slots were returned, or more slots are in use than the process has. */
   override get owes(): boolean {
     const { untold, running, hold } = this
     return this.current.returned !== this.saidReturned || (untold !== 0 && Math.max(running, running - untold) > hold)

@@ -17,14 +17,14 @@ export abstract class LeasedKey {
   recalled = 0
   /** No units are requested for waiting requests until then, unless the store announces some: other processes return theirs. */
   recallUntil: number = Number.NEGATIVE_INFINITY
-  /** The store has nothing for this key until then, or until other news. */
+  /** The store has no units for this key until then, unless it announces some. */
   emptyUntil: number = Number.NEGATIVE_INFINITY
   /** The number of rule changes that it has taken over. */
   changes = 0
   sentAt: number = Number.NEGATIVE_INFINITY
-  /** The store wants a report of it, whether or not there is anything new. */
+  /** The store needs a report of it, even without changes. */
   report = false
-  /** From so few remaining units on, more are requested. */
+  /** With this many remaining units or fewer, more are requested. */
   low = 0
   /** Milliseconds to an answer. */
   roundTrip = 0
@@ -67,7 +67,7 @@ export abstract class LeasedKey {
     return now < this.recallUntil - 1
   }
 
-  /** Used units that were not sent to the store; negative if more were refunded. */
+  /** Used units that were not sent to the store. Negative if more were refunded. */
   get untold(): number {
     const { taken, given } = this.current
     return taken - this.saidTaken - (given - this.saidGiven)

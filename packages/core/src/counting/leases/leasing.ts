@@ -16,12 +16,12 @@ const LOST_TIME = 10
 const SPACING = 1
 /** Milliseconds after which a part of the store that is down is tried again. */
 const RETRY_ALONE = 200
-/** Requests that are answered in one go; each takes some microseconds. */
+/** Requests that are answered in one go. Each takes some microseconds. */
 const SERVED_AT_ONCE = 1_000
 
 let incarnations = 0
 
-/** A number that is unique among all leases of this process, so that the store can tell each beginning of a key's counts apart. */
+/** A number that is unique among all leases of this process. By it the store distinguishes each beginning of a key's counts. */
 export function newIncarnation(): number {
   return ++incarnations
 }
@@ -66,7 +66,7 @@ export class Leasing<Key extends LeasedKey> {
   collect(slot: number, key: Key, now: number, batch: Batch): void {
     this.serve(slot, key, now)
     const waits = key.waiting.first !== undefined
-    // One request of a key at a time, unless requests wait for one that is lost.
+    // A key has one request at a time, unless requests wait and that request is lost.
     if (((this.#meter.site.table.flags[slot] as number) & IN_FLIGHT) !== 0 && !(waits && now >= key.sentAt + this.#lostAfter(key))) return
     const pauses = waits && key.pauses(now)
     if (!pauses || this.#quota.reused) this.send(slot, key, key.current, now, batch)
@@ -117,7 +117,7 @@ export class Leasing<Key extends LeasedKey> {
     return this.#quota.reused ? Math.ceil(units) : units
   }
 
-  /** A lease request; without units it only reads the store's counts. */
+  /** A lease request. Without units it only reads the store's counts. */
   askFor(lease: Lease, limit: number, first = 0, waiting = 0, ahead = 0): LeaseAsk {
     const { lifetime, nodes } = this.#store
     const most = this.#quota.reused ? Math.floor(limit) : limit
@@ -160,7 +160,7 @@ export class Leasing<Key extends LeasedKey> {
     const least = this.#limitOf(first)
     const mayHave = askedBy(ask, least) && least - current.used >= first.units
     if (mayHave && reply.quiet === 0 && waiting.begin >= key.recalled) {
-      // Others have unused units, and are called on to return them.
+      // The store has called on other processes to return unused units.
       key.recalled = waiting.end
       key.letOthers(now)
       return
@@ -200,7 +200,7 @@ export class Leasing<Key extends LeasedKey> {
     this.#quota.failed?.(key, ticket.lease)
   }
 
-  /** Ends a lease request; returns its key, if that still exists. */
+  /** Ends a lease request. Returns its key if the slot still has it. */
   #landed({ slot, of }: LeaseTicket): Key | undefined {
     const key = this.#meter.keys[slot]
     if (key !== of) return undefined

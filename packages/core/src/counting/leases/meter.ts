@@ -103,7 +103,7 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Sto
     const { dryRun, failMode } = this.policy
     if (this.storeAway) return failMode === 'share' ? this.#fitsAlone(slot, key, used + cost) : failMode === 'open'
     if (dryRun && count) this.leasing.want(slot, now)
-    // With `dryRun` no request waits, so it counts beyond the lease; and a preview shows the store's remaining units.
+    // With `dryRun` no request waits, so it counts beyond the lease. A preview shows the store's remaining units.
     return (dryRun || !count) && mayUse && key.hold - used + key.current.free >= cost
   }
 

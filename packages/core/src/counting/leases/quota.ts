@@ -20,9 +20,9 @@ export interface Quota<Key extends LeasedKey> {
   used(slot: number, key: Key | undefined): number
   /** The ordinal of units that are counted now. */
   ordinalOf(key: Key): Ordinal
-  /** Whether the lease has so many units left. */
+  /** Whether the lease has this many units left. */
   fits(slot: number, key: Key, cost: number): boolean
-  /** Whether so many more units may be in use here if the other processes have none. */
+  /** Whether this many more units may be in use here if the other processes have none. */
   mayUse(slot: number, key: Key, units: number, now: number): boolean
   count(slot: number, key: Key, cost: number, now: number): void
   /** Undoes `count`. `mark`: the lease's `taken` before it. */
@@ -67,7 +67,7 @@ export interface Quota<Key extends LeasedKey> {
   answered(slot: number, key: Key, lease: Lease, ask: LeaseAsk, reply: LeaseReply, now: number): boolean
   /** A request for a lease has failed. */
   failed?(key: Key, lease: Lease): void
-  /** The store has no units for a request of so many. */
+  /** The store has no units for a request of this cost. */
   ranOut(key: Key, cost: number, limit: number, now: number): void
   /** The store has announced how many units are free. */
   announced(slot: number, key: Key, lease: Lease, now: number): void

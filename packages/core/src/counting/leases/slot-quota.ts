@@ -67,14 +67,16 @@ function slotQuota(meter: LeaseMeter<KeySlots>, local: LocalSlots): Quota<KeySlo
     if (current.tail || key.owes || key.waiting.first !== undefined) meter.leasing.want(slot, now)
   }
 
-  /** Whether a process has more than its part of the slots, or would with some more. Then others come first, or they might never get one. */
+  /**
+   * Whether a process has more than its part of the slots, or would with `more`. Then others come first, because they might never get one.
+   */
   function hasPart(slot: number, { hold }: KeySlots, more = 0): boolean {
     return hold > 0 && (hold + more) * meter.nodes > site.limitOf(slot)
   }
 
   /**
-   * There are fewer slots than processes, and all learn of a free one together: a random delay decides which requests it first, or it would
-   * be the nearest. Processes that have one come last.
+   * Delays the request for a free slot at random. With fewer slots than processes, all receive its announcement together, and the process
+   * nearest to the store would always get it. Processes that have a slot come last.
    */
   function drawLots(slot: number, key: KeySlots, now: number): void {
     const most = LOT * meter.nodes

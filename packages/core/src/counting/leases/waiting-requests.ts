@@ -1,6 +1,6 @@
 import type { Reserved, ReserveRequest } from '../../algorithms/reservations.ts'
 
-/** Unused places before the first request, at most. Then the list is cut, which costs as much as it has moved on. */
+/** The most unused items before the first request. Then the list is cut, whose cost is in proportion to the items removed since. */
 const MOST_BEHIND = 1_024
 
 /**
@@ -39,14 +39,14 @@ export class WaitingRequests {
     return new Promise((resolve) => answers.set(request, resolve))
   }
 
-  /** Decides a request, unless it is decided. One that stays in the list is dropped when its turn comes. */
+  /** Decides a request, unless it is decided. If it stays in the list, it is dropped when its turn comes. */
   answer(request: ReserveRequest, reserved?: Reserved): void {
     const answers = this.#answers
     answers?.get(request)?.(reserved)
     if (answers?.delete(request) === true && answers.size === 0) this.#answers = undefined
   }
 
-  /** The request that waits longest; undefined without any. */
+  /** The request that waits longest. Undefined without any. */
   get first(): ReserveRequest | undefined {
     for (let request = this.#list[this.#first]; request !== undefined; request = this.#list[this.#first]) {
       if (this.#waits(request)) return request

@@ -201,7 +201,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
         return
       }
     }
-    // Leaving units are released further during the running sub-window, but those that closed the key still count.
+    // Leaving units are released further during the running sub-window, but the units that closed the key still count.
     key.lookedAt = Math.max(key.lookedAt, running - 1)
   }
 

@@ -10,7 +10,7 @@ export class SlidingKey extends SyncedKey {
   limit: number = Number.POSITIVE_INFINITY
   /** Units of the oldest sub-window that were released early at the last update. */
   early = 0
-  /** The limit that it has reached; negative while it is open. */
+  /** The limit that it has reached. Negative while it is open. */
   #closedFor = Number.NEGATIVE_INFINITY
   /** The sub-window up to which `reopen` has checked for free units. */
   lookedAt = 0

@@ -4,7 +4,7 @@ import type { SlidingKey } from './key.ts'
 export const DIVISOR = 1.5
 
 /**
- * Measures how much the others have taken since their last counts, as far as these are known. After the key was idle, they have on average
+ * Measures how much the others have taken since their last counts, by the counts received. After the key was idle, they have on average
  * half of their allowed units unsent.
  *
  * @param units that others have newly reported

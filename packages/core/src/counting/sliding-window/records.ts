@@ -90,7 +90,7 @@ export class SlidingRecords {
     return startOf((this.firstOf(ordinal) + this.shape.parts) as Ordinal, this.#meter.storePolicy.width)
   }
 
-  /** When all units of a key have left the window, in milliseconds since the epoch of the policy's clock; undefined without any. */
+  /** When all units of a key have left the window, in milliseconds since the epoch of the policy's clock. Undefined without any. */
   emptyAt(slot: number): number | undefined {
     const { subWindows, parts, group } = this.shape
     const newest = this.uncounted(slot) > 0 ? this.#meter.ordinalOf(baseOf(slot)) : this.#keys.get(slot)?.cells.newest
@@ -249,7 +249,7 @@ export class SlidingRecords {
     return this.#released(cells.unitsIn(ordinal), EARLY_RELEASE * limit, ordinal, this.shape.group, now)
   }
 
-  /** Units already released of those that begin to leave with the part `ordinal` and have left after `span` parts. */
+  /** The released part of units that begin to leave with the part `ordinal` and have left after `span` parts. */
   #released(units: number, most: number, ordinal: Ordinal, span: number, now: number): number {
     const { parts, subWindows } = this.shape
     const over = (this.edge(now) / this.#meter.storePolicy.width - ordinal - subWindows * parts) / span

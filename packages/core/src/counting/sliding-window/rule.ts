@@ -3,7 +3,7 @@ import type { SlidingKey } from './key.ts'
 
 /** The decisions of a process by the counts of a sliding window, and its use of the others' counts. */
 export interface SlidingRule {
-  /** Decides if the gate alone can't, and sets the gate; as `Meter.allows`. */
+  /** Decides if the gate alone can't, and sets the gate, as `Meter.allows` does. */
   allowsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
   /** Closes the key, and starts a cooldown if the rejection is due one. */
   rejected(slot: number, cost: number, now: number): void

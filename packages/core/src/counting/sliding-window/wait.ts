@@ -39,7 +39,7 @@ export function reopensBelow(limit: number, { reopenAt }: WindowShape, burst = f
   return limit - Math.max(1, (burst ? Math.min(REOPEN_BURST, reopenAt) : reopenAt) * limit)
 }
 
-/** Milliseconds until enough known units have left the window for a request of `cost`. */
+/** Milliseconds until enough confirmed units have left the window for a request of `cost`. */
 export function opensIn(key: SlidingKey, cost: number, window: WindowAt): number {
   const fits = fitsAt(key, key.limit - Math.min(cost, key.limit), window)
   return Math.max(0, (key.closed ? Math.max(fits, reopensAt(key, window)) : fits) - window.at)
@@ -148,7 +148,7 @@ export function mostAlone({ limit, sum, own, unsent }: Counted, share: number): 
   return Math.max(room * share, room > 0 && own === 0 ? 1 : 0)
 }
 
-/** Known units in the window: all, own ones, and those of the own ones that the store lacks. */
+/** Confirmed units in the window: all of them, the own ones, and the own ones that the store lacks. */
 interface Counted {
   readonly limit: number
   readonly sum: number

@@ -7,24 +7,24 @@ export interface PendingBlock {
   /** Gets the store's answer. */
   readonly blocks?: Pick<SyncedBlocks, 'answered'>
   /**
-   * When its time is over, on the monotonic clock: that of the block, also of one that was lifted; infinite where this node knew of no
-   * block, as others may. Of a reset when no cell counts any more that it cleared.
+   * When the change ends, on the monotonic clock. A block's change ends with the block, even after the block was lifted. It is infinite if
+   * this process had no block to lift, because other processes may have one. A reset ends when none of the cells that it cleared counts.
    */
   readonly until: number
 }
 
-/** Ended changes are looked for when there are more than this, and again when there are this part more. */
+/** The list is swept for ended changes when it is longer than FEW, and again each time it has grown by MORE. */
 const FEW = 100
 const MORE = 1 / 4
-/** While the store is unavailable so many are kept at most, and so many of those whose end nobody knows. */
+/** The most changes that are kept while the store is unavailable, and the most of them that have no known end. */
 export const MOST_CHANGES = 100_000
 export const MOST_ENDLESS = 1_000
-/** Where there are more, this part of them goes at once, so that they are seldom looked through. */
+/** A list that is too long is shortened by this part at once, so that it is seldom searched. */
 const GOES = 1 / 10
 
 /**
- * Changes of blocks on their way to the store, by policy and key: only the newest of a key counts. One that does not reach
- * the store is sent again until its time is over.
+ * Changes of blocks on their way to the store, by policy and key. Only the newest change of a key counts. A change that does not reach
+ * the store is sent again until it ends.
  */
 export class BlockChanges {
   /** Changes to send, oldest first. */
@@ -34,17 +34,17 @@ export class BlockChanges {
   #notBefore = Number.NEGATIVE_INFINITY
   #sweepAt = FEW
 
-  /** Whether any is to be sent. */
+  /** Whether any change waits to be sent. */
   get waiting(): boolean {
     return this.#waiting.size > 0
   }
 
-  /** How many are to be sent. */
+  /** The number of changes to send. */
   get size(): number {
     return this.#waiting.size
   }
 
-  /** Not before this time: part of the store (one slot of a cluster) did not take the last ones. */
+  /** Nothing is sent before this time, because part of the store (one slot of a cluster) did not accept the last changes. */
   get notBefore(): number {
     return this.#notBefore
   }
@@ -57,7 +57,7 @@ export class BlockChanges {
     this.#newest.set(id, pending)
   }
 
-  /** Takes the oldest ones to be sent. */
+  /** Removes the oldest changes from the queue, to send them. */
   take(now: number, most: number): PendingBlock[] {
     const taken: PendingBlock[] = []
     if (now < this.#notBefore) return taken
@@ -72,10 +72,10 @@ export class BlockChanges {
   }
 
   /**
-   * The store is unavailable, so nothing is taken: what has ended goes, and what is too many. A limit that was exceeded goes first, as
-   * each node notices that by itself, and clients can cause it; then the oldest.
+   * Drops ended changes and surplus ones while the store is unavailable. Cooldowns are dropped first, because each process starts them by
+   * itself and clients can cause many. The oldest changes follow.
    *
-   * @returns whether some went that had not ended
+   * @returns whether the list was full, so that changes were dropped before their end
    */
   limit(now: number): boolean {
     if (this.#waiting.size <= this.#sweepAt) return false
@@ -94,7 +94,7 @@ export class BlockChanges {
     return size > MOST_CHANGES
   }
 
-  /** Returns how many are still too many. */
+  /** Returns the number of surplus changes that are left. */
   #dropOldest(many: number, which: (pending: PendingBlock) => boolean): number {
     let left = many
     if (left <= 0) return 0
@@ -112,10 +112,10 @@ export class BlockChanges {
   }
 
   /**
-   * The store has answered to what was taken.
+   * Handles the store's reply to changes that were sent.
    *
-   * @param remaining for each of `taken` how long its key stays blocked; undefined where the store did not take it
-   * @param retryAfterMs after so many milliseconds those are tried again
+   * @param remaining for each of `taken` the time that its key stays blocked. Undefined if the store did not accept the change
+   * @param retryAfterMs the time after which rejected changes are sent again
    */
   answered(
     taken: readonly PendingBlock[],
@@ -130,18 +130,18 @@ export class BlockChanges {
         this.#notBefore = now + retryAfterMs
         this.#sendAgain(pending, now)
       } else if (this.#finish(pending) && !ENDING.has(pending.change.kind) && left > 0) {
-        // The end that the first node set holds for all, so this node's own may have to move.
+        // The first process sets the end for all processes, so the end in this process may have to move.
         pending.blocks?.answered(pending.change, left, sent, now)
       }
     })
   }
 
-  /** The changes did not reach the store, as far as is known, so they are sent again. */
+  /** Queues changes again that did not reach the store, as far as this process can know. */
   failed(taken: readonly PendingBlock[], now: number): void {
     for (const pending of taken) this.#sendAgain(pending, now)
   }
 
-  /** The key was reset: that it exceeded its limit before is not told any more. */
+  /** Drops an unsent cooldown of a key that was reset, because it began before the reset. */
   #forgetCooldown(reset: BlockChange): void {
     const id = blockId({ ...reset, kind: 'exceeded' })
     if (this.#newest.get(id)?.change.kind !== 'exceeded') return
@@ -154,7 +154,7 @@ export class BlockChanges {
     return this.#newest.get(id) === pending && this.#newest.delete(id)
   }
 
-  /** Queues a change again, unless a newer one of its key has come, or its time is over. */
+  /** Queues a change again, unless the key has a newer change or this one has ended. */
   #sendAgain(pending: PendingBlock, now: number): void {
     const id = blockId(pending.change)
     if (this.#newest.get(id) !== pending) return
@@ -172,8 +172,8 @@ export function changeAt({ change, until }: PendingBlock, now: number): BlockCha
 const ENDING: ReadonlySet<BlockChange['kind']> = new Set(['lift', 'reset'])
 
 /**
- * Neither half contains NUL before the first one of the other, so no two changes share an id unless they are of one key. A
- * reset and a block set by hand both hold, whichever came first.
+ * A policy's id contains no NUL, so only changes of one key share an id. A reset and a manual block have different ids, because both apply,
+ * in either order.
  */
 function blockId({ policy, key, kind }: BlockChange): string {
   return `${kind === 'reset' ? 'r' : ''}${policy.id}\u0000${key}`

@@ -1,15 +1,17 @@
 import type { Batch } from '../../counting/batch.ts'
 import type { CountsSynced } from '../../counting/site.ts'
 
-/** Timers fire on whole milliseconds; what is due within this time travels along. */
+/** Timers fire on whole milliseconds, so keys that are due within this time join the batch. */
 const EPSILON = 0.5
 
-/** Keys and when they are due, as parallel arrays: a million may ask at once. What is taken from the front moves nothing. */
+/**
+ * Keys with the times when they are due, in parallel arrays, because a million may be due at once. Removal from the front moves no item.
+ */
 class Queue {
   meters: CountsSynced[] = []
   slots: number[] = []
   times: number[] = []
-  /** Place of the first one that is left. */
+  /** The index of the first remaining item. */
   head = 0
   /** No key is due before this time. */
   earliest: number = Number.POSITIVE_INFINITY
@@ -25,7 +27,7 @@ class Queue {
     this.earliest = Math.min(this.earliest, at)
   }
 
-  /** Lets go of what was taken from the front, once that is most of it. */
+  /** Frees removed items once they are most of the array. */
   tidy(): void {
     if (this.empty) this.clear()
     else if (2 * this.head > this.slots.length) {
@@ -45,17 +47,17 @@ class Queue {
   }
 }
 
-/** Keys that asked for an exchange, in the order in which they did. */
+/** Keys that need a sync, in the order in which they became due. */
 export class DueKeys {
   #queue = new Queue()
-  /** Those that were not due when their turn came. They are looked at again when the first one of them is. */
+  /** Keys that were not due yet when their turn came. They move back to the queue when the first of them is due. */
   #later = new Queue()
 
   get waiting(): boolean {
     return !this.#queue.empty || !this.#later.empty
   }
 
-  /** When the first one is due, on the monotonic clock, or earlier; infinite where none is. */
+  /** When the first key is due, on the monotonic clock, or an earlier time. Infinite without keys. */
   get next(): number {
     return Math.min(this.#queue.earliest, this.#later.earliest)
   }
@@ -64,7 +66,7 @@ export class DueKeys {
     this.#queue.add(meter, slot, at)
   }
 
-  /** Moves what is due into a batch, as long as there is room in it. */
+  /** Moves due keys into a batch until it is full. */
   collect(now: number, batch: Batch): void {
     if (!this.#later.empty && this.#later.earliest <= now + EPSILON) this.#lookAgain()
     const queue = this.#queue
@@ -79,7 +81,7 @@ export class DueKeys {
     queue.tidy()
   }
 
-  /** None of them gets an exchange, as the store is away. */
+  /** Removes all keys without a sync, because the store is down. */
   drop(): void {
     const queues = [this.#queue, this.#later]
     this.#queue = new Queue()

@@ -2,53 +2,56 @@ import type { Batch, EntryOwner } from '../../counting/batch.ts'
 import type { PendingBlock } from './block-changes.ts'
 import { RoundTrips } from './round-trips.ts'
 
-/** An exchange that is under way. */
+/** A sync that is under way. */
 export interface Flight {
   readonly batch: Batch
   readonly blocks: readonly PendingBlock[]
   /** Whether it is a heartbeat. */
   readonly beat: boolean
   readonly sent: number
-  /** When to look whether it takes too long; infinite once it is overdue. */
+  /** When to check whether the sync takes too long. Infinite once it is overdue. */
   lookAt: number
 }
 
-/** An answer is overdue after so many milliseconds, or after so many usual round trips, whichever is later. */
+/** An answer is overdue after this many milliseconds, or this many usual round trips, whichever is later. */
 const OVERDUE = 50
 const OVERDUE_TIMES = 10
-/** An answer is late after so many milliseconds, or after so many usual round trips: too long for a key that fills fast. */
+/**
+ * An answer is late after this many milliseconds, or this many usual round trips, whichever is later. That is too long for a key that fills
+ * fast.
+ */
 const LATE = 5
 const LATE_TIMES = 4
-/** It is looked at again when it has taken so many times as long. */
+/** A late sync is checked again when it has taken this many times as long. */
 const AGAIN = 4
-/** A store has a deadline of its own, of a minute at most. One that has none must not hold its node up for ever. */
+/** Stores have a timeout of a minute at most. Without this bound, a store without a timeout could stop all syncs for ever. */
 const GIVE_UP = 61_000
 
 /**
- * Exchanges that are under way, and whether the store has fallen silent meanwhile. A store that hangs is known to be away
- * only at its deadline, which has to be long. Until then each node would allow what is left for all of them. So nodes decide
- * by share as soon as an answer is overdue. Times are of the monotonic clock.
+ * Syncs that are under way, and whether the store is silent. A store that hangs fails only at its timeout, which must be long. Until
+ * then each process would allow all remaining quota. So processes decide by share as soon as an answer is overdue. Times are of
+ * the monotonic clock.
  */
 export class Flights {
-  // No Set: one that is added to and deleted from leaves a chain of old tables, each of which holds the next one and what was
-  // in it. Once the first of them has grown old, exchanges that are over survive until the next full collection.
+  // An array, because a Set with many additions and deletions leaves a chain of old tables, each with its entries. Once the first
+  // of them is in the old generation, finished syncs survive until the next full collection.
   #flights: readonly Flight[] = []
   #answered = false
   #silent = false
-  /** Since when nothing was heard of the store although something is under way. */
+  /** Since when the store has sent no answer although a sync is under way. */
   #waitingSince = Number.POSITIVE_INFINITY
   readonly #roundTrips = new RoundTrips()
-  /** When a silence or an outage last ended. What waited through it is answered all at once, and says nothing of what is usual. */
+  /** When a silence or an outage last ended. Syncs that waited through it are answered together, so their times are not usual times. */
   #backAt = Number.NEGATIVE_INFINITY
-  /** The silence was noticed in an earlier turn of the event loop, so that an answer that only had to be read would be known. */
+  /** Whether an earlier turn of the event loop noticed the silence. Since then the process would have read an answer that had arrived. */
   #suspected = false
 
-  /** How many there are. */
+  /** The number of syncs under way. */
   get size(): number {
     return this.#flights.length
   }
 
-  /** The store has answered once, so its time is known. */
+  /** Whether the store has answered once, so that its time is known. */
   get answered(): boolean {
     return this.#answered
   }
@@ -63,14 +66,14 @@ export class Flights {
     return this.#roundTrips.usual
   }
 
-  /** How many heartbeats are among them. */
+  /** The number of heartbeats among them. */
   get beats(): number {
     let beats = 0
     for (const { beat } of this.#flights) if (beat) beats++
     return beats
   }
 
-  /** Those that were sent earlier. */
+  /** The syncs that were sent before `sent`. */
   before(sent: number): readonly Flight[] {
     return this.#flights.filter((flight) => flight.sent < sent)
   }
@@ -84,22 +87,22 @@ export class Flights {
     return flight
   }
 
-  /** Whether an exchange is still waited for. */
+  /** Whether a sync is still under way. */
   has(flight: Flight): boolean {
     return this.#flights.includes(flight)
   }
 
-  /** Exchanges that will hardly ever be answered. */
+  /** The syncs that will hardly ever be answered. */
   lost(now: number): readonly Flight[] {
     return now < this.lostAt ? [] : this.#flights.filter(({ sent }) => now >= sent + GIVE_UP)
   }
 
-  /** When the next one is given up. They are in the order in which they were sent. */
+  /** When the next sync is given up. Syncs are in the order in which they were sent. */
   get lostAt(): number {
     return (this.#flights[0]?.sent ?? Number.POSITIVE_INFINITY) + GIVE_UP
   }
 
-  /** An exchange was answered. Whether the store was silent until then. */
+  /** Removes an answered sync. Returns whether the store was silent until then. */
   succeeded(flight: Flight, now: number, storeDown: boolean): boolean {
     if (flight.sent >= this.#backAt || now >= this.#backAt + LATE) this.#roundTrips.add(now - flight.sent)
     if (storeDown || this.#silent) this.#backAt = now
@@ -119,7 +122,7 @@ export class Flights {
     return was
   }
 
-  /** Looks whether an answer is overdue. True: only a later turn of the event loop can tell. */
+  /** Checks whether an answer is overdue. Returns true if a later turn of the event loop must check again. */
   listen(now: number, storeDown: boolean): boolean {
     if (storeDown || now < this.overdueAt) {
       this.#suspected = false
@@ -131,7 +134,7 @@ export class Flights {
     }
     const patience = this.#patience
     if (now >= this.#waitingSince + patience) this.#silent = true
-    // Other exchanges may be answered all the same: then only a part of the store is silent.
+    // Other syncs may be answered nevertheless, if only a part of the store is silent.
     for (const flight of this.#flights) {
       const { lookAt, sent } = flight
       if (now < lookAt) continue

@@ -1,7 +1,7 @@
 import type { Batch, EntryOwner, Ticket } from '../../counting/batch.ts'
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
 
-/** One question to the store about a key. It is resolved once; with undefined if the store did not answer. */
+/** One read of a key from the store. It resolves once, with undefined if the store did not answer. */
 class Inquiry implements EntryOwner {
   readonly rollAt: number = Number.POSITIVE_INFINITY
   readonly entry: SyncEntry
@@ -23,7 +23,7 @@ class Inquiry implements EntryOwner {
   }
 }
 
-/** Questions about single keys that travel with the exchanges: their entries count nothing. */
+/** Reads of single keys that travel with syncs. Their key writes count nothing. */
 export class Inquiries {
   #waiting: Inquiry[] = []
 
@@ -41,13 +41,13 @@ export class Inquiries {
     let taken = 0
     for (; taken < this.#waiting.length && !batch.full; taken++) {
       const inquiry = this.#waiting[taken] as Inquiry
-      // No slot of a meter is negative.
+      // Slots of meters are never negative.
       batch.add(inquiry, -1, inquiry.entry)
     }
     if (taken > 0) this.#waiting.splice(0, taken)
   }
 
-  /** None of them gets an answer, as the store is away. */
+  /** Resolves all reads with undefined, because the store is down. */
   drop(): void {
     for (const inquiry of this.#waiting.splice(0)) inquiry.fail()
   }

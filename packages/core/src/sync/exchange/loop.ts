@@ -31,9 +31,9 @@ export interface SyncObserver {
   tick(now: number): number
   /** The store owes an answer for much longer than usual, or has answered after that. */
   silence(silent: boolean, now: number): void
-  /** The time that the node goes by, where the store needs it. */
+  /** The time that this process uses, if the store needs it. */
   time(now: number, heartbeat: boolean): number | undefined
-  /** The store is unavailable for so long that changes of blocks were dropped which it was to be told. */
+  /** The store has been unavailable for so long that unsent changes of blocks were dropped. */
   tooManyBlocks(): void
   /** The store's answer has a part that can't be used. */
   nonsense: Nonsense
@@ -52,31 +52,34 @@ export interface SyncLoopOptions {
   readonly observer: SyncObserver
 }
 
-/** Most entries of one batch: building and settling one takes about a millisecond. */
+/** Most key writes in one batch. Building and settling a full batch takes about a millisecond. */
 const BATCH = 200
-/** Batches under way at once; keys that fall due meanwhile wait for one of them to return. */
+/** Batches under way at once. Keys that fall due meanwhile wait for one of them to return. */
 const MOST_IN_FLIGHT = 4
 /**
- * While the store is away it is asked this often whether it is back, in milliseconds: on a grid of the store's clock, on
- * which intervals of whole seconds begin. So all nodes ask, and are back, at the same moment, and know of a store that
- * came back before an interval from the interval's begin on.
+ * While the store is down, it is probed this often, in milliseconds, on a grid of the store's clock. Intervals of whole seconds begin
+ * on this grid. So all processes probe, and are back, at the same moment. If the store returns before an interval, they notice it by
+ * the interval's start.
  */
 const PROBE = 200
-/** Probes wait for no answer: a lost one would keep the process away until its timeout. Beyond so many under way they become rarer. */
+/**
+ * Probes don't wait for earlier probes, because a lost one would delay the return until its timeout. Beyond this many under way they become
+ * rarer.
+ */
 const USUAL_PROBES = 5
-/** Probes are at least so far apart, in milliseconds. */
+/** The least time between two probes, in milliseconds. */
 const LEAST_DISTANCE = 20
 /**
  * After its start a process sends heartbeats at ever longer distances, this one first, in milliseconds: the others of a fleet that
  * starts at the same moment are not there yet at the first one.
  */
 const FIRST_DISTANCE = 10
-/** A node that is not heard of for so many heartbeats no longer counts as live. */
+/** A process that misses this many heartbeats no longer counts as live. */
 export const HEARTBEATS_MISSED = 4
 
 /**
- * Exchanges counts with the store: due keys at once, all others at the end of their span, a heartbeat each second, a
- * probe while the store is away. One timer for everything, nothing per key.
+ * Syncs counts with the store: due keys at once, all others at the end of their span, a heartbeat each second, and a probe while the
+ * store is down. One timer serves everything, and there is none per key.
  */
 export class SyncLoop {
   readonly #clock: Clock
@@ -93,11 +96,11 @@ export class SyncLoop {
   readonly #blocks = new BlockChanges()
   readonly #flights = new Flights()
   readonly #inquiries = new Inquiries()
-  /** When the observer wants to be called next. */
+  /** When the observer must be called next. */
   #nextTick = Number.POSITIVE_INFINITY
-  /** Changes with each entry that is sent, and if the store has lost entries: then a flush must look again for what is left. */
+  /** Changes with each key write that is sent, and if the store has lost counts. A flush then checks again for unsent counts. */
   #left = 0
-  /** Entries came back without an answer while others had theirs: part of the store is away. */
+  /** Whether key writes failed in a sync that others passed, because part of the store is down. */
   #failedAlone = false
   #heartbeatAt = Number.NEGATIVE_INFINITY
   /** When the last heartbeat was sent. */
@@ -132,7 +135,7 @@ export class SyncLoop {
     return this.#flights.silent
   }
 
-  /** Asks for an exchange of a key at `at`, or as soon after it as a batch is free. */
+  /** Requests a sync of a key at `at`, or as soon after it as a batch is free. */
   due(meter: CountsSynced, slot: number, at: number): void {
     this.#dueKeys.add(meter, slot, at)
     if (at <= this.#clock.monotonic()) this.#soon()
@@ -144,19 +147,22 @@ export class SyncLoop {
     this.#soon()
   }
 
-  /** The store may be back: another process has just reached it. Asks at once, but not all the time, as a part of it may be away. */
+  /**
+   * Probes at once, because another process has just reached the store. Keeps a distance between probes, because a part of the store may be
+   * down.
+   */
   probe(): void {
     if (!this.#probing) return
     this.#heartbeatAt = Math.min(this.#heartbeatAt, this.#beatenAt + LEAST_DISTANCE)
     this.#wake(Math.max(this.#heartbeatAt, this.#clock.monotonic()))
   }
 
-  /** Mean time to an answer of the store, in milliseconds. */
+  /** The usual (median) time to an answer of the store, in milliseconds. */
   get usual(): number {
     return this.#flights.usual
   }
 
-  /** Asks the store about a key by an entry that counts nothing; undefined: it did not answer. */
+  /** Reads a key from the store with a key write that counts nothing. Resolves with undefined if the store did not answer. */
   inquire(entry: SyncEntry): Promise<SyncResult | undefined> {
     const answer = this.#inquiries.add(entry)
     if (!this.#running || this.storeDown) this.#inquiries.drop()
@@ -176,29 +182,29 @@ export class SyncLoop {
     this.#soon()
   }
 
-  /** Sends what is left of meters that are no longer used. */
+  /** Sends the remaining counts of meters that are no longer used. */
   retire(meters: readonly Exchanging[]): void {
     for (const meter of meters) this.#walks.retire(meter)
     this.#soon()
   }
 
-  /** These are no longer walked: what they held has been sent. */
+  /** Stops the walks over these meters. Their counts have been sent. */
   forget(meters: readonly Exchanging[]): void {
     for (const meter of meters) this.#walks.forget(meter)
   }
 
-  /** The store's next heartbeat is to hand out everything again. */
+  /** Makes the store's next heartbeat reply return everything again. */
   forgetCursor(): void {
     this.#cursor = undefined
   }
 
-  /** Sends all that is left; resolves when it is done, or after `storeTimeout` milliseconds. */
+  /** Sends all remaining counts. Resolves when that is done, or after `timeout` milliseconds. */
   async flush(timeout: number): Promise<void> {
     const end = this.#clock.monotonic() + timeout
-    // A store that is away may be back just now, and one that answers may have lost its data since the last heartbeat.
+    // Probes now, because a store that is down may just be back, and a store that answers may have lost its data since the last heartbeat.
     this.#heartbeatAt = Number.NEGATIVE_INFINITY
     this.#soon()
-    // A key whose exchange is under way is passed over, so look again until there was nothing to send.
+    // Walks skip keys that are already being synced, so the loop repeats until nothing was left to send.
     for (let seen = -1; (seen !== this.#left || this.storeDown) && this.#connection !== undefined; ) {
       const left = end - this.#clock.monotonic()
       if (left <= 0) return
@@ -227,7 +233,7 @@ export class SyncLoop {
     })
   }
 
-  /** Ends all that runs, and waits at most `storeTimeout` milliseconds for the connection to close: what closes it may hang. */
+  /** Stops the loop, and waits at most `timeout` milliseconds for the connection to close, because closing may hang. */
   async stop(timeout: number): Promise<void> {
     this.#running = false
     this.#inquiries.drop()
@@ -278,7 +284,7 @@ export class SyncLoop {
     this.#heartbeatAt = now
   }
 
-  /** Whether the store is away, or seems to be. */
+  /** Whether the store is down, or seems to be. */
   get #probing(): boolean {
     return this.storeDown || this.silent
   }
@@ -290,7 +296,7 @@ export class SyncLoop {
   #exchange(now: number): void {
     const beat = now >= this.#heartbeatAt && this.#mayBeat
     if (this.storeDown) {
-      // Nothing but probes until the store answers; spans still end, and keys still fall idle.
+      // Only probes are sent until the store answers. Spans still end, and keys still fall idle.
       this.#dueKeys.drop()
       this.#inquiries.drop()
       if (this.#blocks.limit(now)) this.#observer.tooManyBlocks()
@@ -353,7 +359,7 @@ export class SyncLoop {
     const { batch, blocks, beat, sent } = flight
     const wasProbing = this.#probing
     const wasSilent = this.#flights.succeeded(flight, now, this.storeDown)
-    // The store has answered a later exchange, so it has lost these: their deadlines would only say that it is away again.
+    // The store has answered a later sync, so these are lost. Their timeouts would only make it seem down again.
     const lost = wasProbing ? this.#flights.before(sent) : []
     for (const one of lost) this.#giveUp(one, now)
     this.#observer.succeeded(reply, batch.entries.length, sent, now)
@@ -385,14 +391,14 @@ export class SyncLoop {
     const now = this.#clock.monotonic()
     const { batch, sent } = flight
     this.#giveUp(flight, now)
-    // Spaced by the moment of sending: a store that rejects at once and one that hangs are probed alike.
+    // Measures from the time of sending, so that a store that rejects at once and a store that hangs are probed alike.
     this.#heartbeatAt = Math.max(this.#probeAfter(Math.max(sent, this.#beatenAt)), now)
     this.#observer.failed(error, batch.entries.length, sent, now)
     this.#checkIdle()
     this.#wake(this.#heartbeatAt)
   }
 
-  /** Nobody waits for an exchange any more: what it carried is sent again. */
+  /** Ends a sync without an answer. Its counts and changes are sent again. */
   #giveUp(flight: Flight, now: number): void {
     const { batch, blocks } = flight
     this.#flights.failed(flight, now)
@@ -403,7 +409,7 @@ export class SyncLoop {
     this.#blocks.failed(blocks, now)
   }
 
-  /** The next moment of the grid; the first one after others failed must not follow too soon. */
+  /** The next moment of the grid, at least half a period after the last probe. */
   #probeAfter(sent: number): number {
     const every = PROBE * Math.max(1, this.#flights.beats - USUAL_PROBES + 1)
     const next = Math.ceil(this.#time.at(sent + every / 2) / every) * every
@@ -435,10 +441,10 @@ export class SyncLoop {
   }
 }
 
-/** While a flush waits for the store it looks for its return this often, in milliseconds. */
+/** The distance of checks whether the store is back, during a flush, in milliseconds. */
 const LOOK_AGAIN = 10
 
-/** A store that breaks its contract (throws, answers nonsense) counts as one that failed: it must not end the process. */
+/** Turns a store's breach of its contract (a throw, an invalid reply) into a failed sync, so that it doesn't end the process. */
 async function exchange(connection: StoreConnection, request: SyncRequest, nonsense: Nonsense): Promise<SyncReply> {
   return checkReply(await connection.sync(request), request, nonsense)
 }

@@ -1,13 +1,13 @@
-/** So many round trips say what is usual. */
+/** The number of round trips that define the usual time. */
 const REMEMBERED = 15
 
 /**
- * How long a store takes to answer as a rule: the median of its last round trips, in milliseconds. Unlike with a mean, a
- * few late answers change nothing, and a store that has become slow, or has moved away, counts as such after eight of them.
+ * The usual time of a store's answer: the median of its last round trips, in milliseconds. Unlike a mean, it ignores a few late answers,
+ * and it follows a store that has become slow, or has moved far away, after eight of them.
  */
 export class RoundTrips {
   readonly #last: number[] = []
-  /** The same, the shortest first: put in order one by one, since a copy to sort costs more than the rest of an exchange. */
+  /** The same round trips in ascending order. Each is inserted, because sorting a copy costs more than the rest of a sync. */
   readonly #sorted: number[] = []
   #next = 0
 

@@ -9,7 +9,7 @@ interface Walk {
   from: number
 }
 
-/** A span's counts are sent within this part of the next one, at random, so that nodes do not all write at once. */
+/** A span's counts are sent within this part of the next span, at a random time, so that processes do not all write at once. */
 const JITTER = 0.1
 const AT_SPAN_END: ScanOptions = { all: false, resend: false }
 
@@ -19,7 +19,7 @@ export class SpanWalks {
   /** When a meter's span ends, jitter included, on the monotonic clock. */
   readonly #ends = new Map<Exchanging, number>()
   #walks: Walk[] = []
-  /** A walk that was to send everything again came to a key while the store was away. */
+  /** Whether a walk that was to send everything again reached keys while the store was down. */
   #resendLater = false
 
   constructor(random: () => number) {
@@ -30,7 +30,7 @@ export class SpanWalks {
     return this.#walks.length > 0
   }
 
-  /** When the meter's span ends, on the monotonic clock; undefined before it was looked at. */
+  /** When the meter's span ends, on the monotonic clock. Undefined before the first `look`. */
   endOf(meter: Exchanging): number | undefined {
     return this.#ends.get(meter)
   }
@@ -51,7 +51,7 @@ export class SpanWalks {
     return Math.max(end + (counts?.jitter ? this.#random() * JITTER * (interval / spans) : 0), now + 1)
   }
 
-  /** Walks over all keys of these meters now, instead of what was under way. */
+  /** Walks over all keys of these meters now. Replaces the walks under way. */
   beginAll(meters: readonly Exchanging[], options: ScanOptions): void {
     // If a walk under way was to send everything again, this one must do so.
     const resend = options.resend || this.#resendLater || this.#walks.some((walk) => walk.options.resend)
@@ -70,7 +70,7 @@ export class SpanWalks {
     this.#walks = this.#walks.filter((walk) => walk.meter !== meter)
   }
 
-  /** Goes on with the walks until the batch is full, or one of them has done as much as fits into one turn. */
+  /** Continues the walks until the batch is full, or a walk has done as much as fits into one turn. */
   collect(now: number, batch: Batch): void {
     while (!batch.full && this.#walks.length > 0) if (!this.#step(now, batch)) return
   }
@@ -83,7 +83,7 @@ export class SpanWalks {
     this.#step(now, new Batch(mostEntries))
   }
 
-  /** Whether the first walk has come to its end. */
+  /** Advances the first walk. Returns whether it has ended. */
   #step(now: number, batch: Batch): boolean {
     const walk = this.#walks[0] as Walk
     walk.from = walk.meter.counts?.scan(walk.from, now, batch, walk.options) ?? walk.meter.sweep(walk.from, now)

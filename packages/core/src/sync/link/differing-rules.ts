@@ -5,24 +5,24 @@ import { printable } from '../../report/show.ts'
 import type { RulesReport } from '../../store/contract.ts'
 import { FUNCTION, type ToldRule } from './told-rule.ts'
 
-/** Whose rules are compared, and who is told. */
+/** The process whose rules are compared, and the receivers of warnings and events. */
 export interface RuleWatchHost {
   readonly nodeId: string
   readonly emitter: Pick<Emitter, 'has' | 'emit'>
-  /** Whether a node is another one of this process, which has taken this one's rules over. */
+  /** Whether a node id belongs to an earlier throttler of this process, which has changed to the rules of a later one. */
   isFollowing(node: string): boolean
   /** Warns once per code and subject. */
   warn(error: WeirError, subject?: string): void
 }
 
-/** Longest name of a node in a message, in characters. */
+/** Longest id of a process in a message, in characters. */
 const LONGEST_NODE = 64
 
 /**
- * Compares a node's rules with those that another node has told. Another rule under the same name is a warning, once for each name;
- * the same rule with other numbers, such as its limit, is a rolling change, and an event.
+ * Compares the rules of this process with the rules of another process. A different rule under the same name is a warning, once
+ * for each name. The same rule with other numbers, such as its limit, is a rolling change, and an event.
  *
- * @param report what the store handed out: anything at all
+ * @param report any value, as the store returned it
  */
 export function tellDifferences(own: readonly ToldRule[], report: RulesReport, { warn, emitter }: RuleWatchHost, said: Once): void {
   const node = printable(report.node, LONGEST_NODE)
@@ -43,7 +43,7 @@ export function tellDifferences(own: readonly ToldRule[], report: RulesReport, {
   }
 }
 
-/** The fields that make two rules different, and the fields in which they may differ for a while; in the order of `ToldRule`. */
+/** The fields that make two rules different, and the fields in which they may differ for a while. Both in the order of `ToldRule`. */
 const RULE = ['interval', 'algorithm', 'coordination', 'key', 'match'] as const
 const ROLLING = ['limit', 'cooldown', 'spans'] as const
 
@@ -57,14 +57,14 @@ function differencesOf(ours: ToldRule, theirs: ToldRule, from: number, options: 
 }
 
 function furtherDifferences(ours: ToldRule[9], theirs: ToldRule[9]): string[] {
-  // Names come from elsewhere: what every object has is none of them.
+  // Names come from other processes, so properties that every object inherits don't count.
   const words = (rule: ToldRule[9], name: string): string => (Object.hasOwn(rule, name) ? show(rule[name]) : 'left out')
   return [...new Set([...Object.keys(ours), ...Object.keys(theirs)])]
     .filter((name) => words(ours, name) !== words(theirs, name))
     .map((name) => `"${printable(name, LONGEST_NODE)}" is ${words(ours, name)} here and ${words(theirs, name)} there`)
 }
 
-/** The rules that a text holds; what is none of them is left out. */
+/** The rules in a text. Items that are no rules are left out. */
 function parseRules(text: string): ToldRule[] {
   let value: unknown
   try {

@@ -10,7 +10,7 @@ import type { Ordinal } from '../../time/intervals.ts'
 
 const LONGEST = 65_536
 
-/** Reads a store's answer about a lease; undefined if it is unusable. Runs for each leased key of a sync. */
+/** Reads a store's answer about a lease. Returns undefined if it is unusable. Runs for each leased key of a sync. */
 export function readLease(value: unknown): LeaseReply | undefined {
   if (!isObject(value)) return undefined
   const { granted, free, used, tail, quiet, epoch, now } = value
@@ -28,7 +28,7 @@ const readFields = object({
   lost: flag,
 })
 
-/** News of a lease; undefined where it can't be used. */
+/** Reads an announcement about a lease. Returns undefined if it is unusable. */
 export function readNotice(value: unknown): LeaseNotice | undefined {
   const notice = readFields(value)
   return notice && { type: 'lease', ...notice }

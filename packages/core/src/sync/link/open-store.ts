@@ -2,8 +2,7 @@ import { show, WeirError } from '../../report/errors.ts'
 import type { MeetingPoint, StoreConnection, StoreNode } from '../../store/contract.ts'
 
 /**
- * Opens a store that may break its contract: what `open` throws, or nonsense that it returns, comes to light as failed
- * exchanges, never where a request is decided.
+ * Opens a store that may break its contract. If `open` throws or returns no connection, syncs fail with that error, and no decision throws.
  */
 export function openStore(store: MeetingPoint, node: StoreNode): StoreConnection {
   try {

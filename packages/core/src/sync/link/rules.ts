@@ -4,12 +4,12 @@ import type { Coordinated } from '../../throttler/coordinator.ts'
 import { type RuleWatchHost, tellDifferences } from './differing-rules.ts'
 import { type ToldRule, textOf, toldRules } from './told-rule.ts'
 
-/** Rules are told this often, in milliseconds, and as soon as they change. Stores keep them for a minute. */
+/** Rules are sent this often, in milliseconds, and as soon as they change. Stores keep them for a minute. */
 const EVERY = 15_000
 
 /**
- * Looks whether other nodes have another rule under the same name: their counts would be one, or two where one is meant. What
- * compares and words it is loaded when some node tells other rules than this one.
+ * Checks whether other processes use a different rule under the same name. Their counts would be added together, or counted apart where
+ * one count is meant. The code that compares rules is loaded when the first process reports other rules than this one.
  */
 export class RuleWatch {
   readonly #host: RuleWatchHost
@@ -18,7 +18,7 @@ export class RuleWatch {
   #own: readonly ToldRule[] = []
   /** The limiters from which the last text was made. An update makes another array. */
   #limiters: readonly Coordinated['limiters'][] = []
-  /** Texts that were compared with the own rules as they are. */
+  /** Texts that were already compared with the current rules of this process. */
   #compared = new Once()
   readonly #said = new Once()
 

@@ -4,10 +4,10 @@ import { show } from '../../report/show.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
 
 /**
- * Tells once of each policy whose limit is less than two units for each node: requests that come together are decided before any node hears
- * of the others'. With other coordinations they wait for the store, or that is what was asked for.
+ * Warns once for each policy whose limit is less than two units per process, because each process decides simultaneous requests before
+ * the others' counts arrive. Other coordinations are left out: their requests wait for the store, or the user chose separate counts.
  *
- * @param nodes live nodes
+ * @param nodes live processes
  */
 export function noticeSmallLimits(throttlers: readonly Coordinated[], nodes: number): void {
   if (nodes < 2) return

@@ -22,13 +22,15 @@ export interface StoreStateHost {
   /** The name of the store in messages. */
   readonly storeKind: string
   readonly nodeId: string
-  /** Whether a node is another one of this process, which has taken this one's rules over. */
+  /** Whether a node id belongs to an earlier throttler of this process, which has changed to the rules of a later one. */
   isFollowing(node: string): boolean
   /** Warns once per code and subject. */
   warn(error: WeirError, subject?: string): void
 }
 
-/** Whether the store answers, and what it and the other nodes have told: their number, blocks, hot keys, a loss of data. */
+/**
+ * Whether the store answers, and the news from it and from other processes: their number, blocks, keys near their limit, a loss of data.
+ */
 export class StoreState {
   state: ThrottlerState = 'idle'
   /** The store's clock. */
@@ -36,15 +38,15 @@ export class StoreState {
   readonly sync: SyncStats = new SyncStats()
   readonly watch: Watch
   readonly rules: RuleWatch
-  /** Live nodes. */
+  /** Live processes. */
   nodes = 1
-  /** When the store went away last, on the monotonic clock. */
+  /** When the store last went down, on the monotonic clock. */
   storeDownAt = 0
-  /** When it answered again, and when that exchange was sent. */
+  /** When it answered again, and when that sync was sent. */
   storeUpAt: number = Number.NEGATIVE_INFINITY
   foundAt: number = Number.NEGATIVE_INFINITY
   #generation: string | undefined
-  /** The last heartbeat said that the store's clock was stepped, and the one that was answered before. */
+  /** Whether the last heartbeat reported a step of the store's clock, and whether the last one with a reply did. */
   #saidStepped = false
   #saidBefore = false
   readonly #host: StoreStateHost
@@ -57,7 +59,7 @@ export class StoreState {
     this.rules = new RuleWatch(host)
   }
 
-  /** The store, or another node through it, announces something: anything at all, at any time. */
+  /** Handles an announcement from the store, or from another process through it. It may be any value, at any time. */
   heard(value: unknown): void {
     if (this.state === 'closed') return
     this.#host.loop.probe()
@@ -69,7 +71,7 @@ export class StoreState {
     if (announcement !== undefined) this.announced(announcement)
   }
 
-  /** The store said something that can't be used. Reported once per policy and kind, as more would follow. */
+  /** Warns of an invalid reply from the store. Only once per policy and kind, because more would follow. */
   nonsense(what: string, policyId?: string, key?: string): void {
     const policy = this.#host.meters.find(({ storePolicy }) => storePolicy.id === policyId)?.site.policy.name
     const of = `${key === undefined ? '' : ` for key ${show(key)}`}${policy === undefined ? '' : ` of policy ${show(policy)}`}`
@@ -77,7 +79,7 @@ export class StoreState {
     this.#host.warn(new WeirError('WEIR_STORE_REPLY', message), `${what} ${policy ?? ''}`)
   }
 
-  /** Takes over what another node, or the store with `roundTrip`, tells of a key. */
+  /** Applies an announcement of another process, or of the store. `roundTrip` is set if it came with a reply. */
   announced(announcement: Announcement, roundTrip?: number): void {
     if (this.state === 'closed') return
     const now = this.#host.clock.monotonic()
@@ -100,17 +102,17 @@ export class StoreState {
     this.#host.warn(new WeirError('WEIR_WARN_QUOTA_LOST', message), policy)
   }
 
-  /** The time that this node goes by, for a request that is to tell it. */
+  /** This process's time, for a request that must carry it. Otherwise undefined. */
   timeToTell(now: number, heartbeat: boolean): number | undefined {
     const stepped = this.time.stepped(now)
     if (heartbeat) this.#saidStepped = stepped
     return stepped || (heartbeat && this.time.measured) ? this.time.at(now) : undefined
   }
 
-  /** An exchange has returned. */
+  /** A sync has succeeded. */
   succeeded({ time, heartbeat }: SyncReply, entries: number, sent: number, received: number): void {
     const first = !this.time.measured
-    // The store had heard of a step from this node before; another one has said since that there is none.
+    // The store got a step from this process. If its reply has none, another process has since reported that there is no step.
     if (heartbeat !== undefined && heartbeat.ahead === undefined && this.#saidBefore) this.time.catchUp(received)
     if (heartbeat !== undefined) this.#saidBefore = this.#saidStepped
     this.time.observe(sent, received, time, heartbeat?.ahead)
@@ -125,7 +127,7 @@ export class StoreState {
     if (this.#host.loop.storeDown) this.#recovered(sent, received)
   }
 
-  /** Makes every gate be computed anew. No event tells of it: most likely the silence is over in a moment. */
+  /** Makes each key compute its gate again. There is no event, because most silences end within moments. */
   silence(silent: boolean, now: number): void {
     if (!silent) this.storeUpAt = now
     this.#invalidate(now, true)
@@ -135,15 +137,15 @@ export class StoreState {
     this.#host.loop.storeDown = false
     this.state = 'synced'
     this.storeUpAt = now
-    // An exchange that waited through the outage was answered when the store was back, not when it was sent.
+    // If a sync waited through the outage, the store answered it when it came back, not when it was sent.
     this.foundAt = Math.max(sent, now - 2 * this.#host.loop.usual)
     this.#invalidate(now, true)
-    // Sends what was counted meanwhile, and what was under way when the store went away.
+    // Sends the units counted during the outage, and units that were in flight when it went down.
     this.#host.loop.scanAll({ all: false, resend: false })
     if (this.#host.emitter.has('storeUp')) this.#host.emitter.emit('storeUp', { durationMs: now - this.storeDownAt })
   }
 
-  /** An exchange has failed: without the store each policy decides by its `failMode`. */
+  /** A sync has failed. Without the store each policy decides by its `failMode`. */
   failed(error: unknown, entries: number, sent: number, received: number): void {
     const cause = this.sync.fail(error)
     if (this.#host.emitter.has('syncFailed')) this.#host.emitter.emit('syncFailed', { entries, durationMs: received - sent, cause, error })
@@ -154,7 +156,7 @@ export class StoreState {
     this.#invalidate(received, true)
     if (this.#host.emitter.has('storeDown')) this.#host.emitter.emit('storeDown', { cause: error })
     else {
-      // A mistyped address of the store must not go unnoticed because nobody listens.
+      // Warns without a listener too, because otherwise a mistyped address of the store would go unnoticed.
       const why = reasonOf(error).replace(/\.$/, '')
       const what = isWeirError(error) ? why : `The store ${show(this.#host.storeKind)} is unreachable (${why})`
       const message = `${what}. Policies use their "failMode" until it answers. Check its address; listen for "storeDown" events.`
@@ -162,12 +164,12 @@ export class StoreState {
     }
   }
 
-  /** The store has answered to a heartbeat. */
+  /** The store has answered a heartbeat. */
   heartbeat(reply: HeartbeatReply, sent: number, received: number): void {
     this.watch.heard(reply, received)
     if (reply.rules !== undefined) this.rules.heard(reply.rules)
-    // A registry that was lost, or ran out during an outage, fills up again within a heartbeat. If it were believed at once,
-    // the first nodes to be back would take themselves for the only ones.
+    // A registry that was lost, or that expired during an outage, fills up again within a heartbeat. Until then its number is too small,
+    // and the first processes to be back would take themselves for the only ones.
     const filling = received < this.storeUpAt + SETTLE || (this.#generation !== undefined && this.#generation !== reply.generation)
     const nodes = filling ? Math.max(reply.nodes, this.nodes) : reply.nodes
     if (nodes !== this.nodes && nodes >= 1) {
@@ -183,7 +185,7 @@ export class StoreState {
     this.#generation = reply.generation
   }
 
-  /** The store has lost counts and blocks that nodes still have. */
+  /** Sends everything again, because the store has lost counts and blocks that processes still have. */
   #storeLostData(now: number): void {
     this.#host.loop.scanAll({ all: false, resend: true })
     for (const { syncedBlocks } of this.#host.meters) syncedBlocks.restore(now)

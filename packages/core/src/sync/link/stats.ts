@@ -1,7 +1,7 @@
 import { reasonOf } from '../../report/show.ts'
 import type { SyncFailureCause } from '../../report/stats.ts'
 
-/** Sums over all exchanges since the start. */
+/** Sums over all syncs since the start. */
 export class SyncStats {
   exchanges = 0
   entries = 0
@@ -45,7 +45,7 @@ function readCause(error: unknown): SyncFailureCause {
   const code = 'code' in error ? error.code : undefined
   if (code === 'WEIR_STORE_TIMEOUT') return 'timeout'
   if (code === 'WEIR_STORE_REPLY') return 'reply'
-  // A server that answered with an error is there, and yet can't be used. Its clients call such errors by this name.
+  // The server is reachable but rejects requests. Redis clients use this name for such errors.
   if (error.cause instanceof Error && error.cause.name === 'ReplyError') return 'rejected'
   return code === 'WEIR_STORE_UNAVAILABLE' || (typeof code === 'string' && /^E[A-Z]+$/.test(code)) ? 'unavailable' : 'rejected'
 }

@@ -43,43 +43,43 @@ import { LONGEST_RULES } from './told-rule.ts'
  *
  *     reply         { time, results, blocks, heartbeat? }    unusable as a whole if one of the first three is
  *       time        a time of the epoch, see LATEST
- *       results     as long as the request's entries; of each { cells, blocked, manual?, epoch? }, or undefined
+ *       results     one for each entry of the request: { cells, blocked, manual?, epoch? }, or undefined
  *         cells     of a fixed window: the ordinals that were sent, in that order
- *                   of a sliding one: ascending ordinals, no more than a few windows have; those that are too old or far ahead
- *                   are left out by the meter, which knows what is running
+ *                   of a sliding one: ascending ordinals, no more than a few windows have. The meter ignores cells that are
+ *                   too old or too far ahead, because it has the running ordinal
  *                   of a bucket: one, with a level
- *         taken     units, 0 to MOST; `level` and `rejected` likewise; `given` likewise, never more than was taken
+ *         taken     units, 0 to MOST, like `level`, `rejected` and `given`, which is at most `taken`
  *         blocked   milliseconds, 0 to MOST
- *         lease     where the entry has one: see `lease-reply.ts`
- *       blocks      as long as the request's blocks; of each milliseconds, or undefined
- *     heartbeat     { nodes, generation, cursor, blocks, hot, leases?, ahead?, watched?, statuses?, rules? }    unusable as a whole if one of
- *                   nodes (1 to MOST_NODES), generation, cursor and ahead is, or a list is none; in lists each item stands for itself
+ *         lease     if the entry has one: see `lease-reply.ts`
+ *       blocks      one for each block of the request: milliseconds, or undefined
+ *     heartbeat     { nodes, generation, cursor, blocks, hot, leases?, ahead?, watched?, statuses?, rules? }  unusable as a whole if one of
+ *                   nodes (1 to MOST_NODES), generation, cursor and ahead is, or a list is none. Items of lists are checked one by one
  *     announcement  { type: 'total', policyId, key, cells, epoch? }, { type: 'block', policyId, key, remaining, manual?, epoch? } or
  *                   { type: 'ask', policyId, key }, or a lease's
- *       epoch       a whole number of milliseconds, a time of the epoch; `manual` is true where it is not left out
+ *       epoch       a whole number of milliseconds, a time of the epoch. `manual` is true or left out
  *
  * An unusable part counts as missing: a reply as a failed sync, an entry or a block as one whose part of the store is down, an item of a
- * list or an announcement as one that was lost.
+ * list or an announcement as lost.
  */
 
 const MOST_NODES = 1_000_000
 /** A generation, a cursor (a Redis Cluster's has a number for each bucket), an id. */
 const LONGEST_TEXT = 65_536
-/** Keys are bounded where requests come in, so no key of this node is longer. */
+/** Keys are bounded when requests arrive, so no key of this process is longer. */
 export const LONGEST_KEY = 1_024
 /** Status reports that are looked at. */
 const MOST_STATUSES = 10_000
 const MOST_RULES = 64
-/** Blocks and hot keys of one heartbeat that are looked at: a list may claim any length. */
+/** Blocks and totals of one heartbeat that are read at most, because a store may return a list of any length. */
 const MOST_ITEMS = 1_000_000
 
-/** Tells of what was no part of an answer. `policyId` and `key` where they are known. */
+/** Reports an invalid part of a reply. `policyId` and `key` if they are known. */
 export type Nonsense = (what: string, policyId?: string, key?: string) => void
 
 const INVALID = 'Invalid reply from the store'
 const FIX = 'If the store is your own, check its sync() with the contract in @weir/testing.'
 
-/** @throws WeirError `WEIR_STORE_REPLY` when nothing of the reply can be used */
+/** @throws WeirError `WEIR_STORE_REPLY` if no part of the reply is usable */
 export function checkReply(reply: unknown, request: SyncRequest, nonsense: Nonsense): SyncReply {
   let checked: SyncReply | undefined
   try {
@@ -212,9 +212,9 @@ function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number,
 }
 
 /**
- * An announcement that concerns this node; undefined for any other.
+ * Reads an announcement. Returns undefined if it is invalid or concerns no policy of this process.
  *
- * @param policyOf - this node's policy of an id
+ * @param policyOf - this process's policy with an id
  */
 export function checkAnnouncement(
   value: unknown,

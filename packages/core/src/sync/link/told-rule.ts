@@ -3,12 +3,13 @@ import type { Policy, PolicyOptions } from '../../decide/policy.ts'
 import { isPathMatch } from '../../decide/request-options.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
 
-/** Longest text, in UTF-16 code units: some eighty rules. What does not fit is not compared. */
+/** Longest text, in UTF-16 code units: about eighty rules. Rules beyond it are not compared. */
 export const LONGEST_RULES = 8_192
 
 /**
- * One rule as it travels: name, interval, algorithm, coordination, digests of key and match; and what a rolling change may change:
- * limit, cooldown, spans, and further numbers by name. What a request costs is no part of the rule. Times in milliseconds, but for intervals of a calendar, which is named.
+ * One rule as processes send it: name, interval, algorithm, coordination, digests of key and match. Then the numbers that a rolling change
+ * may change: limit, cooldown, spans, and further numbers by name. The cost of requests is not part of it. Times are in milliseconds,
+ * except calendar intervals, which are named.
  */
 export type ToldRule = readonly [
   name: string,
@@ -23,10 +24,10 @@ export type ToldRule = readonly [
   further: Readonly<Record<string, number>>,
 ]
 
-/** The digest of a function: those of two processes can't be compared. */
+/** The digest of a function, because functions of two processes can't be compared. */
 export const FUNCTION = 'a function'
 
-/** The rules of a throttler that travel. */
+/** The rules of a throttler that processes compare. */
 export function toldRules({ limiters, rules }: Coordinated): ToldRule[] {
   return limiters.flatMap(({ policy }, at) => {
     const { name, interval, calendar, algorithm, coordination, limit, cooldown, spans } = policy
@@ -56,7 +57,7 @@ function furtherOf({ algorithm, limit, cooldownGrowth }: Policy): Readonly<Recor
   return Object.fromEntries(Object.entries(all).filter((one): one is [string, number] => Number.isFinite(one[1])))
 }
 
-/** Rules as they travel. */
+/** The text of the rules that a heartbeat carries. */
 export function textOf(rules: readonly ToldRule[]): string {
   const parts: string[] = []
   let room = LONGEST_RULES
@@ -68,7 +69,7 @@ export function textOf(rules: readonly ToldRule[]): string {
   return `[${parts.join(',')}]`
 }
 
-/** FNV-1a of a value's JSON; functions inside are left out. The same in every process. */
+/** FNV-1a of a value's JSON, the same in every process. Functions inside are left out. */
 function digest(value: unknown): string {
   if (typeof value === 'function') return FUNCTION
   // For a plan its declaration matters, not the group object that its policies share. For patterns their meaning matters, not their

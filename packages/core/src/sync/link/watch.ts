@@ -2,12 +2,12 @@ import { tellStatus } from '../../inspect/status-text.ts'
 import type { HeartbeatReply, HeartbeatRequest, StatusReport } from '../../store/contract.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
 
-/** For so long after it was last asked for, a view of the cluster is kept up to date, in milliseconds. */
+/** The time for which statuses are kept up to date after they were last read, in milliseconds. */
 const WATCH_FOR = 10_000
 
 /**
- * Exchanges statuses between processes through heartbeats. A process that shows the cluster asks for the others' statuses, and the others
- * report only while one asks. Unwatched it costs nothing.
+ * Sends statuses between processes with heartbeats. A process that shows the cluster requests the others' statuses, and the others
+ * report only while one process requests them. Without such a process this costs nothing.
  */
 export class Watch {
   readonly #startedAt: number
@@ -37,7 +37,7 @@ export class Watch {
     this.#others = statuses
   }
 
-  /** The last statuses of the other processes. Each call also asks for new ones. */
+  /** The last statuses of the other processes. Each call also requests new ones. */
   others(now: number): readonly StatusReport[] {
     if (now >= this.#until) this.#others = []
     this.#until = now + WATCH_FOR

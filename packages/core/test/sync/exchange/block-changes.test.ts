@@ -8,7 +8,7 @@ function policy(id: string): StorePolicy {
   return { id, width: 1000, cells: 1, limit: 10, hot: 3, ttl: 2000 }
 }
 
-/** A change of a key's block, and what its counter was told of the store's answer. */
+/** A change of a key's block, and the answers of the store that its owner received. */
 function block(
   key: string,
   { kind = 'exceeded', lasts = 1000, of = 'a' }: { kind?: BlockChange['kind']; lasts?: number; of?: string } = {},
@@ -107,7 +107,7 @@ test('what part of the store did not take waits, and all others with it', () => 
 
 test('what is sent tells what remains of the time', () => {
   expect(changeAt(block('a', { lasts: 1000 }).pending, 400).remaining).toBe(600)
-  // Over, or nearly: a change without any time left would lift the block.
+  // A change without remaining time would lift the block, so a change that has ended keeps a millisecond.
   expect(changeAt(block('a', { lasts: 1000 }).pending, 1000).remaining).toBe(1)
   expect(changeAt(block('a', { kind: 'lift', lasts: 0 }).pending, 400).remaining).toBe(0)
 })
@@ -126,7 +126,7 @@ test('while the store is unavailable, changes that are over leave nothing behind
     changes.limit(now)
     most = Math.max(most, changes.size)
   }
-  // A hundred last at any time.
+  // At most a hundred changes are valid at a time.
   expect(most).toBeLessThanOrEqual(202)
 })
 

@@ -24,6 +24,6 @@ test('exchanges that are over are gone with the next collections of young object
     exchange(i)
     if (i % 20 === 0) collect({ type: 'minor' })
   }
-  // The batches are more than 15 MB in all, of which a chain of them keeps 10. A full collection meanwhile could only hide it.
+  // The batches are more than 15 MB in total. A chain of tables would keep 10 MB of them, unless a full collection hides it.
   expect(oldBytes() - before).toBeLessThan(2_000_000)
 })
