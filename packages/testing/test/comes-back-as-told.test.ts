@@ -46,7 +46,7 @@ const CELLS: readonly (readonly [name: string, coordination: Coordination, algor
 const RUNS = 10
 const STEPS = 30
 
-/** Rejects a client, waits for exactly `retryAfterMs` of the process's time without other traffic, and asks again. */
+/** Rejects a client, waits for exactly `retryAfterMs` of the process's time without other traffic, and sends the request again. */
 async function comesBack(coordination: Coordination, algorithm: Algorithm, seed: string, more: 'nothing' | 'cooldown' | 'a local policy') {
   let rejected = 0
   for (let run = 0; run < RUNS; run++) {

@@ -31,7 +31,7 @@ const ROWS: readonly Row[] = Object.entries(algorithms).flatMap(([name, make]) =
   return algorithm.slots === undefined ? (WITH_OPTIONS[name] ?? [{ name: algorithm.name, algorithm }]) : []
 })
 
-/** The limit of all cases, which is also what an unused key has left. */
+/** The limit of all cases. An unused key has as many units left. */
 const MOST = 6
 /** Units that a bucket may drain or refill while a case runs, because its interval is a year. */
 const NEARLY = 0.01

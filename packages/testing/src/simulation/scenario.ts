@@ -66,7 +66,7 @@ export interface Scenario {
   readonly storeTimeout?: number
   /** Chooses the clock whose time the store's replies contain, see `SimulatedStoreOptions`. Default `'store'`. */
   readonly storeClock?: 'store' | 'caller'
-  /** Sets the clock of each process. Default: a correct one that shows whole milliseconds. */
+  /** Sets the clock of each process. Default: a correct clock in whole milliseconds. */
   readonly clocks?: (place: number, random: SeededRandom) => NodeClockOptions
   readonly faults?: FaultPlan
   /**

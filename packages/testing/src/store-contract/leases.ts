@@ -214,7 +214,7 @@ export const leaseCases: readonly ContractCase[] = [
     async run(context) {
       const nodes = await context.nodes(2)
       const [a, b] = nodes.map((node) => new Holder(node, 'k', context.ordinal(policy))) as [Holder, Holder]
-      // A lifetime longer than a pause of a busy machine, so that `b` asks while the store grants nothing.
+      // A lifetime longer than a pause of a busy machine, so that `b` sends its request while the store grants nothing.
       const lifetime = 1_500
       await a.get({ waiting: 60 })
       await context.fixture.lose?.()

@@ -44,7 +44,7 @@ export interface SimulatedStoreOptions {
   /**
    * Chooses the clock whose time replies contain.
    * - `'store'`: the store's own.
-   * - `'caller'`: the wall clock of the process that asks, as with a store that has no clock.
+   * - `'caller'`: the wall clock of the calling process, as with a store that has no clock.
    *
    * @default 'store'
    */
