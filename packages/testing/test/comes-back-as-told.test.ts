@@ -16,8 +16,9 @@ import { expect, test } from 'vitest'
 import { manualClock, SeededRandom } from '../src/index.ts'
 
 /*
- * With `memoryStore()`, whose clock shows whole milliseconds, as `Date.now` does. Intervals and sub-windows are no whole milliseconds, so
- * that syncs fall between two of them, and times are those of today, where the smallest fraction of a millisecond is 2^-12.
+ * Pairs that are tested with `memoryStore()`, whose clock shows whole milliseconds, like `Date.now`. Intervals and sub-windows are
+ * not whole milliseconds, so that syncs fall between two of them. Times are those of today, at which the smallest fraction of a
+ * millisecond is 2^-12.
  */
 
 const CELLS: readonly (readonly [name: string, coordination: Coordination, algorithm: Algorithm])[] = [

@@ -129,7 +129,8 @@ describe.each(['fixed', 'sliding'] as const)('once all nodes of a cluster with a
       fc.asyncProperty(scenarios, fc.array(crash, { minLength: 1, maxLength: 3 }), async (choice, crashes) => {
         const { allowed, stored } = await closed({ ...choice, list: [], nodes: 4 }, window, crashes)
         expect(stored).toBeLessThanOrEqual(allowed)
-        // A process may lose its units below the next sync, the units in flight, and the units of the 2 ms between two syncs.
+        // The bound for each crash: the units up to the process's next sync, the units in flight, and the units of the 2 ms between
+        // two syncs.
         expect(allowed - stored).toBeLessThanOrEqual(crashes.length * (LIMIT / 4 + 2))
       }),
       { numRuns: 20 },

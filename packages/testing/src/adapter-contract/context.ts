@@ -30,7 +30,7 @@ export interface AdapterServer {
   close(): Promise<void>
 }
 
-/** How a proxy that the framework trusts is connected. */
+/** The connection of a proxy that the framework trusts. */
 export type TrustedProxy = 'loopback' | 'unix'
 
 /** Settings of an application beside the adapter's options. */

@@ -127,7 +127,7 @@ export const holdingCases: readonly AdapterCase[] = [
           requests.push(request)
           await eventually(() => statuses.length + (client.throttlers[0]?.waiting ?? 0) === requests.length, 'it is held or answered')
         }
-        // Only the very first request may be allowed immediately, because this process may not yet know the other one's request.
+        // Only the very first request may be allowed immediately, because this process may not have the other one's count yet.
         assert.ok(statuses.filter((status) => status === 200).length <= (round === 0 ? 1 : 0), `${statuses}`)
         const held = requests.length - statuses.length
         assert.ok(held >= 1 && held <= 9, `${held} are held`)

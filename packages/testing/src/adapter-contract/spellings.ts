@@ -67,9 +67,9 @@ export interface SpellingOptions {
 
 /** The result of all spellings. */
 export interface SpellingResult {
-  /** How many targets reached a handler. */
+  /** The number of targets that reached a handler. */
   readonly reached: number
-  /** How many of them were not exactly the path of a route. */
+  /** The number of them that were not exactly the path of a route. */
   readonly oddly: number
 }
 

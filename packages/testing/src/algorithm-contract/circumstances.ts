@@ -3,7 +3,7 @@ import { snapshot } from '@weir/core/inspect'
 import { type AlgorithmCase, STEPS } from './case.ts'
 import { comesBack } from './decisions.ts'
 
-/** How much slower or faster a clock may run while it is corrected, as a part of its speed. */
+/** The part of its speed by which a clock may run slower or faster while it is corrected. */
 const SLEW = 0.1
 
 /** Events around the requests. */

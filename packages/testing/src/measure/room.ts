@@ -58,7 +58,7 @@ export interface BucketShape {
 
 /** The counts of a process in a window. */
 interface NodeInWindow {
-  /** Units that it allowed in each bucket of the window, and the most and the least of them that leave with the whole bucket. */
+  /** Units that it allowed in each span of the window, and the most and the least of them that leave with the whole span. */
   readonly own: Float64Array
   readonly whole: Float64Array
   readonly surely: Float64Array
@@ -123,7 +123,7 @@ export class BucketRoom implements Room {
     const used = this.#used(time)
     this.#reopenAt(node, time, used)
     if (used + cost > this.#limit) {
-      // As for a cooldown, a request that is too expensive does not close the key for cheaper ones.
+      // A request that is too expensive does not close the key for cheaper ones, as for a cooldown.
       if (used + Math.min(1, cost) > this.#limit) node.closed = true
       return false
     }

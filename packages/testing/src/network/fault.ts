@@ -1,6 +1,6 @@
 import type { SeededRandom } from '../random/random.ts'
 
-/** How a store fails: it refuses connections, accepts requests and answers them when it is back, or loses all requests. */
+/** The ways in which a store fails: it refuses connections, accepts requests and answers them when it is back, or loses all requests. */
 export type OutageMode = 'reject' | 'hang' | 'lose'
 
 /** Events in the cluster besides requests. Moments are positions in intervals since the start of the first one. */

@@ -59,8 +59,8 @@ class Asking {
 }
 
 /**
- * The time at which units were taken, as a process reports it: in its cell, or later, or a little later if it must not be before a
- * window's start.
+ * The time at which units were taken, as a process reports it: the cell's time, a little earlier, or a little later if it must not
+ * be before a window's start.
  */
 function takenAt({ policy: { step, parameters }, at }: Question): number {
   if (step.width?.(parameters) !== undefined) return at

@@ -20,7 +20,7 @@ export interface Lies {
 }
 
 /**
- * A store that changes the replies of an honest one. Use it to test that your code validates replies.
+ * A store that replaces the connection, replies or announcements of an honest one. Use it to test that invalid ones do no harm.
  *
  * @example
  * const store = lyingStore(memoryStore(), { reply: (reply) => ({ ...reply, time: Number.NaN }) })

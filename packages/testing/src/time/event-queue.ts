@@ -24,7 +24,7 @@ export class EventQueue {
     return this.#heap.length
   }
 
-  /** When the first event is due. `Infinity` if the queue is empty. */
+  /** The time of the first event. `Infinity` if the queue is empty. */
   get nextAt(): number {
     return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY
   }

@@ -34,7 +34,7 @@ export class VirtualTime {
     return this.#now
   }
 
-  /** When the next event is due. `Infinity` if nothing is planned. */
+  /** The time of the next event. `Infinity` if nothing is planned. */
   get nextAt(): number {
     return this.#queue.nextAt
   }

@@ -184,7 +184,7 @@ export class WaitingRun {
   }
 }
 
-/** Virtual time, and a store in it that is 1 ms away. */
+/** Virtual time, with a store whose round trip is 1 ms. */
 export function virtualFixture(): WaitingFixture {
   const clock = manualClock()
   const store = simulatedStore({ time: clock.time, storeTimeout: 300 })

@@ -4,7 +4,7 @@ import { outOfFiles } from '@weir/tooling/out-of-files'
 import { describe, expect, test } from 'vitest'
 import { POLICY, TestNode } from './test-node.ts'
 
-/** Entries for the shapes of counts, and for leases. A store may load code for each of them. */
+/** Key writes for the shapes of counts, and for leases. A store may load code for each of them. */
 function entriesOf({ ordinal }: TestNode) {
   const cells = [{ ordinal, taken: 3, given: 0 }]
   const asks = { ordinal, seq: 1, incarnation: 0, granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, epoch: 0, nodes: 1, limit: 100 }
