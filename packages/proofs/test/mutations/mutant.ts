@@ -16,7 +16,7 @@ export interface Mutation {
   readonly replace: string
   /** A second place of the same mutation. */
   readonly also?: { readonly file: string; readonly find: string; readonly replace: string }
-  /** The check of `checks.ts` that fails because of it. */
+  /** The check in `entry.ts` that fails because of it. */
   readonly check: Entry.CheckName
 }
 
