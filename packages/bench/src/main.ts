@@ -5,7 +5,7 @@ import { wholeNumber } from './harness/arguments.ts'
 import type { Bench, BenchOptions } from './harness/bench.ts'
 import { type Report, show, writeJson } from './harness/report.ts'
 
-/** Loaded once the packages are built, which they measure. */
+/** Loaders of the benches. They run once the packages are built, because the benches measure the built packages. */
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   decision: async () => (await import('./decision/bench.ts')).decision,
   local: async () => (await import('./local/bench.ts')).local,
@@ -50,7 +50,7 @@ const program = new Command('pnpm bench')
       const bench = await (BENCHES[name] as () => Promise<Bench>)()
       reports[name] = await bench(options)
       for (const report of reports[name]) show(report)
-      // After each, so that a long run that is ended has left what it found.
+      // The file is written after each bench, so that an interrupted run leaves its results.
       if (options.json !== undefined) writeJson(options.json, reports)
     }
   })

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import type { DecisionInput, DecisionResult } from '../src/decision/program.ts'
 import { FROM_SOURCE, runProgram } from '../src/harness/programs.ts'
 
-// The margins are several times what `pnpm bench decision` finds: only a mistake on the hot path reaches them, no busy machine.
+// The margins are several times the measured values. A busy machine stays below them, so only a mistake on the hot path exceeds
+// them.
 test.each([
   ['allow', 'weir', 5],
   ['reject', 'weir', 5],

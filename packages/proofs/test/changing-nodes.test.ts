@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-/** Nodes that come and go before one Redis, under a load that each of them gets a part of. */
+/** Processes that start and end with one Redis, under a load that is spread over them. */
 class Cluster {
   readonly namespace = `changing-${process.pid}-${++namespaces}`
   readonly nodes: Throttler[] = []
@@ -27,7 +27,7 @@ class Cluster {
   /** Units allowed in each interval of the store's clock. */
   readonly #byInterval = new Map<number, number>()
   readonly #books = booksInterval()
-  /** How long this process was held up at most, milliseconds. */
+  /** The longest time for which this process was blocked, in milliseconds. */
   held = 0
 
   async add(count: number, limit: number): Promise<void> {
@@ -35,7 +35,7 @@ class Cluster {
       { name: 'limited', limit, interval: INTERVAL },
       { name: BOOKS, limit: 1e9, interval: this.#books, spans: BOOKS_SPANS, coordination: 'periodic', failMode: 'open' },
     ]
-    // Nodes with another limit are of another process: here they are told apart by another spelling of the server's name.
+    // Throttlers with another limit stand for another process. Another spelling of the server's name makes them separate here.
     const host = limit < 100 ? '127.0.0.1' : 'localhost'
     const store = redisStore({ port: server.port, host }, { namespace: this.namespace })
     const made = Array.from({ length: count }, () => createThrottler({ policies, store, heartbeat: 100 }).start())
@@ -47,7 +47,7 @@ class Cluster {
     await Promise.all(this.nodes.splice(0, count).map((node) => node.close()))
   }
 
-  /** Each node gets one request every 10 ms, for some intervals. */
+  /** Sends each process one request every 10 ms, for some intervals. */
   async load(intervals: number): Promise<void> {
     const end = performance.now() + intervals * INTERVAL
     for (let now = performance.now(); now < end; ) {
@@ -64,7 +64,7 @@ class Cluster {
     }
   }
 
-  /** Goes on until something holds: how much that takes depends on what else the machine does. */
+  /** Continues the load until a condition is true. The necessary number of requests depends on the machine's other work. */
   async loadUntil(what: string, holds: () => boolean): Promise<void> {
     const end = performance.now() + 30_000
     while (!holds()) {
@@ -73,7 +73,7 @@ class Cluster {
     }
   }
 
-  /** Begins to look at intervals anew. */
+  /** Starts to count intervals again. */
   forget(): void {
     this.#byInterval.clear()
   }
@@ -99,7 +99,7 @@ test('from 3 nodes to 12 and back: the limit holds, and no count is lost', async
   await cluster.load(2)
   await vi.waitFor(() => expect(cluster.nodes.map((node) => snapshot(node).nodes)).toEqual([3, 3, 3]), 5_000)
   await cluster.remove(3)
-  // The units that twelve nodes allow before their first sync: one each, and all that come while this process is delayed.
+  // The units that twelve processes allow before their first sync: one each, and all that come while this process is delayed.
   const unheard = (12 * cluster.held) / TICK
   expect(cluster.worst).toBeLessThanOrEqual(limit * 1.12 + unheard)
   expect(await cluster.booked()).toBe(cluster.allowed)
@@ -112,13 +112,13 @@ test('a rolling restart with another limit: old and new nodes share totals, and 
   await cluster.add(1, 50)
   await cluster.remove(1)
   const [old, , young] = cluster.nodes as [Throttler, Throttler, Throttler]
-  // More requests than the new limit and fewer than the old one.
+  // The new limit is used up and the old one is not.
   const isShared = () => !young.peek('key').allowed && old.peek('key').allowed && old.peek('key').remaining < 200 - 50
   await cluster.loadUntil('the totals are shared', isShared)
   expect(snapshot(old).policies[0]?.allowed).toBeGreaterThan(snapshot(young).policies[0]?.allowed ?? 0)
   await cluster.add(2, 50)
   await cluster.remove(2)
-  // The running interval has units of the old limit.
+  // The running interval still has units of the old limit.
   await sleep(INTERVAL - (Date.now() % INTERVAL) + 20)
   cluster.forget()
   await cluster.loadUntil('the new limit is used', () => cluster.worst >= 45)

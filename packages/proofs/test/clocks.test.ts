@@ -8,7 +8,7 @@ import type { Stage } from '../src/faults/servers.ts'
 import { faketimeLibrary, ShiftedClock } from '../src/faults/shifted-clock.ts'
 import { openStage } from '../src/faults/stage.ts'
 
-// Three processes on a busy machine.
+// Three processes on a busy machine need long timeouts.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
 
 const HOUR = 3_600
@@ -52,7 +52,8 @@ describe.skipIf(library === undefined)('processes whose clocks are two seconds a
     expect(verdict).toMatchObject({ answered: clients.seen.length, serverErrors: 0, strange: 0 })
     expect(clients.seen.filter(({ key, status }) => key === 'steady' && status !== 200)).toEqual([])
     expect(nodes.flatMap(({ states }) => states)).toEqual([])
-    // The part that nodes allow before counts arrive, which a busy machine delays. With intervals of their own they would allow everything.
+    // The part that processes allow before counts arrive, which a busy machine delays. With their own intervals they would allow
+    // everything.
     const unheard = (rate * (verdict.slowest / 1000)) / limit
     expect(overshootOf(clients.seen, rule, offset).worst).toBeLessThan(0.1 + unheard)
     expect(differenceOf(allowedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })

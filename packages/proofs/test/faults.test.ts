@@ -12,7 +12,7 @@ import { LEASES, runFault as run } from '../src/faults/run-fault.ts'
 import type { Stage } from '../src/faults/servers.ts'
 import { openStage, type StageName } from '../src/faults/stage.ts'
 
-// Three processes on a busy machine.
+// Three processes on a busy machine need long timeouts.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
 
 let nodes: RemoteNode[]
@@ -28,7 +28,10 @@ beforeAll(async () => {
   nodes = await startFleet()
 })
 
-/** As `runFault`, and for how many milliseconds this machine held up anything, by its requests without a fault and by timers beside the fault. */
+/**
+ * Runs a fault, and also returns for how many milliseconds this machine was busy: by its requests without a fault, and by timers
+ * during the fault.
+ */
 async function runFault(...args: Parameters<typeof run>) {
   const delays: IntervalHistogram = monitorEventLoopDelay({ resolution: 5 })
   delays.enable()
@@ -41,7 +44,7 @@ afterAll(async () => {
   for (const stage of stages.values()) await stage.stop()
 })
 
-/** Those that differ in what must be done about them; `pnpm faults` runs all. */
+/** Faults that processes must handle differently. `pnpm faults` runs all faults. */
 const CHOSEN = [
   'killed (−9)',
   'hangs',
@@ -68,16 +71,17 @@ describe('behind three adapters and a real Redis', () => {
     expect(faulty).toMatchObject({ answered: faulty.sent, serverErrors: 0, strange: 0 })
     expect(calm).toMatchObject({ answered: calm.sent, serverErrors: 0, strange: 0 })
     expect(faulty.sent).toBeGreaterThan(50)
-    // A request that waited for the store would wait for its deadline, a second.
+    // A request that waited for the store would wait for its timeout of a second.
     expect(faulty.p99).toBeLessThan(900 + result.busy)
     expect(result).toMatchObject({ lost: 0, doubled: 0, immortals: [] })
     if (fault.noticed === true) {
-      // At boot a node may have noticed before its adapter was ready.
+      // At boot a process may have noticed the fault before its adapter was ready.
       if (fault.boot === undefined) expect(result.degradations).toBeGreaterThanOrEqual(nodes.length)
-      // A reply that was lost shifts those of later requests on its connection: a request may get the reply of a later one, which times out.
+      // A lost reply shifts the replies to later requests on its connection: a request may get the reply of a later one, which
+      // times out.
       const times = part === 'replies are lost' ? 2 : 1
       expect(result.degradations).toBeLessThanOrEqual(times * nodes.length)
-      // How soon is measured by `pnpm faults`, on a machine that does nothing else.
+      // `pnpm faults` measures the exact time, on a machine without other work.
       expect(result.syncedAfter).toBeLessThan(Number.POSITIVE_INFINITY)
     }
     if (fault.noticed === false) expect(result.degradations).toBe(0)
@@ -111,7 +115,7 @@ describe('a token bucket behind three adapters and a real Redis', () => {
       expect(faulty).toMatchObject({ answered: faulty.sent, serverErrors: 0, strange: 0 })
       expect(calm).toMatchObject({ answered: calm.sent, serverErrors: 0, strange: 0 })
       expect(result).toMatchObject({ lost: 0, doubled: 0, immortals: [] })
-      // Each node for itself would allow as much once more for each further one, in a few intervals.
+      // A process that counts alone would allow the whole limit again for each further process, in some intervals.
       expect(overshoot.worst).toBeLessThan(1)
     },
   )
@@ -171,7 +175,7 @@ describe('nodes', () => {
     const living = clients.seen.filter(({ node }) => node !== doomed)
     expect(verdictOf(living)).toMatchObject({ answered: living.length, serverErrors: 0, strange: 0 })
     const { lost, doubled } = differenceOf(allowedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))
-    // Counts are exchanged at least every 900 ms, and one exchange may have been under way. An answer may be lost with its node, too.
+    // Counts are sent at least every 900 ms, and one sync may have been in flight. Answers may be lost with their process, too.
     const lately = clients.seen.filter(({ node, status, sent }) => node === doomed && status === 200 && sent > killed - 2_000)
     expect(lost).toBeLessThanOrEqual(lately.length)
     expect(doubled).toBeLessThanOrEqual(clients.seen.filter(({ status }) => status === 0).length)
@@ -214,7 +218,7 @@ describe('nodes', () => {
     await clients.stop()
     const [server] = stage.servers
     server?.pause()
-    // Redis answers nothing until all of them have closed; how long that may take is tested in virtual time.
+    // Redis answers nothing until all processes have closed. The time that this may take is tested in virtual time.
     const closed = await Promise.all(nodes.map((node) => node.ask({ type: 'close' })))
     expect(closed).toHaveLength(nodes.length)
     server?.resume()

@@ -9,7 +9,7 @@ import { type Request, readTrace, tracesIn, withoutSilence } from '../src/traces
 
 const MINUTE = 60_000
 
-/** One client that sends 8 at the end of a minute and 8 in the next one, an hour later again; and a calm one. */
+/** One client sends 8 requests at the end of a minute and 8 in the next one, and an hour later again. Another client is calm. */
 const requests: readonly Request[] = [0, 60].flatMap((begin) =>
   [50, 70].flatMap((second) =>
     Array.from({ length: 8 }, (_, index) => ({ time: begin * MINUTE + second * 1000, client: index === 0 ? 'calm' : 'hasty' })),

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type AlgorithmUnderTest, algorithmContract } from '../src/index.ts'
 import { FirstRequestModel, FixedWindowModel } from './models.ts'
 
-/** The inside of a local meter in which a fault is put, with its protected members. */
+/** The inside of a local meter, with its protected members, so that a test can break it. */
 interface Inside extends Meter {
   readonly site: MeterSite
   hasCapacity(slot: number, cost: number, limit: number, now: number): boolean
@@ -18,7 +18,7 @@ function broken(spoil: (meter: Inside, whole: Readonly<Inside>) => void): Algori
   const whole = fixedWindow()
   const local: NonNullable<Algorithm['local']> = (...args) => {
     const meter = whole.local?.(...args) as Inside
-    // Decides by the methods that faults are put into, as the meters of other algorithms do.
+    // The meter decides by the methods that a test breaks, as the meters of other algorithms do.
     const { take, fits, fullBy, mark, untake } = Object.getPrototypeOf(Object.getPrototypeOf(meter)) as Meter
     Object.assign(meter, { take, fits, fullBy, mark, untake })
     // The meter's behaviour without the fault.
@@ -29,7 +29,7 @@ function broken(spoil: (meter: Inside, whole: Readonly<Inside>) => void): Algori
   return { ...whole, local }
 }
 
-/** Runs the contract without a test runner; gives the message of each case that failed. */
+/** Runs the contract without a test runner. Returns the message of each case that failed. */
 async function failuresOf(
   algorithm: Algorithm,
   model: AlgorithmUnderTest['model'] = (interval) => new FixedWindowModel(interval),

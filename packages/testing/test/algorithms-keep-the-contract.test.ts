@@ -26,7 +26,7 @@ test('all algorithms of core that have an interval are tried here', () => {
 
 keepsTheContract('fixedWindow', { algorithm: fixedWindow(), model: (interval) => new FixedWindowModel(interval) }, runner)
 
-/** Seeds by which a cooldown that was told a millisecond too long was found. */
+/** Seeds that found a cooldown whose `retryAfterMs` was a millisecond too long. */
 const examples = {
   'a cooldown holds, and is over after exactly retryAfterMs': ['1795634505221', '1795700001147', '1795700002759', '1795700003844'],
 }

@@ -18,7 +18,7 @@ import {
   zipf,
 } from '../src/index.ts'
 
-// Simulations are computed; a busy machine needs time for that.
+// Simulations use the CPU, so a busy machine needs more time.
 vi.setConfig({ testTimeout: 120_000 })
 
 const clusters = fc.record({
@@ -57,7 +57,7 @@ describe('a cluster with a bucket', () => {
       fc.asyncProperty(clusters, async (cluster) => {
         await expectSimulation(scenarioOf(cluster), ({ toldTooMuch, rejectedWithRoom }) => {
           expect(toldTooMuch).toBeLessThanOrEqual(1e-6)
-          // After an answer that was lost, as in an outage, nodes decide by their shares.
+          // After a lost reply, as in an outage, processes decide by their shares.
           if (cluster.faults === undefined && cluster.loss === 0) expect(rejectedWithRoom).toBe(0)
         })
       }),

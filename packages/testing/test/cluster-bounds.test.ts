@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { expectSimulation, moving, poisson, roundRobin, type Scenario, sticky, uniform, zipf } from '../src/index.ts'
 
-// Simulations are computed; a busy machine needs time for that.
+// Simulations use the CPU, so a busy machine needs more time.
 vi.setConfig({ testTimeout: 120_000 })
 
-/** Shortest time between two exchanges of one key, in milliseconds. */
+/** Shortest time between two key writes of one key, in milliseconds. */
 const SPACING = 2
 
 const clusters = fc.record({
@@ -20,13 +20,13 @@ const clusters = fc.record({
   balancing: fc.constantFrom(uniform, roundRobin, sticky, zipf(), moving()),
 })
 
-/** Everything but the policy's window. */
+/** The scenario of a cluster. The tests set the policy's window. */
 function scenarioOf(cluster: typeof clusters extends fc.Arbitrary<infer T> ? T : never): Scenario {
   const { seed, nodes, limit, interval, spans, times, latency, balancing } = cluster
   return { seed, nodes, policy: { limit, interval, spans }, intervals: 4, load: poisson(times), balancing, network: { latency } }
 }
 
-/** x·(RTT + d + p)/INTERVAL: what arrives while the nodes do not know yet that the limit is reached. */
+/** x·(RTT + d + p)/INTERVAL: the requests that arrive before the processes learn that the limit is reached. */
 function unheard({ times, latency, interval }: { times: number; latency: number; interval: number }): number {
   return (times * (2 * latency + SPACING + latency)) / interval
 }

@@ -16,8 +16,9 @@ import { expect, test } from 'vitest'
 import { manualClock, SeededRandom } from '../src/index.ts'
 
 /*
- * With `memoryStore()`, whose clock shows whole milliseconds, as `Date.now` does. Intervals and sub-windows are no whole milliseconds, so
- * that syncs fall between two of them, and times are those of today, where the smallest fraction of a millisecond is 2^-12.
+ * Pairs that are tested with `memoryStore()`, whose clock shows whole milliseconds, like `Date.now`. Intervals and sub-windows are
+ * not whole milliseconds, so that syncs fall between two of them. Times are those of today, at which the smallest fraction of a
+ * millisecond is 2^-12.
  */
 
 const CELLS: readonly (readonly [name: string, coordination: Coordination, algorithm: Algorithm])[] = [
@@ -46,7 +47,7 @@ const CELLS: readonly (readonly [name: string, coordination: Coordination, algor
 const RUNS = 10
 const STEPS = 30
 
-/** Rejects a client, waits for exactly `retryAfterMs` of the process's time without other traffic, and asks again. */
+/** Rejects a client, waits for exactly `retryAfterMs` of the process's time without other traffic, and sends the request again. */
 async function comesBack(coordination: Coordination, algorithm: Algorithm, seed: string, more: 'nothing' | 'cooldown' | 'a local policy') {
   let rejected = 0
   for (let run = 0; run < RUNS; run++) {

@@ -104,7 +104,7 @@ describe('a fault proxy', () => {
     proxy.set({ resetAfterBytes: 4 })
     socket.write('abcdef')
     await until(() => ended() !== undefined)
-    // Where the last bytes and the reset are read in one turn, Node.js tells of an end.
+    // If the last bytes and the reset are read in one turn, Node.js reports an end.
     expect(ended()).toMatch(/^(ECONNRESET|end)$/)
     expect(text()).toBe('<abc')
     expect(proxy.lostBytes).toBe(4)

@@ -78,7 +78,7 @@ test.each(['json', 'advanced'] as const)('a hostile child (%s) ends nobody, and 
         blocks: [],
         heartbeat: beat,
       })
-    // A parent that is kept busy may answer late; what is asked again counts once.
+    // A busy parent may answer late. Counts that are sent again count once.
     const { results } = await ask().catch(ask).catch(ask)
     expect(results[0]?.cells, `FC_SEED=${SEED}`).toEqual([{ ordinal, taken, given: 0 }])
   }
@@ -98,7 +98,7 @@ test.each(['json', 'advanced'] as const)('a hostile child (%s) ends nobody, and 
   expect(taken).toBeGreaterThan(3)
   expect(process.memoryUsage().rss - before).toBeLessThan(400 * 2 ** 20)
   expect(child.exitCode, 'the hostile child was rejected, not ended').toBe(null)
-  // One of each kind, not a flood.
+  // There is one warning of each kind, not a flood.
   expect(warnings.length).toBeGreaterThan(1)
   expect(warnings.length).toBeLessThan(12)
 })
@@ -122,7 +122,7 @@ test('a child that asks and never reads does not fill its parent', async () => {
   endings.push(() => service.close())
   const sent: unknown[] = []
   const listeners = new Map<string, (value: unknown) => void>()
-  // A channel whose other end takes nothing: no callback is ever called.
+  // A channel whose other end reads nothing, so no callback is ever called.
   const child = {
     pid: 1,
     connected: true,

@@ -4,7 +4,7 @@ import { WeirError, type WeirErrorCode } from '@weir/core'
 import type { Announcement, AtomicStep, Decide, DecidedPolicy, StoreConnection, StoreNode, SyncReply, Verdict } from '@weir/core/sync'
 import { decode, encode, type NodeAnswer, type NodeCommand } from './fixtures/ipc-node.ts'
 
-/** The steps by their names only: functions do not travel. */
+/** Reduces each step to its id, because functions can't be sent. */
 function named(request: Decide): Decide {
   const policies = new Map<DecidedPolicy, DecidedPolicy>()
   const questions = request.questions.map((question) => {
@@ -16,7 +16,7 @@ function named(request: Decide): Decide {
   return { ...request, questions }
 }
 
-/** A real child process whose nodes are driven from here. */
+/** A real child process. The test controls the processes of the contract in it. */
 export class IpcChild {
   readonly process: ChildProcess
   readonly warnings: string[] = []

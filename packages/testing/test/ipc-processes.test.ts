@@ -63,7 +63,7 @@ test('a child whose parent fails at its questions decides by "failMode", without
   const child = fork(new URL('./fixtures/ipc-denied.ts', import.meta.url), { execArgv })
   endings.push(() => child.kill('SIGKILL'))
   const send = child.send.bind(child)
-  // The parent's side of the channel, which receives all but the questions about requests.
+  // The parent's side of the channel. It receives everything except requests for decisions.
   const served = Object.assign(new EventEmitter(), { pid: child.pid, connected: true, send })
   const service = serveIpc({ children: [served as ChildProcess] })
   endings.push(() => service.close())
@@ -95,7 +95,7 @@ test('a child whose parent is killed goes on alone, and says so once', { timeout
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It is gone, which the test has failed for already.
+      // The process has already ended. The test fails for that anyway.
     }
   })
   parent.kill('SIGKILL')

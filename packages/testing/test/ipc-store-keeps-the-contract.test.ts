@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { storeContract } from '../src/index.ts'
 import { IpcChild } from './ipc-child.ts'
 
-/** The hub of this process, where core itself keeps it. */
+/** The hub of this process, read from the place where core stores it. */
 function hub(): Hub {
   return (globalThis as unknown as Record<symbol, { hub: Hub }>)[Symbol.for('@weir/core/ipc/1')]?.hub as Hub
 }
@@ -20,7 +20,7 @@ afterAll(async () => {
 storeContract(
   'ipcStore in three child processes',
   () => {
-    // The children are older than each of these services.
+    // The children are older than each of these services, so they are attached.
     let service = serveIpc()
     for (const child of children) service.attach(child.process)
     let next = 0

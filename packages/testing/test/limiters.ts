@@ -1,6 +1,6 @@
 import type { NodeContext, NodeDecision, SimulatedNode } from '../src/index.ts'
 
-/** Counts intervals by its node's wall clock. */
+/** Counts intervals by its process's wall clock. */
 class IntervalCounter {
   #ordinal = -1
   #used = 0
@@ -28,16 +28,16 @@ function limiter(counter: IntervalCounter, { clock, policy, place }: NodeContext
   }
 }
 
-/** Nodes that know nothing of each other: each allows the whole limit. */
+/** Processes that don't share anything: each allows the whole limit. */
 export function alone(context: NodeContext): SimulatedNode {
   return limiter(new IntervalCounter(), context)
 }
 
-/** Nodes that share one counter and ask it at once: exact. */
+/** Processes that share one counter without a delay, so they are exact. */
 export function central(): (context: NodeContext) => SimulatedNode {
   const counter = new IntervalCounter()
   return (context) => limiter(counter, context)
 }
 
-/** Right clocks that show fractions of a millisecond, so that exact limiters are exact at boundaries too. */
+/** Correct clocks that show fractions of a millisecond, so that exact limiters are exact at boundaries too. */
 export const exactClocks = () => ({ resolution: 0 })

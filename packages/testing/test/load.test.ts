@@ -3,7 +3,7 @@ import { bursts, type Load, manyKeys, poisson, SeededRandom, squareWave, togethe
 
 const context = () => ({ random: new SeededRandom('load'), limit: 1000, interval: 10_000, key: 'key' })
 
-/** Requests of a load before a moment. */
+/** The requests of a load before a moment. */
 function until(load: Load, moment: number): { time: number; key: string }[] {
   const arrivals = load.start(context())
   const list: { time: number; key: string }[] = []

@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Lies, lyingStore, type ManualClock, manualClock, mutated, NONSENSE, SeededRandom } from '../src/index.ts'
 import { loaded } from '../src/simulation/loaded.ts'
 
-/** How often a store has lost its data. */
+/** The number of times that a store has lost its data. */
 let losses = 0
 
 const unhandled: unknown[] = []
@@ -37,9 +37,9 @@ afterEach(async () => {
 
 const LIMIT = 20
 const INTERVAL = 1_000
-/** Moments of an interval at which requests come. */
+/** Moments of an interval at which requests arrive. */
 const STEPS = 20
-/** Every way of counting that exchanges with a store. */
+/** Every way of counting that syncs with a store. */
 const POLICIES: readonly PolicyOptions[] = [
   { name: 'fixed', limit: LIMIT, interval: INTERVAL, cooldown: 300 },
   { name: 'sliding', limit: LIMIT, interval: INTERVAL, algorithm: slidingWindow() },
@@ -57,7 +57,7 @@ interface Lied {
   close(): Promise<void>
 }
 
-/** A node whose store lies, and an honest one beside it, which has its own share of the requests. */
+/** A process whose store sends invalid replies, and another process with an honest store. Each gets its own share of the requests. */
 function lied(policy: PolicyOptions, lies: Lies): Lied & { readonly other: Throttler } {
   const clock = manualClock()
   const honest = memoryStore(new Hub(clock))
@@ -83,13 +83,13 @@ function lied(policy: PolicyOptions, lies: Lies): Lied & { readonly other: Throt
   }
 }
 
-/** Offers requests for some intervals; the most that was allowed of a key in any one of them. */
+/** Sends requests for some intervals. Returns the most requests of a key that were allowed in any one of them. */
 async function flood({ throttler, other, clock }: ReturnType<typeof lied>, intervals = 3): Promise<number> {
-  // The first exchange tells the store's time, which begins with an interval.
+  // The first reply contains the store's time, which starts with an interval.
   throttler.start()
   other.start()
   await clock.advance(INTERVAL - (clock.now() % INTERVAL))
-  // By key, and by the interval in which a request was decided: one that waited may have got to the next one.
+  // Counts by key, and by the interval of the decision, because a request that waited may be decided in the next one.
   const perCell = new Map<string, number>()
   const count = (key: string, { allowed }: Decision): void => {
     const cell = `${key} ${Math.floor(clock.now() / INTERVAL)}`
@@ -127,7 +127,7 @@ const inHeartbeat = (change: (heartbeat: NonNullable<SyncReply['heartbeat']>) =>
   ...(reply.heartbeat && { heartbeat: change(reply.heartbeat) }),
 })
 
-/** Lies that keep to the form: no check can tell them from the truth. */
+/** Wrong replies in the right form, which no check can detect. */
 const SMOOTH: readonly [string, Lies][] = [
   ['nobody has taken anything', { reply: eachCell((cell) => ({ ...cell, taken: 0, given: 0 })) }],
   ['everybody has taken everything', { reply: eachCell((cell) => ({ ...cell, taken: Number.MAX_SAFE_INTEGER, given: 0 })) }],
@@ -158,7 +158,7 @@ const SMOOTH: readonly [string, Lies][] = [
   ['blocks that are announced are lifted', { announcement: (announcement) => ({ ...announcement, type: 'block', remaining: 0 }) }],
 ]
 
-/** Lies in bad form, by what they are told in. */
+/** Replies in the wrong form, by the part that is wrong. */
 const CLUMSY: readonly [string, (nonsense: () => unknown) => Lies][] = [
   ['a whole reply', (nonsense) => ({ reply: nonsense })],
   ...(['time', 'results', 'blocks', 'heartbeat'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
@@ -210,7 +210,7 @@ describe.each(POLICIES.map((policy) => [policy.name as string, policy] as const)
     })
 
     test.each(CLUMSY)('says nonsense in %s: the limit holds, and nothing ends', async (name, lies) => {
-      // A store with another clock has other intervals, of which two overlap one of ours.
+      // A store with another clock has other intervals. Two of them overlap one of the test's.
       const most = name === '"time" of a reply' ? 2 * LIMIT : LIMIT
       for (const nonsense of NONSENSE) {
         const nodes = lied(policy, lies(nonsense))
@@ -271,7 +271,7 @@ describe('one bad entry', () => {
     await clock.advance(2_000)
     expect(liar.state).toBe('synced')
     expect(other.peek('good').remaining).toBeLessThan(100)
-    // As often as a store that is away is probed, no oftener.
+    // A failing store is probed this often, and no more often.
     expect(asked).toBeGreaterThan(3)
     expect(asked).toBeLessThan(30)
     expect(warnings).toHaveLength(1)
@@ -285,7 +285,10 @@ describe('one bad entry', () => {
   })
 })
 
-/** Whether a lie is of the time or of a reset, in good form: which interval runs, and what counts no more, is the store's word. */
+/**
+ * Whether a reply is wrong about the time or a reset, in the right form. Weir relies on the store for the running interval and for
+ * resets.
+ */
 function tellsTime(truth: object, lie: unknown): boolean {
   const timesOf = (value: unknown) => {
     const { time, heartbeat, results } = value as Partial<SyncReply>
@@ -296,7 +299,7 @@ function tellsTime(truth: object, lie: unknown): boolean {
     const times = timesOf(truth)
     return timesOf(lie).some((said, i) => said !== times[i] && typeof said === 'number')
   } catch {
-    // Nobody can read it.
+    // The reply can't be read.
     return false
   }
 }

@@ -1,6 +1,6 @@
 import type { AlgorithmModel } from '../src/index.ts'
 
-/** At most the limit in each interval of the epoch. */
+/** At most the limit in each interval since the Unix epoch. */
 export class FixedWindowModel implements AlgorithmModel {
   readonly #interval: number
   readonly #units = new Map<number, number>()
@@ -17,7 +17,7 @@ export class FixedWindowModel implements AlgorithmModel {
     return Math.floor(at / this.#interval)
   }
 
-  /** The part of the running interval that is over. */
+  /** The part of the running interval that has passed. */
   protected elapsed(at: number): number {
     return (at % this.#interval) / this.#interval
   }
@@ -44,7 +44,7 @@ export class SlidingCounterModel extends FixedWindowModel {
   }
 }
 
-/** No more than the limit in any stretch of the interval's length, and 2 % of the limit. */
+/** At most the limit in any stretch of the interval's length, plus 2 % of the limit. */
 export class SlidingWindowModel implements AlgorithmModel {
   readonly #interval: number
   readonly #buckets: number
@@ -64,7 +64,7 @@ export class SlidingWindowModel implements AlgorithmModel {
     return 1.02 * limit - this.#since(at - this.#interval)
   }
 
-  /** The oldest bucket counts in full; and what reached its limit opens when a part of it is free again. */
+  /** The oldest bucket counts in full. A key that reached its limit opens only when a part of it is free again. */
   least(at: number, limit: number): number {
     const begin = at - this.#interval * (1 + 1 / this.#buckets)
     return this.#rejectedAt > begin ? 0 : limit - this.#since(begin)
@@ -89,7 +89,7 @@ export class SlidingWindowModel implements AlgorithmModel {
   }
 }
 
-/** At most the limit in windows that each begin with the first request after the one before. */
+/** At most the limit in windows that each start with the first request after the previous window. */
 export class FirstRequestModel implements AlgorithmModel {
   readonly #interval: number
   #start = Number.NEGATIVE_INFINITY
@@ -149,8 +149,8 @@ export class SlidingLogModel implements AlgorithmModel {
 }
 
 /**
- * At most `capacity + limit · t / interval` in any stretch of the length t: nothing is drained here, all stretches that end now
- * are looked at.
+ * At most `capacity + limit · t / interval` in any stretch of the length t. The model drains nothing, but checks all stretches that
+ * end now.
  */
 export class BucketModel implements AlgorithmModel {
   readonly #interval: number
@@ -168,7 +168,7 @@ export class BucketModel implements AlgorithmModel {
   most(at: number, limit: number): number {
     this.#slowest = Math.min(this.#slowest, limit)
     this.#fastest = Math.max(this.#fastest, limit)
-    // Units stay when the limit changes; by which of the paces they drained until then depends on when they were looked at.
+    // Units stay when the limit changes. The pace at which they drained before depends on when the meter computed the level.
     if (this.#slowest < this.#fastest) this.least = (then, now) => this.#capacity(now) - this.#level(then, this.#slowest)
     return this.#capacity(limit) - this.#level(at, this.#fastest)
   }
@@ -194,8 +194,8 @@ export class BucketModel implements AlgorithmModel {
 }
 
 /**
- * Guava's SmoothWarmingUp: permits that are saved while nobody asks, and that take the longer the more of them there are. Times are
- * summed up in many small parts.
+ * Guava's SmoothWarmingUp: unused permits are saved, and each one takes longer the more of them there are. Times are added up in
+ * many small parts.
  */
 export class WarmUpModel implements AlgorithmModel {
   readonly #interval: number
@@ -204,7 +204,10 @@ export class WarmUpModel implements AlgorithmModel {
   #limit = 0
   #cold = 1
   #free = Number.NEGATIVE_INFINITY
-  /** After a change of the limit: what units cost depends on when keys were looked at, but no less than they are, and at most as cold ones do. */
+  /**
+   * After a change of the limit the cost of units depends on when the meter computed the key. It is between their number and the
+   * cost of cold units.
+   */
   readonly #cheap: BucketModel
   readonly #dear: BucketModel
   least?: (at: number, limit: number) => number
@@ -241,7 +244,7 @@ export class WarmUpModel implements AlgorithmModel {
     const saved = this.#cold * most
     const spent = Math.min(saved, units)
     const timeOf = (permits: number) => stable * (1 + ((this.#coldFactor - 1) * Math.max(0, permits - threshold)) / (most - threshold))
-    // The line is straight above the threshold and below it: between them a middle is exact.
+    // The line is straight above the threshold and below it, so between them the mean is exact.
     const corner = Math.min(saved, Math.max(saved - spent, threshold))
     const upper = (saved - corner) * timeOf((saved + corner) / 2)
     this.#free += upper + (corner - (saved - spent) + units - spent) * stable

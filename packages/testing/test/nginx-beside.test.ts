@@ -12,14 +12,14 @@ import { SEED } from '@weir/tooling/seed'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SeededRandom } from '../src/index.ts'
 
-/** Units per second, `burst`, and what of it passes at once. */
+/** Units per second, `burst`, and the part of it that passes immediately. */
 const SHAPES = [
   { limit: 10, burst: 5, immediate: 0 },
   { limit: 10, burst: 5, immediate: 5 },
   { limit: 20, burst: 6, immediate: 2 },
   { limit: 50, burst: 3, immediate: 1 },
 ] as const
-/** nginx counts whole milliseconds, and reads the one clock a moment before the other. */
+/** nginx counts whole milliseconds, and reads one clock a moment before the other. */
 const CLOCK = 3
 
 const nginx = found()
@@ -43,7 +43,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** A service that answers with the keys of a request, by its address and by the header that nginx sets. */
+/** A service that returns the keys of a request, by its address and by the header that nginx sets. */
 function keysService(warnings: string[]): Server {
   const limit = { limit: 100, interval: '1h', coordination: 'local' } as const
   const byAddress = createGuard<IncomingMessage, []>({ ...limit, key: 'ip' }, nodeReader)
@@ -134,7 +134,7 @@ describe.skipIf(nginx === undefined)('beside nginx', () => {
 
   type Row = [key: string, row: string, status: string, ended: string, took: string]
 
-  /** nginx writes a line after it has answered, so the last lines may come later than the answers. */
+  /** Reads nginx's log. nginx writes a line after its response, so the last lines may come later than the responses. */
   async function logged(at: number, count: number): Promise<Row[]> {
     for (;;) {
       const lines = readFileSync(join(folder, 'access.log'), 'utf8').split('\n').slice(0, -1)
@@ -164,7 +164,7 @@ describe.skipIf(nginx === undefined)('beside nginx', () => {
       const rows = await logged(at, keys.length * 30)
       let compared = 0
       for (const key of keys) {
-        // By when they came, not when they ended. Those of one millisecond are alike.
+        // Rows are sorted by arrival, not by end. Rows of one millisecond are interchangeable.
         const mine = rows
           .filter(([of]) => of === key)
           .map(([, , status, ended, took]) => ({
@@ -176,7 +176,7 @@ describe.skipIf(nginx === undefined)('beside nginx', () => {
         const state: number[] = []
         for (const { status, came, took } of mine) {
           const excess = (units: number) => units - (step?.take(state, came, 0, limit, parameters).remaining ?? 0) + burst
-          // A difference of about a millisecond can't be recognised, so nginx' answer counts.
+          // A difference of about a millisecond can't be measured, so nginx's decision counts.
           const before = excess(1)
           if ([burst, immediate, 0].some((bound) => Math.abs(before - bound) < (CLOCK * limit) / 1000)) {
             if (status !== 'REJECTED') step?.add(state, came, 1, limit, parameters)

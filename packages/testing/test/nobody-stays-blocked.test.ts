@@ -5,7 +5,7 @@ import { expectSimulation, type Fault, faults, poisson, type Scenario, uniform, 
 
 vi.setConfig({ testTimeout: 120_000 })
 
-/** A flood until here, in intervals; then nothing until blocks must be over; then half of what is allowed. */
+/** There is a flood until here, in intervals. Then there are no requests until all blocks must have ended, and then half of the limit. */
 const FLOOD_ENDS = 3
 const QUIET_ENDS = 6
 
@@ -58,7 +58,7 @@ it('after a flood and whatever went wrong in it, everybody is let in again', asy
     {
       numRuns: 30,
       examples: [
-        // The first request after the quiet time finds the share that held during the outage.
+        // The first request after the pause still meets the share from the outage.
         [
           {
             seed: 1,

@@ -19,15 +19,15 @@ vi.setConfig({ testTimeout: 120_000 })
 
 const LIMIT = 200
 const INTERVAL = 10_000
-/** Requests come from here on, in intervals: a clock that is off by a round trip must not put any in the interval before. */
+/** Requests start here, in intervals. A clock that is wrong by a round trip must not put any into the interval before. */
 const REQUESTS_BEGIN = 0.02
-/** Requests come until here; faults are over a little later. */
+/** Requests end here. Faults end a little later. */
 const REQUESTS_END = 0.5
 const FAULTS_END = 0.6
-/** When all nodes close, in intervals. */
+/** The moment at which all processes close, in intervals. */
 const CLOSED = FAULTS_END + 0.2
 
-/** Longer than the store can be away, outages in a row included: a node that is closed meanwhile waits for it to come back. */
+/** Longer than the store can be down, including outages in a row. A process that closes meanwhile waits for the store. */
 const CLOSE_TIMEOUT = 6_000
 
 const moment = fc.double({ min: 0.05, max: REQUESTS_END, noNaN: true })
@@ -51,7 +51,7 @@ const scenarios = fc.record({
   balancing: fc.constantFrom(uniform, zipf(), moving()),
 })
 
-/** When the store loses its data, in intervals: at any time before the nodes close, often just before. */
+/** The moment at which the store loses its data, in intervals: at any time before the processes close, often just before. */
 const losses = fc.oneof(
   fc.double({ min: 0.3, max: CLOSED, maxExcluded: true, noNaN: true }),
   fc.double({ min: CLOSED - 0.01, max: CLOSED, maxExcluded: true, noNaN: true }),
@@ -59,7 +59,7 @@ const losses = fc.oneof(
 
 type Choice = typeof scenarios extends fc.Arbitrary<infer T> ? T : never
 
-/** Runs one interval, closes all nodes in it, and tells what was allowed and what the store has. */
+/** Runs one interval and closes all processes in it. Returns the units that were allowed and the units in the store. */
 async function closed(
   choice: Choice,
   window: 'fixed' | 'sliding',
@@ -90,7 +90,7 @@ async function closed(
   return { allowed: result.allowed, stored: storedOf(result, store) }
 }
 
-/** The store's counts of the first interval, for windows of any cells. */
+/** The store's counts of the first interval, for windows with cells of any length. */
 function storedOf({ policy }: SimulationResult, store: SimulatedStore | undefined): number {
   const width = store?.widthOf(policy.id) ?? INTERVAL
   const first = Math.round((Math.ceil(1_000_800_000 / INTERVAL) * INTERVAL) / width)
@@ -114,7 +114,7 @@ describe.each(['fixed', 'sliding'] as const)('once all nodes of a cluster with a
   it('the store has what they allowed, though it lost all before', async () => {
     await fc.assert(
       fc.asyncProperty(scenarios, losses, async (choice, at) => {
-        // A node that closed before the loss can't resend its units.
+        // A process that closed before the loss can't resend its units.
         const list = choice.list.filter(({ kind }) => kind !== 'restart' && kind !== 'scale')
         const { allowed, stored } = await closed({ ...choice, list }, window, [{ kind: 'data-loss', at }])
         expect(stored).toBe(allowed)
@@ -129,7 +129,8 @@ describe.each(['fixed', 'sliding'] as const)('once all nodes of a cluster with a
       fc.asyncProperty(scenarios, fc.array(crash, { minLength: 1, maxLength: 3 }), async (choice, crashes) => {
         const { allowed, stored } = await closed({ ...choice, list: [], nodes: 4 }, window, crashes)
         expect(stored).toBeLessThanOrEqual(allowed)
-        // A countdown step, what is on its way, and what arrives in the 2 ms between two exchanges.
+        // The bound for each crash: the units up to the process's next sync, the units in flight, and the units of the 2 ms between
+        // two syncs.
         expect(allowed - stored).toBeLessThanOrEqual(crashes.length * (LIMIT / 4 + 2))
       }),
       { numRuns: 20 },

@@ -12,7 +12,7 @@ import {
 import { describe, expect, test } from 'vitest'
 import { manualClock } from '../src/index.ts'
 
-/** One policy and the time, from 0. */
+/** One policy, and a clock that starts at 0. */
 function limiter(algorithm: Algorithm, limit: number, interval: number) {
   const clock = manualClock()
   const rule = (units: number) => ({ algorithm, limit: units, interval, coordination: 'local' as const })
@@ -24,10 +24,10 @@ function limiter(algorithm: Algorithm, limit: number, interval: number) {
     pass: (milliseconds: number) => clock.advance(milliseconds),
     check: (cost = 1) => throttler.check('key', cost),
     peek: (cost = 1) => throttler.peek('key', cost),
-    /** How many of so many requests at once pass. */
+    /** The number of requests that are allowed if this many arrive at once. */
     of: (requests: number) => Array.from({ length: requests }, () => throttler.check('key').allowed).filter(Boolean).length,
     limitTo: (units: number) => throttler.update([rule(units)]),
-    /** Waits until a request is let in that then takes `units`: by Guava's rule the next one pays. Seconds. */
+    /** Waits until a request is allowed, which then takes `units`. By Guava's rule the next request pays for them. Returns seconds. */
     acquire: async (units = 1) => {
       const first = throttler.check('key')
       await clock.advance(first.retryAfterMs)
@@ -39,7 +39,8 @@ function limiter(algorithm: Algorithm, limit: number, interval: number) {
 }
 
 describe('published tables', () => {
-  // throttled/throttled, rate_test.go; brandur/redis-cell. Seconds, units; allowed, remaining, reset and retry in seconds.
+  // Source: throttled/throttled, rate_test.go, and brandur/redis-cell. Columns: seconds, units, allowed, remaining, reset and retry
+  // in seconds.
   test('GCRA', async () => {
     const { to, check, peek } = limiter(tokenBucket(), 5, 5000)
     const tell = ({ allowed, remaining, resetAfterMs, retryAfterMs }: ReturnType<typeof check>) =>
@@ -70,7 +71,7 @@ describe('published tables', () => {
     expect(tell(check(5))).toEqual([2, 'rejected', 3])
   })
 
-  // golang/time, rate_test.go: 10 a second, a burst of 3; tenths of a second, units, allowed.
+  // Source: golang/time, rate_test.go, 10 a second with a burst of 3. Columns: tenths of a second, units, allowed.
   test.each([
     [
       'on',
@@ -122,7 +123,7 @@ describe('published tables', () => {
     expect(check(2).delayMs).toBe(100)
   })
 
-  // The same; Go takes from what is given back what was reserved after it, so there the last request waits until t5.
+  // The same source. Go subtracts later reservations from cancelled units, so there the last request waits until t5.
   test('token bucket, reserved and cancelled: what is given back is free for whoever comes', async () => {
     const { throttler, to, check } = limiter(leakyBucket({ burst: 100, immediate: 3 }), 10, 1000)
     const given = [check(4), check(3), check(1), check(1)] as const
@@ -130,7 +131,7 @@ describe('published tables', () => {
     await to(100)
     throttler.refund(given[3])
     throttler.refund(given[1])
-    // From t1 on.
+    // The delay starts at t1.
     expect(check(3).delayMs).toBe(300)
   })
 
@@ -151,7 +152,7 @@ describe('published tables', () => {
     const waits = [await one.acquire(), await one.acquire()]
     one.limitTo(2)
     for (const units of [1, 2, 4, 1]) waits.push(await one.acquire(units))
-    // Guava leaves the time: there the third waits for a second.
+    // Guava does not adjust the time that is already reserved: there the third one waits for a second.
     expect(waits).toEqual([0, 1, 0.5, 0.5, 1, 2])
   })
 
@@ -176,7 +177,7 @@ describe('published tables', () => {
       const warm = limiter(tokenBucket({ burst: 1, warmUp: '4s' }), 2, 1000)
       expect(await tell(warm, 3)).toBe('0.00 1.38 1.13')
       warm.limitTo(4)
-      // Guava leaves the time: there the first waits for 0.88 s.
+      // Guava does not adjust the time that is already reserved: there the first one waits for 0.88 s.
       expect(await tell(warm, 5)).toBe('0.44 0.34 0.28 0.25 0.25')
       await warm.pass(4250)
       expect(await tell(warm, 11)).toBe('0.00 0.72 0.66 0.59 0.53 0.47 0.41 0.34 0.28 0.25 0.25')
@@ -184,18 +185,19 @@ describe('published tables', () => {
 
     test('a cold factor of 10', async () => {
       const warm = limiter(tokenBucket({ burst: 1, warmUp: { duration: '4s', coldFactor: 10 } }), 5, 1000)
-      // Rounded up to milliseconds, and then to hundredths.
+      // Waits are rounded up to milliseconds, and then to hundredths of a second.
       for (const wait of [0, 1.75, 1.26, 0.76, 0.3, 0.2]) expect(await warm.acquire()).toBeCloseTo(wait, 1.8)
     })
   })
 
-  // alibaba/Sentinel, WarmUpController: 10 a second, warm in 10 s, three times as slow when cold. The same line as Guava's.
+  // Source: alibaba/Sentinel, WarmUpController, 10 a second, warm in 10 s, three times as slow when cold. The line is the same as
+  // Guava's.
   test('warm-up by count', async () => {
     const warm = limiter(tokenBucket({ burst: 1, warmUp: '10s' }), 10, 1000)
     const waits: number[] = []
     for (let i = 0; i < 110; i++) waits.push(await warm.acquire())
     const stored = (permits: number) => Math.max(0, permits - 50) * 0.004 + 1 / 10
-    // 100 are stored, 50 of them slow: the first comes at 3.33 a second, and after 10 s the pace is 10 a second.
+    // 100 permits are stored, 50 of them slow: the first comes at 3.33 a second, and after 10 s the pace is 10 a second.
     for (let i = 0; i < 100; i++) {
       const between = i < 50 ? (stored(100 - i) + stored(99 - i)) / 2 : 1 / 10
       expect([i, Math.abs((waits[i + 1] as number) - between) < 0.002]).toEqual([i, true])
@@ -205,7 +207,7 @@ describe('published tables', () => {
     expect(1 / stored(100)).toBeCloseTo(3.33, 2)
   })
 
-  // alibaba/Sentinel, ThrottlingControllerTest: 10 a second, none waits for more than 500 ms.
+  // Source: alibaba/Sentinel, ThrottlingControllerTest, 10 a second, no request waits for more than 500 ms.
   test('leaky bucket as a queue', () => {
     const { check } = limiter(leakyBucket({ burst: 5 }), 10, 1000)
     const decisions = Array.from({ length: 10 }, () => check())
@@ -213,7 +215,7 @@ describe('published tables', () => {
     expect(decisions[5]?.delayMs).toBe(500)
   })
 
-  // nginx-tests, limit_req.t and limit_req_delay.t; milliseconds, or rejected.
+  // Source: nginx-tests, limit_req.t and limit_req_delay.t. Values are milliseconds, or rejected.
   test.each<[name: string, options: Parameters<typeof leakyBucket>[0], limit: number, interval: number, waits: (number | string)[]]>([
     ['burst=5', { burst: 5 }, 10, 1000, [0, 100, 200, 300, 400, 500, 'rejected']],
     ['burst=5 nodelay', { burst: 5, immediate: 5 }, 10, 1000, [0, 0, 0, 0, 0, 0, 'rejected']],
@@ -228,7 +230,7 @@ describe('published tables', () => {
     expect(waits.map(tell)).toEqual(waits)
   })
 
-  // Cloudflare 2017, and an interview's: prev · (1 − t) + cur.
+  // Source: Cloudflare 2017, and an interview question: prev · (1 − t) + cur.
   test('two-window counter', async () => {
     const counter = limiter(slidingCounter(), 50, 60_000)
     await counter.to(1000)
@@ -256,10 +258,11 @@ describe('published tables', () => {
     expect(window.of(20)).toBe(10)
   })
 
-  // Throttling Solutions.
+  // Source: Throttling Solutions.
   test("the article's own cases", async () => {
     const minute = 60_000
-    // A flood at 0:05 to 0:10 and one at 1:00 to 1:05. Six sub-windows of 10 s let both in; those of Weir release more slowly.
+    // One flood is at 0:05 to 0:10 and another at 1:00 to 1:05. Six sub-windows of 10 s allow both, but Weir's windows release more
+    // slowly.
     for (const [algorithm, second] of [
       [slidingLog(), 0],
       [slidingWindow({ subWindows: 6 }), 0],
@@ -271,7 +274,7 @@ describe('published tables', () => {
       await flood.to(60_000)
       expect(flood.of(300)).toBe(second)
     }
-    // A leaky bucket, after a flood at its begin, lets in nearly twice the limit in one interval.
+    // A leaky bucket with a flood at its start allows nearly twice the limit in one interval.
     const leaky = limiter(leakyBucket(), 60, minute)
     let allowed = 0
     for (let second = 0; second < 60; second++) {
@@ -279,7 +282,7 @@ describe('published tables', () => {
       allowed += leaky.of(60)
     }
     expect(allowed).toBe(119)
-    // Idle, then 60 at once: a token bucket passes them, a leaky bucket one a second.
+    // The key is idle, then 60 requests come at once. A token bucket allows all of them, a leaky bucket one a second.
     expect(limiter(tokenBucket(), 60, minute).of(60)).toBe(60)
     const queue = limiter(leakyBucket(), 60, minute)
     const delays = Array.from({ length: 60 }, () => queue.check().delayMs)
@@ -290,7 +293,7 @@ describe('published tables', () => {
 interface RateTable {
   readonly limit: number
   readonly burst: number
-  /** Microseconds, units, 1 if allowed, and how long a reservation of them waits in another limiter, in microseconds. */
+  /** Microseconds, units, 1 if allowed, and the microseconds that a reservation of the units waits in another limiter. */
   readonly rows: readonly (readonly [number, number, number, number])[]
 }
 
@@ -298,7 +301,7 @@ interface WarmUpTable {
   readonly limit: number
   readonly warmUp: number
   readonly coldFactor: number
-  /** Microseconds that pass before, permits, microseconds that it waits. */
+  /** Microseconds before the request, permits, and the microseconds that it waits. */
   readonly rows: readonly (readonly [number, number, number])[]
 }
 

@@ -17,7 +17,7 @@ describe('a failed expectation', () => {
     const expectation = expectSimulation(scenario, ({ overshoot }) => {
       if (overshoot.max > 1.5) throw new Error('too much')
     })
-    // Nodes that know nothing of each other: three of them allow three times the limit.
+    // These processes don't share anything, so three of them allow three times the limit.
     await expect(expectation).rejects.toThrow(
       'too much\n' +
         '  in: seed 7, policy {"limit":10,"interval":100}, nodes 9, intervals 2+30, load poisson x100, balancing uniform\n' +

@@ -32,7 +32,7 @@ describe('figures of limiters that are known', () => {
     const result = await simulate({ ...base, node: alone, load: poisson(100) })
     expect(result.overshoot).toEqual({ count: 20, mean: 3, p95: 3, max: 3 })
     expect(result.falseRequests).toBe(0)
-    // The limit is first exceeded after a 100th of the interval, nodes close at about four 100ths.
+    // The limit is first exceeded after a 100th of the interval. Processes close at about four 100ths.
     expect(result.block.mean).toBeGreaterThan(20)
     expect(result.block.mean).toBeLessThan(40)
   })
@@ -98,7 +98,7 @@ describe('a run', () => {
 
   it('handles a million requests in seconds', { timeout: 60_000 }, async () => {
     const policy = { limit: 100_000, interval: 10_000 }
-    // Not by the clock: others may use the processor meanwhile.
+    // CPU time is measured instead of real time, because other programs may run meanwhile.
     const started = process.cpuUsage()
     const result = await simulate({ ...base, node: central(), load: poisson(0.99), policy, intervals: 10, warmup: 0 })
     expect(result.requests).toBeGreaterThan(980_000)

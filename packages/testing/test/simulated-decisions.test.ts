@@ -9,10 +9,10 @@ async function setUp() {
   const time = new VirtualTime()
   const store = simulatedStore({ time, network: { latency: 2 } })
   const nodes = [1, 2].map(() => createThrottler({ clock: new NodeClock(time), store, policies }).start())
-  // The code that asks the store and the code that decides there are loaded in real time.
+  // The code for decisions in the store is loaded in real time, at both ends.
   for (const one of nodes) await adapterOf(one).inspected.coordinator?.loading
   await store.opened()
-  // Time for the nodes to hear of each other.
+  // The processes need this time to count each other.
   await time.runUntil(2_000)
   return { time, store, nodes }
 }
@@ -54,6 +54,6 @@ test('a simulation asks with checkAsync, and counts what the store is asked', as
   expect(overshoot.max).toBe(0)
   expect(waited).toBe(1)
   expect(operations).toBeGreaterThanOrEqual(50)
-  // Those that are rejected are known to be for a while.
+  // A process remembers a rejection for a while, so most rejected requests need no call to the store.
   expect(operations).toBeLessThan(100)
 })

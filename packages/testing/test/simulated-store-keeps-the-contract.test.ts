@@ -15,7 +15,7 @@ storeContract(
           sync: async (request) => {
             const reply = connection.sync(request)
             reply.catch(() => {})
-            // Nothing moves by itself here: there and back takes a millisecond.
+            // Virtual time does not move by itself. A round trip takes a millisecond.
             await clock.advance(2)
             return reply
           },

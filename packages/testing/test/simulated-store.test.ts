@@ -87,7 +87,7 @@ describe('a simulated store', () => {
     for (let count = 0; count < 200; count++) sync(taken(1))
     await time.runUntil(100)
     const lost = outcomes.filter((outcome) => typeof outcome === 'string').length
-    // A request or its reply: three of four.
+    // A request or its reply is lost: three of four.
     expect(lost).toBeGreaterThan(120)
     expect(lost).toBeLessThan(180)
     expect(store.statistics.failures).toBe(lost)

@@ -42,7 +42,7 @@ async function address(): Promise<RulesSourceFixture> {
 rulesSourceContract('fileRules', file, { describe, test })
 rulesSourceContract('httpRules', address, { describe, test })
 
-/** Faults that sources of others have, and what they break. */
+/** Faults of a source, each of which breaks a case. */
 const faults: readonly (readonly [string, (source: RulesSource) => Partial<RulesSource>])[] = [
   ['holds nothing where it can not be read', (source) => ({ read: (signal) => source.read(signal).catch(() => undefined) })],
   ['cuts what is long', (source) => ({ read: async (signal) => (await source.read(signal))?.slice(0, 1_000_000) })],

@@ -62,7 +62,7 @@ test.each(Object.keys(ROUTERS))(
         const found = handlers.find(([, matches]) => matches.test(path))
         if (found !== undefined) body = JSON.stringify(spelledAnswer(found[0], decision))
       } catch {
-        // No URL.
+        // The text is no URL.
       }
       response.setHeader('Content-Length', Buffer.byteLength(body)).end(body)
     })

@@ -117,7 +117,7 @@ describe('throttlers in a simulated cluster', () => {
     const result = await simulate({ ...base, nodes: 3, load: poisson(0.9), network: { duplication: 0.2, reordering: 0.2 }, intervals: 20 })
     for (const { stored, allowed } of result.measured) {
       expect(stored).toBeLessThanOrEqual(allowed)
-      // Quiet keys keep some units to themselves: a tenth of a node's share of the limit.
+      // A key far below its limit leaves some units unsent: a tenth of a process's share of the limit.
       expect(stored).toBeGreaterThanOrEqual(allowed - 20)
     }
   })

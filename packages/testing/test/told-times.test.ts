@@ -31,16 +31,16 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
 const COORDINATIONS = ['local', 'background', 'periodic', 'leased', 'central'] as const
 type Coordination = (typeof COORDINATIONS)[number]
 
-/** Messages take 20 % more or less than half a millisecond. */
+/** Messages take half a millisecond, 20 % more or less. */
 const LATENCY = ({ next }: { next(): number }) => 0.5 * (0.8 + 0.4 * next())
-/** A reply is on its way for so long at most, there and back. */
+/** The longest round trip, in milliseconds. */
 const ROUND_TRIP = 1.2
 
 interface Scene {
   readonly random: SeededRandom
   readonly policy: PolicyOptions & { readonly limit: number; readonly interval: number; readonly cooldown: number }
   readonly most: number
-  /** Lets time pass by the clock of the node that is asked; requests for another key keep the nodes and the store talking. */
+  /** Lets time pass by the clock of the process under test. Requests for another key keep the processes and the store busy. */
   pass(milliseconds: number): Promise<void>
   check(cost: number): Promise<Decision>
   peek(cost: number): Decision
@@ -61,7 +61,7 @@ async function scene(algorithm: Algorithm, coordination: Coordination, seed: str
     random: new SeededRandom(`${seed}/store`),
     network: { latency: () => LATENCY({ next: () => random.next() }) },
   })
-  // Against a clock that gains 0.1 ms each second nobody could tell a minute to the millisecond.
+  // With a drift of 0.1 ms each second, no process could measure a minute to the millisecond.
   const drift = (random.next() - 0.5) * 2e-6
   const clocks = [drift, -drift].map((drift) => new NodeClock(time, { offset: random.below(5_000), drift, origin: random.next() * 1e6 }))
   const nodes = clocks.map((clock) =>
@@ -110,7 +110,7 @@ async function scene(algorithm: Algorithm, coordination: Coordination, seed: str
 function pairs(): [name: string, coordination: Coordination][] {
   return Object.entries(ALGORITHMS).flatMap(([name, algorithm]) =>
     COORDINATIONS.flatMap((coordination): [string, Coordination][] => {
-      // There a request waits for its turn, and is rejected only if that can't come.
+      // In this pair a request waits for its turn, and is rejected only if it can't get one.
       if (algorithm.delay !== undefined && coordination === 'background') return []
       try {
         void createThrottler({
@@ -159,7 +159,7 @@ test.each(pairs())(
       const decision = await check(cost)
       if (decision.allowed || random.next() < 0.5) return
       expect(decision.retryAfterMs).toBeGreaterThan(0)
-      // A request to the store is decided half a round trip later.
+      // The store decides a request half a round trip later.
       const before = Math.max(0, decision.retryAfterMs - 2 - (asks ? ROUND_TRIP : 0))
       await pass(before)
       const early = asks ? await check(cost) : peek(cost)
@@ -182,7 +182,7 @@ test.each(pairs())(
       const decision = await check(cost)
       if (random.next() < 0.6) return
       const { resetAfterMs } = decision
-      // In the background a sliding window keeps small counts together until their bucket has left.
+      // In the background a sliding window combines small counts until their span has left.
       const grain = 2 + (coordination === 'background' ? policy.interval / 6 : 0) + (asks ? ROUND_TRIP : 0)
       const before = Math.max(0, resetAfterMs - grain)
       await pass(before)

@@ -3,7 +3,7 @@ import { Hub } from '@weir/core/memory'
 import { describe, expect, test } from 'vitest'
 import { manualClock, type WaitingContractOptions, type WaitingFixture, type WaitingUnderTest, waitingContract } from '../src/index.ts'
 
-/** Runs the contract without a test runner. Returns the cases that it has, and the message of each case that failed. */
+/** Runs the contract without a test runner. Returns its cases, and the message of each case that failed. */
 async function failuresOf(subject: WaitingUnderTest, without: WaitingContractOptions['without'] = {}) {
   const cases: { readonly title: string; readonly run: () => Promise<void> }[] = []
   waitingContract('broken', subject, { describe: (_, define) => define(), test: (title, run) => cases.push({ title, run }), without })

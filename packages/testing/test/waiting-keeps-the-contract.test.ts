@@ -12,7 +12,7 @@ import {
 import { describe, test } from 'vitest'
 import { waitingContract } from '../src/index.ts'
 
-/** Every pair of an algorithm and a coordination that there is. */
+/** Every pair of an algorithm and a coordination. */
 const CELLS: readonly (readonly [name: string, algorithm: AnyAlgorithm, ...coordinations: Coordination[]])[] = [
   ['fixedWindow()', fixedWindow(), 'local', 'background', 'periodic', 'leased', 'central'],
   ["fixedWindow({ start: 'first-request' })", fixedWindow({ start: 'first-request' }), 'local', 'central'],
@@ -20,7 +20,7 @@ const CELLS: readonly (readonly [name: string, algorithm: AnyAlgorithm, ...coord
   ['slidingCounter()', slidingCounter(), 'local', 'periodic', 'central'],
   ['slidingLog()', slidingLog(), 'local', 'central'],
   ['tokenBucket()', tokenBucket(), 'local', 'background', 'central'],
-  // So short and slight a warm-up that units cost the same as without it.
+  // A warm-up so short and slight that units cost the same as without it.
   ['tokenBucket({ warmUp })', tokenBucket({ warmUp: { duration: 1, coldFactor: 1.0001 } }), 'local', 'central'],
   ['leakyBucket()', leakyBucket(), 'local', 'background', 'central'],
   ['leakyBucket({ burst: 200 })', leakyBucket({ burst: 200 }), 'local', 'background', 'central'],

@@ -13,7 +13,10 @@ import { adapterOf } from '@weir/core/adapter'
 import { expect, test } from 'vitest'
 import { NodeClock, SeededRandom, simulatedStore, VirtualTime } from '../src/index.ts'
 
-/** Each part of it, and the pace of each limit, is a whole number of milliseconds: so is each exact wait, if requests come at whole ones. */
+/**
+ * The interval. Its parts and the pace of each limit are whole milliseconds. So each exact wait is one too, if requests come at
+ * whole ones.
+ */
 const INTERVAL = 600
 const LIMITS = [1, 2, 10]
 const STEPS = 100

@@ -8,24 +8,24 @@ import { DEADLINE, LIMIT } from './rule.ts'
 
 export interface AwayInput {
   readonly failMode: Extract<FailMode, 'share' | 'open' | 'closed'>
-  /** The part of the key's traffic that each node gets. */
+  /** The part of the key's traffic that each process gets. */
   readonly parts: readonly number[]
 }
 
 export interface AwayResult {
-  /** Allowed in each interval of: the store there, gone in the middle, away, back in the middle, there. */
+  /** Requests allowed in each interval: store up, store down from the middle on, down, up from the middle on, up. */
   readonly allowed: readonly number[]
-  /** Requests that were decided about 50 ms after they were made, or later, and the longest wait of all, in milliseconds. */
+  /** Requests that were decided 50 ms after they were made, or later, and the longest wait, in milliseconds. */
   readonly waited: number
   readonly longest: number
 }
 
-/** The limit is offered twice, evenly over time. */
+/** Units that are offered in an interval: twice the limit, evenly over time. */
 const OFFERED = 2 * LIMIT
 const INTERVAL = 10_000
 /** Duration of a round trip in milliseconds. */
 const ROUND_TRIP = 1
-/** A store that hangs: what is asked fails after so many milliseconds. */
+/** Milliseconds after which a request to the hung store fails. */
 const HANGS = 1_000
 
 const { failMode, parts } = input<AwayInput>()
@@ -47,7 +47,7 @@ async function travels<Reply>(ask: () => Promise<Reply>): Promise<Reply> {
   return reply
 }
 
-/** The nodes that the store was asked by. */
+/** The processes from which the store got requests. */
 const asking = new Set<object>()
 
 function open(): Throttler {
@@ -80,12 +80,15 @@ function open(): Throttler {
 
 const random = seeded(11)
 const nodes = parts.map(open)
-/** Code that is loaded on demand takes real time, in which the clock of the nodes must stand still. */
+/**
+ * Waits until all processes use the store. Code that is loaded on demand takes real time, in which the clock of the processes
+ * stands still.
+ */
 async function untilAsking(): Promise<void> {
   for (let i = 0; i < 100; i++) {
     const asked = clock.monotonic()
     const waits: number[] = []
-    // While code is loaded a node decides by itself, and some of that at once.
+    // While the code is being loaded a process decides without the store, sometimes immediately.
     asking.clear()
     for (const node of nodes) void node.checkAsync('first').then(() => waits.push(clock.monotonic() - asked))
     while (waits.length < nodes.length) {
@@ -97,7 +100,7 @@ async function untilAsking(): Promise<void> {
   throw new Error('The store was never asked')
 }
 await untilAsking()
-// Until all know of each other.
+// The processes need this time to count each other.
 await clock.advance(5_000)
 await clock.advance(INTERVAL - (clock.now() % INTERVAL))
 

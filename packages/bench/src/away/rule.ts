@@ -1,4 +1,4 @@
 /** Units per 10 s. */
 export const LIMIT = 1000
-/** Milliseconds that a request waits for the store at most. */
+/** The longest time that a request waits for the store, in milliseconds. */
 export const DEADLINE = 50

@@ -1,4 +1,4 @@
-// Fails when a bundle has grown beyond what is allowed: a step of `pnpm check`.
+// Fails if a bundle is larger than its bound. It is a step of `pnpm check`.
 import { compareBundles } from './sizes.ts'
 
 const rows = await compareBundles()

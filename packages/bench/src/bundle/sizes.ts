@@ -14,14 +14,14 @@ export interface BundleSize {
   readonly parts: readonly (readonly [name: string, bytes: number])[]
 }
 
-/** How much of a bundle is allowed, in bytes, minified and compressed, with all libraries. */
+/** The allowed size of a bundle in bytes, minified and compressed, with all libraries. */
 export interface Allowed {
   readonly name: string
-  /** It must not grow beyond that unnoticed. */
+  /** The largest size. A larger bundle fails the check. */
   readonly most: number
-  /** The goal that is still to be reached, if it is less. */
+  /** The goal for later, if it is smaller. */
   readonly goal?: number
-  /** The bundle that it is counted on top of, for what something adds. */
+  /** The bundle whose size is subtracted, if only an addition is measured. */
   readonly over?: string
 }
 
@@ -37,7 +37,7 @@ export const ALLOWED: readonly Allowed[] = [
   { name: 'express + redisStore() + slidingCounter()', over: 'express + redisStore()', most: 1.1875 * KB },
   { name: 'express + redisStore() + tokenBucket()', over: 'express + redisStore()', most: 3.875 * KB },
   { name: 'express + redisStore() + leakyBucket()', over: 'express + redisStore()', most: 2.1875 * KB },
-  // With what the first policy of that kind loads.
+  // These include the code that the first policy of the kind loads.
   { name: 'express + redisStore() + slidingWindow(), background', over: 'express + redisStore()', most: 8.5 * KB },
   { name: 'express + redisStore() + tokenBucket(), background', over: 'express + redisStore()', most: 11.5625 * KB },
   { name: 'express + redisStore(), leases', over: 'express + redisStore()', most: 6.9375 * KB },
@@ -91,7 +91,7 @@ export function measureBundles(names?: readonly string[]): Promise<BundleSize[]>
   return Promise.all(ENTRIES.filter(([name]) => names === undefined || names.includes(name)).map(([name, code]) => measure(name, code)))
 }
 
-/** The allowed sizes beside the measured ones, in bytes. */
+/** The allowed sizes and the measured ones, in bytes. */
 export async function compareBundles(): Promise<(Allowed & { readonly bytes: number })[]> {
   const sizes = new Map((await measureBundles(ALLOWED.map(({ name }) => name))).map(({ name, gzip }) => [name, gzip]))
   const of = (name: string) => sizes.get(name) as number
@@ -99,8 +99,8 @@ export async function compareBundles(): Promise<(Allowed & { readonly bytes: num
 }
 
 /**
- * The code before anything runs, as one file, as bundlers write it if they join files that are loaded at once. Code from `import()` has
- * files of its own; a bundle in one file contains that too.
+ * The code that is loaded at the start, as one file, as bundlers write it if they join such files. Code behind `import()` goes into
+ * separate files. A bundle in one file would contain it, too.
  */
 async function measure(name: string, code: string): Promise<BundleSize> {
   const { outputFiles, metafile } = await build({

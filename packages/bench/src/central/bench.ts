@@ -7,7 +7,7 @@ import { median } from '../harness/statistics.ts'
 import type { ContenderName } from './contenders.ts'
 import type { CentralInput, CentralResult } from './program.ts'
 
-/** The comparisons: ours, and peers with the same algorithm. */
+/** The comparisons: Weir's algorithms, and peers with the same algorithm. */
 const ALGORITHMS: Readonly<Record<string, { readonly ours: ContenderName; readonly peers: readonly ContenderName[] }>> = {
   'fixed window': {
     ours: 'weir, fixedWindow()',
@@ -22,7 +22,7 @@ const ALGORITHMS: Readonly<Record<string, { readonly ours: ContenderName; readon
   'token bucket': { ours: 'weir, tokenBucket()', peers: ['@upstash/ratelimit, tokenBucket'] },
 }
 const FLOOR: ContenderName = 'one script, INCR and PEXPIRE'
-/** Beside them, without a peer. */
+/** Contenders without a peer. */
 const ALONE: readonly ContenderName[] = ['weir, slidingWindow()']
 
 type Medians = Readonly<Record<keyof CentralResult, number>>
@@ -54,7 +54,7 @@ export const central: Bench = async ({ rounds, quick }) => {
   return [{ title: 'Decided by Redis, for each request', rows, goals }, await whileAway()]
 }
 
-/** A server of its own for each run, so that none finds what another one left. */
+/** Starts a new server for each run, so that a run finds no data of an earlier one. */
 async function measure(contender: ContenderName, single: number, many: number): Promise<CentralResult> {
   const server = await RedisServer.start()
   try {
@@ -80,8 +80,8 @@ const AWAY: Readonly<Record<string, AwayInput>> = {
 }
 
 /**
- * The units that four nodes allow for a key while the store hangs, in virtual time: the limit is 1000 units per 10 s, and twice as many are
- * offered.
+ * The units that four processes allow for a key while the store hangs, in virtual time. The limit is 1000 units per 10 s, and twice
+ * as many are offered.
  */
 async function whileAway(): Promise<Report> {
   const rows: Row[] = []

@@ -8,12 +8,12 @@ import RedisLog from 'koa-ratelimit/limiter/redis.js'
 import { RedisStore } from 'rate-limit-redis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 
-/** Units per interval: more than any key takes in a run, so that each decision counts. */
+/** Units per interval. No key gets as many in a run, so that each decision counts. */
 export const LIMIT = 100
-/** Milliseconds. */
+/** The interval, in milliseconds. */
 const INTERVAL = 600_000
 
-/** Decides about a request of a key; whether it is let in. */
+/** Decides a request of a key. Returns whether it is allowed. */
 export type Decides = (key: string) => Promise<boolean>
 type Contender = (redis: Redis) => Decides | Promise<Decides>
 
@@ -36,7 +36,7 @@ export const CONTENDERS = {
 } satisfies Record<string, Contender>
 export type ContenderName = keyof typeof CONTENDERS
 
-/** The least that counts a request in a window and lets the key go. */
+/** The smallest script that counts a request in a window and lets the key expire. */
 function floor(redis: Redis): Decides {
   const lua = `local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end return n`
   redis.defineCommand('floor', { numberOfKeys: 1, lua })
@@ -61,7 +61,7 @@ function flexible(redis: Redis): Decides {
 
 async function express(redis: Redis): Promise<Decides> {
   const store = new RedisStore({ sendCommand: (name: string, ...args: string[]) => redis.call(name, ...args) as Promise<number> })
-  // The only option that it uses.
+  // The store uses only this option.
   await store.init({ windowMs: INTERVAL } as never)
   return async (key) => (await store.increment(key)).totalHits <= LIMIT
 }
@@ -80,8 +80,8 @@ function koa(redis: Redis): Decides {
 }
 
 /**
- * Its own client speaks HTTP to its own service alone, and its scripts carry a flag that only that service knows. Here they go
- * over ioredis, without the flag.
+ * Runs a peer's scripts over ioredis. Its own client can send HTTP only to its own service, and its scripts carry a flag of that
+ * service, which is removed here.
  */
 function upstash(limiter: ReturnType<typeof Ratelimit.fixedWindow>): Contender {
   return (redis) => {

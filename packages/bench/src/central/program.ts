@@ -6,28 +6,28 @@ import { CONTENDERS, type ContenderName, LIMIT } from './contenders.ts'
 export interface CentralInput {
   readonly port: number
   readonly contender: ContenderName
-  /** Decisions that are made one after the other, and decisions of which `IN_FLIGHT` are under way at once. */
+  /** Decisions that are made one after the other, and decisions of which `IN_FLIGHT` are in flight at once. */
   readonly single: number
   readonly many: number
 }
 
 export interface CentralResult {
-  /** Milliseconds from asking to the decision, one at a time. */
+  /** Milliseconds from a request to its decision, one at a time. */
   readonly p50: number
   readonly p99: number
-  /** Processor time of Redis, microseconds for each decision. */
+  /** CPU time of Redis, in microseconds for each decision. */
   readonly redis: number
-  /** Processor time of this process, microseconds for each decision. */
+  /** CPU time of this process, in microseconds for each decision. */
   readonly client: number
-  /** Sent to Redis for a decision. */
+  /** Commands that the client sends to Redis for each decision. */
   readonly sent: number
-  /** Commands that the scripts call there, for each decision; heartbeats count here. */
+  /** Commands that scripts call in Redis for each decision. Heartbeats are included. */
   readonly inside: number
 }
 
 const IN_FLIGHT = 50
 const KEYS = 1000
-/** Decisions until all code is compiled: before, the slowest of a hundred are those that wait for the compiler. */
+/** Decisions until all code is compiled. Before that, the slowest of a hundred would be the ones during which the compiler works. */
 const WARM_UP = 20_000
 
 const { port, contender, single, many } = input<CentralInput>()
@@ -42,7 +42,7 @@ Redis.prototype.sendCommand = function (this: Redis, ...args: Parameters<typeof 
   return sendCommand.apply(this, args)
 }
 
-/** CPU microseconds of Redis, and the commands it has called, those of scripts included. */
+/** CPU microseconds of Redis, and the number of its commands, including commands of scripts. */
 async function info(): Promise<{ cpu: number; calls: number }> {
   const text = String(await admin.info('everything'))
   const number = (name: string) => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(text)?.[1])
@@ -59,7 +59,7 @@ async function decide(): Promise<void> {
   if (!(await decides(key))) throw new Error(`${contender} has rejected ${key}`)
 }
 
-// Each key is made, too.
+// The warm-up also creates each key.
 for (let i = 0; i < WARM_UP; i++) await decide()
 
 const waits: number[] = []
@@ -90,7 +90,7 @@ const result: CentralResult = {
   p99: percentile(waits, 0.99),
   redis: (after.cpu - before.cpu) / many,
   client: (user + system) / many,
-  // The median: a heartbeat is of no decision.
+  // The median leaves out heartbeats, which belong to no decision.
   sent: median(commands),
   inside: (after.calls - before.calls - own) / many,
 }

@@ -6,7 +6,7 @@ import { instructionsOf } from './instructions.ts'
 import type { DecisionInput, DecisionResult } from './program.ts'
 
 const SIZES = [1, 1000, 100_000, 1_000_000]
-/** The listeners that are measured, beside the same throttler without listeners. The first pair is the noise. */
+/** The measured listeners, each compared with the same throttler without listeners. The first pair shows the noise. */
 const LISTENERS = [
   ['weir', 'weir'],
   ['weir, listener to throttled', 'weir'],
@@ -24,11 +24,11 @@ const ALGORITHMS = [
   'weir, leakyBucket()',
   'weir, slidingLog()',
 ]
-/** A log written as plainly as the floor: what the algorithm itself takes. And buckets of others. */
+/** Contenders for comparison: a log as plain as the floor, which shows the cost of the algorithm itself, and buckets of peers. */
 const BESIDE = ['plain log', 'limiter', 'rate-limiter-flexible, burst']
 const PEERS = ['express-rate-limit', '@fastify/rate-limit', 'koa-ratelimit', 'rate-limiter-flexible', '@nestjs/throttler']
 
-/** Nanoseconds for a decision, and how many times the plain window in the same process that is. */
+/** Nanoseconds for a decision, and their ratio to the plain window in the same process. */
 export const decision: Bench = async ({ rounds, quick }) => {
   const situations: DecisionInput[] = []
   const slices = quick ? 11 : 31
@@ -73,7 +73,7 @@ export const decision: Bench = async ({ rounds, quick }) => {
   return [{ title: 'One decision', rows, goals }, ...counted, await heard(rounds, slices), await retained(), await deoptimised()]
 }
 
-/** The cost of listeners, each beside a throttler without listeners in the same process. */
+/** The cost of listeners, each compared with a throttler without listeners in the same process. */
 async function heard(rounds: number, slices: number): Promise<Report> {
   const situations = LISTENERS.flatMap(([contender, floor]) =>
     (['allow', 'reject'] as const).map((outcome): DecisionInput => {
@@ -97,7 +97,7 @@ async function heard(rounds: number, slices: number): Promise<Report> {
 
 const HOT: DecisionInput = { contender: 'weir', keys: 1000, strings: 'cached', outcome: 'allow', slice: 200_000, slices: 11 }
 
-/** Objects that are alive after millions of decisions: there must be no more than before. */
+/** Objects that survive millions of decisions. There must be no more than before. */
 async function retained(): Promise<Report> {
   const text = await printed('decision', HOT, { execArgv: ['--trace-gc', '--trace-gc-nvp'] })
   const scavenges = text.split('\n').filter((line) => line.includes('gc=s '))
@@ -122,7 +122,7 @@ async function deoptimised(): Promise<Report> {
     const lines = text.split('\n').filter((line) => line.includes('bailout') || line.includes('deoptimizing'))
     const late = lines.filter((line) => /check|decideOne|reject|allows|PolicyDecision|monotonic/.test(line)).length
     rows.push({ outcome, 'deoptimisations in all': lines.length, 'of the decision, while it warms up': late })
-    // While it warms up, code may be made anew a few times; later never.
+    // During the warm-up, code may be compiled again a few times. Later it must not be.
     goals.push({ what: `deoptimisations of the decision, ${outcome}`, value: late, most: 6 })
   }
   return { title: 'Deoptimisations', rows, goals }

@@ -23,20 +23,23 @@ import { BurstyRateLimiter, RateLimiterMemory } from 'rate-limiter-flexible'
 
 /** One way to count a request. */
 export interface Contender {
-  /** Decides on `keys[ids[i]]` for all i in [from, to). Gives how many were allowed. */
+  /** Decides on `keys[ids[i]]` for all i in [from, to). Returns the number of allowed requests. */
   cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): number | Promise<number>
-  /** The same, with a key string made for each request. */
+  /** Decides the same requests, but makes a key string for each of them. */
   fresh(ids: Uint32Array, from: number, to: number): number | Promise<number>
 }
 
-/** The key of a user, made anew: a string without a hash, as from a request. */
+/** Makes the key of a user: a new string without a hash, as from a request. */
 export function keyOf(id: number): string {
   return `user:${id}`
 }
 
 const HOUR = 3_600_000
 
-/** The plain fixed window: what a decision costs at least. Each loop is a function of its own, so that nothing is shared. */
+/**
+ * The plain fixed window, which shows the least cost of a decision. Each loop is a separate function, so that they share no
+ * compiled code.
+ */
 export class Floor implements Contender {
   readonly #entries = new Map<string, { count: number; end: number }>()
   readonly #limit: number
@@ -70,7 +73,7 @@ export class Floor implements Contender {
   }
 }
 
-/** The plain sliding log: what its requests cost at least. Times in a ring, and no answer but yes or no. */
+/** The plain sliding log, which shows the least cost of its requests. Times are in a ring, and the answer is only yes or no. */
 export class PlainLog implements Contender {
   readonly #logs = new Map<string, { ring: Float64Array; head: number; size: number }>()
   readonly #limit: number
@@ -149,7 +152,7 @@ class Weir implements Contender {
   }
 }
 
-/** Heard on the channels of the process, but only while it decides: they are those of every throttler. */
+/** Listens on the process's channels, but only during its own decisions, because every throttler publishes on them. */
 class Subscribed implements Contender {
   readonly #weir: Weir
 
@@ -175,7 +178,7 @@ class Subscribed implements Contender {
   }
 }
 
-/** rate-limiter-flexible: a promise for each request, rejected when rejected. */
+/** rate-limiter-flexible: a promise for each request, which rejects if the request is rejected. */
 class Flexible implements Contender {
   readonly #limiter
 
@@ -244,7 +247,7 @@ class ExpressRateLimit implements Contender {
 
   constructor(limit: number) {
     this.#limit = limit
-    // Only the window is read.
+    // The store reads only the window.
     this.#store.init({ windowMs: HOUR } as Parameters<MemoryStore['init']>[0])
   }
 
@@ -298,7 +301,7 @@ class FastifyRateLimit implements Contender {
   }
 }
 
-/** The memory limiter of koa-ratelimit, made anew for each request as its middleware does. */
+/** The memory limiter of koa-ratelimit. A new one is made for each request, as in its middleware. */
 class KoaRatelimit implements Contender {
   readonly #db = new Map<string, unknown>()
   readonly #limit: number
@@ -308,7 +311,7 @@ class KoaRatelimit implements Contender {
   }
 
   async #check(id: string): Promise<boolean> {
-    // It gives the units left before a key's first request, and after each later one.
+    // It returns the remaining units before a key's first request, and after each later one.
     const known = this.#db.size
     const { remaining } = await new MemoryLimiter({ id, db: this.#db, max: this.#limit, duration: HOUR }).get()
     return remaining > 0 || this.#db.size > known
@@ -327,13 +330,13 @@ class KoaRatelimit implements Contender {
   }
 }
 
-/** The storage of @nestjs/throttler, which keeps the time of each request of a window, and reads all of them at each further one. */
+/** The storage of @nestjs/throttler, which stores the time of each request of a window, and reads all of them at each further request. */
 class NestThrottler implements Contender {
   readonly #storage: ThrottlerStorageService
   readonly #limit: number
   readonly #window: number
 
-  /** It is loaded by those alone that measure it: Nest is large. */
+  /** Loads Nest only if it is measured, because it is large. */
   static async of(limit: number): Promise<Contender> {
     await import('reflect-metadata')
     const { ThrottlerStorageService } = await import('@nestjs/throttler')
@@ -343,7 +346,7 @@ class NestThrottler implements Contender {
   constructor(storage: ThrottlerStorageService, limit: number) {
     this.#storage = storage
     this.#limit = limit
-    // In a window of an hour a key would have more and more of them: what a request takes grows with the limit.
+    // In a window of an hour a key would store more and more requests, so that the cost would grow with the limit.
     this.#window = limit === 1 ? HOUR : 1
   }
 
@@ -373,8 +376,10 @@ function memoryOf(limit: number): RateLimiterMemory {
   return new RateLimiterMemory({ points: limit, duration: HOUR / 1000 })
 }
 
-/** All contenders by name, made with a limit per hour. */
-/** `counted`: under a tool that counts instructions, where all takes fifty times as long. */
+/**
+ * All contenders by name, each made with a limit per hour. `counted` means that a tool counts instructions, under which everything
+ * takes fifty times as long.
+ */
 export const CONTENDERS: Readonly<Record<string, (limit: number, counted: boolean) => Contender | Promise<Contender>>> = {
   'plain window': (limit) => new Floor(limit),
   'plain log': (limit, counted) => new PlainLog(limit, counted ? 1000 : 30),
@@ -395,7 +400,8 @@ export const CONTENDERS: Readonly<Record<string, (limit: number, counted: boolea
   'weir, tokenBucket()': (limit) => by(tokenBucket(), limit),
   'weir, tokenBucket({ warmUp })': (limit) => by(tokenBucket({ warmUp: '1m' }), limit),
   'weir, leakyBucket()': (limit) => by(leakyBucket(), limit),
-  // With the interval of the others it would keep each request. So long is what a key's log has as it gets one and loses one.
+  // With the interval of the others it would store every request. With this one a key's log keeps its length, because it gets and
+  // loses requests at the same rate.
   'weir, slidingLog()': (limit, counted) =>
     new Weir([{ limit, interval: limit === 1 ? '1h' : counted ? '1s' : '30ms', algorithm: slidingLog() }], false),
   'weir, listener to throttled': (limit) => hourly(limit, { listen: (throttler) => void throttler.on('rejections', ignore) }),

@@ -1,4 +1,4 @@
-// Inner modules of peers, which have no types.
+// Internal modules of peers, which have no types.
 declare module '@fastify/rate-limit/store/LocalStore.js' {
   export default class LocalStore {
     constructor(continueExceeding: boolean, exponentialBackoff: boolean, cache: number)

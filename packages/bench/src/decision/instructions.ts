@@ -9,10 +9,10 @@ const WEIR = 'weir'
 const WITH_STORE = 'weir with a store'
 
 /**
- * Instructions for each decision, and how many times those of the plain window and of `fixedWindow()` that is: counted, not timed,
- * so they are nearly the same on a busy machine. Needs valgrind.
+ * Instructions for each decision, and their ratios to the plain window and to `fixedWindow()`. They are counted, not timed, so they
+ * are nearly the same on a busy machine. Needs valgrind.
  *
- * @param most times the instructions of `fixedWindow()`, of each of the algorithms
+ * @param most the greatest allowed ratio of each algorithm's instructions to those of `fixedWindow()`
  */
 export async function instructionsOf(algorithms: readonly string[], most: number, others: readonly string[]): Promise<Report[]> {
   if (!hasValgrind('instructions of a decision')) return []
@@ -33,7 +33,7 @@ export async function instructionsOf(algorithms: readonly string[], most: number
   ]
 }
 
-/** Both outcomes, for one key and for many. */
+/** The instructions of both outcomes, for one key and for many. */
 async function byOutcome(): Promise<Row[]> {
   const rows: Row[] = []
   for (const contender of [FLOOR, WEIR, WITH_STORE]) {

@@ -13,13 +13,13 @@ export interface DecisionInput {
   /** Decisions of one slice. */
   readonly slice: number
   readonly slices: number
-  /** The contender that it is compared with. Default: the plain window. */
+  /** The contender with which it is compared. Default: the plain window. */
   readonly floor?: string
-  /** Decides so many times, without a floor beside it and without reading times: for a count of instructions. */
+  /** The number of decisions, without a floor and without reading times, if instructions are counted. */
   readonly alone?: number
 }
 
-/** Nanoseconds for one decision, the contender's and those of its floor in the same process, slice by slice in turn. */
+/** Nanoseconds for one decision, of the contender and of its floor in the same process. Their slices alternate. */
 export interface DecisionResult {
   readonly wall: number
   readonly cpu: number
@@ -30,7 +30,7 @@ export interface DecisionResult {
 }
 
 const { contender, keys, strings, outcome, slice, slices, floor: floorName = 'plain window', alone } = input<DecisionInput>()
-/** Under a tool that counts instructions to draw takes long. */
+/** The number of draws. It is smaller if a tool counts instructions, because drawing takes long there. */
 const DRAWS = alone === undefined ? 1 << 20 : 1 << 14
 const limit = outcome === 'allow' ? 1e12 : 1
 const named = (name: string): Contender | Promise<Contender> => {
@@ -44,7 +44,7 @@ const everyId = Uint32Array.from({ length: keys }, (_, id) => id)
 
 const measured = await named(contender)
 const floor = await named(floorName)
-// Everybody knows every key: when rejecting, its only unit is used up.
+// Both contenders count every key once. If requests are to be rejected, this uses up the key's only unit.
 for (const one of [floor, measured]) {
   const allowed = await one.cached(names, everyId, 0, keys)
   if (allowed !== keys) throw new Error(`${contender} allowed ${allowed} of the first ${keys} requests`)
@@ -91,5 +91,5 @@ const result: DecisionResult = {
   ratio: median(times.map(({ wall }, i) => wall / (floors[i] as Time).wall)),
 }
 report(result)
-// Stores keep timers.
+// Stores keep timers, which would keep the process alive.
 process.exit(0)

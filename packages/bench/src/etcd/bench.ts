@@ -10,7 +10,7 @@ const NODES = [1, 4]
 async function measured(work: EtcdInput['work'], rounds: number, seconds: number): Promise<Readonly<Record<string, number>>> {
   const results: EtcdResult[] = []
   for (let i = 0; i < rounds; i++) {
-    // A fresh one each time: history makes it slower.
+    // Each round starts a new server, because etcd gets slower with its history.
     const server = await EtcdServer.start()
     results.push(await runProgram<EtcdResult>('etcd', { url: server.url, pid: server.pid ?? 0, work, seconds } satisfies EtcdInput))
     await server.stop()

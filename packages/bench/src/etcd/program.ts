@@ -7,16 +7,16 @@ import { input, report } from '../harness/child.ts'
 export interface EtcdInput {
   readonly url: string
   readonly pid: number
-  /** An exchange of so many keys, or requests to one key that are decided there. */
+  /** The keys of a sync, or the number of processes that send requests for one key to the store. */
   readonly work: { readonly keys: number } | { readonly nodes: number }
   readonly seconds: number
 }
 
 export interface EtcdResult {
-  /** Exchanges, or decisions. */
+  /** Syncs, or decisions. */
   readonly done: number
   readonly perSecond: number
-  /** Milliseconds. */
+  /** Milliseconds for each of them. */
   readonly p50: number
   readonly p99: number
   /** CPU microseconds of etcd for each key or decision. */
@@ -85,7 +85,7 @@ if ('keys' in work) {
   units = 1
 }
 
-// The first of each makes connections and leases.
+// The first call of each loop makes connections and leases.
 await Promise.all(loops.map((run) => run()))
 const [cpu, size, begun] = [cpuOf(pid), await sizeOf(), performance.now()]
 const until = begun + 1_000 * seconds

@@ -7,7 +7,7 @@ import type { FloodResult } from './program.ts'
 const OVERFLOWS = ['shared', 'allow', 'reject'] as const
 const MAX_KEYS = 250_000
 
-/** Random keys without end, as a client sends them who can choose what it is counted by. */
+/** An endless flood of random keys, from a client that can choose the key by which it is counted. */
 export const flood: Bench = async ({ rounds, quick }) => {
   const keys = quick ? 2_000_000 : 10_000_000
   const results = await inTurn(OVERFLOWS, Math.min(rounds, 3), (overflow) =>

@@ -5,24 +5,24 @@ import { percentile } from '../harness/statistics.ts'
 
 export interface FloodInput {
   readonly overflow: Overflow
-  /** Random keys, each seen once. */
+  /** Random keys, each used once. */
   readonly keys: number
   readonly maxKeys: number
 }
 
 export interface FloodResult {
-  /** Heap and buffers after a collection, MiB: when the table has just become full, and the most and the least from then on. */
+  /** Heap and buffers after a collection, in MiB: when the table has just become full, and the most and the least afterwards. */
   readonly full: number
   readonly most: number
   readonly least: number
-  /** CPU of a turn of the event loop with 2,000 decisions, 99 %, milliseconds: with known keys alone, and in the flood. */
+  /** CPU of a turn of the event loop with 2,000 decisions, 99th percentile, in milliseconds: with known keys alone, and in the flood. */
   readonly before: number
   readonly during: number
-  /** Part of the keys blocked by hand that still were at the end. */
+  /** The part of the manually blocked keys that were still blocked at the end. */
   readonly blocked: number
-  /** Known keys that were in use all the time and lost their counts. */
+  /** Known keys that were in use all the time but lost their counts. */
   readonly forgotten: number
-  /** The reason for a new key at the end, and how many of a thousand were allowed. */
+  /** The reason of the decision for a new key at the end, and the number of allowed requests of a thousand. */
   readonly reason: string
   readonly allowed: number
 }
@@ -47,7 +47,10 @@ function randomKeys(): string[] {
   return Array.from({ length: TURN }, (_, i) => text.slice(16 * i, 16 * (i + 1)))
 }
 
-/** Runs turns, with a look at the known keys in each, and notes the CPU milliseconds of each: what holds the loop on an idle machine. */
+/**
+ * Runs turns, each with one request of a known key, and records the CPU milliseconds of each. On an idle machine the event loop is
+ * blocked for this time.
+ */
 async function turns(count: number, keysOf: () => readonly string[], took: number[]): Promise<void> {
   for (let turn = 0; turn < count; turn++) {
     const last = process.cpuUsage()
@@ -69,9 +72,9 @@ for (let i = 0; i < BLOCKED; i++) throttler.block(`blocked-${i}`, '1h')
 for (let i = 0; i < KNOWN; i++) for (let unit = 0; unit < LIMIT / 2; unit++) throttler.check(`known-${i}`)
 
 const count = Math.ceil(keys / TURN)
-// As many strings are made, so that the garbage is alike.
+// This makes as many strings as the flood, so that the garbage is the same.
 const knownKeys = (): string[] => randomKeys().map((_, i) => `known-${i % KNOWN}`)
-// The first turns are compiled.
+// The first turns compile the code, so they are not recorded.
 await turns(Math.ceil(count / 20), knownKeys, [])
 const before: number[] = []
 await turns(Math.ceil(count / 10), knownKeys, before)

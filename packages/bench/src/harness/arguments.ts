@@ -14,7 +14,7 @@ export function positive(text: string): number {
   return value
 }
 
-/** For an option that may be repeated. */
+/** Collects the values of an option that may be repeated. */
 export function each<T>(parse: (text: string) => T): (text: string, before?: readonly T[]) => readonly T[] {
   const given: T[] = []
   return (text) => {

@@ -1,13 +1,13 @@
 import type { Report } from './report.ts'
 
 export interface BenchOptions {
-  /** Rounds of fresh processes. */
+  /** The number of rounds, each with new processes. */
   readonly rounds: number
-  /** Smaller sizes, for a quick look. */
+  /** Uses smaller sizes, for a quick check. */
   readonly quick: boolean
-  /** The folder of another checkout, built, that this one is compared with. */
+  /** The folder of another checkout, already built, with which this one is compared. */
   readonly against?: string
-  /** Only these of what it compares, by name. */
+  /** Names the contenders to compare. Default: all. */
   readonly only?: readonly string[]
 }
 

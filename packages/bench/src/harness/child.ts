@@ -3,7 +3,7 @@ export function input<Input>(): Input {
   return JSON.parse(process.argv[2] as string) as Input
 }
 
-/** Hands the program's result over. */
+/** Returns the program's result to its parent. */
 export function report(result: unknown): void {
   process.stdout.write(`${JSON.stringify(result)}\n`)
 }

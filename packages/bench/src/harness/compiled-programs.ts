@@ -6,28 +6,28 @@ import { type BuildOptions, build } from 'esbuild'
 
 export interface ProgramOptions {
   readonly execArgv?: readonly string[]
-  /** A program that runs Node.js, and its arguments, e.g. one that counts instructions. Its messages are not shown. */
+  /** A program that runs Node.js, with its arguments, for example to count instructions. Its messages are not shown. */
   readonly under?: readonly string[]
-  /** Milliseconds after which it is ended. */
+  /** Milliseconds after which the program is ended. */
   readonly patience?: number
-  /** Whether it has a channel to this process, as children of `fork` have. */
+  /** Whether it has a channel to this process, like children of `fork`. */
   readonly channel?: boolean
 }
 
 /** Names of programs: `decision` is `src/decision/program.ts`, `http/server` is `src/http/server.ts`. */
 export interface ProgramNames<Name extends string> {
-  /** Programs that measure the packages as they are built and shipped: what they import stays outside. */
+  /** Programs that measure the packages as they are built and shipped. Their imports are not bundled. */
   readonly asBuilt?: readonly Name[]
-  /** Long programs that read the sources: they are compiled together with them, which is faster than a loader that compiles each module. */
+  /** Long programs that read the sources. They are bundled with them, which is faster than a loader that compiles each module. */
   readonly withSources?: readonly Name[]
 }
 
-/** Programs that run in processes of their own. Each prints one line of JSON. They are compiled when the first one starts. */
+/** Programs that run in separate processes. Each prints one line of JSON. They are compiled when the first one starts. */
 export class CompiledPrograms<Name extends string> {
-  /** A folder of this process alone, because tests and benches may run side by side. */
+  /** A folder for this process alone, because tests and benches may run at the same time. */
   readonly directory: string
   readonly #sources: string
-  /** Inside the package, so that the programs find its dependencies. */
+  /** A folder inside the package, so that the programs find its dependencies. */
   readonly #place: string
   readonly #names: ProgramNames<Name>
   #built: Promise<unknown> | undefined
@@ -40,7 +40,7 @@ export class CompiledPrograms<Name extends string> {
     this.#names = names
   }
 
-  /** Starts a program with an input. Ends with this process at the latest. */
+  /** Starts a program with an input. It ends at the latest with this process. */
   async start(name: Name, input: unknown, options: ProgramOptions = {}): Promise<ChildProcess> {
     await (this.#built ??= this.#build())
     const args = ['--no-warnings', ...(options.execArgv ?? []), `${this.directory}/${name}.mjs`, JSON.stringify(input)]
@@ -53,13 +53,13 @@ export class CompiledPrograms<Name extends string> {
     return child
   }
 
-  /** Runs a program to its end, in a fresh process. Gives the last line that it printed, parsed. */
+  /** Runs a program to its end, in a new process. Returns the last line of its output, parsed. */
   async run<Result>(name: Name, input: unknown, options: ProgramOptions = {}): Promise<Result> {
     const text = await this.printed(name, input, options)
     return JSON.parse(text.trimEnd().split('\n').at(-1) as string) as Result
   }
 
-  /** As `run`, but gives all that it printed. */
+  /** Runs a program like `run`, but returns its whole output. */
   async printed(name: Name, input: unknown, options: ProgramOptions = {}): Promise<string> {
     const child = await this.start(name, input, options)
     const { patience = 600_000 } = options
@@ -104,7 +104,7 @@ export class CompiledPrograms<Name extends string> {
   }
 }
 
-/** None outlives this process. One listener for all: some benches run dozens at once. */
+/** Programs that are running. All of them end with this process. They share one listener, because some benches run dozens at once. */
 const running = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')

@@ -4,7 +4,7 @@ export interface Time {
   readonly cpu: number
 }
 
-/** Runs `work` and gives its time. */
+/** Runs `work` and returns its time. */
 export function timed(work: () => void): Time {
   const cpu = process.cpuUsage()
   const begin = process.hrtime.bigint()
@@ -14,7 +14,7 @@ export function timed(work: () => void): Time {
   return { wall, cpu: (user + system) / 1e3 }
 }
 
-/** As `timed`, for work that takes several turns of the event loop. */
+/** Measures like `timed`, for work that needs several turns of the event loop. */
 export async function timedAsync(work: () => Promise<void>): Promise<Time> {
   const cpu = process.cpuUsage()
   const begin = process.hrtime.bigint()

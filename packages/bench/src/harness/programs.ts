@@ -31,30 +31,30 @@ const NAMES = [
 type ProgramName = (typeof NAMES)[number]
 
 const programs = new CompiledPrograms<ProgramName>(new URL('../../', import.meta.url), { asBuilt: NAMES })
-/** The folder in which they are compiled. */
+/** The folder of the compiled programs. */
 export const PROGRAMS: string = programs.directory
 
-/** Options of Node.js with which a program measures the sources instead of what was built, for tests. */
+/** Options of Node.js with which a program measures the sources instead of the built packages, for tests. */
 export const FROM_SOURCE: readonly string[] = ['--conditions=@weir/source', '--import', import.meta.resolve('tsx')]
 
-/** As `CompiledPrograms.start`. */
+/** Calls `CompiledPrograms.start`. */
 export function startProgram(name: ProgramName, input: unknown, options?: ProgramOptions): Promise<ChildProcess> {
   return programs.start(name, input, options)
 }
 
-/** As `CompiledPrograms.run`. */
+/** Calls `CompiledPrograms.run`. */
 export function runProgram<Result>(name: ProgramName, input: unknown, options?: ProgramOptions): Promise<Result> {
   return programs.run<Result>(name, input, options)
 }
 
-/** As `CompiledPrograms.printed`. */
+/** Calls `CompiledPrograms.printed`. */
 export function printed(name: ProgramName, input: unknown, options?: ProgramOptions): Promise<string> {
   return programs.printed(name, input, options)
 }
 
 /**
- * Runs contenders in turn, each time in a fresh process, for some rounds, so that a slow minute of the machine hits all of
- * them alike.
+ * Runs contenders in turn, each time in a new process, for some rounds, so that a slow minute of the machine affects all of them
+ * alike.
  */
 export async function inTurn<Contender, Result>(
   contenders: readonly Contender[],

@@ -9,7 +9,10 @@ export function seeded(seed: number): () => number {
   }
 }
 
-/** `count` draws of 0 … `size` - 1, the k-th with a weight of 1/(k+1)^`exponent`. Shuffled, so that neighbours are not hot together. */
+/**
+ * Draws `count` numbers of 0 … `size` - 1, the k-th with a weight of 1/(k+1)^`exponent`. Places are shuffled, so that frequent
+ * numbers are not neighbours.
+ */
 export function zipf(size: number, exponent: number, count: number, seed = 1): Uint32Array {
   const random = seeded(seed)
   const cumulated = new Float64Array(size)

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import Table from 'cli-table3'
 import pc from 'picocolors'
 
-/** One line of a table: what was measured, and each figure. */
+/** One line of a table: the measured case, and its figures. */
 export type Row = Readonly<Record<string, string | number>>
 
 /** The result of a bench. */
@@ -70,7 +70,7 @@ function versionOf(require: NodeJS.Require, name: string): string {
       const manifest = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { name?: string; version?: string }
       if (manifest.name === name && manifest.version !== undefined) return manifest.version
     } catch {
-      // Not here; further up.
+      // The manifest is not here but further up.
     }
   }
   return 'unknown'

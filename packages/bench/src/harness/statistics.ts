@@ -1,4 +1,4 @@
-/** Middle and ends of some measurements. */
+/** The median, the least and the greatest of some measurements. */
 export interface Spread {
   readonly median: number
   readonly min: number
@@ -16,7 +16,7 @@ export function spread(values: readonly number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
 }
 
-/** The value below which `part` of the others lie. */
+/** The value below which the part `part` of all values lies. */
 export function percentile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN

@@ -12,7 +12,7 @@ import type { ServerInput } from './server.ts'
 const CONTENDERS = ['bare', 'bare again', 'fields alone', 'weir', 'weir, Redis', 'peer', 'peer, Redis'] as const
 const CONNECTIONS = 16
 
-/** A server in a process of its own. */
+/** A server in a separate process. */
 class Contender {
   readonly name: ServerInput['contender']
   readonly #child: ChildProcess
@@ -33,7 +33,7 @@ class Contender {
     return contender
   }
 
-  /** Makes requests. Gives the CPU microseconds that each cost the server. */
+  /** Sends requests. Returns the server's CPU microseconds for each. */
   async slice(count: number, status: string): Promise<number> {
     const before = await this.#cpu()
     const statuses = await (this.#load as Load).run(count)
@@ -42,7 +42,7 @@ class Contender {
     return (after - before) / count
   }
 
-  /** Makes requests until they are answered as they shall be. */
+  /** Sends requests until the server is warm. */
   async warmUp(count: number): Promise<void> {
     for (let i = 0; i < 4; i++) await (this.#load as Load).run(count)
   }
@@ -64,7 +64,7 @@ class Contender {
   }
 }
 
-/** CPU time for each request of a server that says hello, relative to the bare framework. */
+/** CPU time for each request of a server that answers hello, relative to the bare framework. */
 export const http: Bench = async ({ rounds, quick }) => {
   const reports: Report[] = []
   for (const framework of ['express', 'fastify', 'koa'] as const) {
@@ -73,7 +73,7 @@ export const http: Bench = async ({ rounds, quick }) => {
   return reports
 }
 
-/** In each round fresh processes, all alive at once and asked in turn, slice by slice. */
+/** Compares contenders in new processes in each round. All run at once and get requests in turn, slice by slice. */
 async function compare(framework: ServerInput['framework'], outcome: 'pass' | 'reject', rounds: number, slices: number): Promise<Report> {
   const count = 1000
   const costs = new Map<string, number[]>()
@@ -87,7 +87,7 @@ async function compare(framework: ServerInput['framework'], outcome: 'pass' | 'r
       for (const one of contenders) await one.warmUp(1500)
       for (let i = 0; i < slices; i++) {
         let bare = 0
-        // Each slice begins with another one, so that none always follows the same.
+        // Each slice begins with another contender, so that none always follows the same one.
         for (let at = 0; at < contenders.length; at++) {
           const one = contenders[(at + i) % contenders.length] as Contender
           const limited = outcome === 'reject' && !one.name.startsWith('bare')

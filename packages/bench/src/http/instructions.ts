@@ -11,8 +11,8 @@ import type { ServerInput } from './server.ts'
 const CONTENDERS = ['bare', 'fields alone', 'weir', 'peer'] as const
 
 /**
- * Instructions that a server's process takes for each request, without those of the kernel: counted, not timed, so they are the
- * same on a busy machine. Needs valgrind.
+ * Instructions of a server's process for each request, without instructions of the kernel. They are counted, not timed, so they are
+ * the same on a busy machine. Needs valgrind.
  */
 export const instructions: Bench = async ({ quick }) => {
   if (!hasValgrind('instructions')) return []
@@ -43,7 +43,7 @@ async function perRequest(input: ServerInput, quick: boolean): Promise<number> {
   return (long - short) / (more - fewer)
 }
 
-/** Instructions of a server that is asked so many times, one request after the other. */
+/** Instructions of a server that gets `requests` requests, one after the other. */
 async function total(input: ServerInput, requests: number): Promise<number> {
   const child = await startProgram('http/server', input, { under: CALLGRIND, execArgv: REPEATABLE })
   let said = ''

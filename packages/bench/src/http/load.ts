@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net'
 
-/** Statuses of answers, and how often each came. */
+/** Statuses of answers, and their counts. */
 export type Statuses = Readonly<Record<string, number>>
 
 const REQUEST = Buffer.from('GET / HTTP/1.1\r\nhost: localhost\r\naccept: application/json\r\n\r\n')
 
 /**
- * A client that costs little, so that one core is left to the server: a few connections, each asking again when its answer
- * has come. The answers' lengths must be stated.
+ * A client that needs little CPU, so that one core is free for the server: a few connections, each of which sends a request when
+ * the previous answer has arrived. Answers need a content length.
  */
 export class Load {
   readonly #sockets: Socket[] = []
@@ -23,7 +23,7 @@ export class Load {
     return load
   }
 
-  /** Makes `count` requests. */
+  /** Sends `count` requests. */
   run(count: number): Promise<Statuses> {
     const statuses: Record<string, number> = {}
     let asked = 0

@@ -28,7 +28,8 @@ const client = contender.endsWith('Redis') ? new Redis({ port: redis as number, 
 const store = client === undefined ? {} : { store: redisStore(client) }
 const policy = { limit, interval: '1h', key: 'ip', ...store } as const
 
-// The cost that any limiter has that shows clients their limits: the same fields and problem details, without a decision behind them.
+// A contender with the unavoidable cost of any limiter that shows its limits to clients: the same fields and problem details,
+// without a decision.
 const byHand = contender === 'fields alone'
 const rejecting = byHand && limit === 1
 const details = JSON.stringify({
@@ -114,7 +115,7 @@ const server = await servers[framework]()
 server.keepAliveTimeout = 60_000
 server.listen(0, '127.0.0.1', () => report({ port: (server.address() as AddressInfo).port }))
 
-// One line asks for the CPU time that this process has used, in microseconds.
+// Each line on standard input is a request for the CPU time of this process, in microseconds.
 process.stdin.on('data', () => {
   const { user, system } = process.cpuUsage()
   report({ cpu: user + system })

@@ -8,7 +8,7 @@ import { median, spread } from '../harness/statistics.ts'
 import type { ImportInput, ImportResult } from './program.ts'
 
 const PACKAGES = fileURLToPath(new URL('../../..', import.meta.url))
-/** Processes per contender and round: most of the noise is the disk's and other processes'. */
+/** Processes per contender and round, because most of the noise comes from the disk and other processes. */
 const PROCESSES = 7
 
 const PAIRS = [
@@ -21,7 +21,7 @@ const PAIRS = [
   },
 ]
 
-/** The time that an application waits for Weir at its start: the import, once the framework and the store's client are loaded. */
+/** The time that Weir adds to the start of an application: its import, once the framework and the store's client are loaded. */
 export const imports: Bench = async ({ rounds, quick }) => {
   const contenders = PAIRS.flatMap(({ before, weir, peers }): ImportInput[] => [
     { before, modules: weir },
@@ -56,8 +56,8 @@ export const imports: Bench = async ({ rounds, quick }) => {
 }
 
 /**
- * Puts the built packages beside the program, as an installer would. In the workspace `@weir/redis` has a client of its own, and
- * would load it once more.
+ * Copies the built packages next to the program, like an installer. In the workspace `@weir/redis` has its own client, and would
+ * load it a second time.
  */
 function installPackages(): void {
   for (const name of ['core', 'express', 'redis']) {

@@ -3,11 +3,11 @@ import { timedAsync } from '../harness/measure.ts'
 
 export interface ImportInput {
   readonly before: readonly string[]
-  /** These are imported one after the other. */
+  /** The modules, which are imported one after the other. */
   readonly modules: readonly string[]
 }
 
-/** Milliseconds. */
+/** The time of the imports, in milliseconds. */
 export interface ImportResult {
   readonly wall: number
   readonly cpu: number
@@ -15,7 +15,7 @@ export interface ImportResult {
 
 const { before, modules } = input<ImportInput>()
 for (const name of before) await import(name)
-// Garbage of the framework and the client must not be charged to the modules that come next.
+// Garbage of the framework and the client must not count for the modules that come next.
 globalThis.gc?.()
 await new Promise((resolve) => setTimeout(resolve, 50))
 const result: ImportResult = await timedAsync(async () => {

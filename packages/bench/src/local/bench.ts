@@ -13,12 +13,12 @@ const MILLION = 1_000_000
 
 type Situation = Omit<LocalInput, 'core' | 'decisions'>
 
-/** Runs of one situation: what each takes more than the one before is what so many decisions take. */
+/** The lengths of the runs of one situation, in decisions. The difference of two runs is the cost of the additional decisions. */
 const LENGTHS = [200_000, 400_000, 600_000]
 
 /**
- * The cost of a decision in one process, in instructions and in memory, beside another checkout: `pnpm bench local --against <checkout>`.
- * Counted, not timed, so that a busy machine changes nothing. Needs valgrind.
+ * The cost of a decision in one process, in instructions and in memory, compared with another checkout: `pnpm bench local --against
+ * <checkout>`. Instructions are counted, not timed, so that a busy machine changes nothing. Needs valgrind.
  */
 export const local: Bench = async ({ quick, against }) => {
   if (against === undefined) {
@@ -62,14 +62,14 @@ function situations(quick: boolean): Situation[] {
   ]
 }
 
-/** Instructions for one decision. Of two stretches the lesser counts: in the other one the compiler may have worked. */
+/** Instructions for one decision. The lesser of two stretches counts, because the compiler may have worked in the other one. */
 async function perDecision(situation: Omit<LocalInput, 'decisions'>): Promise<number> {
   const totals: number[] = []
   for (const decisions of LENGTHS) totals.push(await total({ ...situation, decisions }))
   const stretches = totals
     .slice(1)
     .map((count, i) => (count - (totals[i] as number)) / ((LENGTHS[i + 1] as number) - (LENGTHS[i] as number)))
-  // Where the compiler's work outweighs the decisions nothing was measured; that is no goal reached.
+  // If the compiler's work exceeds the cost of the decisions, nothing was measured and no goal is reached.
   return stretches.every((stretch) => stretch > 0) ? Math.min(...stretches) : Number.NaN
 }
 

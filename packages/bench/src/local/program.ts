@@ -13,11 +13,11 @@ export interface LocalInput {
 }
 
 export interface LocalResult {
-  /** Bytes of memory for each key, its string included; only with `--expose-gc`. */
+  /** Bytes of memory for each key, its string included. Only with `--expose-gc`. */
   readonly bytesPerKey: number
 }
 
-/** Decisions between two looks at the result. */
+/** Decisions between two additions to the result. */
 const SLICE = 10_000
 const MOST = 1e12
 
@@ -36,7 +36,7 @@ const throttler = createThrottler({
   maxKeys: 2_000_000,
 })
 const before = used()
-// Each key is known before it counts, and its only unit is taken where it is to be rejected.
+// Each key is counted once before the measurement. If requests are to be rejected, this uses up its only unit.
 for (let id = 0; id < keys; id++) throttler.check(`user:${id}`)
 const bytesPerKey = (used() - before) / keys
 const names = Array.from({ length: keys }, (_, id) => `user:${id}`)

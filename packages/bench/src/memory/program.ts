@@ -21,11 +21,11 @@ export interface MemoryInput {
 
 /** Bytes for each key, heap and buffers together. */
 export interface MemoryResult {
-  /** With the key string. */
+  /** With the key's string. */
   readonly total: number
-  /** Beyond the strings alone. */
+  /** Without the bytes of the strings. */
   readonly beyond: number
-  /** Bytes that are left for each key after all keys fell idle; undefined if the program didn't wait for that. */
+  /** Bytes left for each key after all keys were idle for long enough. Undefined if the program didn't wait. */
   readonly left: number | undefined
   /** Timers of the process. */
   readonly timers: number
@@ -56,7 +56,7 @@ async function used(): Promise<number> {
   return heapUsed + arrayBuffers
 }
 
-/** As from a request: flat, and not shared with anything. */
+/** Makes a key as from a request: a flat string that shares no memory. */
 const keyOf = (id: number) => Buffer.from(`user:${String(id).padStart(7, '0')}`).toString('latin1')
 
 async function strings(): Promise<number> {

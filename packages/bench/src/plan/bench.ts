@@ -24,7 +24,7 @@ const SITUATIONS: readonly (readonly [LogForm, keyof typeof RULES, number])[] = 
   ['combined', 'three policies', 1_000_000],
 ]
 
-/** How fast `weir plan` replays an access log on three nodes, and in how much memory. */
+/** The speed at which `weir plan` replays an access log on three processes, and its memory. */
 export const plan: Bench = async ({ quick }) => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-plan-'))
   const rows: Row[] = []

@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { createGzip } from 'node:zlib'
 import { zipf } from '../harness/random.ts'
 
-/** How the lines of a log are written. */
+/** The format of the lines of a log. */
 export type LogForm = 'combined' | 'json' | 'gzip'
 
 /** Requests a second. */
@@ -13,7 +13,7 @@ const START = Date.UTC(2026, 2, 7, 12)
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const AGENT = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36'
 
-/** Writes the access log of a server with 200 requests a second of 20,000 clients, some of which ask for much more than others. */
+/** Writes the access log of a server with 200 requests a second of 20,000 clients, some of which send much more than others. */
 export async function writeLog(file: string, form: LogForm, lines: number): Promise<void> {
   const clients = zipf(CLIENTS, 1.1, 1 << 20)
   const out = createWriteStream(file)

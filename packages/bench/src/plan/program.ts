@@ -9,10 +9,10 @@ export interface PlanInput {
 }
 
 export interface PlanResult {
-  /** Milliseconds. */
+  /** The time, in milliseconds. */
   readonly cpu: number
   readonly wall: number
-  /** Bytes of the whole process, at most. */
+  /** The most bytes of the whole process. */
   readonly memory: number
   readonly requests: number
   readonly rejected: number

@@ -10,7 +10,7 @@ const MOST = {
   'case study, few heavy users': Number.POSITIVE_INFINITY,
 } as const
 
-/** How often keys are written, in virtual time. What a write costs Redis is told by `bench sync`. */
+/** The number of key writes, in virtual time. `bench sync` measures the cost of a key write for Redis. */
 export const redis: Bench = async () => {
   const rows: Row[] = []
   const goals: { what: string; value: number; most: number }[] = []

@@ -13,7 +13,7 @@ export interface WorkloadInput {
 export interface WorkloadResult {
   readonly requests: number
   readonly allowed: number
-  /** A key's counts written once. */
+  /** The number of key writes. */
   readonly keyWrites: number
   /** Script calls, heartbeats included. */
   readonly calls: number
@@ -26,7 +26,7 @@ interface Workload {
   readonly seconds: number
   readonly perSecond: number
   readonly policies: readonly PolicyOptions[]
-  /** The keys of request `i`, one for each policy; undefined where one does not apply. */
+  /** The keys of request `i`, one for each policy. Undefined for a policy that does not apply. */
   keys(i: number): readonly (string | undefined)[]
 }
 
@@ -62,7 +62,7 @@ const WORKLOADS: Readonly<Record<WorkloadInput['workload'], Workload>> = {
   },
   'case study': {
     ...CASE_STUDY,
-    // Ten thousand users alike; one request in a hundred goes to an expensive endpoint.
+    // Ten thousand users send the same number of requests. One request in a hundred goes to an expensive endpoint.
     keys: (i) => {
       const key = `user:${Math.floor(random() * 10_000)}`
       return ['all', key, i % 100 === 0 ? key : undefined]
@@ -71,7 +71,7 @@ const WORKLOADS: Readonly<Record<WorkloadInput['workload'], Workload>> = {
   'case study, few heavy users': { ...CASE_STUDY, keys: (i) => ['all', user(i), i % 100 === 0 ? user(i) : undefined] },
 }
 
-/** Keys and blocks that one script call of `@weir/redis` takes, and a heartbeat is a call of its own. */
+/** Keys and blocks of one script call of `@weir/redis`. A heartbeat is a separate call. */
 const KEYS_A_CALL = 40
 
 const { nodes, seconds, perSecond, policies, keys } = WORKLOADS[input<WorkloadInput>().workload]
@@ -98,7 +98,7 @@ const store = backgroundStore({
 })
 const throttlers: Throttler[] = Array.from({ length: nodes }, () => createThrottler({ policies, store, clock, random, maxKeys: 500_000 }))
 for (const one of throttlers) one.start()
-// Until all nodes know of each other, and to the begin of an interval.
+// The processes need this time to count each other. Then the clock moves to the start of an interval.
 await clock.advance(3000)
 await clock.advance(60_000 - (clock.now() % 60_000))
 

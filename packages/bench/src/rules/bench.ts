@@ -4,7 +4,7 @@ import { type Row, round } from '../harness/report.ts'
 import { median } from '../harness/statistics.ts'
 import type { RulesInput, RulesResult } from './program.ts'
 
-/** For how long a process that takes over a document does nothing else. */
+/** The time for which a process is blocked while it applies a document. */
 export const rules: Bench = async ({ rounds, quick }) => {
   const situations = (quick ? [100, 1_000] : [100, 1_000, 10_000, 50_000]).flatMap((overrides): RulesInput[] => [
     { form: 'json', overrides },

@@ -9,7 +9,7 @@ export interface RulesInput {
   readonly overrides: number
 }
 
-/** Milliseconds of CPU, in which nothing else runs in the process. */
+/** Milliseconds of CPU, in which the process does nothing else. */
 export interface RulesResult {
   readonly bytes: number
   readonly parse: number
@@ -30,7 +30,7 @@ const document = (version: number) => ({
 })
 const throttler = createThrottler({ policies: [{ name: 'customer', limit: 100, interval: '1m' }] })
 let result: RulesResult | undefined
-// The first ones warm the process up.
+// The first runs warm the process up.
 for (let version = 1; version <= 3; version++) {
   const text = form === 'json' ? JSON.stringify(document(version)) : yaml.stringify(document(version))
   let parsed: ReturnType<typeof parseRules> | undefined

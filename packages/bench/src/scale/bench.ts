@@ -10,7 +10,7 @@ const SIZES: Readonly<Record<ScaleInput['dimension'], readonly number[]>> = {
   spans: [2, 6, 20, 60],
 }
 
-/** How costs grow with each dimension; the others stay at 1,000 keys, 3 nodes, 1 policy, 6 spans. Virtual time. */
+/** The growth of costs with each dimension, in virtual time. The other dimensions stay at 1,000 keys, 3 processes, 1 policy and 6 spans. */
 export const scale: Bench = async ({ quick }) => {
   const reports: Report[] = []
   for (const [dimension, sizes] of Object.entries(SIZES) as [ScaleInput['dimension'], readonly number[]][]) {

@@ -14,7 +14,7 @@ export interface ScaleInput {
 export interface ScaleResult {
   /** CPU nanoseconds for one decision. */
   readonly decision: number
-  /** Key-writes and exchanges of one node in one interval (10 s), heartbeats included. */
+  /** Key writes and syncs of one process in one interval (10 s), heartbeats included. */
   readonly keyWrites: number
   readonly exchanges: number
 }
@@ -49,7 +49,7 @@ for (const one of throttlers) one.start()
 await clock.advance(3000)
 await clock.advance(interval - (clock.now() % interval))
 const keys = Array.from({ length: sizes.keys }, (_, id) => `user:${id}`)
-// All keys at half of the limit, spread over the interval and all nodes; at most a million requests.
+// All keys get half of the limit, spread over the interval and all processes, but at most a million requests in all.
 const perKey = Math.max(1, Math.min(600, Math.floor(1_000_000 / (sizes.keys * sizes.policies))))
 keyWrites = 0
 exchanges = 0

@@ -4,7 +4,7 @@ import { type Row, round } from '../harness/report.ts'
 import { median } from '../harness/statistics.ts'
 import type { SnapshotInput, SnapshotResult } from './program.ts'
 
-/** The cost of `snapshot()`, however many keys there are. */
+/** The cost of `snapshot()`, for any number of keys. */
 export const snapshot: Bench = async ({ quick }) => {
   const situations: SnapshotInput[] = [
     { window: 'fixed', keys: 10_000, blocked: 0, calls: 60 },

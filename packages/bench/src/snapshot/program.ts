@@ -6,16 +6,16 @@ import { timed } from '../harness/measure.ts'
 export interface SnapshotInput {
   readonly window: 'fixed' | 'sliding'
   readonly keys: number
-  /** Keys that are blocked among them. */
+  /** The number of blocked keys among them. */
   readonly blocked: number
-  /** Snapshots, one after the other. */
+  /** The number of snapshots, one after the other. */
   readonly calls: number
 }
 
-/** Milliseconds of CPU for each call, in their order. */
+/** Milliseconds of CPU for each call, in order. */
 export interface SnapshotResult {
   readonly cpu: readonly number[]
-  /** How many of the ten keys that were used most are told of in the end. */
+  /** The number of the ten most used keys that the last snapshot lists. */
   readonly found: number
 }
 
@@ -36,7 +36,7 @@ for (let call = 0; call < calls; call++) {
     top = snapshot(throttler).top
   })
   cpu.push(time.cpu)
-  // As by somebody who calls now and then, not in one turn.
+  // Snapshots are usually taken now and then, so the next one comes in a later turn.
   await new Promise((resolve) => setTimeout(resolve, 5))
 }
 const names = new Set(top.map(({ key }) => key))

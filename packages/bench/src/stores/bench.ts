@@ -8,10 +8,10 @@ import { MEETINGS, type Meeting } from './servers.ts'
 
 const PROCESSES = 4
 const LIMIT = 1_000
-/** Milliseconds. */
+/** The interval, in milliseconds. */
 const INTERVAL = 5_000
 
-/** The stores side by side: the cost of a sync and of a decision, the accuracy, and the load that they can take. */
+/** All stores, compared: the cost of a sync and of a decision, the accuracy, and the effect of faults. */
 export const stores: Bench = async ({ rounds, quick, only }) => {
   const costs: Row[] = []
   const accuracy: Row[] = []
@@ -40,7 +40,7 @@ export const stores: Bench = async ({ rounds, quick, only }) => {
   ] satisfies Report[]
 }
 
-/** Keys of an exchange, and how often it is made. 0 keys: a decision about a request. */
+/** The number of keys of a sync, and the number of syncs. With 0 keys it is a decision about a request. */
 const EXCHANGES = [
   [1, 1_000],
   [40, 500],
@@ -76,7 +76,7 @@ async function accuracyOf(name: string, meeting: Meeting, intervals: number): Pr
   const row: Record<string, string | number> = { store: name }
   for (const times of [0.9, 1.1, 100]) {
     const nodes = await run(meeting, PROCESSES, times, intervals)
-    // The first interval begins with nodes that know nothing.
+    // The first interval is left out, because the processes don't count each other yet.
     const beyond = Array.from({ length: intervals - 1 }, (_, i) => {
       const allowed = nodes.reduce((sum, node) => sum + (node.allowed[i + 1] ?? 0), 0)
       return Math.max(0, allowed / LIMIT - 1) * 100
@@ -87,7 +87,7 @@ async function accuracyOf(name: string, meeting: Meeting, intervals: number): Pr
   return row
 }
 
-/** Milliseconds before the store goes away, while it is away, and in which it must be noticed that it is back. */
+/** Milliseconds before the store goes down, while it is down, and in which its return must be noticed. */
 const BEFORE = 1_000
 const AWAY = 2_000
 const AFTER = 2_000
@@ -129,7 +129,7 @@ async function faultsOf(name: string, meeting: Meeting): Promise<Row[]> {
 /** Milliseconds in which processes start and find each other. */
 const STARTING = 2_000
 
-/** Some processes for some intervals, and what is done meanwhile. */
+/** Runs some processes for some intervals, and `meanwhile` at the same time. */
 async function run(
   { place }: Meeting,
   processes: number,

@@ -7,18 +7,18 @@ import { type Place, storeAt } from './place.ts'
 
 export interface CostInput {
   readonly place: Place
-  /** The server's process, or none that could be told from this one. */
+  /** The server's process. Undefined if it can't be measured separately from this one. */
   readonly server?: number
-  /** Keys of an exchange; 0: a decision of the store's about one request. */
+  /** The number of keys of a sync. With 0 the store decides one request. */
   readonly keys: number
   readonly times: number
 }
 
 export interface CostResult {
-  /** Milliseconds from asking to the answer, one at a time. */
+  /** Milliseconds from a call to its reply, one at a time. */
   readonly p50: number
   readonly p99: number
-  /** CPU milliseconds for each: of the server, and of this process. */
+  /** CPU milliseconds for each call: of the server, and of this process. */
   readonly server: number
   readonly own: number
 }
@@ -46,7 +46,7 @@ report({
 } satisfies CostResult)
 process.exit(0)
 
-/** An exchange as a node with so many due keys makes it: each has a few units more than before, and another node counted it, too. */
+/** Makes a sync of a process with `keys` due keys. Each has a few units more than before, and another process counted it, too. */
 async function exchanging(): Promise<() => Promise<unknown>> {
   const width = 3_600_000
   const policy: StorePolicy = { id: 'default:3600000:stores', width, cells: 1, limit: 1e9, hot: Number.POSITIVE_INFINITY, ttl: 2 * width }
@@ -79,7 +79,7 @@ function deciding(): () => Promise<unknown> {
   }
 }
 
-/** A store does not answer before it is connected. */
+/** Repeats a sync until it succeeds, because a store does not answer before it is connected. */
 async function untilAnswered(sync: () => Promise<unknown>): Promise<void> {
   for (const end = Date.now() + 10_000; ; ) {
     try {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** CPU milliseconds of a process and all that descend from it, by what Linux tells of their threads. NaN elsewhere. */
+/** CPU milliseconds of a process and all its descendants, from Linux's figures of their threads. NaN on other systems. */
 export function cpuOf(pid: number): number {
   const children = new Map<number, number[]>()
   try {
@@ -16,25 +16,25 @@ export function cpuOf(pid: number): number {
   }
 }
 
-/** Nanoseconds on a processor are the first field. */
+/** Adds up the threads of a process. The first field of each is its nanoseconds of CPU. */
 function threadsOf(pid: number): number {
   const folder = `/proc/${pid}/task`
   let nanoseconds = 0
   try {
     for (const thread of readdirSync(folder)) nanoseconds += Number(read(`${folder}/${thread}/schedstat`).split(' ')[0])
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
   return nanoseconds / 1e6
 }
 
-/** Behind the name, which may hold anything: the state, and the parent. */
+/** Reads the parent of a process. The state and the parent follow the name, which may contain any characters. */
 function parentOf(pid: string): number {
   const text = read(`/proc/${pid}/stat`)
   return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1])
 }
 
-/** A process that has just ended has no such file. */
+/** Reads a file, or returns nothing if its process has just ended. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'latin1')

@@ -3,15 +3,15 @@ import { input, report } from '../harness/child.ts'
 import { seeded } from '../harness/random.ts'
 import { type Place, storeAt } from './place.ts'
 
-/** One of several processes before which requests for one key come at random. */
+/** One of several processes that get random requests for one key. */
 export interface NodeInput {
   readonly place: Place
   readonly limit: number
-  /** Milliseconds. */
+  /** The interval, in milliseconds. */
   readonly interval: number
   /** Requests per second of this process. */
   readonly rate: number
-  /** By the wall clock. */
+  /** The start and the end, by the wall clock. */
   readonly from: number
   readonly until: number
   readonly seed: number
@@ -20,16 +20,16 @@ export interface NodeInput {
 export interface NodeResult {
   /** Requests that were allowed in each interval from `from` on. */
   readonly allowed: readonly number[]
-  /** When it went on without the store, and when it had it back, milliseconds after `from`. */
+  /** The times at which it lost the store and at which the store came back, in milliseconds after `from`. */
   readonly storeDown: readonly number[]
   readonly storeUp: readonly number[]
-  /** The longest that a decision took, milliseconds. */
+  /** The longest duration of a decision, in milliseconds. */
   readonly longest: number
   /** Decisions that threw. */
   readonly failed: number
 }
 
-/** Milliseconds between two looks at what is due. */
+/** Milliseconds between two checks for due requests. */
 const PACE = 1
 
 const { place, limit, interval, rate, from, until, seed } = input<NodeInput>()

@@ -1,12 +1,12 @@
 import type { Store } from '@weir/core'
 
-/** Where nodes meet, as a process of theirs is told. */
+/** The meeting place of processes, in the form that a child process receives. */
 export type Place =
   | { readonly kind: 'memory' | 'ipc' }
   | { readonly kind: 'redis' | 'postgres'; readonly url: string }
   | { readonly kind: 'etcd'; readonly endpoint: string }
 
-/** @param timeout in milliseconds, of stores over a network */
+/** @param timeout in milliseconds, for stores over a network */
 export async function storeAt(place: Place, timeout = 1_000): Promise<Store> {
   switch (place.kind) {
     case 'memory':

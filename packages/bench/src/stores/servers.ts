@@ -4,17 +4,17 @@ import { findPostgres, PostgresServer } from '@weir/tooling/postgres-servers'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import type { Place } from './place.ts'
 
-/** A place where nodes meet, with what can be done to it. */
+/** A store in which processes meet, and its faults. */
 export interface Meeting {
   readonly place: Place
-  /** The process that serves it, if that is another one than the nodes'. */
+  /** The process of the server, if it is a separate one. */
   readonly server?: number | undefined
-  /** Faults of servers. Absent if there is no server. */
+  /** Faults of the server. Absent if there is no server. */
   readonly faults?: {
-    /** Ends it at once. */
+    /** Ends the server immediately. */
     kill(): Promise<unknown>
     restart(): Promise<unknown>
-    /** Lets it hang. */
+    /** Makes the server hang. */
     pause(): unknown
     resume(): unknown
   }

@@ -7,16 +7,19 @@ import { median, percentile } from '../harness/statistics.ts'
 import type { Stretch, SyncInput, SyncResult } from './program.ts'
 
 interface Measured extends Omit<SyncResult, 'exchange' | 'plainly'> {
-  /** Seconds from the first to the last exchange. */
+  /** Seconds from the first to the last sync. */
   readonly seconds: number
-  /** Latency of `PING` for another client meanwhile, 99 %, milliseconds, and while the keys were written the plain way. */
+  /**
+   * The 99th percentile of the latency of `PING` for another client, in milliseconds: meanwhile, and while the keys were written
+   * the plain way.
+   */
   readonly ping: number
   readonly plainPing: number
-  /** Longest time that this process, which had next to nothing to do, got no core meanwhile, milliseconds. */
+  /** The longest time for which this nearly idle process got no core meanwhile, in milliseconds. */
   readonly idleHeld: number
 }
 
-/** A span's end with a million keys to send: keys that are just due, and the extreme, in which all of them become hot. */
+/** The end of a span with a million keys to send: keys that are merely due, and the extreme, in which all of them come near their limit. */
 export const sync: Bench = async ({ rounds, quick }) => {
   const keys = quick ? 100_000 : 1_000_000
   const due: Measured[] = []

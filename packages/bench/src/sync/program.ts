@@ -12,22 +12,22 @@ export interface SyncInput {
   readonly hot: boolean
 }
 
-/** From when to when, milliseconds since the epoch. */
+/** A start and an end, in milliseconds since the Unix epoch. */
 export type Stretch = readonly [number, number]
 
 export interface SyncResult {
-  /** While the keys were exchanged, and while they were written the plain way. */
+  /** The times in which the keys were synced, and in which they were written the plain way. */
   readonly exchange: Stretch
   readonly plainly: Stretch
-  /** Longest time for which the event loop was held, milliseconds: in all, and 99.9 % of the time. */
+  /** The longest time for which the event loop was blocked, in milliseconds: in all, and in 99.9 % of the samples. */
   readonly held: number
   readonly mostlyHeld: number
-  /** Most CPU milliseconds of the process, its threads for garbage included, while the event loop was held once. */
+  /** The most CPU milliseconds of the process in one turn of the event loop, including its threads for garbage collection. */
   readonly turn: number
-  /** Redis CPU microseconds for each key, ours and those of a pipelined INCRBY and PEXPIRE. */
+  /** Redis CPU microseconds for each key, for Weir and for a pipelined INCRBY and PEXPIRE. */
   readonly redis: number
   readonly plain: number
-  /** Redis memory for each key and node, bytes. */
+  /** Redis memory for each key and process, in bytes. */
   readonly memory: number
   /** Commands inside scripts for each key. */
   readonly commands: number
@@ -44,9 +44,12 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 const INTERVAL = 120_000
 const SPANS = 6
 const LIMIT = 100
-/** With 4 nodes, less than a quarter of the limit in all, but so much at this one that it is not quiet, nor due before its span's end. */
+/**
+ * With 4 processes this is less than a quarter of the limit in all. But it is so much in this process that the key is not far below
+ * its limit, nor due before its span's end.
+ */
 const USUAL = { units: 8, idleNodes: 3 }
-/** More than a quarter of the limit at the only node. */
+/** More than a quarter of the limit, in the only process. */
 const HOT = { units: 30, idleNodes: 0 }
 const { units, idleNodes } = hot ? HOT : USUAL
 
@@ -61,7 +64,7 @@ async function info(): Promise<{ cpu: number; memory: number; calls: number }> {
   return { cpu: (number('used_cpu_user') + number('used_cpu_sys')) * 1e6, memory: number('used_memory'), calls }
 }
 
-// The plain way first: one counter for each key, written in pipelines of a thousand.
+// The plain way comes first: one counter for each key, written in pipelines of a thousand.
 const plainBegan = Date.now()
 const plainBefore = await info()
 for (let id = 0; id < keys; ) {
@@ -90,8 +93,8 @@ const sent = () => entries
 const ready = () => throttler.state === 'synced' && snapshot(throttler).nodes === 1 + idle.length
 for (let i = 0; i < 300 && !ready(); i++) await pause(20)
 if (!ready()) throw new Error('Redis does not answer')
-// When what the last span left has been sent, and all keys can be counted before the next one ends. Not in an interval's last
-// span, after which another interval runs.
+// The keys are counted after the last span's counts have been sent, and early enough to finish before the next span ends. The last
+// span of an interval is left out, because another interval starts after it.
 const SPAN = INTERVAL / SPANS
 const spanNow = () => Math.floor(Date.now() / SPAN)
 const intoSpan = () => (Date.now() % SPAN) / SPAN
@@ -104,18 +107,19 @@ for (let id = 0; id < keys; ) {
   await pause(0)
 }
 if (spanNow() !== span) throw new Error('It took longer than a span to count the keys.')
-// A million keys that came within a second are garbage collection's matter; the exchange is measured without it.
+// A million keys within a second leave garbage for the collector. It is collected before the sync is measured.
 collect()
 if (sent() > keys / 10) throw new Error(`${sent()} keys were sent too early`)
 for (const early = sent(); sent() === early; ) await pause(5)
-// Not before the wait, which costs Redis something as well.
+// The first reading comes after the wait, which costs Redis something as well.
 const before = await info()
 const already = sent()
 const cpu = process.cpuUsage()
 const began = Date.now()
 const delays = monitorEventLoopDelay({ resolution: 1 })
 delays.enable()
-// CPU between two firings of a timer. It rests in between: a loop that spins would take the second core from Redis.
+// The CPU time between two calls of a timer. The process rests in between, because a spinning loop would take the second core from
+// Redis.
 let turn = 0
 let last = process.cpuUsage()
 const turns = setInterval(() => {
@@ -135,7 +139,7 @@ if (written < 0.9 * keys) throw new Error(`Only ${written} of ${keys} keys were 
 const result: SyncResult = {
   exchange: [began, ended],
   plainly: [plainBegan, plainEnded],
-  // The monitor's own timer waits for a millisecond.
+  // The monitor's own timer waits for a millisecond, which is subtracted.
   held: delays.max / 1e6 - 1,
   mostlyHeld: delays.percentile(99.9) / 1e6 - 1,
   turn,

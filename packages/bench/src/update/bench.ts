@@ -5,10 +5,10 @@ import { median } from '../harness/statistics.ts'
 import { UPDATE_KINDS } from './kinds.ts'
 import type { UpdateInput, UpdateResult } from './program.ts'
 
-/** For how long `update` with another limit holds the event loop, at once and afterwards. */
+/** The time for which `update` with another limit blocks the event loop, during the call and afterwards. */
 export const update: Bench = async ({ rounds, quick }) => {
   const results = await inTurn(UPDATE_KINDS, rounds, (kind) => {
-    // Each key that is taken ahead was asked for at the store.
+    // Fewer keys, because each leased key needs a request to the store.
     const keys = kind.endsWith('leased') ? 100_000 : 1_000_000
     return runProgram<UpdateResult>('update', { kind, keys: quick ? keys / 10 : keys } satisfies UpdateInput)
   })

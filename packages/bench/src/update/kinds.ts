@@ -1,6 +1,6 @@
 import { type AnyPolicyOptions, concurrency, slidingWindow, tokenBucket } from '@weir/core'
 
-/** Policies whose limit is changed while there are many keys. */
+/** Policies whose limit changes while there are many keys. */
 export const POLICIES = {
   'fixedWindow local': { interval: '1h', coordination: 'local' },
   'fixedWindow background': { interval: '1h' },

@@ -8,7 +8,7 @@ export interface UpdateInput {
 }
 
 export interface UpdateResult {
-  /** Milliseconds of CPU that `update` took, and that one turn of the event loop took at most afterwards. */
+  /** Milliseconds of CPU of `update`, and of the longest turn of the event loop afterwards. */
   readonly call: number
   readonly longest: number
   readonly keys: number
@@ -16,7 +16,7 @@ export interface UpdateResult {
 
 /** Milliseconds after an update in which turns of the event loop are timed. */
 const WATCHED = 300
-/** Requests that are made at once while keys are made. */
+/** Requests that are made at once while keys are created. */
 const AT_ONCE = 1_000
 const UPDATES = 9
 
@@ -27,7 +27,7 @@ const throttler = createThrottler({
   maxKeys: 2 * keys,
   ...(kind.endsWith('local') ? {} : { store: memoryStore() }),
 }).start()
-/** Not the time of the clock, in which other processes run as well. */
+/** CPU time is used instead of the clock's time, in which other processes run as well. */
 const cpu = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e3

@@ -10,7 +10,7 @@ import { commands, pace } from './redis.ts'
 import { fewSlots } from './slots.ts'
 import type { SlowInput, SlowResult } from './slow.ts'
 
-/** The cost of waiting, the wait beside one central queue, and how well processes keep a limit together. */
+/** The cost of waiting, the wait compared with one central queue, and the accuracy with which processes keep a limit together. */
 export const waiting: Bench = async ({ rounds, quick }) => [
   await cost(rounds, quick ? 100_000 : 1_000_000),
   await keys(rounds),
@@ -24,11 +24,14 @@ export const waiting: Bench = async ({ rounds, quick }) => [
   await commands(quick),
 ]
 
-/** It takes more than a quarter of a millisecond for a request, and many times that on a busy machine: of a million many minutes. */
+/**
+ * The slowest contender. It needs more than a quarter of a millisecond for a request, and much more on a busy machine, so a million
+ * would take many minutes.
+ */
 const SLOWEST: AloneName = 'bottleneck'
 const MOST_OF_SLOWEST = 20_000
 
-/** As many are made before the first of them may go, so that all are held. */
+/** Requests that are all made before the first of them may start, so that all of them wait. */
 const HELD = 100_000
 
 async function cost(rounds: number, requests: number): Promise<Report> {

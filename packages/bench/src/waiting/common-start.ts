@@ -1,3 +1,3 @@
-/** Keys of Redis by which processes begin together: how many have started, and when they begin, by the wall clock. */
+/** Keys of Redis with which processes start together: the number of started processes, and the common start, by the wall clock. */
 export const READY = 'bench:ready'
 export const FROM = 'bench:from'

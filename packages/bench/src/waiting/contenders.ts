@@ -6,13 +6,13 @@ import { RateLimiter } from 'limiter'
 import pThrottle from 'p-throttle'
 import { RateLimiterMemory, RateLimiterQueue, RateLimiterRedis } from 'rate-limiter-flexible'
 
-/** Waits for its turn. */
+/** Waits for its turn, then resolves. */
 export type Waits = () => Promise<unknown>
 
-/** Many requests. */
+/** A bound that no run reaches. */
 const PLENTY = 1_000_000
 
-/** Queues that let `limit` requests go each `interval` milliseconds, in one process. */
+/** Queues that allow `limit` requests each `interval` milliseconds, in one process. */
 export const ALONE = {
   weir: (limit, interval) => {
     const queue = { maxWaiting: PLENTY, maxWaitingPerKey: PLENTY, maxWait: '1h' } as const
@@ -35,7 +35,7 @@ export const ALONE = {
 } satisfies Record<string, (limit: number, interval: number) => Waits>
 export type AloneName = keyof typeof ALONE
 
-/** Queues that let `limit` requests a second go, over all processes. */
+/** Queues that allow `limit` requests a second, over all processes. */
 export const TOGETHER = {
   "weir, 'leased'": weir('leased'),
   "weir, 'central'": weir('central'),
@@ -44,7 +44,7 @@ export const TOGETHER = {
   "weir, 'central', leakyBucket()": weir('central', leakyBucket()),
   bottleneck: (redis, limit) => {
     const connection = new Bottleneck.IORedisConnection({ client: redis })
-    // A process that comes late is not known yet: it says so and goes on.
+    // A late process is not registered yet. The library reports an error and continues.
     connection.on('error', () => {})
     const limiter = new Bottleneck({ id: 'api', minTime: 1_000 / limit, datastore: 'ioredis', connection })
     limiter.on('error', () => {})
@@ -59,7 +59,7 @@ export type TogetherName = keyof typeof TOGETHER
 
 function weir(coordination: Coordination, algorithm?: Algorithm): (redis: Redis, limit: number) => Waits {
   return (redis, limit) => {
-    // Never more than the limit, also while a process starts that can't keep up with the others.
+    // The fail mode prevents overshoot, even while a starting process can't keep up with the others.
     const failMode = coordination === 'background' ? 'share' : 'closed'
     const policy = { limit, interval: '1s', coordination, failMode, ...(algorithm && { algorithm }) } as const
     const throttler = createThrottler({ store: redisStore(redis), policies: [policy] }).start()

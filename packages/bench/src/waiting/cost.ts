@@ -4,16 +4,16 @@ import { ALONE, type AloneName } from './contenders.ts'
 /** A flood of requests that wait in one process. */
 export interface CostInput {
   readonly contender: AloneName
-  /** All made at once. */
+  /** Requests that are all made at once. */
   readonly requests: number
-  /** How many may go in each quarter of a second. */
+  /** The number of requests that may start in each quarter of a second. */
   readonly limit: number
 }
 
 export interface CostResult {
   /** Microseconds of CPU time for a request. */
   readonly cpu: number
-  /** Bytes that are held for each request while all wait; only with `--expose-gc`. */
+  /** Bytes of memory for each request while all wait. Only with `--expose-gc`. */
   readonly bytes: number
 }
 

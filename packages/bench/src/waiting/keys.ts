@@ -1,15 +1,15 @@
 import { createThrottler } from '@weir/core'
 import { input, report } from '../harness/child.ts'
 
-/** One request that waits for each of many keys. */
+/** One waiting request for each of many keys. */
 export interface KeysInput {
   readonly keys: number
 }
 
 export interface KeysResult {
-  /** Bytes that are held for each; only with `--expose-gc`. */
+  /** Bytes of memory for each request. Only with `--expose-gc`. */
   readonly bytes: number
-  /** Microseconds of CPU time to make each wait. */
+  /** Microseconds of CPU time to make each request wait. */
   readonly cpu: number
 }
 
@@ -20,11 +20,11 @@ const throttler = createThrottler({
   maxKeys: 2 * keys,
 })
 const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
-// Keys that are known take no memory for being new.
+// The keys are created first, so that new keys need no memory in the measurement.
 for (const name of names) throttler.check(name)
 throttler.check('first')
 void throttler.acquire('first')
-// The queue is loaded with the first request that waits.
+// The queue's code is loaded with the first waiting request.
 while (throttler.waiting === 0) await new Promise((resolve) => setTimeout(resolve, 10))
 const before = used()
 const cpuBefore = process.cpuUsage()

@@ -2,30 +2,30 @@ import { type AnyPolicyOptions, createThrottler, type QueueOptions, type Throttl
 import { adapterOf } from '@weir/core/adapter'
 import { NodeClock, SeededRandom, SimulatedStore, VirtualTime } from '@weir/testing'
 
-/** Nodes start, and hear of each other, in this time before moment 0; milliseconds. */
+/** Milliseconds before moment 0 in which processes start and learn to count each other. */
 const BOOT = 4_000
 
 export interface NodesOptions {
-  /** One, or several that count the same requests. */
+  /** One policy, or several that count the same requests. */
   readonly policy: AnyPolicyOptions | readonly AnyPolicyOptions[]
   readonly nodes: number
-  /** Milliseconds to the store and back. */
+  /** The round trip to the store, in milliseconds. */
   readonly roundTrip: number
   readonly seed: number
   readonly queue: QueueOptions
 }
 
-/** Nodes in virtual time at which requests wait. */
+/** Processes with waiting requests, in virtual time. */
 export interface Nodes {
   readonly time: VirtualTime
   readonly random: SeededRandom
   readonly store: SimulatedStore
   readonly throttlers: readonly Throttler[]
-  /** Ends everything at once. */
+  /** Stops everything immediately. */
   stop(): void
 }
 
-/** Starts nodes that share a store; virtual time does not pass yet. */
+/** Starts processes that share a store. Virtual time does not pass yet. */
 export async function startNodes({ policy, nodes, roundTrip, seed, queue }: NodesOptions): Promise<Nodes> {
   const time = new VirtualTime(-BOOT)
   const random = new SeededRandom(seed)

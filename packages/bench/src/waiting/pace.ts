@@ -6,14 +6,14 @@ import { poissonArrivals } from './virtual.ts'
 
 /** The requests of a process. */
 export type Demand =
-  /** Somebody waits at any time, for so many milliseconds. */
+  /** Some requests wait at any time, for `during` milliseconds. */
   | { readonly kind: 'always'; readonly during: number }
-  /** So many at once. */
+  /** All requests come at once. */
   | { readonly kind: 'flood'; readonly requests: number }
-  /** So many a second at random, for so many seconds. */
+  /** Requests come at random times, `rate` a second for `seconds` seconds. */
   | { readonly kind: 'random'; readonly rate: number; readonly seconds: number; readonly seed: number }
 
-/** One of several processes that call somebody who allows `limit` requests a second. */
+/** One of several processes that call a service which allows `limit` requests a second. */
 export interface PaceInput {
   readonly contender: TogetherName
   readonly port: number
@@ -22,11 +22,11 @@ export interface PaceInput {
 }
 
 export interface PaceResult {
-  /** When requests went, by the wall clock. */
+  /** The times at which requests started, by the wall clock. */
   readonly times: readonly number[]
-  /** Requests that did not go. */
+  /** Requests that did not start. */
   readonly failed: number
-  /** Commands that were sent to Redis from the beginning until the last of them. */
+  /** Commands that were sent to Redis from the start of the load until its last request. */
   readonly commands: number
 }
 
@@ -40,13 +40,13 @@ Redis.prototype.sendCommand = function (...args) {
   commands++
   return sendCommand.apply(this, args)
 }
-// RESP2: one of the peers does not know of the other.
+// RESP2, because one of the peers does not support RESP3.
 const redis = new Redis({ host: '127.0.0.1', port, protocol: 2 })
 const wait: () => Promise<unknown> = TOGETHER[contender](redis, limit)
 const times: number[] = []
 let failed = 0
 await redis.incr(READY)
-// When all begin, by the wall clock.
+// The common start of all processes, by the wall clock.
 let from = 0
 while (from === 0) {
   await new Promise((resolve) => setTimeout(resolve, 100))

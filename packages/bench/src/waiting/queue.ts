@@ -5,7 +5,7 @@ import { ideal, meanWait, mostIn, poissonArrivals, type WaitingScenario, waitTog
 const LIMIT = 100
 const SECOND = 1_000
 
-/** A way to let requests of several nodes go, beside one central queue. */
+/** A way to let requests of several processes wait, compared with one central queue. */
 export interface Way {
   readonly name: string
   readonly policy: AnyPolicyOptions
@@ -31,16 +31,16 @@ export const WAYS: readonly Way[] = [
 export interface Compared {
   readonly wait: number
   readonly idealWait: number
-  /** The most requests that went within one second. */
+  /** The most requests that started within one second. */
   readonly most: number
-  /** How many had gone by the end of the arrivals, and in the central queue. */
+  /** The number of requests that had started by the end of the arrivals, here and in the central queue. */
   readonly went: number
   readonly idealWent: number
-  /** For each request. */
+  /** Calls to the store for each request. */
   readonly exchanges: number
 }
 
-/** The same requests at several nodes, and in one central queue. */
+/** Compares the same requests in several processes and in one central queue. */
 export async function compare({ policy, pace }: Way, load: number, nodes: number, roundTrip: number, seconds: number): Promise<Compared> {
   const arrivals = poissonArrivals(
     LIMIT * load,
@@ -68,7 +68,7 @@ export function mayWait({ idealWait }: Compared, roundTrip: number): number {
   return 1.1 * idealWait + 2 * roundTrip
 }
 
-/** Waits at several nodes beside those in one central queue, in virtual time. */
+/** The waits in several processes and in one central queue, in virtual time. */
 export async function central(quick: boolean): Promise<Report> {
   const seconds = quick ? 20 : 60
   const rows: Row[] = []
@@ -100,24 +100,24 @@ export async function central(quick: boolean): Promise<Report> {
   return { title: `Requests that wait for ${LIMIT} a second, at nodes and in one central queue, in virtual time`, rows, goals }
 }
 
-/** The load of each of twelve nodes, as parts of all. */
+/** The load of each of twelve processes, as parts of the whole. */
 export const UNEVEN: readonly number[] = [1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 10, 12]
 
-/** The service of each node, relative to its service in one central queue. */
+/** The number of started requests of each process, relative to its number with one central queue. */
 export async function shares({ policy, pace }: Way, load: number, roundTrip: number, seconds: number): Promise<readonly number[]> {
   const arrivals = poissonArrivals(LIMIT * load, seconds, UNEVEN, SEED)
   const { went } = await waitTogether({ policy, nodes: UNEVEN.length, roundTrip, arrivals, seed: SEED })
   const best = ideal(arrivals, LIMIT, SECOND, pace)
-  // Not the beginning, when the queues are short.
+  // The beginning is left out, because the queues are short then.
   const from = (seconds * SECOND) / 4
   const served = (times: readonly number[], node: number): number =>
     arrivals.filter((arrival, i) => arrival.node === node && (times[i] as number) >= from && (times[i] as number) < seconds * SECOND).length
   return UNEVEN.map((_, node) => served(went, node) / served(best, node))
 }
 
-/** Whether nodes with queues of different length are served by what comes to them. */
+/** Whether processes with queues of different lengths are served in proportion to their requests. */
 export async function fairness(quick: boolean): Promise<Report> {
-  // In less there are too few requests of the nodes to which hardly any come.
+  // A shorter time has too few requests of the processes with the least traffic.
   const seconds = quick ? 60 : 200
   const rows: Row[] = []
   const goals: Goal[] = []
@@ -140,11 +140,11 @@ export async function fairness(quick: boolean): Promise<Report> {
 }
 
 /**
- * A flood with the same number of requests at each node: the longest mean wait of a node over the shortest, and the questions to the store
- * per request.
+ * A flood with the same number of requests in each process. Returns the longest mean wait of a process divided by the shortest, and
+ * the calls to the store per request.
  */
 export async function flood(policy: WaitingScenario['policy'], nodes: number, roundTrip: number, begin: number) {
-  // A microsecond apart, so that they have an order.
+  // Requests come a microsecond apart, so that they have an order.
   const arrivals = Array.from({ length: FLOOD }, (_, i) => ({ node: i % nodes, at: begin + i / 1_000 }))
   const { went, exchanges } = await waitTogether({ policy, nodes, roundTrip, arrivals, seed: SEED })
   const waits = Array.from({ length: nodes }, (_, node) => {
@@ -156,7 +156,7 @@ export async function flood(policy: WaitingScenario['policy'], nodes: number, ro
 
 const FLOOD = 600
 
-/** Whether nodes wait equally long in one great flood. */
+/** Whether processes wait equally long in one great flood. */
 export async function floods(): Promise<Report> {
   const rows: Row[] = []
   for (const { name, policy } of WAYS) {
@@ -212,7 +212,7 @@ export const LEVELS: readonly { readonly name: string; readonly policies: readon
   },
 ]
 
-/** The cost of waiting if several policies count a request, and whether nodes wait equally long. */
+/** The cost of waiting if several policies count a request, and whether processes wait equally long. */
 export async function levels(): Promise<Report> {
   const rows: Row[] = []
   const goals: Goal[] = []
@@ -231,7 +231,7 @@ export async function levels(): Promise<Report> {
         const what = `${name}, ${nodes} nodes, ${roundTrip} ms`
         goals.push({ what: `${what}: questions for a request`, value: exchanges, most: 1.5 })
         goals.push({ what: `${what}: longest mean wait of a node, times the shortest`, value: unfair, most: 1.5 })
-        // A second may lie over two of the clock's.
+        // Any second may be part of two seconds of the clock.
         goals.push({ what: `${what}: most in any second`, value: most, most: pace === 'even' ? LIMIT + 1 : 2 * LIMIT })
       }
     }

@@ -7,23 +7,23 @@ import { TOGETHER, type TogetherName } from './contenders.ts'
 import type { Demand, PaceInput, PaceResult } from './pace.ts'
 import { mostIn } from './virtual.ts'
 
-/** Nodes that have started need some time to hear of each other; milliseconds. */
+/** Milliseconds that started processes need to count each other. */
 const HEAD_START = 3_000
-/** Processes have so long to start: many take a while on a busy machine; milliseconds. */
+/** Milliseconds in which all processes must start. Many of them need some time on a busy machine. */
 const START = 120_000
 const SECOND = 1_000
 const NAMES = Object.keys(TOGETHER) as readonly TogetherName[]
 
 interface Run {
   readonly times: readonly number[]
-  /** Requests that did not go. */
+  /** Requests that did not start. */
   readonly failed: number
   readonly commands: number
-  /** When it began, by the wall clock. */
+  /** Its start, by the wall clock. */
   readonly from: number
 }
 
-/** How well processes keep a pace together with which they call somebody. */
+/** The accuracy with which processes together keep the pace of a service that they call. */
 export async function pace(quick: boolean): Promise<Report> {
   const limit = 10
   const seconds = quick ? 5 : 15
@@ -76,7 +76,7 @@ const LIMIT = 100
 const PROCESSES = 3
 const FLOOD = 600
 
-/** How many commands Redis gets for it. */
+/** The number of commands that Redis gets for each request. */
 export async function commands(quick: boolean): Promise<Report> {
   const seconds = quick ? 5 : 15
   const random = (load: number) => ({
@@ -97,7 +97,7 @@ export async function commands(quick: boolean): Promise<Report> {
         if (contender.startsWith('weir')) goals.push(missed(`${contender}, ${load}`))
       } else each.set(contender, found.commands / found.times.length)
     }
-    // Commands per request of a peer that couldn't be measured: it registers, submits and frees each job.
+    // Commands per request of a peer that couldn't be measured. It registers, submits and frees each job.
     const peer = each.get('bottleneck') ?? 3
     for (const [contender, commands] of each) {
       rows.push({ load, contender, 'commands for a request': round(commands), "times bottleneck's": round(commands / peer) })
@@ -142,13 +142,13 @@ async function run(contender: TogetherName, limit: number, processes: number, de
   }
 }
 
-/** Waits until all processes have started, and tells them when to begin. */
+/** Waits until all processes have started, and sets their common start. */
 async function begin(port: number, processes: number): Promise<number> {
   const redis = new Redis({ host: '127.0.0.1', port })
   try {
     const until = Date.now() + START
     while (Number(await redis.get(READY)) < processes && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 50))
-    // Just before a second: processes whose timers are late count in the right one.
+    // The start is just before a second, so that processes with late timers count in the right one.
     const from = SECOND * Math.ceil((Date.now() + HEAD_START) / SECOND) - 5
     await redis.set(FROM, from)
     return from
@@ -157,7 +157,7 @@ async function begin(port: number, processes: number): Promise<number> {
   }
 }
 
-/** Requests that went in each whole second of the clock. */
+/** Requests that started in each whole second of the clock. */
 function ofTheClock(times: readonly number[], first: number, seconds: number): readonly number[] {
   const counts = Array.from({ length: seconds }, () => 0)
   for (const time of times) {

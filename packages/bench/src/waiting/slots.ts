@@ -2,15 +2,15 @@ import { concurrency } from '@weir/core'
 import { type Report, type Row, round } from '../harness/report.ts'
 import { startNodes } from './nodes.ts'
 
-/** Requests that wait or are in flight at each node at any time. */
+/** Requests that wait or are in flight in each process at any time. */
 const BUSY = 5
 const SEED = 3
 
 /**
- * Nodes at each of which somebody waits for a slot at any time, in virtual time: of each what it got, in parts of all, and the part of the time
- * in which slots were in use.
+ * Processes in each of which requests wait for a slot at any time, in virtual time. Returns each process's part of all slots, and
+ * the part of the time in which slots were in use.
  *
- * @param hold milliseconds for which a request holds a slot, on average
+ * @param hold milliseconds for which a request uses a slot, on average
  */
 async function slots(limit: number, nodes: number, roundTrip: number, hold: number, seconds: number) {
   const policy = { limit, algorithm: concurrency(), coordination: 'leased', failMode: 'closed' } as const
@@ -38,7 +38,7 @@ async function slots(limit: number, nodes: number, roundTrip: number, hold: numb
   return { parts: got.map((count) => count / all).sort((a, b) => b - a), used: used / (limit * seconds * 1_000) }
 }
 
-/** The share of each node if `concurrency()` has few slots for the number of nodes. */
+/** The share of each process if `concurrency()` has few slots for the number of processes. */
 export async function fewSlots(quick: boolean): Promise<Report> {
   const rows: Row[] = []
   for (const [limit, nodes] of [

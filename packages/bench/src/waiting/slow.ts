@@ -5,17 +5,17 @@ import type { RequestHandler } from 'express'
 import { slowDown } from 'express-slow-down'
 import { input, report } from '../harness/child.ts'
 
-/** Requests of one client that middleware slows down. */
+/** Requests of one client that middleware delays. */
 export interface SlowInput {
   readonly contender: keyof typeof CONTENDERS
-  /** All made at once. */
+  /** Requests that are all made at once. */
   readonly requests: number
 }
 
 export interface SlowResult {
-  /** Microseconds of CPU time for a request, from when it comes until it goes on. */
+  /** Microseconds of CPU time for a request, from its arrival until it continues. */
   readonly cpu: number
-  /** Bytes that are held for each request while all are held, without what there is of it anyway; only with `--expose-gc`. */
+  /** Bytes of memory for each request while all are delayed, without the request's own memory. Only with `--expose-gc`. */
   readonly bytes: number
 }
 
@@ -35,7 +35,7 @@ const CONTENDERS = {
 const { contender, requests } = input<SlowInput>()
 const handler = CONTENDERS[contender](requests)
 const socket = new Socket()
-// The first one is not held, and what holds others is loaded with the second.
+// The first request is not delayed, and the code for delays is loaded with the second one.
 for (let i = 0; i < 2; i++) await passes(...made())
 const messages = Array.from({ length: requests }, made)
 const before = used()

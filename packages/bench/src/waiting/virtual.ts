@@ -2,7 +2,7 @@ import type { AnyPolicyOptions } from '@weir/core'
 import { SeededRandom } from '@weir/testing'
 import { startNodes } from './nodes.ts'
 
-/** A request that waits: at which node, and when it comes, milliseconds. */
+/** A waiting request: its process, and its arrival in milliseconds. */
 export interface Arrival {
   readonly node: number
   readonly at: number
@@ -11,28 +11,28 @@ export interface Arrival {
 export interface WaitingScenario {
   readonly policy: AnyPolicyOptions | readonly AnyPolicyOptions[]
   readonly nodes: number
-  /** Milliseconds to the store and back. */
+  /** The round trip to the store, in milliseconds. */
   readonly roundTrip: number
   readonly arrivals: readonly Arrival[]
   readonly seed: number
-  /** How long each waits at most, in milliseconds. Default: as long as it takes. */
+  /** The longest wait of each request, in milliseconds. Default: no bound. */
   readonly timeout?: number
 }
 
 export interface WaitingResult {
-  /** When each arrival went, in their order; infinite for those that did not. */
+  /** The times at which requests started, in the order of their arrivals. Infinite for requests that did not start. */
   readonly went: readonly number[]
-  /** Exchanges with the store, and decisions that it was asked for, while requests waited. */
+  /** Syncs with the store, and decisions of the store, while requests waited. */
   readonly exchanges: number
-  /** Counts of a key that were exchanged, and what the store announced meanwhile. */
+  /** Key writes of a key, and announcements of the store meanwhile. */
   readonly operations: number
 }
 
-/** Nobody waits for longer; milliseconds. */
+/** The longest possible wait, in milliseconds. */
 const PATIENCE = 600_000
 const KEY = 'key'
 
-/** Requests that wait at several nodes for one key, in virtual time. */
+/** Requests that wait in several processes for one key, in virtual time. */
 export async function waitTogether({ policy, nodes, roundTrip, arrivals, seed, timeout }: WaitingScenario): Promise<WaitingResult> {
   const queue = { maxWaiting: arrivals.length, maxWaitingPerKey: arrivals.length, maxWait: PATIENCE }
   const { time, store, throttlers, stop } = await startNodes({ policy, nodes, roundTrip, seed, queue })
@@ -61,7 +61,10 @@ export async function waitTogether({ policy, nodes, roundTrip, arrivals, seed, t
   return { went, exchanges: exchanges - before.exchanges + decided, operations }
 }
 
-/** When requests go that wait in one central queue for `limit` per `interval` milliseconds, evenly or by windows of the clock. */
+/**
+ * The times at which requests start that wait in one central queue for `limit` per `interval` milliseconds, evenly or by windows of
+ * the clock.
+ */
 export function ideal(arrivals: readonly Arrival[], limit: number, interval: number, pace: 'even' | 'windows'): readonly number[] {
   let slot = Number.NEGATIVE_INFINITY
   let count = 0
@@ -75,7 +78,7 @@ export function ideal(arrivals: readonly Arrival[], limit: number, interval: num
   })
 }
 
-/** Requests of many clients at random, `rate` a second for so many seconds; each node gets its part of them. */
+/** Random requests of many clients, `rate` a second for `seconds` seconds. Each process gets its part of them. */
 export function poissonArrivals(rate: number, seconds: number, parts: readonly number[], seed: number): readonly Arrival[] {
   const random = new SeededRandom(seed).stream('arrivals')
   const all = parts.reduce((sum, part) => sum + part, 0)
@@ -89,12 +92,12 @@ export function poissonArrivals(rate: number, seconds: number, parts: readonly n
   return arrivals
 }
 
-/** The mean of how long each waited, in milliseconds. */
+/** The mean wait, in milliseconds. */
 export function meanWait(arrivals: readonly Arrival[], went: readonly number[]): number {
   return arrivals.reduce((sum, { at }, place) => sum + (went[place] as number) - at, 0) / arrivals.length
 }
 
-/** The most requests that went within any span of so many milliseconds. */
+/** The most requests that started within any `span` milliseconds. */
 export function mostIn(went: readonly number[], span: number): number {
   const times = went.toSorted((a, b) => a - b)
   let most = 0

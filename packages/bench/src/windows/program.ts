@@ -13,13 +13,13 @@ export interface WindowsInput {
 export interface WindowsResult {
   /** One pipelined INCRBY and PEXPIRE. */
   readonly plain: number
-  /** A key of a fixed window with something to send. */
+  /** A key of a fixed window with units to send. */
   readonly fixed: number
-  /** A key of a sliding window of which all 30 buckets are in use, with something to send. */
+  /** A key of a sliding window with 30 spans in use and units to send. */
   readonly sliding: number
-  /** The same without: only asking. */
+  /** The same key without units to send, so that it only reads. */
   readonly asking: number
-  /** A key of a token bucket to which twelve nodes have brought units all the time, each bringing those of two moments. */
+  /** A key of a token bucket to which twelve processes send units all the time, each of them for two moments. */
   readonly bucket: number
   /** Bytes of such a key in Redis. */
   readonly bucketBytes: number
@@ -36,7 +36,7 @@ async function cpu(): Promise<number> {
   return ['user', 'sys'].reduce((sum, kind) => sum + Number(new RegExp(`^used_cpu_${kind}:([\\d.]+)`, 'm').exec(text)?.[1]) * 1e6, 0)
 }
 
-/** Microseconds for each key of so many rounds of `run`. */
+/** Microseconds for each key, in `rounds` rounds of `run`. */
 async function measure(rounds: number, run: (round: number) => Promise<unknown>): Promise<number> {
   const before = await cpu()
   for (let round = 1; round <= rounds; round++) await run(round)
@@ -49,7 +49,7 @@ const plain = await measure(ROUNDS, async () => {
   await pipeline.exec()
 })
 
-// Never reached, so that nothing is announced.
+// The limits are never reached, so that nothing is announced.
 const limits = { limit: 1e6, hot: 1e6 }
 const slidingPolicy: StorePolicy = { id: 'sliding', width: WIDTH, cells: 31, ttl: 60 * WIDTH, ...limits }
 const fixedPolicy: StorePolicy = { id: 'fixed', width: 30 * WIDTH, cells: 1, ttl: 60 * WIDTH, ...limits }
@@ -63,7 +63,7 @@ const entries = (policy: StorePolicy, cells: SyncEntry['cells']): SyncEntry[] =>
   Array.from({ length: keys }, (_, id) => ({ policy, key: `user:${id}`, cells }))
 const exchange = (connection: StoreConnection, list: readonly SyncEntry[]) => connection.sync({ entries: list, blocks: [] })
 
-// Until all are connected.
+// The loop waits until all are connected.
 await inTurn(async (connection) => {
   for (let tries = 0; tries < 100; tries++) {
     const reply = await exchange(connection, []).then(
@@ -79,7 +79,7 @@ await inTurn(async (connection) => {
 const now = Math.floor(Date.now() / WIDTH)
 const interval = Math.floor(Date.now() / (30 * WIDTH)) as Ordinal
 const full = Array.from({ length: 30 }, (_, i) => ({ ordinal: (now - 30 + i) as Ordinal, taken: 5, given: 0 }))
-// In parts: a full window for each key at once is no everyday batch.
+// The full windows are sent in parts, because a batch of full windows for all keys is unusual.
 await inTurn(async (connection) => {
   const list = entries(slidingPolicy, full)
   for (let from = 0; from < list.length; from += 100) await exchange(connection, list.slice(from, from + 100))
@@ -92,8 +92,8 @@ const fixed = await per((connection, round) => exchange(connection, entries(fixe
 const sliding = await per((connection, round) => exchange(connection, entries(slidingPolicy, cell(now, round))))
 const asking = await per((connection) => exchange(connection, entries(slidingPolicy, cell(now, 0))))
 
-// 1000 units per 10 s, told of in thousandths. It is half full, and as much comes as runs out: then a node tells its units as of an
-// eighth of the time, so that it has some ten counts in the store, of which the last one grows.
+// The limit is 1000 units per 10 s, sent in thousandths. The bucket is half full, and gets as much as it drains. A process then
+// sends its units for an eighth of the time, so that it has some ten counts in the store, of which the last one grows.
 const BUCKET_NODES = 12
 const bucketPolicy: StorePolicy = { id: 'bucket', width: 10, cells: 1000, limit: 1000, hot: 1e6, ttl: 20_000, drain: 1 }
 const EIGHTH = bucketPolicy.cells / 8
@@ -102,7 +102,7 @@ const many = Array.from({ length: BUCKET_NODES }, (_, i) => {
 })
 const cellNow = (): number => Math.floor(Date.now() / bucketPolicy.width)
 const begun = cellNow()
-/** Each node brings what it has allowed since the last time. */
+/** Sends the units that each process has allowed since the last time. */
 async function bring(): Promise<void> {
   for (const [i, connection] of many.entries()) {
     const part = Math.floor(i * (EIGHTH / BUCKET_NODES))

@@ -5,7 +5,7 @@ import { median } from '../harness/statistics.ts'
 import type { WorstResult } from './program.ts'
 import { REQUESTS, type WorstKind } from './requests.ts'
 
-/** The cost of a decision, and of a rejection if there is one, for the worst request of each kind, beside a normal one. */
+/** The cost of a decision, and of the rejection if there is one, for the worst request of each kind, compared with a normal one. */
 export const worst: Bench = async ({ rounds, quick }) => {
   const kinds = Object.keys(REQUESTS) as WorstKind[]
   const results = await inTurn(kinds, rounds, (kind) => runProgram<WorstResult>('worst', { kind, slices: quick ? 15 : 61 }))

@@ -12,14 +12,14 @@ export interface WorstInput {
   readonly slices: number
 }
 
-/** CPU microseconds of one request, medians over slices that come in turn. */
+/** CPU microseconds of one request: medians over slices that alternate. */
 export interface WorstResult {
   readonly normal: number
   readonly worst: number
 }
 
 const { kind, slices } = input<WorstInput>()
-/** Requests of a slice, made before the clock runs: as many as take about a millisecond, and more. */
+/** Requests of a slice, made before the time is measured: enough for about a millisecond, and more. */
 const NORMALS = 1_024
 const WORSTS = 32
 
@@ -36,7 +36,7 @@ const requestOf = (url: string, fields: Record<string, string>) =>
     socket: { remoteAddress: '192.0.2.1' },
   }) as unknown as IncomingMessage
 
-// Every one is new, the normal ones too: what was worked out for one does not serve the next.
+// Every request is new, even the normal ones, so that no cached result of an earlier one can be used.
 let made = 0
 const fresh = (text: string) => text.replaceAll('#', () => String(1_000_000 + made++))
 const freshRequests = (count: number, url: string, fields: Readonly<Record<string, string>>) =>

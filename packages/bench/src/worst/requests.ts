@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import type { KeyOption, KeySource, MatchOption } from '@weir/core'
 import { paths } from '@weir/core/http'
 
-/** Nearly all that Node.js lets a client send in a request line and its headers. */
+/** Nearly the maximum that Node.js accepts in a request line and its headers. */
 const LONG = 15_000
 
-/** A kind of request that clients may send, and how it is counted. `#` in a text is a number that differs each time. */
+/** A kind of request that clients may send, and the way to count it. `#` in a text is a number that differs each time. */
 interface Kind {
   readonly guard: (header: (name: string) => KeySource<IncomingMessage>) => {
     readonly key: KeyOption<IncomingMessage>

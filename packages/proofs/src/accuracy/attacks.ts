@@ -1,24 +1,24 @@
 import { type IntervalMeasure, type Load, poisson, type Scenario, type SimulationResult, type Stretch } from '@weir/testing'
 
 /**
- * When an attack on an idle key begins: anywhere in an interval, at its boundary, shortly before it, or shortly before
- * the end of one of 30 buckets.
+ * The moment at which an attack on an idle key starts: anywhere in an interval, at its boundary, shortly before it, or shortly
+ * before the end of one of 30 spans.
  */
 export type Phase = 'random phase' | 'boundary' | 'straddling' | 'bucket edge'
 
-/** Intervals from one attack to the next: three are idle, so that nothing is left of what nodes knew. */
+/** Intervals from one attack to the next. Three of them are idle, so that processes forget everything about the key. */
 const PERIOD = 4
-/** In which of them the attack is, or begins if it straddles the next boundary. */
+/** The interval of them that contains the attack, or its start if the attack straddles the next boundary. */
 const PLACE = 2
-/** A straddling attack begins at most this part of an interval early, when at most so much of the limit is used up. */
+/** A straddling attack sends at most this many times the limit before the boundary. Its rate determines how early it starts. */
 const EARLY = 2
 
-/** Evenly scattered numbers in [0, 1): multiples of the golden section, without their whole part. */
+/** Evenly scattered numbers in [0, 1): the fractional parts of multiples of the golden section. */
 function scattered(index: number): number {
   return (index * 0.6180339887498949) % 1
 }
 
-/** Where the attack of a cycle begins, in intervals. */
+/** The start of a cycle's attack, in intervals. */
 function beginOf(cycle: number, phase: Phase, times: number): number {
   const boundary = cycle * PERIOD + PLACE
   if (phase === 'boundary') return boundary
@@ -27,7 +27,7 @@ function beginOf(cycle: number, phase: Phase, times: number): number {
   return phase === 'straddling' ? boundary - early : boundary + (1 + (cycle % 10)) / 30 - early
 }
 
-/** Attacks on an idle key, each until the end of its interval. */
+/** Attacks on an idle key, each of which lasts until the end of its interval. */
 export function coldAttack(phase: Phase, times: number): Load {
   const course = (position: number): Stretch => {
     const cycle = Math.floor(position / PERIOD)
@@ -39,13 +39,13 @@ export function coldAttack(phase: Phase, times: number): Load {
   return { ...poisson(course), name: `cold x${times}, ${phase}` }
 }
 
-/** The scenario fields for so many attacks. */
+/** The scenario fields for a number of attacks. */
 export function attacks(count: number, phase: Phase, times: number): Pick<Scenario, 'load' | 'warmup' | 'intervals' | 'measured'> {
   const measured = (index: number): boolean => index % PERIOD === PLACE || (phase === 'straddling' && index % PERIOD === PLACE - 1)
   return { load: coldAttack(phase, times), warmup: 0, intervals: count * PERIOD, measured }
 }
 
-/** The worst of each attack: one that straddles a boundary must not count as a harmless interval besides. */
+/** The worst value of each attack. An attack that straddles a boundary must not count as a harmless interval, too. */
 export function worstOfAttacks(results: readonly SimulationResult[], pick: (interval: IntervalMeasure) => number): number[] {
   return results.flatMap((result) => {
     const worst = new Map<number, number>()

@@ -4,13 +4,13 @@ import { bucketOf, debt, operations, rejectedWrongly } from './bucket-steady.ts'
 import { atLeast, atMost, type Goal, percent, pooled, type Size } from './goal.ts'
 import { MIDDLE, nameOf, type Setting, SMALL, SPREADS, spreadOf } from './settings.ts'
 
-/** As `bucketOf`, with `earlyDrop`. */
+/** Makes a scenario like `bucketOf`, with `earlyDrop`. */
 function dropping(setting: Setting, times: number, size: Size, more: Partial<Scenario> = {}): Scenario {
-  // A request that was rejected a moment ago may be allowed by chance and is reported to the store, so every request has to be decided.
+  // A request that was just rejected may be allowed by chance and is reported to the store. So every request must be decided.
   return bucketOf(setting, times, size, { ...more, shortcut: false, policy: { ...setting, algorithm: tokenBucket({ earlyDrop: true }) } })
 }
 
-/** Buckets that let requests in by chance while too many come. */
+/** Buckets that allow requests by chance while there are too many of them. */
 export const bucketEarlyDropGoals: readonly Goal[] = [
   {
     id: 'B18',
@@ -19,7 +19,7 @@ export const bucketEarlyDropGoals: readonly Goal[] = [
       ...[1, 10, 50, 100, 250].flatMap((roundTrip) =>
         [2, 100].map((times) => ({
           name: `x${times}, a round trip of ${roundTrip} ms, ${nameOf(MIDDLE)}`,
-          // Until the first flood is paid back and demand is known.
+          // The warm-up lasts until the first flood is paid back and the demand is measured.
           scenarios: [dropping(MIDDLE, times, size, { warmup: 8, network: { latency: roundTrip / 2 } })],
           judge: (results: Parameters<typeof debt>[0]) => {
             const { allowed, intervals } = pooled(results)

@@ -60,7 +60,7 @@ export const bucketFaultGoals: readonly Goal[] = [
           return [...debt(results, p95), atMost('rate', percent(allowed / intervals / MIDDLE.limit), 101)]
         },
       })),
-      // Its nodes hear of the flood late, but what they allow is a part of all.
+      // Distant processes learn of the flood late, but they allow only a part of all units.
       ...[50, 100].map((roundTrip) => ({
         name: `three of twelve nodes ${roundTrip} ms away, ${nameOf(MIDDLE)}`,
         scenarios: [bucketOf(MIDDLE, 100, size, { network: { far: { nodes: 3, latency: roundTrip / 2 } } })],
@@ -155,7 +155,7 @@ const DISTURBED: readonly { readonly name: string; readonly fields: Partial<Scen
   },
 ]
 
-/** Not within the pause's first two intervals, in which what was allowed too much is paid back. */
+/** Whether an interval is not among the first two after an outage, in which overshoot is paid back. */
 function isLongAfter(interval: Parameters<typeof isAfterOutage>[0]): boolean {
   return isAfterOutage(interval) && (interval.index - 5) % 8 >= 5
 }

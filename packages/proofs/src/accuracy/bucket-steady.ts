@@ -3,7 +3,7 @@ import { bursts, poisson, type Scenario, sticky, together, uniform, zipf } from 
 import { atLeast, atMost, type Figure, type Goal, type GoalCase, percent, pooled, type Size, sum } from './goal.ts'
 import { forEachSetting, LARGE, MIDDLE, nameOf, type Setting, SMALL, SPREADS, scenarioOf, spreadOf, type Triple } from './settings.ts'
 
-/** A token bucket of a setting, under a steady load. `burst`: units that it holds; default the limit. */
+/** A token bucket of a setting, under a steady load. `burst` is its size in units, by default the limit. */
 export function bucketOf(setting: Setting, times: number, size: Size, more: Partial<Scenario> = {}, burst?: number): Scenario {
   const algorithm = tokenBucket(burst === undefined ? {} : { burst })
   return { ...scenarioOf(setting, times, size, more), policy: { ...setting, algorithm, ...more.policy } }
@@ -15,13 +15,13 @@ export function debt(results: Parameters<GoalCase['judge']>[0], p95: number, max
   return [atMost('debt p95', percent(debt.p95), p95), ...(max === undefined ? [] : [atMost('debt max', percent(debt.max), max)])]
 }
 
-/** Store operations per interval: exchanges of the key, and announcements, each of which is one for the store. */
+/** Store operations per interval: key writes of the key, and announcements, each of which is one operation for the store. */
 export function operations(results: Parameters<GoalCase['judge']>[0]): number {
   const entries = sum(results, ({ store }) => store.entries)
   return pooled(results).operations * (1 + sum(results, ({ store }) => store.announcements) / entries)
 }
 
-/** Requests rejected that the exact bucket allows; 0 where it rejects none. */
+/** Requests that are rejected although the exact bucket allows them. `share` is the part of all requests that may be. */
 export function rejectedWrongly(results: Parameters<GoalCase['judge']>[0], share = 0): Figure {
   const requests = sum(results, (result) => result.requests)
   const wrong = sum(results, (result) => Math.round(result.falseRequests * result.requests))
@@ -29,14 +29,17 @@ export function rejectedWrongly(results: Parameters<GoalCase['judge']>[0], share
 }
 
 /**
- * Chance fills a bucket of ten units to the brim where 80 or 90 % of the limit is asked for: the exact one rejects 0.3 to 2 % itself. Nodes
- * know its level to what runs out in a thousandth of the interval, here a tenth of a unit. A request that comes so near to the edge may be
- * let in though the exact bucket rejects it; then a later one is rejected in its place, and counts as rejected wrongly. So many may be of all
- * requests.
+ * The part of all requests that may be rejected wrongly in a bucket of ten units. At 80 or 90 % of the limit chance fills it to the
+ * brim, so that the exact bucket itself rejects 0.3 to 2 %. Processes track its level within the units that drain in a thousandth
+ * of the interval, here a tenth of a unit. A request so near the edge may be allowed although the exact bucket rejects it. A later
+ * request is then rejected in its place, and counts as rejected wrongly.
  */
 const FILLED_BY_CHANCE = 0.005
 
-/** Where the exact bucket rejects some too: as many are let in as by that one, and nearly all of them are the same. */
+/**
+ * Figures for loads at which the exact bucket rejects some requests, too. As many must be allowed as by the exact bucket, and
+ * nearly all of them must be the same.
+ */
 function rejectedAsOften(results: Parameters<GoalCase['judge']>[0], share: number): Figure[] {
   return [
     rejectedWrongly(results, share),
@@ -50,10 +53,10 @@ function rejectedWithRoom(results: Parameters<GoalCase['judge']>[0]): Figure {
   return atMost('rejected with room', rejected, 0, 'requests')
 }
 
-/** A bucket at x1.1 is full after so many intervals; from then on more is to be told. */
+/** Intervals after which a bucket at x1.1 is full. From then on there are more operations. */
 const FILLING = 10
 
-/** Steady loads on buckets. Debt is what was really allowed beyond the burst, at most, in per cent of the limit. */
+/** Steady loads on buckets. Debt is the most units that were allowed beyond the burst, in per cent of the limit. */
 export const bucketSteadyGoals: readonly Goal[] = [
   {
     id: 'B2',
@@ -195,7 +198,7 @@ export const bucketSteadyGoals: readonly Goal[] = [
           return [
             ...debt(results, p95),
             atMost('operations', operations(results), most, 'ops'),
-            // At most one for each unit, and two of every node.
+            // At most one for each unit, and two of every process.
             atMost('exchanges, but for two of every node', exchanges - 2 * 50, allowed / intervals, 'ops'),
           ]
         },
@@ -240,7 +243,8 @@ export const bucketSteadyGoals: readonly Goal[] = [
           judge: (results) => {
             const { debt, allowed, intervals } = pooled(results)
             return [
-              // And what a bucket loses in the time of a cell, to which the store knows when units came.
+              // The bound includes the units that drain in the time of a cell, because the store stores arrivals with that
+              // precision.
               atMost('debt max', debt.max * limit, units + limit / 1000, 'units'),
               atMost('operations a unit', (operations(results) * intervals) / allowed, 2, 'ops'),
             ]

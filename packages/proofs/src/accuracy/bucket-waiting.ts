@@ -6,12 +6,12 @@ import { atLeast, atMost, type Figure, type Goal, type GoalCase, percent, type S
 const LIMIT = 100
 const INTERVAL = 1_000
 const policy = { limit: LIMIT, interval: INTERVAL, algorithm: tokenBucket({ burst: 1 }) } as const
-/** Requests of a flood, and how long others wait at most where there are twice as many as the limit; milliseconds. */
+/** Requests of a flood, and the longest wait of other requests at twice the limit, in milliseconds. */
 const FLOOD = 600
 const DEADLINE = 1_000
-/** Milliseconds beside those in one central queue and two round trips. */
+/** Milliseconds that requests may wait longer than in one central queue, beside two round trips. */
 const SLACK = 100
-/** Operations for a request: its key's exchanges, and what the store announces. */
+/** The most operations for a request: key writes of its key, and announcements of the store. */
 const MOST_OPERATIONS = 1.5
 
 interface Cluster {
@@ -21,7 +21,7 @@ interface Cluster {
 
 const CLUSTERS: readonly Cluster[] = [1, 3, 12].flatMap((nodes) => [1, 20].map((roundTrip) => ({ nodes, roundTrip })))
 
-/** Requests that wait at several nodes for one bucket, beside one central queue. */
+/** Requests that wait in several processes for one bucket, compared with one central queue. */
 export const bucketWaitingGoals: readonly Goal[] = [
   {
     id: 'B20',
@@ -67,7 +67,7 @@ async function overload({ nodes, roundTrip }: Cluster, seed: number, { intervals
   const waits = went
     .flatMap((at, place) => (at < Number.POSITIVE_INFINITY ? at - (arrivals[place] as Arrival).at : []))
     .sort((a, b) => a - b)
-  // While the queue fills up nobody waits for as long as later.
+  // While the queue fills up, waits are shorter than later.
   const [from, until] = [2 * INTERVAL, intervals * INTERVAL]
   const rate = went.filter((at) => at >= from && at < until).length / LIMIT / ((until - from) / INTERVAL)
   return [
@@ -88,7 +88,7 @@ function peak(went: readonly number[], most: number): Figure {
   return atMost('most in any second', percent(mostIn(went.filter(Number.isFinite), INTERVAL) / LIMIT), most)
 }
 
-/** How much longer requests wait than in one central queue. */
+/** The additional wait of requests, compared with one central queue. */
 function later(arrivals: readonly Arrival[], went: readonly number[], roundTrip: number): Figure {
   const more = meanWait(arrivals, went) - meanWait(arrivals, ideal(arrivals, LIMIT, INTERVAL, 'even'))
   return atMost('mean wait, beside one central queue', more, 2 * roundTrip + SLACK, 'ms')

@@ -5,7 +5,7 @@ import { forEachSetting, LARGE, MIDDLE, NODES, nameOf, SETTINGS, SMALL, scenario
 
 const PHASES: readonly Phase[] = ['random phase', 'boundary', 'straddling']
 
-/** Floods, and nodes that come and go in them. */
+/** Floods, and processes that start and end during them. */
 export const attackGoals: readonly Goal[] = [
   cold('7', 'A flood on an idle key', 'uniform', [5, 3.5, 0.6]),
   cold('8', 'A flood on an idle key, nodes unevenly loaded', 'zipf', [8, 6, 4]),
@@ -73,7 +73,7 @@ export const attackGoals: readonly Goal[] = [
           [LARGE, 3],
         ] as const
       ).map(([setting, mean]) => {
-        // K/MAX + x·(RTT + spacing + announcement)/INTERVAL, for stationary traffic.
+        // The bound is K/MAX + x·(RTT + spacing + announcement)/INTERVAL, for stationary traffic.
         const bound = NODES / setting.limit + (100 * (10 + 2 + 5)) / setting.interval
         return {
           name: `x100, ${nameOf(setting)}`,
@@ -112,7 +112,7 @@ export const attackGoals: readonly Goal[] = [
             },
           },
           {
-            // Nodes that are closed send all that they have, so writes are counted where none is.
+            // Closing processes send all their counts, so key writes are measured only where no process closes.
             name: `nodes doubled, ${nameOf(setting)}`,
             scenarios: [{ ...scenario, faults: doubling(2) }],
             judge: (results) => [atMost('overshoot max of the hot key', percent(pooled(results).overshoot.max), most)],

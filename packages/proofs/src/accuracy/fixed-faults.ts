@@ -2,7 +2,7 @@ import { type Fault, type FaultPlan, type IntervalMeasure, moving, poisson, type
 import { atMost, type Figure, type Goal, percent, pooled, sum } from './goal.ts'
 import { forEachSetting, MIDDLE, nameOf, SPREADS, scenarioOf, spreadOf, type Triple } from './settings.ts'
 
-/** Stores that are away, clocks that are wrong, announcements that don't arrive. */
+/** Stores that are down, clocks that are wrong, announcements that don't arrive. */
 export const faultGoals: readonly Goal[] = [
   {
     id: '14',
@@ -60,7 +60,7 @@ export const faultGoals: readonly Goal[] = [
               ...spreadOf(spread),
             }),
           ),
-          // A round trip of 1 ms, and 0.1 ms for the grid on which nodes are looked at.
+          // The bound is a round trip of 1 ms, and 0.1 ms for the grid of the peeks.
           judge: (results) => [atMost('spread max', Math.max(...results.map((result) => result.unblockSpread.max)), 1.1, 'ms')],
         })),
       ),
@@ -139,7 +139,8 @@ export const faultGoals: readonly Goal[] = [
                 measured.reduce((total, { stored, allowed }) => total + Math.max(0, allowed - (stored ?? 0)), 0),
               ) / sum(results, (result) => result.allowed),
             ),
-            // The counts that quiet keys don't send: a tenth of a node's share of the limit, relative to nine tenths allowed.
+            // Counts of keys far below the limit are not sent: a tenth of a process's share of the limit, relative to nine tenths
+            // allowed.
             100 / 9,
           ),
         ],
@@ -147,10 +148,10 @@ export const faultGoals: readonly Goal[] = [
   },
 ]
 
-/** Intervals between two outages that are whole and undisturbed, and those before the first. */
+/** Whole, undisturbed intervals between two outages, and before the first. */
 const PAUSE = 5
 
-/** The store away for 1, 2 and 3 intervals, over and over, from moments scattered over an interval. */
+/** The store is down for 1, 2 and 3 intervals, repeatedly, from moments scattered over an interval. */
 function outageScenarios(times: number, balancing: 'uniform' | 'zipf', intervals: number): readonly Scenario[] {
   return [1, 2, 3].map((length) => ({
     ...scenarioOf(MIDDLE, times, { intervals, quick: false }),
@@ -174,12 +175,12 @@ export function scatteredOutages(length: number): FaultPlan {
   }
 }
 
-/** Full intervals after the first outage. */
+/** Whether an interval is a full one after the first outage. */
 export function isAfterOutage({ outage, index }: IntervalMeasure): boolean {
   return !outage && index > PAUSE
 }
 
-/** Nine tenths of the limit in the last of six spans of every other interval. */
+/** A load of nine tenths of the limit in the last of six spans of every other interval. */
 function lastSpanOfEveryOther() {
   const last = 5 / 6
   return {

@@ -31,7 +31,7 @@ export const steadyGoals: readonly Goal[] = [
         scenarios: (size.quick ? [12] : [3, 12, 50]).flatMap((nodes) =>
           [SMALL, MIDDLE].flatMap((setting) =>
             [0.8, 0.9].map((times) =>
-              // Seven spreads, three clusters, two limits, two loads: 84 scenarios make 30,000 intervals.
+              // Seven spreads, three clusters, two limits and two loads: 84 scenarios make 30,000 intervals.
               scenarioOf(setting, times, size, { nodes, intervals: Math.ceil(size.intervals * 4.5), ...spreadOf(spread) }),
             ),
           ),

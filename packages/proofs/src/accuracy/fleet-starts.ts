@@ -4,7 +4,7 @@ import { atMost, type Goal, percent } from './goal.ts'
 import { ALGORITHMS } from './hangs.ts'
 import { MIDDLE, nameOf } from './settings.ts'
 
-/** All processes start within so many milliseconds. */
+/** Milliseconds in which all processes start. */
 const WITHIN = 100
 
 /** A deploy under load. */
@@ -23,7 +23,7 @@ export const fleetGoals: readonly Goal[] = [
             for (let start = 0; start < size.intervals; start++)
               worst.push(overshoot(await starts(policy, nodes, seed * 1_000 + start)).max)
             const { p95, max } = summarize(worst)
-            // As rows 7 and S7, and B10 for buckets, which is of 12 processes.
+            // The bounds are those of rows 7 and S7, and of B10 for buckets, which is for 12 processes.
             const many = name === 'bucket' && nodes > 12
             return [
               atMost('overshoot p95', percent(p95), many ? 6 : ({ fixed: 3.5, sliding: 4, bucket: 5 } as const)[name]),
@@ -35,9 +35,9 @@ export const fleetGoals: readonly Goal[] = [
   },
 ]
 
-/** One start; the flood is there from the first process on. */
+/** Simulates one start. The flood begins with the first process. */
 function starts(policy: object, nodes: number, seed: number): Promise<Figures> {
-  // A fraction of an interval that no boundary falls into.
+  // The start is a fraction of an interval, chosen so that no boundary falls into the start.
   const begin = (seed * 0.6180339887498949) % 0.9
   const startOf = (place: number): number => begin * MIDDLE.interval + (place * WITHIN) / nodes
   const flood = { ...poisson((position) => (position < begin ? { times: 0, until: begin } : { times: 100, until: 2 })), name: 'x100' }
@@ -54,7 +54,7 @@ function starts(policy: object, nodes: number, seed: number): Promise<Figures> {
   })
 }
 
-/** Any process that has started. */
+/** Chooses any process that has started. */
 function amongStarted(startOf: (place: number) => number): Balancing {
   return {
     name: 'uniform among those that have started',

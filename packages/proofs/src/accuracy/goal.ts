@@ -1,14 +1,14 @@
 import { type Figures, figuresOf, type IntervalMeasure, type Scenario, type SimulationResult } from '@weir/testing'
 
-/** A figure that was measured, and what it must be. */
+/** A measured figure, and its bounds. */
 export interface Figure {
   readonly name: string
   readonly value: number
-  /** The value must not be greater … */
+  /** The greatest allowed value. */
   readonly most?: number
-  /** … or not be smaller. */
+  /** The smallest allowed value. */
   readonly least?: number
-  /** If the goal is not reached yet: the value must not be greater than this. */
+  /** The greatest value until the goal is reached, if it is not reached yet. */
   readonly kept?: number
   readonly unit: '%' | 'ms' | 'ops' | 'units' | 'requests'
 }
@@ -16,10 +16,10 @@ export interface Figure {
 /** One line of a goal: scenarios whose results are judged together. */
 export interface GoalCase {
   readonly name: string
-  /** Run with each seed, all results together in `judge`. */
+  /** Scenarios that run with each seed. `judge` receives all results together. */
   readonly scenarios: readonly Scenario[]
   judge(results: readonly SimulationResult[]): readonly Figure[]
-  /** Measures by itself, with each seed: what no scenario is. Of several seeds the worst figures count. */
+  /** Measures without a scenario, once with each seed. The worst figures of all seeds count. */
   measure?(seed: number): Promise<readonly Figure[]>
 }
 
@@ -31,15 +31,15 @@ export interface Goal {
   cases(size: Size): readonly GoalCase[]
 }
 
-/** How much is simulated. */
+/** The size of a simulation. */
 export interface Size {
   /** Measured intervals of a scenario, at least. */
   readonly intervals: number
-  /** Fewer combinations too, for a run of a minute. */
+  /** Reduces the combinations, too, for a run of a minute. */
   readonly quick: boolean
 }
 
-/** How a figure is judged. One that misses its goal stays within a bound of its own, as documented. */
+/** The judgement of a figure. A figure that misses its goal must stay within its own documented bound. */
 export type Verdict = 'holds' | 'misses' | 'FAILS'
 
 export function verdictOf({ value, most, least, kept }: Figure): Verdict {
@@ -64,12 +64,12 @@ export function atLeast(name: string, value: number, least: number, unit: Figure
   return { name, value, least, unit }
 }
 
-/** As `atMost`, for a goal that is not reached. @param kept the bound until then */
+/** Makes a figure like `atMost`, for a goal that is not reached. @param kept the bound until then */
 export function atMostYet(name: string, value: number, most: number, kept: number): Figure {
   return { name, value, most, kept, unit: '%' }
 }
 
-/** The figures of all measured intervals of some runs, or of those that are wanted. */
+/** The figures of all measured intervals of some runs, or of the chosen intervals. */
 export function pooled(results: readonly SimulationResult[], wanted: (interval: IntervalMeasure) => boolean = () => true): Figures {
   const limits = new Set(results.map((result) => result.policy.limit))
   if (limits.size > 1) throw new Error('Results of different limits have no figures in common')

@@ -17,7 +17,10 @@ import { slidingSteadyGoals } from './sliding-steady.ts'
 import { volleyGoals } from './volleys.ts'
 import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, of hangs, starts and honest bursts, H1 to H4, of buckets, B2 to B20, and of leases, L1 to L7. */
+/**
+ * All goals: 1 to 22, S1 to S15, N1 to N10 for both windows, H1 to H4 for hangs, starts and honest bursts, B2 to B20 for buckets,
+ * and L1 to L7 for leases.
+ */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
   ...attackGoals,

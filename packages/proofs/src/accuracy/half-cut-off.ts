@@ -3,10 +3,10 @@ import { atMost, type Goal, percent, pooled } from './goal.ts'
 import { MIDDLE, NODES, nameOf, scenarioOf } from './settings.ts'
 import { WINDOWS } from './weights.ts'
 
-/** How long nodes are cut off, in intervals of 10 s. */
+/** The time for which processes are cut off, in intervals of 10 s. */
 const LENGTH = 2
 
-/** A part of the nodes does not reach the store, and the others do not know. */
+/** A part of the processes can't reach the store, and the others don't notice. */
 export const partitionGoals: readonly Goal[] = [
   {
     id: 'N10',
@@ -20,7 +20,7 @@ export const partitionGoals: readonly Goal[] = [
   },
 ]
 
-/** From a scattered moment of every sixth interval on, every other node. */
+/** Cuts off every other process, from a scattered moment of every sixth interval on. */
 const halfCutOff: FaultPlan = {
   name: `half of the nodes cut off for ${LENGTH} intervals, from scattered moments`,
   plan: ({ intervals }) => {

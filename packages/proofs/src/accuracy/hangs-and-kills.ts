@@ -49,7 +49,7 @@ export const hangAndKillGoals: readonly Goal[] = [
             intervals: 2,
             load: poisson(2),
             faults: kills,
-            // A heartbeat a second would be most of what is simulated.
+            // With a heartbeat each second most of the simulation would be heartbeats.
             throttler: { heartbeat: 10_000 },
           },
         ],

@@ -4,15 +4,15 @@ import { atMostYet, type Goal, type GoalCase, percent, pooled, type Size } from 
 import { MIDDLE, nameOf, scenarioOf } from './settings.ts'
 import { WINDOWS } from './weights.ts'
 
-/** The ways to keep a limit, and the figure that shows by how much it was exceeded. */
+/** The algorithms that keep a limit, each with the figure for its overshoot. */
 export const ALGORITHMS = [
   ...WINDOWS,
   { name: 'bucket', policy: { algorithm: tokenBucket() }, overshoot: ({ debt }: Figures): Summary => debt },
 ] as const
 
-/** Milliseconds. */
+/** The length of a hang, in milliseconds. */
 const HANG = 2_000
-/** Intervals from one hang to the next: the limit is all there again, and what processes learned is not. */
+/** Intervals from one hang to the next, so that the whole limit is free again and processes have forgotten the load. */
 const PERIOD = 3
 
 /** A store that hangs at the worst moments. */
@@ -24,7 +24,7 @@ export const hangGoals: readonly Goal[] = [
       ALGORITHMS.flatMap((algorithm) =>
         (
           [
-            // A full bucket opens now and then. A hang that begins at that moment lets more through, which is paid back.
+            // A full bucket opens now and then. A hang that begins at that moment allows more, which is paid back.
             ['messages lost', 'lose', 100, { fixed: 8, sliding: 10, bucket: 30 }],
             ['answered later', 'hang', 100, { fixed: 5, sliding: 20, bucket: 12 }],
             ['messages lost', 'lose', 2, { fixed: 12, sliding: 12, bucket: 9 }],
@@ -48,7 +48,7 @@ export const hangGoals: readonly Goal[] = [
             [100, 30, { warm: 30, fixed: 65, sliding: 65, bucket: 30 }],
           ] as const
         ).flatMap(([times, most, kept]) =>
-          // A bucket that is asked for too much all the time is always nearly full, and so is a sliding window.
+          // A bucket under overload is always nearly full, and so is a sliding window.
           (algorithm.name === 'fixed' ? (['warm', 'idle before'] as const) : (['idle before'] as const)).map((before) => ({
             name: `${algorithm.name}, after 20 to 97 % of the limit, x${times}, ${before}, ${nameOf(MIDDLE)}`,
             scenarios: [filling(algorithm.policy, times, before === 'warm', size)],
@@ -67,13 +67,13 @@ export const hangGoals: readonly Goal[] = [
 ]
 
 /**
- * Moments at which hangs begin, as parts of an interval: 50 of them, and those that end within 100 ms after a boundary. A flood has
- * used up the limit by then; hangs that begin earlier are H2's. In lists that run side by side.
+ * Moments at which hangs begin, as parts of an interval: 50 evenly spread ones, and some that end within 100 ms after a boundary. A
+ * flood has used up the limit by then. Hangs that begin earlier are tested by H2. The lists run in parallel.
  */
 function phasesOf({ quick }: Size): readonly (readonly number[])[] {
   const regular = Array.from({ length: quick ? 10 : 50 }, (_, index) => (index + 0.6) / (quick ? 10 : 50))
   const late = (quick ? [1, 30] : [0, 1, 5, 10, 30, 70, 100]).map((after) => 1 + (after - HANG) / MIDDLE.interval)
-  // The phases at which an earlier version allowed a third too much.
+  // The phases at which an earlier version overshot by a third.
   const between = quick ? [0.903] : [0.902, 0.903, 0.904]
   const all = [...regular, ...between, ...late]
   const lists = quick ? 1 : 6
@@ -92,7 +92,7 @@ function hanging(policy: object, mode: OutageMode, times: number, phases: readon
   })
 }
 
-/** A hang in each third interval that begins at its boundary: at a part of the time that the limit is used up in. */
+/** A hang in each third interval that begins with the interval: at a part of the time in which the limit is used up. */
 function filling(policy: object, times: number, warm: boolean, size: Size): Scenario {
   const count = size.quick ? 8 : 20
   return scenarioOf(MIDDLE, 0, size, {

@@ -7,7 +7,7 @@ import { slidingOf } from './sliding-steady.ts'
 interface Burst {
   readonly count: number
   readonly width: number
-  /** By how much a burst may begin earlier or later than an interval after the one before it. */
+  /** The most that a burst may start early or late, compared with one interval after the previous burst. */
   readonly jitter?: number
 }
 
@@ -23,7 +23,7 @@ const HONEST: readonly (readonly [setting: Setting, burst: Burst])[] = [
   ],
 ]
 
-/** Clients that keep a sliding window's limit, but come in bursts; and nodes with very different parts of the traffic. */
+/** Clients that keep a sliding window's limit but send bursts, and processes with very different parts of the traffic. */
 export const burstGoals: readonly Goal[] = [
   {
     id: 'N4',
@@ -100,5 +100,5 @@ function honestBursts({ count, width, jitter = 0 }: Burst): Load {
   }
 }
 
-/** Where in the interval, as a part of it. */
+/** The start of the stretch, as a part of the interval. */
 const PHASE = 0.31

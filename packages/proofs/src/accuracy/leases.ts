@@ -15,7 +15,7 @@ import {
 import { atMost, type Figure, type Goal, type GoalCase, percent, pooled, type Size } from './goal.ts'
 import { MIDDLE, nameOf, type Setting, SMALL, scenarioOf } from './settings.ts'
 
-/** Exactly the limit, whatever happens: what was not granted is rejected. */
+/** Exactly the limit in every case, because units without a lease are rejected. */
 const LEASES = { coordination: 'leased', failMode: 'closed' } as const
 
 function leased(setting: Setting, times: number, size: Size, more: Partial<Scenario> = {}): Scenario {
@@ -30,13 +30,13 @@ function overshoot(results: readonly SimulationResult[]): Figure {
   return atMost('overshoot max', percent(pooled(results).overshoot.max), 0)
 }
 
-/** Rejected while units were left in the store or at a live node. */
+/** Requests that were rejected while units were left in the store or in a live process. */
 function rejectedWithRoom(results: readonly SimulationResult[], most = 0.5): Figure {
   const { rejectedWithRoom: count, requests } = pooled(results)
   return atMost('rejected while units are left', percent(count / requests), most)
 }
 
-/** The same load by leases and in the background, for what it costs. */
+/** The same load with leases and in the background, to compare the costs. */
 function beside(times: number, size: Size, more: Partial<Scenario> = {}): readonly Scenario[] {
   return [leased(MIDDLE, times, size, more), scenarioOf(MIDDLE, times, size, more)]
 }
@@ -56,7 +56,7 @@ const LOADS = [{ times: 0.5, waits: 0.1 }, { times: 0.9 }, { times: 1.1, waits: 
   readonly waits?: number
 }[]
 
-/** Quota taken ahead. */
+/** Goals of leases. */
 export const leaseGoals: readonly Goal[] = [
   {
     id: 'L1',

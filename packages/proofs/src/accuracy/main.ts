@@ -48,7 +48,7 @@ if (options.attack) {
   process.exitCode = failed ? 1 : 0
 }
 
-/** Runs everything, prints each case when it and those before it are whole. Returns whether something failed. */
+/** Runs everything, and prints each case once it and all earlier cases are complete. Returns whether something failed. */
 async function measure(goals: readonly Goal[], seeds: number, size: Size, jobs: number, json: string | undefined): Promise<boolean> {
   const tasks = tasksOf(goals, seeds, size)
   const results = new Map<string, TaskResult[]>()

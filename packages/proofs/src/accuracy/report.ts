@@ -50,7 +50,7 @@ function row(cells: readonly string[]): string {
   return cells.map((cell, index) => cell.padEnd(WIDTHS[index] ?? 0)).join(' ')
 }
 
-/** At most four decimals, none that say nothing. */
+/** Rounds to at most four decimals, without trailing zeros. */
 function number(value: number): string {
   return String(Math.round(value * 10_000) / 10_000)
 }

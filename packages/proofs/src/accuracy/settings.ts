@@ -25,14 +25,14 @@ export type Setting = (typeof SETTINGS)[number]
 /** A number for each setting. */
 export type Triple = readonly [small: number, middle: number, large: number]
 
-/** Nodes, unless a goal says otherwise. */
+/** The number of processes, unless a goal has another. */
 export const NODES = 12
 
 export function nameOf({ limit, interval }: Setting): string {
   return `${limit} per ${interval / 1000} s`
 }
 
-/** A cluster of 12 nodes with a round trip of 1 ms, under a steady load. */
+/** A cluster of 12 processes with a round trip of 1 ms, under a steady load. */
 export function scenarioOf(setting: Setting, times: number, size: Size, more: Partial<Scenario> = {}): Scenario {
   return { policy: setting, nodes: NODES, intervals: size.intervals, load: poisson(times), ...more }
 }
@@ -42,7 +42,7 @@ export function forEachSetting(make: (setting: Setting, index: 0 | 1 | 2) => Goa
   return SETTINGS.flatMap((setting, index) => make(setting, index as 0 | 1 | 2))
 }
 
-/** A way to spread requests over nodes that may come and go. */
+/** A way to spread requests over processes that may start and end. */
 export interface Spread {
   readonly name: string
   readonly balancing?: Balancing

@@ -7,7 +7,7 @@ import { slidingOf } from './sliding-steady.ts'
 
 const PHASES: readonly Phase[] = ['random phase', 'boundary', 'straddling', 'bucket edge']
 
-/** Floods on sliding windows, tuned to their edges, and what else goes wrong. */
+/** Floods on sliding windows, tuned to their edges, and faults. */
 export const slidingAttackGoals: readonly Goal[] = [
   {
     id: 'S7',
@@ -118,7 +118,7 @@ export const slidingAttackGoals: readonly Goal[] = [
   },
 ]
 
-/** Waves that return just when a window's length is over, and volleys at the ends of buckets. */
+/** Waves that return exactly after a window's length, and volleys at the ends of spans. */
 function tuned({ limit }: Setting): readonly Load[] {
   const bucket = 1 / 30
   return [
@@ -132,7 +132,7 @@ function tuned({ limit }: Setting): readonly Load[] {
   ]
 }
 
-/** Windows of the first interval after an outage reach back into it: it counts as a part of the outage. */
+/** Removes the first interval after an outage. Its windows reach back into the outage, so it counts as part of it. */
 function withoutEchoes(result: SimulationResult): SimulationResult {
   const away = new Set(result.measured.filter(({ outage }) => outage).map(({ index }) => index))
   return { ...result, measured: result.measured.filter(({ index }) => !away.has(index - 1)) }

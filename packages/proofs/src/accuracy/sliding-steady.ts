@@ -109,7 +109,7 @@ export const slidingSteadyGoals: readonly Goal[] = [
             [100, 100, 103],
           ] as const
         )
-          // One process below the limit is no better than its buckets: 97 to 98 % of a limit of 100.
+          // One process below the limit is no better than its spans: 97 to 98 % of a limit of 100.
           .filter(([times]) => nodes > 1 || times === 100)
           .flatMap(([times, least, most]) =>
             forEachSetting((setting) => ({

@@ -2,7 +2,7 @@ import { type SimulationResult, simulate } from '@weir/testing'
 import type { Figure, Goal, Size } from './goal.ts'
 import { GOALS } from './goals.ts'
 
-/** One scenario with one seed. Scenarios hold functions, so other processes are told where to find them. */
+/** One scenario with one seed. Scenarios contain functions, so other processes receive only its place among the goals. */
 export interface Task {
   readonly goal: string
   readonly case: number
@@ -14,7 +14,7 @@ export interface Task {
 export interface TaskResult {
   readonly task: Task
   readonly result?: SimulationResult
-  /** The figures of a case that measures by itself. */
+  /** The figures of a case that measures without a scenario. */
   readonly figures?: readonly Figure[]
   readonly error?: string
 }
@@ -25,7 +25,7 @@ export function goalOf(id: string): Goal {
   return goal
 }
 
-/** All tasks of some goals, in the order in which they are reported. */
+/** All tasks of some goals, in the order of the report. */
 export function tasksOf(goals: readonly Goal[], seeds: number, size: Size): readonly Task[] {
   return goals.flatMap((goal) =>
     goal

@@ -2,15 +2,15 @@ import { bursts, type Scenario } from '@weir/testing'
 import { mostAllowed, reactionTime } from './attack/bound.ts'
 import { atLeast, atMost, type Goal, type Size } from './goal.ts'
 
-/** Milliseconds. */
+/** The interval, in milliseconds. */
 const INTERVAL = 10_000
-/** Requests of a volley, within so many milliseconds. */
+/** Requests of a volley, and the milliseconds in which they arrive. */
 const VOLLEY = 1_000
 const WIDTH = 10
-/** The requests of a volley within the reaction time to a store that is a round trip of 1 ms away. */
+/** The requests of a volley within the reaction time to a store with a round trip of 1 ms. */
 const PEAK = Math.ceil((VOLLEY * reactionTime(1)) / WIDTH)
 
-/** Many requests at the same moment, where few are allowed. */
+/** Many requests at the same moment, on small limits. */
 export const volleyGoals: readonly Goal[] = [
   {
     id: 'N5',
@@ -32,7 +32,7 @@ export const volleyGoals: readonly Goal[] = [
   },
 ]
 
-/** One in every other interval, so that each finds an idle key. */
+/** One volley in every other interval, so that each meets an idle key. */
 function volleys(limit: number, nodes: number, exact: 'leased' | 'central' | undefined, { intervals }: Size): Scenario {
   return {
     policy: { limit, interval: INTERVAL, ...(exact && { coordination: exact, failMode: 'closed' }) },

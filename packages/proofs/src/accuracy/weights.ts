@@ -3,10 +3,10 @@ import { bursts, type Figures, type NodeContext, poisson, type Scenario, type Si
 import { atLeast, atMost, type Figure, type Goal, percent, pooled, type Size } from './goal.ts'
 import { SMALL, scenarioOf } from './settings.ts'
 
-/** A flood of which a round trip of 1 ms lets something through. */
+/** A limit so fast that a round trip of 1 ms lets a flood overshoot it. */
 const FAST = { limit: 100, interval: 1_000 }
 
-/** Both ways to keep the limit, and the figure that says by how much it was exceeded. */
+/** Both windows, each with the figure for its overshoot. */
 export const WINDOWS = [
   { name: 'fixed', policy: {}, overshoot: ({ overshoot }: Figures): Summary => overshoot },
   { name: 'sliding', policy: { algorithm: slidingWindow() }, overshoot: ({ worstWindow }: Figures): Summary => worstWindow },
@@ -47,7 +47,7 @@ export const weightGoals: readonly Goal[] = [
             atMost('overshoot mean', percent(over.mean), mean),
             atMost('overshoot max', percent(over.max), max),
           ])
-        // Operations: a tenth more than before large writes were announced.
+        // The bounds for operations are a tenth more than before large writes were announced.
         return [
           usual(0.9, 5, ([3.4, 3] as const)[window] as number),
           usual(1.1, 12, ([3.9, 3.2] as const)[window] as number),
@@ -77,9 +77,9 @@ export const weightGoals: readonly Goal[] = [
 ]
 
 const CHARGE = 2 * SMALL.limit
-/** When in the interval, as a part of it: in the midst of a span. */
+/** The moment in the interval, as a part of it. It is in the middle of a span. */
 const CHARGED_AT = 1 / 15
-/** Milliseconds. */
+/** Milliseconds after which the real cost is charged. */
 const LATER = 20
 
 function charged(size: Size, policy: object): Scenario {
@@ -90,7 +90,7 @@ function charged(size: Size, policy: object): Scenario {
   })
 }
 
-/** Twice the limit in every third interval, from the charge on, so that a sliding window has room for the request that is charged. */
+/** Twice the limit in every third interval, from the charge on, so that the charged request fits into a sliding window. */
 function besides() {
   return poisson((position) => {
     const begin = Math.floor(position / 3) * 3
@@ -99,7 +99,7 @@ function besides() {
   })
 }
 
-/** The real cost of a request becomes known a little after it was allowed as one unit. */
+/** A process that learns the real cost of a request a little after it has allowed the request as one unit. */
 function chargingNode({ policy, store, clock, random }: NodeContext): SimulatedNode {
   const throttler = createThrottler({ policies: [policy], store, clock, random })
   return {

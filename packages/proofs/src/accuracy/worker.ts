@@ -1,6 +1,6 @@
 import { perform, type Task } from './task.ts'
 
-// A child process that simulates what it is told to, one scenario after the other.
+// A child process that simulates scenarios for its parent, one after the other.
 process.on('message', (task: Task) => {
   perform(task).then((result) => process.send?.(result))
 })

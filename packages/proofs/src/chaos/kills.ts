@@ -8,7 +8,7 @@ import { sleep } from '../faults/protocol.ts'
 import type { Leased } from './leased-node.ts'
 
 const SCRIPT = new URL('./leased-node.ts', import.meta.url)
-/** Sources are run as they are, whatever runs this process: a test runner has other arguments. */
+/** The sources run as they are, because a test runner that runs this process has other arguments. */
 export const EXEC_ARGV: readonly string[] = ['--conditions=@weir/source', '--import', import.meta.resolve('tsx')]
 
 export interface KillsOptions {
@@ -16,28 +16,28 @@ export interface KillsOptions {
   readonly intervals: number
   readonly nodes?: number
   readonly limit?: number
-  /** Milliseconds. */
+  /** The interval, in milliseconds. */
   readonly interval?: number
-  /** How many times the limit is offered. */
+  /** The multiple of the limit that is offered. */
   readonly times?: number
 }
 
 /** The records of the witnesses. */
 export interface KillsResult {
   readonly limit: number
-  /** Units that were certainly allowed in each interval, in order, those of the begin and the end of the run included. */
+  /** Units that were certainly allowed in each interval, in order, including the first and the last one of the run. */
   readonly allowed: readonly number[]
-  /** All units, also those of which it is not certain to which of two intervals they belong. */
+  /** All units, including units for which the interval is uncertain. */
   readonly all: number
   readonly kills: number
 }
 
-/** Milliseconds: a unit that was taken so near an interval's end may belong to the next one by Redis' clock, which shows whole microseconds. */
+/** Milliseconds. A unit this near an interval's end may belong to the next one by Redis' clock, which shows whole microseconds. */
 const NEAR = 2
 
 /**
- * Processes that take quota ahead from a real Redis while far more is offered than the limit, of which one is killed (−9) in each
- * interval and another one started. Every allowed request is written to a file before its process does anything else.
+ * Runs processes that use leases from a real Redis while far more than the limit is offered. In each interval one of them is killed
+ * (−9) and another one is started. A process writes every allowed request to a file before it does anything else.
  */
 export async function killsWithLeases(options: KillsOptions): Promise<KillsResult> {
   const { seed, intervals, nodes = 4, limit = 1_000, interval = 2_000, times = 5 } = options
@@ -59,7 +59,7 @@ export async function killsWithLeases(options: KillsOptions): Promise<KillsResul
     for (let i = 0; i < intervals; i++) {
       const place = Math.floor(random() * nodes)
       const begin = Math.ceil(Date.now() / interval) * interval
-      // While units are left, as a rule.
+      // Units are usually left at that moment.
       await sleep(begin - Date.now() + (random() * interval) / 2)
       children[place]?.kill('SIGKILL')
       kills++
@@ -75,13 +75,13 @@ export async function killsWithLeases(options: KillsOptions): Promise<KillsResul
   return { limit, allowed, all, kills }
 }
 
-/** The first unit was allowed. */
+/** Waits until the first unit was allowed. */
 export async function written(file: string): Promise<void> {
   for (const end = Date.now() + 60_000; Date.now() < end; await sleep(50)) {
     try {
       if (readFileSync(file, 'utf8') !== '') return
     } catch {
-      // Not there yet.
+      // The file does not exist yet.
     }
   }
   throw new Error('No process has allowed anything within a minute.')
@@ -101,7 +101,7 @@ function countsOf(text: string, interval: number): { allowed: number[]; all: num
   return { allowed: [...counts].sort(([a], [b]) => a - b).map(([, units]) => units), all }
 }
 
-/** The faults of a run; empty if there are none. */
+/** The faults of a run. Empty if there are none. */
 export function killFailuresOf({ limit, allowed, all }: KillsResult): string[] {
   const above = allowed.filter((units) => units > limit).map((units) => `${units} of ${limit} units in an interval`)
   const most = limit * allowed.length

@@ -9,16 +9,16 @@ export interface Leased {
   readonly port: number
   readonly namespace: string
   readonly limit: number
-  /** Milliseconds. */
+  /** The interval, in milliseconds. */
   readonly interval: number
   /** Requests per second of this process. */
   readonly rate: number
   readonly seed: number
-  /** The file to which each allowed request is written before anything else happens: what is in it stays when the process is killed. */
+  /** The file to which the process writes each allowed request before anything else. Its content survives when the process is killed. */
   readonly witness: string
 }
 
-/** Milliseconds between two looks at what is due. */
+/** Milliseconds between two checks for due requests. */
 const PACE = 2
 
 const { port, namespace, limit, interval, rate, seed, witness } = JSON.parse(process.argv[2] ?? '') as Leased
@@ -32,7 +32,7 @@ throttler.on('storeDown', () => {})
 throttler.on('warning', () => {})
 throttler.start()
 
-/** A line for each unit: between which two moments of the wall clock it was taken. */
+/** Writes a line for each unit: the two moments of the wall clock between which it was taken. */
 function testify(asked: number, allowed: boolean): void {
   if (allowed) writeSync(file, `${asked} ${Date.now()}\n`)
 }
@@ -40,7 +40,7 @@ function testify(asked: number, allowed: boolean): void {
 let due = performance.now()
 setInterval(() => {
   const now = performance.now()
-  // After a pause of this process the load goes on; it does not catch up in one burst.
+  // After a pause of this process the load continues without catching up in one burst.
   if (now - due > 200) due = now
   for (; due <= now; due += (-Math.log(1 - random()) * 1000) / rate) {
     const asked = Date.now()

@@ -37,5 +37,5 @@ console.log(`p50 ${verdict.p50.toFixed(1)} ms, p99 ${verdict.p99.toFixed(1)} ms;
 console.log(`heap: ${(heapSlope / 1024).toFixed(0)} KiB per minute`)
 const failures = failuresOf(result)
 for (const failure of failures) console.error(`FAILED: ${failure}`)
-// By itself, a process that had killed so many others once spun in the clean-up of Node.js 20 and never ended.
+// The process must exit explicitly: after so many kills it once spun in the clean-up of Node.js 20 and never ended.
 process.exit(failures.length > 0 ? 1 : 0)

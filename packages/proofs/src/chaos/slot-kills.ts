@@ -9,7 +9,7 @@ import { EXEC_ARGV, written } from './kills.ts'
 import type { Holding } from './slots-node.ts'
 
 const SCRIPT = new URL('./slots-node.ts', import.meta.url)
-/** Milliseconds. A node counts as live for four of them: no process of a busy machine is held up for so long. */
+/** Milliseconds. A process counts as live for four heartbeats. On a busy machine no process pauses for that long. */
 const HEARTBEAT = 1_500
 const LIFETIME = 4 * HEARTBEAT
 
@@ -25,14 +25,17 @@ export interface SlotKillsResult {
   readonly limit: number
   readonly kills: number
   readonly requests: number
-  /** The most that were certainly in flight at the same time, of the whole run and of its end, when what killed ones held is free again. */
+  /**
+   * The most requests that were certainly in flight at the same time: in the whole run, and at its end, when the slots of killed
+   * processes are free again.
+   */
   readonly most: number
   readonly mostAtTheEnd: number
 }
 
 /**
- * Processes whose requests hold slots of a real Redis, far more than there are, of which one after another is killed (−9) with requests
- * in flight. Every begin and end is written to a file before its process does anything else.
+ * Runs processes whose requests use slots of a real Redis, with far more requests than slots. One process after another is killed
+ * (−9) with requests in flight. A process writes every start and end to a file before it does anything else.
  */
 export async function killsWithSlots(options: SlotKillsOptions): Promise<SlotKillsResult> {
   const { seed, kills, nodes = 4, limit = 12 } = options
@@ -81,7 +84,7 @@ function countsOf(
   let requests = 0
   for (const line of text.split('\n')) {
     const [what, pid, id, time] = line.split(' ')
-    // The last line of a process that was killed may be cut off.
+    // The last line of a killed process may be cut off.
     if (time === undefined || !/^\d+$/.test(time)) continue
     const killed = killedAt.get(Number(pid))
     const at = BigInt(time)
@@ -108,7 +111,7 @@ function countsOf(
   return { requests, most, mostAtTheEnd }
 }
 
-/** The faults of a run; empty if there are none. */
+/** The faults of a run. Empty if there are none. */
 export function slotFailuresOf({ limit, most, mostAtTheEnd, requests }: SlotKillsResult): string[] {
   const failures: string[] = []
   if (most > limit) failures.push(`${most} requests were in flight at the same time, of ${limit}`)

@@ -8,14 +8,14 @@ export interface Holding {
   readonly port: number
   readonly namespace: string
   readonly limit: number
-  /** Milliseconds. */
+  /** The interval between heartbeats, in milliseconds. */
   readonly heartbeat: number
-  /** Requests that are asked for at a time. */
+  /** Requests that the process sends at a time. */
   readonly workers: number
-  /** Milliseconds that a request takes at most. */
+  /** The longest duration of a request, in milliseconds. */
   readonly longest: number
   readonly seed: number
-  /** The file to which each begin and end is written while the slot is held: what is in it stays when the process is killed. */
+  /** The file to which the process writes each start and end while the slot is in use. Its content survives when the process is killed. */
   readonly witness: string
 }
 
@@ -33,7 +33,7 @@ throttler.start()
 
 let requests = 0
 
-/** The clock is that of the machine: all processes have it. */
+/** Writes a line with the machine's clock, which all processes share. */
 function testify(what: 'begin' | 'end', id: number): void {
   writeSync(file, `${what} ${process.pid} ${id} ${process.hrtime.bigint()}\n`)
 }

@@ -18,25 +18,25 @@ export interface SoakResult {
   readonly lost: number
   readonly doubled: number
   readonly immortals: readonly string[]
-  /** Growth of the heap after garbage collections, bytes per minute, of the node that grew most. */
+  /** The growth of the heap after garbage collections, in bytes per minute, of the process that grew most. */
   readonly heapSlope: number
-  /** Resources (timers, sockets) that a node holds more of at the end than at the begin, once all is closed. */
+  /** Resources (timers, sockets) of which a process has more at the end than at the start, after everything was closed. */
   readonly leaks: readonly string[]
   /** Processes that ended. */
   readonly dead: readonly string[]
-  /** Whether all nodes were synced at the end. */
+  /** Whether all processes were synced at the end. */
   readonly synced: boolean
 }
 
 /** Faults of one server behind a proxy: of the server, of the network, and both. */
 const CANDIDATES: readonly Fault[] = FAULTS.filter(({ stage, boot }) => boot === undefined && (stage === 'server' || stage === 'proxy'))
-/** Milliseconds between two looks at everything; the books' counters must not expire on the way. */
+/** Milliseconds between two checks of everything. The counters of the books must not expire meanwhile. */
 const LONGEST_CHAPTER = 120_000
-/** Milliseconds in which all that a closed node held is gone; clients of Redis wait up to 2 s for a socket's end. */
+/** Milliseconds in which a closed process releases everything. Clients of Redis wait up to 2 s for a socket's end. */
 const ENDING = 5_000
 const CHAPTERS = 5
 
-/** Mixed load with faults by chance, the same ones for the same seed. */
+/** Runs a mixed load with random faults. The same seed makes the same faults. */
 export async function soak(minutes: number, seed: number, tell: (line: string) => void = () => {}): Promise<SoakResult> {
   const random = seeded(seed)
   const stage = await openStage('proxy')
@@ -52,7 +52,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
   const measure = async (): Promise<void> => {
     for (const [i, node] of nodes.entries()) {
       const measured = heaps[i] as { at: number; heap: Heap }[]
-      // A socket that was ended has a timer until the other side has ended it too.
+      // An ended socket has a timer until the other side has ended it too.
       for (const end = monotonic() + ENDING; ; await sleep(50)) {
         const { heap } = await node.ask({ type: 'heap' })
         if (heap === undefined) break
@@ -101,7 +101,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
       doubled += difference.doubled
       immortals.push(...(await immortalsOf(stage.servers, rule.namespace)))
       for (const one of clients.seen) seen.push(one)
-      // Idle connections of the clients close within a moment; then all that is left belongs to the node.
+      // Idle connections of the clients close within a moment. Then all remaining resources belong to the process.
       await until(() => stage.proxy?.connections === 0, 'the connections to Redis are closed', 5_000).catch(() => {})
       await measure()
     }
@@ -124,7 +124,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
   }
 }
 
-/** Least squares, bytes per minute; the first measurement is left out, as code is still being compiled then. */
+/** Least squares, in bytes per minute. The first measurement is left out, because code is still being compiled then. */
 function slopeOf(measured: readonly { at: number; heap: Heap }[]): number {
   const points = measured.slice(1)
   if (points.length < 3) return 0
@@ -147,10 +147,10 @@ function leaksOf(measured: readonly { at: number; heap: Heap }[]): string[] {
     .map(([kind, count]) => `${kind}: ${first[kind] ?? 0} to ${count}`)
 }
 
-/** Sockets of clients come and go; the rest must not. */
+/** Resources that must not grow. Sockets are left out, because clients open and close them. */
 const WATCHED = /Timeout|Immediate|ConnectWrap|FSReq|Pipe/
 
-/** Why a run has failed; nothing when it has not. */
+/** The reasons for which a run has failed. Empty if it has not. */
 export function failuresOf(result: SoakResult): string[] {
   const { minutes, verdict, lost, doubled, immortals, heapSlope, leaks, dead, synced } = result
   return [
@@ -167,10 +167,10 @@ export function failuresOf(result: SoakResult): string[] {
   ]
 }
 
-/** Bytes per minute that a heap may seem to grow by, as garbage collections differ. */
+/** Bytes per minute by which a heap may seem to grow, because garbage collections differ. */
 const MOST_GROWTH = 1024 * 1024
 /**
- * Bytes that a heap grows by once, while code is compiled and buffers come to their size: 170 runs of a minute grew by 0.4 to 3.4 MiB, and
- * one of seven minutes by 0.1 MiB a minute.
+ * Bytes by which a heap grows once, while code is compiled and buffers reach their size. 170 runs of a minute grew by 0.4 to 3.4
+ * MiB, and one of seven minutes by 0.1 MiB a minute.
  */
 const WARM_UP = 3 * 1024 * 1024

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http'
 import type { Throttler } from '@weir/core'
 import type { Adapter } from './protocol.ts'
 
-/** A hello-world service in each framework. Each process loads its own one only. */
+/** A hello-world service in each framework. Each process loads only its own. */
 export async function appOf(adapter: Adapter, throttler: Throttler): Promise<RequestListener> {
   return await APPS[adapter](throttler)
 }

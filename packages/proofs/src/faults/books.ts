@@ -13,7 +13,7 @@ export function booksOf(stage: Stage): Books {
   )
 }
 
-/** The caller's key in a counter's name; the policy's name has no colon there. */
+/** Finds the caller's key in a counter's name. The policy's name contains no colon there. */
 const COUNTER = new RegExp(`:c:[^:]*${BOOKS}:(.+):\\d+$`)
 
 /** The store's counts per key since the throttlers were made, from its readable counters. */
@@ -39,12 +39,12 @@ async function countersOf(servers: readonly RedisServer[], namespace: string): P
   return found
 }
 
-/** A replica has copies of its primary's keys, perhaps old ones; one that was killed has nothing. */
+/** Whether a server is a primary. A replica has copies of its primary's keys, possibly stale ones. A killed server has nothing. */
 async function isPrimary(server: RedisServer): Promise<boolean> {
   return (await server.command('role').catch(() => '')).startsWith('master')
 }
 
-/** Units that clients got and the store does not know, and the other way round. */
+/** Units that clients got but the store does not have, and the reverse. */
 export function differenceOf(
   allowed: ReadonlyMap<string, number>,
   booked: ReadonlyMap<string, number>,
@@ -59,7 +59,7 @@ export function differenceOf(
   return { lost, doubled }
 }
 
-/** Keys of Redis that never expire, or not within a day: every key of Weir must go by itself. */
+/** Keys of Redis that never expire, or not within a day. Every key of Weir must expire. */
 export async function immortalsOf(servers: readonly RedisServer[], namespace: string): Promise<string[]> {
   const found: string[] = []
   for (const server of servers) {

@@ -7,7 +7,7 @@ export interface Busy {
   readonly port: number
   readonly namespace: string
   readonly limit: number
-  /** Milliseconds. */
+  /** The interval, in milliseconds. */
   readonly interval: number
   /** Requests per second of this process. */
   readonly rate: number
@@ -22,10 +22,10 @@ export interface Allowed {
   readonly units: number
 }
 
-/** Milliseconds between two looks at what is due. */
+/** Milliseconds between two checks for due requests. */
 const PACE = 2
 
-// A process that asks its throttler for one key at a steady pace, by chance, and tells of each unit that it allows.
+// A process that checks one key at random moments with a steady rate, and reports each unit that it allows.
 const { port, namespace, limit, interval, rate, cost, seed, expectedProcesses } = JSON.parse(process.argv[2] ?? '') as Busy
 const random = seeded(seed)
 const throttler = createThrottler({ policies: [{ limit, interval }], store: redisStore({ port }, { namespace }), expectedProcesses })
@@ -35,7 +35,7 @@ throttler.start()
 let due = performance.now()
 setInterval(() => {
   const now = performance.now()
-  // After a pause of this process the load goes on; it does not catch up in one burst.
+  // After a pause of this process the load continues without catching up in one burst.
   if (now - due > 200) due = now
   for (; due <= now; due += (-Math.log(1 - random()) * 1000) / rate) {
     const units = cost[0] + Math.floor(random() * (cost[1] - cost[0] + 1))

@@ -8,19 +8,19 @@ import type { Rule } from './protocol.ts'
 import type { Stage } from './servers.ts'
 import { type StageName, writable } from './stage.ts'
 
-/** One fault of a store, as it is made to happen. */
+/** One fault of a store, and how to cause it. */
 export interface Fault {
   readonly name: string
   readonly stage: StageName
-  /** Milliseconds between its begin and its end; 0 for one that is over at once. */
+  /** Milliseconds between its start and its end. 0 if it ends immediately. */
   readonly lasts: number
-  /** It is there already when the nodes start. */
+  /** Whether it is already present when the processes start. */
   readonly boot?: true
-  /** Whether nodes notice it, so that they are failMode for a while: `undefined` where that is a matter of luck. */
+  /** Whether processes notice it, so that they use their `failMode` for a while. `undefined` if that depends on chance. */
   readonly noticed?: boolean
   readonly rule?: Partial<Rule>
   begin(stage: Stage): Promise<unknown> | unknown
-  /** Resolves when the store takes writes again. */
+  /** Ends the fault. Resolves when the store accepts writes again. */
   end(stage: Stage, nodes: readonly RemoteNode[]): Promise<unknown> | unknown
 }
 
@@ -154,7 +154,7 @@ const SERVER: readonly Fault[] = [
   },
 ]
 
-/** Faults of the network before a single server. */
+/** Faults of the network in front of a single server. */
 const NETWORK: readonly Fault[] = [
   {
     name: 'slow: each reply takes 200 ms longer',
@@ -194,14 +194,14 @@ const NETWORK: readonly Fault[] = [
     lasts: 4_000,
     begin: ({ proxy }) => {
       proxy?.set({ duplicate: 500 })
-      // Only new connections have a second one.
+      // Only new connections are duplicated.
       proxy?.reset()
     },
     end: ({ proxy }) => proxy?.heal(),
   },
 ]
 
-/** A Cluster's primaries and replicas as they were at the start. */
+/** Waits until a Cluster has its primaries and replicas again. */
 const whole = async (servers: readonly RedisServer[]): Promise<void> => {
   for (const server of servers) {
     await until(async () => (await server.command('cluster', 'info')).includes('cluster_state:ok'), 'the Cluster is whole', 60_000)
@@ -210,7 +210,7 @@ const whole = async (servers: readonly RedisServer[]): Promise<void> => {
 const failedOver = (observer: RedisServer, lost: RedisServer): Promise<void> =>
   until(async () => (await promoted(observer, lost.port)) > 0, 'its replica has taken over', 60_000)
 
-/** Faults of several servers. Those that cost servers come last. */
+/** Faults of several servers. Faults that cost servers come last. */
 const TOPOLOGIES: readonly Fault[] = [
   {
     name: 'Sentinel failover: the primary hangs',
@@ -293,7 +293,7 @@ const TOPOLOGIES: readonly Fault[] = [
   },
 ]
 
-/** A primary that has a replica left. */
+/** Finds a primary that has a replica left. */
 async function primaryAmong(servers: readonly RedisServer[]): Promise<RedisServer> {
   for (const server of servers) {
     if (server.running && /^role:master\r?\nconnected_slaves:[1-9]/m.test(await server.command('info', 'replication'))) return server
@@ -301,11 +301,11 @@ async function primaryAmong(servers: readonly RedisServer[]): Promise<RedisServe
   throw new Error('No primary has a replica left.')
 }
 
-/** How many failed primaries with this port have lost their slots to another. */
+/** Whether the failed primary with this port has lost its slots to another one: 1 or 0. */
 async function promoted(observer: RedisServer, port: number): Promise<number> {
   const lines = (await observer.command('cluster', 'nodes')).split('\n')
   const old = lines.find((line) => line.includes(`:${port}@`)) ?? ''
-  // A primary that was replaced is listed without slots.
+  // A replaced primary is listed without slots.
   return /master,fail/.test(old) && old.trim().split(' ').length === 8 ? 1 : 0
 }
 
@@ -379,7 +379,7 @@ const POSTGRES: readonly Fault[] = [
   ...common('postgres'),
 ]
 
-/** Sessions take it over as they begin; those of another database don't. */
+/** Makes new sessions read-only, and ends the others. Sessions of another database are not affected. */
 async function readOnly(server: Stage['postgres'], value: 'on' | 'off'): Promise<void> {
   await server?.sql(`ALTER DATABASE postgres SET default_transaction_read_only = ${value}`, 'template1')
   await server?.sql(END_CONNECTIONS)

@@ -3,25 +3,25 @@ import { seeded } from '@weir/bench/random'
 import type { RemoteNode } from './fleet.ts'
 import { ARRIVED_HEADER, KEY_HEADER, monotonic, sleep } from './protocol.ts'
 
-/** One request as its client saw it. Times are of the shared monotonic clock, milliseconds. */
+/** One request as its client measured it. Times are of the shared monotonic clock, in milliseconds. */
 export interface Seen {
   readonly key: string
   readonly node: RemoteNode
   readonly sent: number
   readonly latency: number
-  /** When it reached its node; `undefined` when there was no answer. */
+  /** The time at which it reached its process. `undefined` if there was no answer. */
   readonly arrived: number | undefined
-  /** 0 when there was no answer. */
+  /** The status. 0 if there was no answer. */
   readonly status: number
 }
 
-/** Requests per second of each key, over all nodes. */
+/** Requests per second of each key, over all processes. */
 export type Rates = Readonly<Record<string, number>>
 
-/** Clients that send at their own pace, whether or not answers come (open loop), each request to a node by chance. */
+/** Clients that send at their own pace, whether or not answers come (open loop). Each request goes to a random process. */
 export class Clients {
   readonly seen: Seen[] = []
-  /** Nodes that get requests; may change at any time. */
+  /** Processes that get requests. They may change at any time. */
   nodes: readonly RemoteNode[]
   readonly #rates: Rates
   readonly #random: () => number
@@ -37,11 +37,11 @@ export class Clients {
     this.#done = Promise.all(Object.keys(rates).map((key) => this.#drive(key))).then(() => {})
   }
 
-  /** Ends the load; resolves when all answers are there. */
+  /** Ends the load. Resolves when all answers have arrived. */
   async stop(): Promise<void> {
     this.#running = false
     await this.#done
-    // Every request has a deadline of its own.
+    // Every request has its own timeout.
     while (this.#open > 0) await sleep(5)
     for (const agent of this.#agents.values()) agent.destroy()
   }
@@ -50,7 +50,7 @@ export class Clients {
     let due = monotonic()
     while (this.#running) {
       const now = monotonic()
-      // After a pause of this process the load goes on; it does not catch up in one burst.
+      // After a pause of this process the load continues without catching up in one burst.
       if (now - due > 200) due = now
       while (due <= now) {
         this.#send(key)

@@ -3,10 +3,10 @@ import { EtcdServer } from '@weir/tooling/etcd-servers'
 import { BOOKS } from './protocol.ts'
 import type { Stage } from './servers.ts'
 
-/** Seconds. */
+/** The number of seconds of a day. */
 const DAY = 86_400
 
-/** An etcd behind a proxy, which does nothing until it is told to. */
+/** An etcd behind a proxy, which causes no faults at first. */
 export async function startEtcd(): Promise<Stage> {
   const server = await EtcdServer.start()
   const proxy = await faultProxy({ port: Number(new URL(server.url).port) })
@@ -22,7 +22,8 @@ export async function startEtcd(): Promise<Stage> {
         for (const { name, value } of await server.keys(counts)) {
           const [policy = '', key = ''] = name.slice(counts.length).split('/')
           if (!policy.includes(BOOKS)) continue
-          // Behind the last reset and a bucket's level: of each cell its number, taken, given and rejected.
+          // After the time of the last reset and a bucket's level, a value has four numbers for each cell: its ordinal, and the
+          // taken, given and rejected units.
           const numbers = JSON.parse(value) as number[]
           for (let i = 3; i < numbers.length; i += 4) {
             booked.set(key, (booked.get(key) ?? 0) + (numbers[i + 1] ?? 0) - (numbers[i + 2] ?? 0))

@@ -6,7 +6,7 @@ import { until } from '@weir/tooling/redis-servers'
 import { ADAPTERS, type Adapter, type Answer, booksInterval, type FromNode, type Order, type Rule, type StateChange } from './protocol.ts'
 
 const SCRIPT = new URL('./node.ts', import.meta.url)
-/** A busy machine may take long to start a process; one that needs longer is broken. */
+/** Milliseconds to start a process. A busy machine may take long, but a process that needs more time is broken. */
 const START_DEADLINE = 90_000
 const ANSWER_DEADLINE = 60_000
 
@@ -16,13 +16,13 @@ process.on('exit', () => {
 })
 
 export interface NodeOptions {
-  /** More environment variables, e.g. for a shifted clock. */
+  /** More environment variables, for example for a shifted clock. */
   readonly env?: Readonly<Record<string, string>>
-  /** A worker thread of this process instead of a process. */
+  /** Runs a worker thread of this process instead of a process. */
   readonly thread?: boolean
 }
 
-/** A node as its parent sees it. */
+/** A process of the fleet, as its parent controls it. */
 export class RemoteNode {
   readonly adapter: Adapter
   readonly states: StateChange[] = []
@@ -39,7 +39,7 @@ export class RemoteNode {
   private constructor(adapter: Adapter, { env, thread = false }: NodeOptions) {
     this.adapter = adapter
     if (thread) {
-      // A thread can't be given a loader by arguments.
+      // A thread can't get a loader by arguments.
       const source = `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(({ register }) => {
         register()
         return import(${JSON.stringify(SCRIPT.href)})
@@ -103,7 +103,7 @@ export class RemoteNode {
     return answer
   }
 
-  /** Waits until the store answers it. */
+  /** Waits until the process is synced with the store. */
   async synced(patience = 20_000): Promise<void> {
     await until(
       async () => (await this.ask({ type: 'snapshot' })).snapshot?.state === 'synced',
@@ -116,7 +116,7 @@ export class RemoteNode {
     this.#child?.kill(signal)
   }
 
-  /** Kill −9. */
+  /** Kills the process (−9). */
   async kill(): Promise<void> {
     if (this.ended !== undefined) return
     this.ended = 'was killed'
@@ -139,10 +139,10 @@ export class RemoteNode {
   }
 }
 
-/** Sources are run as they are, whatever runs this process: a test runner has other arguments. */
+/** The sources run as they are, because a test runner that runs this process has other arguments. */
 const EXEC_ARGV: readonly string[] = ['--conditions=@weir/source', '--import', import.meta.resolve('tsx')]
 
-/** One node of each adapter, or as many as are wanted, the adapters in turn. */
+/** Starts `count` processes, with the adapters in turn. */
 export async function startFleet(count = 3, options: readonly NodeOptions[] = []): Promise<RemoteNode[]> {
   return await Promise.all(
     Array.from({ length: count }, (_, i) =>
@@ -151,7 +151,7 @@ export async function startFleet(count = 3, options: readonly NodeOptions[] = []
   )
 }
 
-/** Makes the throttlers of all nodes anew. */
+/** Makes new throttlers in all processes. */
 export async function renewAll(nodes: readonly RemoteNode[], rule: Rule): Promise<void> {
   const order = { type: 'renew', rule: { ...rule, books: booksInterval() } } as const
   await Promise.all(nodes.map((node) => node.ask(order)))

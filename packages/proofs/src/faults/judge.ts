@@ -1,12 +1,12 @@
 import { percentile } from '@weir/bench/statistics'
 import type { Seen } from './clients.ts'
 
-/** The clients' view of a stretch of time. */
+/** The results of the clients in a stretch of time. */
 export interface Verdict {
   readonly sent: number
   readonly answered: number
   readonly serverErrors: number
-  /** Answers that are neither 200, 429 nor a server's error. */
+  /** Answers that are neither 200, 429 nor a server error. */
   readonly strange: number
   readonly p50: number
   readonly p99: number
@@ -34,9 +34,9 @@ export interface Overshoot {
 }
 
 /**
- * Counts what was allowed in each interval of the store's clock.
+ * Counts the units that were allowed in each interval of the store's clock.
  *
- * @param offset - what must be added to the shared monotonic clock to get the store's time
+ * @param offset - the difference between the store's time and the shared monotonic clock
  */
 export function overshootOf(
   seen: readonly Seen[],
@@ -54,7 +54,7 @@ export function overshootOf(
   return { worst: Math.max(0, worst), intervals: allowed.size }
 }
 
-/** Units that were in a bucket of the limit's size beyond what it holds, at most, as a part of the limit. */
+/** The most units in a bucket of the limit's size beyond that size, as a part of the limit. */
 export function debtOf(seen: readonly Seen[], { limit, interval }: { readonly limit: number; readonly interval: number }): Overshoot {
   const buckets = new Map<string, { level: number; at: number }>()
   let worst = 0
@@ -69,8 +69,8 @@ export function debtOf(seen: readonly Seen[], { limit, interval }: { readonly li
 }
 
 /**
- * As `overshootOf`, where requests may wait: of those alone that were certainly allowed in the interval in which they came, as their
- * answer came in it too.
+ * Counts like `overshootOf` if requests may wait. It counts only requests that were certainly allowed in the interval in which they
+ * came, because their answer came in the same interval.
  */
 export function certainOvershootOf(
   seen: readonly Seen[],

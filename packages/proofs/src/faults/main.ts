@@ -33,7 +33,7 @@ const { only, seed, scale, write, trials, bucket, leases, nodeRedis } = program.
   leases?: true
   nodeRedis?: true
 }>()
-// Nodes take over the environment.
+// Processes inherit the environment.
 if (nodeRedis) process.env[CLIENT] = 'node-redis'
 const wanted = ({ name }: { readonly name: string }): boolean => only === undefined || name.toLowerCase().includes(only.toLowerCase())
 

@@ -1,7 +1,7 @@
 import type { RedisServer } from '@weir/tooling/redis-servers'
 import type { Stage } from './servers.ts'
 
-/** A slot on its way from one primary of a Cluster to another. */
+/** A slot that is moving from one primary of a Cluster to another. */
 interface Move {
   readonly slot: string
   readonly from: RedisServer
@@ -10,10 +10,13 @@ interface Move {
 }
 
 const moves = new WeakMap<Stage, Move>()
-/** Keys that one MIGRATE takes. */
+/** Keys that one MIGRATE moves. */
 const MOST = '100'
 
-/** Moves half of the keys of a slot that is in use, and stops there: what is asked for next is here, or there, or both. */
+/**
+ * Moves half of the keys of a slot that is in use, and stops there. The keys of the next request are on one of the primaries, or on
+ * both.
+ */
 export async function beginMove(stage: Stage): Promise<void> {
   const primaries: RedisServer[] = []
   for (const server of stage.servers) if ((await server.command('role')).startsWith('master')) primaries.push(server)
@@ -34,13 +37,13 @@ export async function beginMove(stage: Stage): Promise<void> {
   throw new Error('No primary holds the key.')
 }
 
-/** Moves the rest, and tells everybody. */
+/** Moves the other keys, and informs all servers. */
 export async function endMove(stage: Stage): Promise<void> {
   const move = moves.get(stage)
   if (move === undefined) return
   for (let keys = await keysOf(move); keys.length > 0; keys = await keysOf(move)) await migrate(move, keys)
   const { slot, to, toId } = move
-  // The new owner first, or the old one would send it back.
+  // The new owner must be informed first, because the old one would send the slot back.
   for (const server of [to, ...stage.servers.filter((other) => other !== to)]) {
     await server.command('cluster', 'setslot', slot, 'node', toId).catch(() => {})
   }

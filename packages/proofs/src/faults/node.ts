@@ -23,8 +23,8 @@ import {
 import { storeOf } from './store-of.ts'
 
 /**
- * One node: a service behind one of the adapters, in a process or a worker thread of its own, that does what it is told.
- * Its throttler can be made anew while the process stays.
+ * One process of the fleet: a service behind one of the adapters, in its own process or worker thread, that obeys its parent. It
+ * can make a new throttler while the process stays.
  */
 const adapter = (isMainThread ? process.argv[2] : workerData) as Adapter
 
@@ -59,12 +59,12 @@ function policiesOf({ limit, interval, spans, cooldown, bucket, coordination, fa
       ...(coordination !== undefined && { coordination }),
       ...(failMode !== undefined && { failMode }),
     },
-    // As published every count is exchanged at the end of its span; the default would not bother far from the limit.
+    // With `periodic` every count is sent at the end of its span. The default would not send counts far below the limit.
     { name: BOOKS, key, limit: 1e9, interval: books, spans: BOOKS_SPANS, coordination: 'periodic', failMode: 'open' },
   ]
 }
 
-/** A name that becomes known later: Node.js looks `dns.lookup` up at each connection. */
+/** Hides a name until it becomes resolvable. Node.js reads `dns.lookup` at each connection. */
 function hideName(name: string): void {
   const { lookup } = dns
   const hidden = (host: string, options: object, callback: (...result: unknown[]) => void): void => {
@@ -138,7 +138,7 @@ function hear({ id, ...order }: Order & { id: number }): void {
 if (parentPort !== null) parentPort.on('message', hear)
 else {
   process.on('message', hear)
-  // The parent is gone, however that happened.
+  // The parent has ended for any reason.
   process.on('disconnect', () => process.exit(0))
 }
 server.listen(0, '127.0.0.1', () => tell({ type: 'ready', port: (server.address() as AddressInfo).port }))

@@ -6,7 +6,7 @@ import { schemaOf } from './store-of.ts'
 
 const DAY = 86_400_000
 
-/** A PostgreSQL behind a proxy, which does nothing until it is told to. */
+/** A PostgreSQL behind a proxy, which causes no faults at first. */
 export async function startPostgres(): Promise<Stage> {
   const server = await PostgresServer.start()
   const proxy = await faultProxy({ port: server.port })
@@ -40,7 +40,7 @@ export async function startPostgres(): Promise<Stage> {
   }
 }
 
-/** The statement that empties all tables of the nodes' schemas. */
+/** The statement that empties all tables of the processes' schemas. */
 export const TRUNCATE_ALL = `DO $$ DECLARE one text; BEGIN
   FOR one IN SELECT format('%I.%I', table_schema, table_name) FROM information_schema.tables
     WHERE table_schema LIKE 'fault%' AND table_type = 'BASE TABLE'

@@ -1,30 +1,30 @@
 import type { Snapshot } from '@weir/core/inspect'
 
-/** The three adapters, one process each. */
+/** The three adapters, each in its own process. */
 export type Adapter = 'express' | 'fastify' | 'koa'
 export const ADAPTERS: readonly Adapter[] = ['express', 'fastify', 'koa']
 
-/** Whose limit a request counts towards. */
+/** The header with the key of a request. */
 export const KEY_HEADER = 'x-client'
-/** When a request reached its node, by the monotonic clock that all processes of this machine share. */
+/** The header with the time at which a request reached its process, by the monotonic clock that all processes of this machine share. */
 export const ARRIVED_HEADER = 'x-arrived'
 
 /** The policy that is enforced. */
 export const LIMITED = 'limited'
-/** A policy that nobody reaches: its counters tell whether units were lost or doubled. */
+/** A policy whose limit is never reached. Its counters show whether units were lost or doubled. */
 export const BOOKS = 'books'
-/** Counts are exchanged at least every second. */
+/** Spans so short that counts are sent at least every second. */
 export const BOOKS_SPANS = 1_000
 
 /**
- * An interval for the books that ends in four minutes at the earliest. When the store loses its data nodes send the counts of the
- * running interval again, not those of one that is over.
+ * An interval for the books that ends in four minutes at the earliest. If the store loses its data, processes resend the counts of
+ * the running interval, but not of an earlier one.
  */
 export function booksInterval(now: number = Date.now()): number {
   for (let interval = 600_000; ; interval += 30_000) if (interval - (now % interval) > 240_000) return interval
 }
 
-/** How a node reaches its store: what `redisStore` takes, as JSON, or the address of another store. */
+/** The way in which a process reaches its store: an argument of `redisStore` as JSON, or the address of another store. */
 export type Target =
   | string
   | { readonly port: number; readonly [option: string]: unknown }
@@ -35,7 +35,7 @@ export type Target =
     }
   | { readonly cluster: readonly { readonly host: string; readonly port: number }[]; readonly options?: object }
 
-/** A throttler, as a node is told to make it. */
+/** The settings of a throttler that a process must make. */
 export interface Rule {
   readonly namespace: string
   readonly target: Target
@@ -43,15 +43,15 @@ export interface Rule {
   readonly interval: number
   readonly spans: number
   readonly cooldown?: number
-  /** A token bucket instead of a fixed window. */
+  /** Uses a token bucket instead of a fixed window. */
   readonly bucket?: boolean
-  /** Coordination of the enforced policy; default `'background'`. */
+  /** The coordination of the enforced policy. Default `'background'`. */
   readonly coordination?: 'leased'
   readonly failMode?: 'share' | 'open' | 'closed'
   readonly closeTimeout?: number
-  /** Interval of the books, milliseconds; chosen when the rule is handed to nodes. */
+  /** The interval of the books, in milliseconds. It is chosen when processes receive the rule. */
   readonly books?: number
-  /** A name that does not resolve until the node is told that it does. */
+  /** A name that does not resolve until the process receives the order `resolve`. */
   readonly unresolved?: string
 }
 
@@ -64,7 +64,7 @@ export type Order =
   | { readonly type: 'heap' }
   | { readonly type: 'stall'; readonly ms: number }
 
-/** A node's answer to an order. */
+/** A process's answer to an order. */
 export interface Answer {
   readonly type: 'answer'
   readonly id: number
@@ -75,7 +75,7 @@ export interface Answer {
   readonly heap?: Heap
 }
 
-/** Memory that a node keeps after a garbage collection. */
+/** Memory that a process keeps after a garbage collection. */
 export interface Heap {
   readonly used: number
   /** Active resources by kind, e.g. `Timeout`, `TCPSocketWrap`. */
@@ -87,7 +87,7 @@ export interface Ready {
   readonly port: number
 }
 
-/** The store went away, or came back, at a time of the shared monotonic clock. */
+/** The store went down or came back, at a time of the shared monotonic clock. */
 export interface StateChange {
   readonly type: 'state'
   readonly state: 'storeDown' | 'storeUp'

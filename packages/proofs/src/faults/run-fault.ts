@@ -11,42 +11,45 @@ export interface RunOptions {
   readonly seed: number
   /** Milliseconds of load without the fault, for comparison. */
   readonly before: number
-  /** Milliseconds of load after the nodes are synced again. */
+  /** Milliseconds of load after the processes are synced again. */
   readonly after: number
-  /** Part of the fault's usual length. */
+  /** The part of the fault's usual length. */
   readonly scale?: number
   /** Differences in the enforced policy. A bucket's overshoot is its debt. */
   readonly rule?: Pick<Rule, 'coordination' | 'failMode' | 'bucket'>
 }
 
-/** The effect of one fault, as the clients saw it. */
+/** The effect of one fault on the clients. */
 export interface FaultResult {
   readonly name: string
   readonly calm: Verdict
   readonly faulty: Verdict
   readonly calmOvershoot: Overshoot
   readonly overshoot: Overshoot
-  /** Milliseconds from when the store took writes again until the last node was synced; undefined if none noticed. */
+  /**
+   * Milliseconds from the moment at which the store accepted writes again until the last process was synced. Undefined if no
+   * process noticed the fault.
+   */
   readonly syncedAfter: number | undefined
-  /** Changes of state to failMode, of all nodes. */
+  /** The number of changes to `failMode`, of all processes. */
   readonly degradations: number
   readonly causes: readonly string[]
   readonly lost: number
   readonly doubled: number
   readonly immortals: readonly string[]
-  /** Milliseconds that the slowest node took to close. */
+  /** Milliseconds that the slowest process took to close. */
   readonly closing: number
 }
 
-/** One key at half its limit, one that sends three times as much as it may. */
+/** One key gets requests for half its limit, another one for three times its limit. */
 export const LIMIT = 100
 export const INTERVAL = 2_000
-/** Quota taken ahead, and never more than the limit while the store is away. */
+/** Leases that never allow more than the limit while the store is down. */
 export const LEASES = { coordination: 'leased', failMode: 'closed' } as const
 const RATES: Rates = { steady: 25, greedy: 150 }
 let runs = 0
 
-/** Makes one fault happen while requests flow through all nodes. */
+/** Causes one fault while requests reach all processes. */
 export async function runFault(fault: Fault, stage: Stage, nodes: readonly RemoteNode[], options: RunOptions): Promise<FaultResult> {
   const namespace = `fault-${process.pid}-${++runs}`
   const rule: Rule = {
@@ -63,7 +66,7 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
   if (!fault.boot) await Promise.all(nodes.map((node) => node.synced()))
 
   const clients = new Clients(nodes, RATES, options.seed)
-  // The first requests compile the frameworks.
+  // The first requests compile the frameworks, so they are not judged.
   await sleep(1_000)
   const begun = monotonic()
   if (!fault.boot) await sleep(options.before)

@@ -10,7 +10,7 @@ import type { Stage } from './servers.ts'
 const execute = promisify(execFile)
 const GUIDE = new URL('../../../../docs/guides/redis.md', import.meta.url)
 
-/** The permissions that the documentation of the Redis store gives, as `ACL SETUSER` takes them. */
+/** The permissions that the documentation of the Redis store gives, as arguments of `ACL SETUSER`. */
 export function documentedPermissions(namespace: string, cluster = false): string[] {
   const text = readFileSync(GUIDE, 'utf8')
   const rule = /ACL SETUSER weir on >secret ([^`]+)```/.exec(text)?.[1]
@@ -47,7 +47,7 @@ async function addUser(server: RedisServer, cluster = false): Promise<void> {
   await server.command('acl', 'setuser', 'weir', 'on', '>secret', ...documentedPermissions('*', cluster))
 }
 
-/** A server that speaks TLS, and knows a user who may do what the documentation says and nothing else. */
+/** A server with TLS, and a user who has exactly the documented permissions. */
 export async function startSecured(): Promise<Stage> {
   const certificate = await makeCertificate()
   const port = await freePort()
@@ -66,12 +66,12 @@ export async function startSecured(): Promise<Stage> {
   }
 }
 
-/** The same of a Cluster. */
+/** The same for a Cluster. */
 export async function startSecuredCluster(): Promise<Stage> {
   const certificate = await makeCertificate()
   const setup = await startCluster(2_000, async () => {
     const port = await freePort()
-    // One port for all: servers of a Cluster tell clients no other than the one that they meet on.
+    // All servers use one port for clients and each other, because a Cluster announces only the port on which its servers meet.
     const tls = ['--port', '0', '--tls-port', String(port), '--tls-cluster', 'yes', '--tls-replication', 'yes', ...certificate.arguments]
     const passwords = ['--requirepass', 'admin', '--masterauth', 'admin']
     return {

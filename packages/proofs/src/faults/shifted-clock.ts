@@ -12,7 +12,7 @@ export function faketimeLibrary(): string | undefined {
     .find((file) => existsSync(file))
 }
 
-/** The system time as one process sees it; its monotonic clock stays right, as it does when a real clock is stepped. */
+/** The system time of one process. Its monotonic clock stays correct, as it does when a real clock is stepped. */
 export class ShiftedClock {
   readonly #directory = mkdtempSync(join(tmpdir(), 'weir-clock-'))
   readonly #library: string
@@ -29,12 +29,12 @@ export class ShiftedClock {
       FAKETIME_TIMESTAMP_FILE: this.#file,
       FAKETIME_NO_CACHE: '1',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
-      // The name of the same in older versions.
+      // The name of the same option in older versions.
       DONT_FAKE_MONOTONIC: '1',
     }
   }
 
-  /** Steps the clock to so many seconds ahead of the real time, or behind it. */
+  /** Steps the clock to `seconds` ahead of the real time. A negative number is behind it. */
   set(seconds: number): void {
     writeFileSync(this.#file, `${seconds < 0 ? '' : '+'}${seconds}s\n`)
   }

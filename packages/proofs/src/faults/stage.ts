@@ -34,7 +34,7 @@ const MAKERS: Readonly<Record<StageName, () => Promise<Stage>>> = {
     return { target: { sentinels, name: setup.name }, servers: setup.servers, primary: () => setup.primary(), stop: () => setup.stop() }
   },
   cluster: async () => {
-    // Short enough for a failover within seconds.
+    // A node timeout so short that a failover takes seconds.
     const setup = await startCluster(2_000)
     const cluster = setup.servers.map(({ port }) => ({ host: '127.0.0.1', port }))
     return { target: { cluster }, servers: setup.servers, stop: () => setup.stop() }
@@ -49,7 +49,7 @@ export function openStage(name: StageName): Promise<Stage> {
   return MAKERS[name]()
 }
 
-/** Resolves when a server takes writes; asked every 10 ms on a connection of its own. */
+/** Resolves when a server accepts writes. It tries every 10 ms on a new connection. */
 export async function writable(port: number, patience = 30_000): Promise<void> {
   for (const deadline = Date.now() + patience; ; ) {
     if (await takesWrite(port)) return

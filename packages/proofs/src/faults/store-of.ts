@@ -6,7 +6,7 @@ import { redisStore as nodeRedisStore } from '@weir/redis/node-redis'
 import { createClient, createCluster } from 'redis'
 import type { Target } from './protocol.ts'
 
-/** The client library of nodes, in their environment. */
+/** The environment variable with the client library of processes. */
 export const CLIENT = 'WEIR_FAULTS_CLIENT'
 
 /** The schema that belongs to a namespace. */
@@ -14,7 +14,7 @@ export function schemaOf(namespace: string): string {
   return namespace.replaceAll('-', '_')
 }
 
-/** The store of a node; of Redis by the client library that its environment names; default: ioredis. */
+/** Opens the store of a process. The environment can name the client library for Redis. Default: ioredis. */
 export function storeOf(target: Target, namespace: string): Store {
   if (typeof target === 'string' && target.startsWith('http:')) return etcdStore(target, { namespace })
   if (typeof target === 'string' && target.startsWith('postgres:')) return postgresStore(target, { schema: schemaOf(namespace) })

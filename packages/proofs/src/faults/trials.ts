@@ -22,16 +22,16 @@ export interface Trial {
   readonly name: string
   readonly nodes: number
   readonly limit: number
-  /** Milliseconds. */
+  /** The interval, in milliseconds. */
   readonly interval: number
-  /** How many times the limit is offered. */
+  /** The multiple of the limit that is offered. */
   readonly times: number
   readonly cost: readonly [least: number, most: number]
-  /** The option of the processes' throttlers. They start while the store is down, and every interval is judged. */
+  /** The option of the processes' throttlers. With it the processes start while the store is down, and every interval is judged. */
   readonly expectedProcesses?: number
   /** Lets the event happen in real time, and returns once it has ended. */
   happen(hands: Hands): Promise<void>
-  /** The same in a simulation. */
+  /** The same case in a simulation. */
   readonly simulated: Pick<Scenario, 'intervals'> & Partial<Scenario>
 }
 
@@ -121,7 +121,7 @@ export const TRIALS: readonly Trial[] = [
   coldStart(1),
 ]
 
-/** Twelve processes that start without the store, which comes after two intervals. */
+/** Twelve processes that start without the store, which starts after two intervals. */
 function coldStart(expectedProcesses: number): Trial {
   return {
     name: `12 processes start while the store is down, expectedProcesses: ${expectedProcesses}; ×5, 1200 per 10 s`,
@@ -139,7 +139,7 @@ function coldStart(expectedProcesses: number): Trial {
     simulated: {
       intervals: 5,
       warmup: 0,
-      // The nodes start before the first interval.
+      // The processes start before the first interval.
       faults: faults({ kind: 'outage', from: -1, until: 3, mode: 'reject' }),
       throttler: { expectedProcesses },
     },
@@ -186,7 +186,7 @@ async function runForReal({ nodes, limit, interval, times, cost, expectedProcess
   const children = Array.from({ length: nodes }, (_, place) => start(place))
   const begun = Date.now()
   try {
-    // Processes start one after the other on a small machine: until they know each other nothing is judged.
+    // Processes start one after the other on a small machine. Intervals are judged once all processes count each other.
     await sleep(Math.min(interval, SETTLING))
     await happen({
       server,
@@ -206,7 +206,8 @@ async function runForReal({ nodes, limit, interval, times, cost, expectedProcess
     const ordinal = Math.floor(at / interval)
     units.set(ordinal, (units.get(ordinal) ?? 0) + more)
   }
-  // Unless it is what is tried, the first interval of a short one has processes that did not know of each other yet.
+  // In the first intervals processes may not count each other yet. They are judged only in a cold start, and if the interval is an
+  // hour.
   const first = Math.floor(begun / interval)
   const judged = [...units].filter(
     ([ordinal]) => interval === HOUR || expectedProcesses !== undefined || ordinal > first + Math.ceil(SETTLING / interval) - 1,

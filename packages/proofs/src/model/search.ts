@@ -1,4 +1,4 @@
-/** How a state came to be. */
+/** The way to a state. */
 export interface Path {
   readonly before: Path | undefined
   readonly step: string
@@ -7,31 +7,31 @@ export interface Path {
 /** The space of a search: states, and the events that are possible in each. */
 export interface Model<World extends { readonly path: Path }> {
   readonly first: World
-  /** All that may happen next. */
+  /** Returns all states that may come next. */
   successors(world: World): readonly World[]
-  /** The fault of a state; undefined if there is none. */
+  /** Returns the fault of a state, or undefined if there is none. */
   fault(world: World): string | undefined
-  /** A state as text, the same for states of which the same can come. */
+  /** Returns a state as text. States with the same future have the same text. */
   key(world: World): string
 }
 
 /** The result of a search. */
 export interface Found {
-  /** States that differ. */
+  /** The number of different states. */
   readonly states: number
   /** Steps from one state to another. */
   readonly steps: number
-  /** Whether every state was looked at. */
+  /** Whether the search checked every state. */
   readonly whole: boolean
-  /** The fault and the path to it; undefined if there is none. */
+  /** The fault and the path to it. Undefined if there is none. */
   readonly fault: string | undefined
   readonly path: readonly string[]
 }
 
 /**
- * Looks at every state that can come about, each once.
+ * Checks every state that can be reached, each once.
  *
- * @param most - states after which it ends
+ * @param most - the number of states after which it ends
  */
 export function search<World extends { readonly path: Path }>(
   model: Model<World>,
@@ -43,7 +43,7 @@ export function search<World extends { readonly path: Path }>(
   seen.add(model.key(first))
   let open: World[] = [first]
   let steps = 0
-  // In breadth: what is found first has the shortest path.
+  // The search is breadth-first, so the first fault has the shortest path.
   while (open.length > 0) {
     const later: World[] = []
     for (const world of open) {
@@ -69,14 +69,14 @@ function pathOf(path: Path): readonly string[] {
 }
 
 /**
- * Which states were seen, by 53 bits of a hash of each: a set of a few bytes per state. That two of ten million states share one
- * has a chance of one in two hundred; the one found later would then not be looked at.
+ * A set of states, by 53 bits of a hash of each, so that a state needs only a few bytes. Among ten million states the chance that
+ * two share a hash is one in two hundred. The later one would then not be checked.
  */
 class Seen {
   size = 0
   #slots = new Float64Array(1 << 20)
 
-  /** False when it was seen before. */
+  /** Adds a state. Returns false if it is already in the set. */
   add(text: string): boolean {
     if (!this.#put(this.#slots, hashOf(text))) return false
     this.size++
@@ -100,7 +100,7 @@ class Seen {
   }
 }
 
-/** Two hashes of 32 bits (FNV-1a, and the same with another prime and the characters turned), together cut to 53 bits; never 0. */
+/** Two hashes of 32 bits (FNV-1a, and a variant with another prime and rotated characters), together cut to 53 bits. Never 0. */
 function hashOf(text: string): number {
   let one = 0x811c9dc5
   let two = 0x2545f491

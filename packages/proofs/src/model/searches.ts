@@ -2,10 +2,10 @@ import type { Model, Path } from './search.ts'
 import { type SlotOptions, slotModel } from './slots.ts'
 import { leaseModel, type ModelOptions } from './world.ts'
 
-/** One search: what it is about, and how much may happen in it. */
+/** One search: its model, and bounds for its events. */
 export interface Search {
   readonly name: string
-  /** The numbers of its model, for people. */
+  /** The numbers of its model, for the output. */
   readonly about: string
   readonly model: Model<{ readonly path: Path }>
 }
@@ -26,12 +26,12 @@ function search<World extends { readonly path: Path }>(name: string, options: ob
 const STILL = { crashes: 0, refunds: 0, intervals: 1, ticks: 3, losses: 0, returns: Number.POSITIVE_INFINITY } as const
 const HELD = { crashes: 0, lifetime: 2 } as const
 
-/** Seconds each: in the tests, and for mutations. */
+/** Searches of seconds each, for the tests and for mutations. */
 export const SHORT: readonly Search[] = [
   quota('two nodes', { ...STILL, nodes: 2, limit: 2, messages: 2, refunds: 1 }),
   quota('a crash', { ...STILL, nodes: 2, limit: 2, messages: 2, crashes: 1 }),
   quota('a change of the interval', { ...STILL, nodes: 1, limit: 1, messages: 2, intervals: 2, ticks: 2 }),
-  // With a limit of 1 nothing is left to grant once a loss is noticed.
+  // With a limit of 1 nothing would be left to grant once a loss is noticed.
   quota('a loss of data', { ...STILL, nodes: 2, limit: 2, messages: 1, losses: 1, returns: 0 }),
   slots('two nodes', { ...HELD, nodes: 2, limit: 1, messages: 2, starts: 2, moments: 1 }),
   slots('silence', { ...HELD, nodes: 2, limit: 1, messages: 2, starts: 0, moments: 3, lifetime: 1 }),
@@ -39,7 +39,7 @@ export const SHORT: readonly Search[] = [
   slots('a crash', { ...HELD, nodes: 2, limit: 1, messages: 1, starts: 1, moments: 3, crashes: 1 }),
 ]
 
-/** Millions of states. */
+/** Searches of millions of states. */
 export const LONG: readonly Search[] = [
   quota('three nodes', { ...STILL, nodes: 3, limit: 4, messages: 3 }),
   quota('three nodes, a crash', { ...STILL, nodes: 3, limit: 4, messages: 2, crashes: 1 }),

@@ -17,23 +17,23 @@ import {
 import type { LeaseAsk, LeaseReply } from '@weir/core/sync'
 import type { Model, Path } from './search.ts'
 
-/** The space of a search: all events of nodes with requests in flight, with a bounded number of messages in flight at once. */
+/** The space of a search: all events of processes with requests in flight, with a bounded number of messages in flight at once. */
 export interface SlotOptions {
   readonly nodes: number
   readonly limit: number
-  /** Messages on their way at once: asks and answers. */
+  /** Messages in flight at once: requests for leases and replies. */
   readonly messages: number
-  /** Nodes that crash and come back as new ones. */
+  /** Processes that crash and restart as new ones. */
   readonly crashes: number
-  /** Requests that begin. */
+  /** Requests that start. */
   readonly starts: number
   /** Moments that pass. */
   readonly moments: number
-  /** Moments for which the store keeps the slots of a node that it does not hear of. */
+  /** Moments for which the store keeps the slots of a silent process. */
   readonly lifetime: number
 }
 
-/** Nodes' clocks show anything, and run a little fast: see the model of intervals. */
+/** Clocks of processes are wrong, and run a little fast, see the model of intervals. */
 const OFFSET = 1_000
 const PACE = 1.0002
 
@@ -46,7 +46,7 @@ interface Answer extends Ask {
   readonly reply: LeaseReply
 }
 
-/** A node: its lease, until it crashes, and what is on its way to and from it. */
+/** A process: its lease, until it crashes, and its messages in flight. */
 interface Party {
   readonly lease: Lease | undefined
   readonly asks: readonly Ask[]
@@ -59,7 +59,7 @@ interface World {
   readonly time: number
   readonly crashes: number
   readonly starts: number
-  /** Leases begun: the incarnation of the next one. */
+  /** The number of leases so far, which is the incarnation of the next one. */
   readonly begun: number
   readonly wrong: string | undefined
   readonly path: Path
@@ -71,7 +71,7 @@ const WISHES = [
   { name: 'wants two ahead', first: 0, waiting: 0, ahead: 2 },
 ] as const
 
-/** Slots of requests in flight, taken ahead: units that come back, of nodes that are heard of. */
+/** A model of slots that processes lease: slots return when requests end, and the store keeps only those of live processes. */
 export function slotModel(options: SlotOptions): Model<World> {
   return new SlotModel(options)
 }
@@ -137,7 +137,7 @@ class SlotModel implements Model<World> {
       if (isOver(lease, clock)) {
         const anew = beginAnew(lease, world.begun, limit)
         const wrong = anew.taken - anew.given === lease.taken - lease.given ? undefined : 'a node that began anew forgot what runs'
-        // Whatever answers still come are to another lease.
+        // Replies that are still in flight belong to another lease.
         change(at, 'begins anew', { lease: anew, answers: [] }, { begun: world.begun + 1, wrong })
         continue
       }
@@ -180,7 +180,10 @@ class SlotModel implements Model<World> {
     return world.wrong ?? this.#lost(world)
   }
 
-  /** Once all that is on its way is lost and nodes are heard of for a lifetime, the store knows what each has, and of nothing else. */
+  /**
+   * After all messages in flight are lost and processes have sent messages for a lifetime, the store must have exactly the slots of
+   * each live process.
+   */
   #lost({ parties, record: before, time, begun }: World): string | undefined {
     const { limit, lifetime } = this.#options
     const record = copyOf(before)
@@ -206,7 +209,7 @@ class SlotModel implements Model<World> {
     const { rows, tail, quietUntil } = record
     const parts = parties.map(({ lease, asks, answers }) => {
       const own = lease === undefined ? 'x' : this.#part(world, lease.incarnation, lease, asks, answers)
-      // Incarnations that this node has given up.
+      // Incarnations that this process has given up.
       const before = new Set(asks.map(({ ask }) => ask.incarnation).filter((incarnation) => incarnation !== lease?.incarnation))
       return [own, ...[...before].map((incarnation) => this.#part(world, incarnation, undefined, asks, [])).sort()].join('+')
     })
@@ -221,7 +224,7 @@ class SlotModel implements Model<World> {
     const { record, time } = world
     const clock = clockAt(world)
     const known = record.rows.get(String(incarnation))
-    // The store forgets an expired row with the next ask.
+    // The store forgets an expired row at the next request for a lease.
     const row = known !== undefined && known.until > time ? known : NO_ROW
     const base = Math.min(row.returned, lease?.returned ?? row.returned)
     const ended = Math.min(row.given, lease?.given ?? row.given)
@@ -245,7 +248,7 @@ function askKey(ask: LeaseAsk, row: LeaseRow, base: number, ended: number, seqs:
   const granted = Math.max(ask.granted, row.granted)
   const told = [granted - base, Math.max(ask.returned, row.returned) - base, Math.max(ask.taken, row.taken) - ended]
   const counts = [...told, Math.max(ask.given, row.given) - ended, ask.granted > row.granted ? 1 : 0]
-  // One that was overtaken is granted nothing.
+  // An overtaken request is granted nothing.
   if (ask.seq <= row.seq) return counts.join()
   const wishes = [ask.least, ask.waiting, ask.upTo].map((wish) => Math.max(wish, granted) - base)
   return [...counts, ...wishes, seqs.indexOf(ask.seq)].join()

@@ -15,27 +15,30 @@ import {
 import { type LeaseAsk, type LeaseReply, type Ordinal, ordinalAt } from '@weir/core/sync'
 import type { Model, Path } from './search.ts'
 
-/** The space of a search: all events of some nodes, with a bounded number of messages in flight at once. */
+/** The space of a search: all events of some processes, with a bounded number of messages in flight at once. */
 export interface ModelOptions {
   readonly nodes: number
   readonly limit: number
-  /** Messages on their way at once: asks and answers. */
+  /** Messages in flight at once: requests for leases and replies. */
   readonly messages: number
-  /** Nodes that crash and come back as new ones. */
+  /** Processes that crash and restart as new ones. */
   readonly crashes: number
   /** Units refunded. */
   readonly refunds: number
-  /** Intervals that pass; 1 for none. */
+  /** Intervals that pass. 1 if none does. */
   readonly intervals: number
-  /** Moments in an interval; the last one is its last span. Where the store loses nothing and one interval is all, no time passes. */
+  /**
+   * Moments in an interval, of which the last one is its last span. If the store loses nothing and there is one interval, no time
+   * passes.
+   */
   readonly ticks: number
-  /** Times that the store loses what it knew: all of it, or what came after a replica heard of it last. */
+  /** The number of times that the store loses data: all of it, or the changes since a replica's last copy. */
   readonly losses: number
-  /** Times that a node gives back; as often as they like where the store loses nothing. */
+  /** The number of times that processes may return units. It is infinite in searches in which the store loses nothing. */
   readonly returns: number
 }
 
-/** Quota of intervals, taken ahead. */
+/** A model of leases of intervals. */
 export function leaseModel(options: ModelOptions): Model<World> {
   return {
     first: firstWorld(options),
@@ -45,7 +48,10 @@ export function leaseModel(options: ModelOptions): Model<World> {
   }
 }
 
-/** Nodes' clocks show anything: the store's time is never compared with them. They run a little fast, so that moments which the allowance for that moves are the same ones. */
+/**
+ * Clocks of processes are wrong, because the store's time is never compared with them. They run fast by more than the allowance for
+ * drift, so that it moves no start or end of a lease to another moment.
+ */
 const OFFSET = 1000
 const PACE = 1.0002
 /** Moments for which nothing is granted after a loss. */
@@ -64,7 +70,7 @@ interface Answer extends Ask {
   readonly reply: LeaseReply
 }
 
-/** One start of a node: its leases, and what is on its way to and from it. */
+/** One start of a process: its leases, and its messages in flight. */
 interface Party {
   readonly id: number
   readonly leases: Lease[]
@@ -72,15 +78,15 @@ interface Party {
   answers: readonly Answer[]
 }
 
-/** A state of the nodes, the store and the network. */
+/** A state of the processes, the store and the network. */
 export interface World {
   readonly parties: Party[]
   readonly records: LeaseRecord[]
-  /** The records that a replica has received, once it has. Nothing of them is lost while the store can still lose something. */
+  /** The records of a replica, if it has any. Their data is not lost while the store can still lose something. */
   copies: readonly LeaseRecord[] | undefined
-  /** Units that were out when the store forgot them, by interval. */
+  /** Units that were leased when the store lost them, by interval. */
   readonly forgotten: number[]
-  /** Units that crashed nodes have used, by interval. */
+  /** Units that crashed processes have used, by interval. */
   readonly spent: number[]
   time: number
   crashes: number
@@ -119,7 +125,7 @@ function join(world: World, limit: number): void {
   world.parties.push({ id, leases, asks: [], answers: [] })
 }
 
-/** A copy that shares what stays: a party or a record that changes is copied by who changes it. */
+/** A copy that shares unchanged parts. Code that changes a party or a record copies it first. */
 function copyOf(world: World, step: string): World {
   return {
     parties: [...world.parties],
@@ -150,7 +156,7 @@ const WISHES = [
   { name: 'wants two ahead', first: 0, waiting: 0, ahead: 2 },
 ] as const
 
-/** All that may happen next. */
+/** Returns all states that may come next. */
 function successorsOf(world: World, options: ModelOptions): World[] {
   const next: World[] = []
   const { limit, messages, intervals, ticks } = options
@@ -241,7 +247,7 @@ function successorsOf(world: World, options: ModelOptions): World[] {
   if (passes(options) && world.time < intervals * ticks - 1) {
     const copy = copyOf(world, 'a moment passes')
     copy.time++
-    // The store forgets intervals that are over.
+    // The store forgets intervals that have ended.
     for (let ordinal = 0; (ordinal + 1) * ticks <= copy.time; ordinal++) {
       copy.records[ordinal] = newLeaseRecord()
       copy.copies = copy.copies?.with(ordinal, newLeaseRecord())
@@ -257,7 +263,7 @@ function passes({ intervals, losses }: ModelOptions): boolean {
   return intervals > 1 || losses > 0
 }
 
-/** The store goes on with what it knew once. What it does not know any more may be granted again, until it is told. */
+/** The store continues with earlier records. It may grant lost units again until a process reports them. */
 function lossOf(world: World, step: string, records: readonly LeaseRecord[]): World {
   const copy = copyOf(world, step)
   copy.losses--
@@ -272,8 +278,8 @@ function lossOf(world: World, step: string, records: readonly LeaseRecord[]): Wo
 }
 
 /**
- * A node without what is of intervals that are over: asks, which change nothing any more, and leases of which nothing can be used, whatever
- * answers to them still come. What was used of them was looked at before.
+ * A process without its parts of intervals that have ended: requests for leases, which change nothing any more, and leases that
+ * can't be used, even after a late reply. Their used units were checked before.
  */
 function withoutOver(party: Party, { time, spent }: World, limit: number, ticks: number): Party {
   const clock = time * PACE + OFFSET
@@ -308,7 +314,7 @@ function answer(world: World, party: Party, { ask, sent }: Ask, ticks: number): 
   if (party.leases.length > 0) party.answers = [...party.answers, { ask, reply, sent }]
 }
 
-/** The fault of a state; undefined if there is none. */
+/** Returns the fault of a state, or undefined if there is none. */
 function faultOf(world: World, options: ModelOptions): string | undefined {
   const { intervals, ticks } = options
   if (world.wrong !== undefined) return world.wrong
@@ -329,7 +335,8 @@ function faultOf(world: World, options: ModelOptions): string | undefined {
     if (world.time >= (ordinal + 1) * ticks && intervals > 1) continue
     if (used + held > limit) return `${used} used and ${held} held of ${limit} units in interval ${ordinal}`
     const known = sumOfRows(record)
-    // The store doesn't know of forgotten units until it is told, and late news may be of units that have returned since.
+    // The store does not have forgotten units until a process reports them. A late message may contain units that have been
+    // returned since.
     if (whole && known < used + held) return `the store knows of ${known} units in interval ${ordinal}, the nodes of ${used + held}`
     if (whole && known > limit) return `the store granted ${known} of ${limit} units of interval ${ordinal}`
     const lost = lostUnits(world, ordinal, whole ? limit : Number.POSITIVE_INFINITY, options)
@@ -348,7 +355,7 @@ function outOf({ granted, returned, taken, given, cleared }: LeaseRow): number {
   return Math.max(granted - returned, taken - given) - cleared
 }
 
-/** Once all that is on its way is lost and each node has told what it has, only what crashed nodes held is gone. */
+/** Checks that only units of crashed processes are lost, once all messages in flight are lost and each process has reported its units. */
 function lostUnits(world: World, ordinal: number, most: number, { limit, ticks }: ModelOptions): string | undefined {
   const record = copyOfRecord(world.records[ordinal] as LeaseRecord)
   const now = Math.max(world.time, ordinal * ticks)
@@ -373,13 +380,13 @@ function lostUnits(world: World, ordinal: number, most: number, { limit, ticks }
 }
 
 /**
- * A state as text, the same for states of which the same can come: nodes are interchangeable, what only ever grows is counted from
- * where all have got to, and of messages stands what they can still change.
+ * A state as text. States with the same future have the same text: processes are interchangeable, counters that only grow start
+ * from their common minimum, and messages contain only the values that still have an effect.
  */
 function keyOf(world: World, options: ModelOptions): string {
   const { time, crashes, refunds, losses, records, copies = [], spent, forgotten } = world
   const parties = world.parties.map((party) => partKey(party, world, options)).sort()
-  // How often nodes may still give back matters only where it is counted.
+  // The number of remaining returns matters only if it is limited.
   const returns = world.returns < Number.POSITIVE_INFINITY ? world.returns : ''
   const heads = [...records, ...copies].map(({ tail, quietUntil }) => `${tail ? 1 : 0}${Math.max(quietUntil, time)}`)
   return `${time},${crashes},${refunds},${losses},${returns},${spent},${forgotten},${heads}|${parties.join('|')}`
@@ -393,7 +400,7 @@ function partKey({ id, leases, asks, answers }: Party, { records, copies, time, 
   for (const [ordinal, record] of records.entries()) {
     const lease = leases[ordinal]
     const row = record.rows.get(String(id)) ?? NO_ROW
-    // Units that the store can still forget are counted from the beginning.
+    // Units that the store can still lose are counted from the beginning.
     const base = losses > 0 ? 0 : lease === undefined ? row.returned : Math.min(row.returned, lease.returned)
     text += `;${row.granted - base},${row.returned - base},${row.taken},${row.given}`
     if (lease !== undefined) {
@@ -407,7 +414,7 @@ function partKey({ id, leases, asks, answers }: Party, { records, copies, time, 
       const seqs = mine.map(({ ask }) => ask.seq).sort((a, b) => a - b)
       text += mine
         .map((one) => {
-          // It can move the lease's end no further than if it arrived now.
+          // A message can't move the lease's end further than if it arrived now.
           const until = Math.max(lease?.until ?? clock, clock, one.sent + (ordinal + 1) * ticks - time)
           if (losses === 0) return `A${askKey(one, until, row, base, seqs)}`
           const overtaken = `${one.ask.seq <= row.seq ? 1 : 0}${copy !== undefined && one.ask.seq <= copy.seq ? 1 : 0}`
@@ -433,7 +440,7 @@ function askKey({ ask }: Ask, until: number, row: LeaseRow, base: number, seqs: 
   const returned = Math.max(ask.returned, row.returned)
   const granted = Math.max(ask.granted, row.granted)
   const counts = `${granted - base},${returned - base},${Math.max(ask.taken, row.taken)},${Math.max(ask.given, row.given)},${until}`
-  // One that was overtaken is granted nothing.
+  // An overtaken request is granted nothing.
   if (ask.seq <= row.seq) return counts
   const [least, waiting, upTo] = [ask.least, ask.waiting, ask.upTo].map((wish) => Math.max(wish, granted) - base)
   return `${counts},${least},${waiting},${upTo},${seqs.indexOf(ask.seq)}`

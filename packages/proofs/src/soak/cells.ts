@@ -12,14 +12,14 @@ import {
 
 /** Length of an interval of virtual time, in milliseconds. */
 export const INTERVAL = 1_000
-/** Units of each key: some of the load's keys ask for more, and are rejected. */
+/** Units of each key. Some of the load's keys send more requests, which are rejected. */
 const LIMIT = 2
 
 type Cell = Omit<AnyPolicyOptions, 'limit' | 'interval'>
 
 const central = (algorithm: Cell['algorithm']): Cell => ({ algorithm, coordination: 'central', storeTimeout: 100 }) as Cell
 
-/** Each pair of an algorithm and a coordination that uses a store, and one whose cooldowns grow. */
+/** Each pair of an algorithm and a coordination, and one with growing cooldowns. */
 const CELLS = {
   'fixedWindow background': { coordination: 'background', cooldown: '1s' },
   'fixedWindow background escalating': { coordination: 'background', cooldown: escalating({ base: '1s', max: '8s' }) },

@@ -4,17 +4,17 @@ import { backgroundStore } from '@weir/core/sync'
 import type { NodeClock } from '@weir/testing'
 import { INTERVAL } from './cells.ts'
 
-/** How the store fails for as long as a soak lasts. */
+/** The kinds of failure, each of which lasts for a whole soak. */
 export const FAULTS = ['down', 'hung', 'late', 'silent', 'flapping'] as const
 export type Fault = (typeof FAULTS)[number]
 
-/** Intervals before the store fails for the first time, so that it has answered. */
+/** Intervals before the store fails for the first time, so that it has answered before. */
 const BEFORE = 5
-/** Milliseconds after which a late store answers: longer than anybody waits. */
+/** Milliseconds after which a late store answers, longer than any request waits. */
 const LATE = 90_000
-/** Milliseconds after which a store that flaps gives up a request, as a real one does. */
+/** Milliseconds after which a flapping store rejects a request, as a real one does. */
 const GIVES_UP = 1_000
-/** Intervals in which a store that flaps answers, rejects and hangs. */
+/** Intervals in which a flapping store answers, rejects and hangs. */
 const ANSWERS = 6
 const REJECTS = 7
 const HANGS = 7
@@ -23,7 +23,7 @@ export const PERIOD: number = ANSWERS + REJECTS + HANGS
 
 const never = (): Promise<never> => new Promise(() => {})
 
-/** A hub behind a connection that fails. Intervals are counted from the clock's begin. */
+/** A hub behind a connection that fails. Intervals are counted from the clock's start. */
 export function faultyStore(fault: Fault, clock: NodeClock): Store {
   const hub = new Hub(clock)
   const begun = clock.monotonic()

@@ -4,9 +4,9 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Bytes that are still in use after a full collection, those outside V8's heap included. */
+/** Bytes that are still in use after a full collection, including bytes outside V8's heap. */
 export async function bytesInUse(): Promise<number> {
-  // Weak references that were looked at in a turn last until its end.
+  // Weak references that were read in a turn last until its end.
   await new Promise((resolve) => setImmediate(resolve))
   collect()
   const { heapUsed, arrayBuffers } = process.memoryUsage()

@@ -4,12 +4,12 @@ import { INTERVAL } from './cells.ts'
 
 /** Parts of an interval in which the load comes. */
 const STEPS = 4
-/** One in so many of the busy keys: its request is refunded, charged or waits, say. */
+/** One in this many busy keys gets a special action: its request is refunded, charged or waits, for example. */
 const FEW = 20
-/** For so many busy keys there is a new one in each interval. */
+/** The number of busy keys for each new key in an interval. */
 const BUSY_PER_NEW = 8
 
-/** The requests of a soak, and everything else that is done to keys: to busy ones, and to ones that never come again. */
+/** The requests of a soak and all other actions on keys: on busy ones, and on keys that come only once. */
 export class SoakLoad {
   readonly #throttler: Throttler
   readonly #clock: NodeClock
@@ -25,12 +25,12 @@ export class SoakLoad {
     this.#clock = clock
     this.#waits = waits
     this.#busy = Array.from({ length: keys }, (_, i) => `busy client number ${i}`)
-    // One for all, because to make one takes longer than to limit a fetch. It has no body that could be used up.
+    // All requests share one response, because making one takes longer than limiting a fetch. It has no body that could be used up.
     const answer = Promise.resolve(new Response(null, { status: 429, headers: { 'retry-after': '1' } }))
     this.#fetch = limitedFetch(throttler as never, { timeout: 200, fetch: () => answer })
   }
 
-  /** One interval's requests; `advance` lets virtual time pass. */
+  /** Sends one interval's requests. `advance` lets virtual time pass. */
   async interval(advance: (milliseconds: number) => Promise<void>): Promise<void> {
     for (let step = 0; step < STEPS; step++) {
       for (let i = step; i < this.#busy.length; i += STEPS) this.#request(this.#busy[i] as string, i)
@@ -39,7 +39,7 @@ export class SoakLoad {
     }
   }
 
-  /** Busy keys ask for one unit or three; the limit is two. */
+  /** Sends one request of a busy key, or three. The limit is two. */
   #request(key: string, i: number): void {
     for (let asked = 0; asked < (i % 2 === 0 ? 1 : 3); asked++) this.#ask(key, (decision) => this.#afterwards(decision, i))
     if (i % FEW === 7) this.#throttler.block(key, INTERVAL / 2)
@@ -48,7 +48,7 @@ export class SoakLoad {
     if (i % FEW === 10)
       void this.#throttler.acquire(key, { timeout: INTERVAL }).then((decision) => this.#throttler.release(decision), IGNORED)
     if (i % FEW === 11) void this.#throttler.acquire(key, { timeout: 1 }).then((decision) => this.#throttler.release(decision), IGNORED)
-    // Virtual time passes faster than its code is loaded, so the first one may fail.
+    // Virtual time passes faster than the code is loaded, so the first call may fail.
     if (i === 12) void this.#throttler.usage(key).catch(IGNORED)
   }
 
@@ -57,7 +57,7 @@ export class SoakLoad {
     else then(this.#throttler.check(key))
   }
 
-  /** Most slots are released; some are forgotten. */
+  /** Acts on a decision. Most slots are released, and some are forgotten. */
   #afterwards(decision: Decision, i: number): void {
     if (!decision.allowed) return
     if (i % FEW === 1) this.#throttler.refund(decision)
@@ -67,7 +67,10 @@ export class SoakLoad {
     if (i % FEW !== 5) this.#later(INTERVAL / 2, () => this.#throttler.release(decision))
   }
 
-  /** One timer for everything of the same moment: a turn of the event loop for each would take longer than the actions themselves. */
+  /**
+   * Plans an action, with one timer for all actions of a moment. A turn of the event loop for each would take longer than the
+   * actions themselves.
+   */
   #later(milliseconds: number, action: () => void): void {
     const at = this.#clock.monotonic() + milliseconds
     const planned = this.#planned.get(at)

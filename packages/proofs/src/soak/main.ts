@@ -9,9 +9,9 @@ import type { SoakInput } from './program.ts'
 import { PROGRAMS } from './programs.ts'
 import { FLAT, type SoakResult, type SoakRun } from './soak.ts'
 
-/** Milliseconds after which a soak is ended. Most take less than an hour of processor time, but a busy machine needs several hours. */
+/** Milliseconds after which a soak is ended. Most take less than an hour of CPU time, but a busy machine needs several hours. */
 const PATIENCE = 6 * 3_600_000
-/** Megabytes of heap of a process: what grows without bound ends soon, and not with the machine's memory. */
+/** Megabytes of heap of a process, so that a process with unbounded growth ends soon instead of using up the machine's memory. */
 const MOST_HEAP = 1_024
 
 interface Options {
@@ -93,7 +93,7 @@ console.log(`${found.length - growing} flat, ${growing} grow, ${failures.size} f
 if (left.length > 0 && record !== undefined) console.log('Run the same command again to go on.')
 if (growing > 0 || failures.size > 0) process.exitCode = 1
 
-/** Seconds since the begin. */
+/** Seconds since the start. */
 function passed(): number {
   return (performance.now() - began) / 1_000
 }
@@ -102,7 +102,7 @@ function nameOf(run: SoakRun): string {
   return JSON.stringify([run.cell, run.fault, run.intervals, run.keys])
 }
 
-/** Results of earlier parts of this soak. */
+/** The results of earlier parts of this soak. */
 function recorded(): SoakResult[] {
   if (record === undefined || !existsSync(record)) return []
   const lines = readFileSync(record, 'utf8').split('\n')

@@ -8,7 +8,7 @@ import { type Fault, faultyStore, PERIOD } from './faulty-store.ts'
 import { bytesInUse, type Sample, slopeOf } from './heap.ts'
 import { SoakLoad } from './load.ts'
 
-/** Which soak to run. */
+/** The parameters of a soak. */
 export interface SoakRun {
   readonly cell: CellName
   readonly fault: Fault
@@ -18,7 +18,7 @@ export interface SoakRun {
 
 /** The result of a soak. */
 export interface SoakResult extends SoakRun {
-  /** Bytes in use after 50 intervals, and at the end, beyond those before the first request. */
+  /** Bytes in use after 50 intervals and at the end, beyond the bytes before the first request. */
   readonly at50: number
   readonly atEnd: number
   /** Bytes by which memory grew in each interval, in the last two thirds of them. */
@@ -27,11 +27,11 @@ export interface SoakResult extends SoakRun {
   readonly seconds: number
 }
 
-/** Intervals after which memory is not to grow any more. */
+/** Intervals after which memory should no longer grow. */
 const SETTLED = 50
 /** Samples of a soak, at most. */
 const SAMPLES = 60
-/** Memory is flat if the line through the last two thirds of the samples rises by no more bytes than that from its begin to its end. */
+/** The most bytes by which the line through the last two thirds of the samples may rise for memory to count as flat. */
 export const FLAT: number = 512 * 1_024
 
 /** Runs one cell while its store fails. */
@@ -44,12 +44,12 @@ export async function soak({ cell, fault, intervals, keys }: SoakRun): Promise<S
   throttler.on('warning', () => {})
   throttler.on('storeDown', () => {})
   throttler.start()
-  // Thousands of requests are rejected in each interval, and writing the stacks of their errors takes longer than the rest of it.
+  // Thousands of requests are rejected in each interval, and writing the stacks of their errors takes longer than everything else.
   Error.stackTraceLimit = 0
   await inspectable(throttler)
   const load = new SoakLoad(throttler as never, clock, waits(cell), keys)
   const before = await bytesInUse()
-  // Whole periods of the fault, so that all samples are of the same moment of it.
+  // Samples are taken after whole periods of the fault, so that all of them are of the same moment of it.
   const every = PERIOD * Math.ceil(intervals / PERIOD / SAMPLES)
   const samples: Sample[] = []
   let at50 = 0
@@ -66,7 +66,7 @@ export async function soak({ cell, fault, intervals, keys }: SoakRun): Promise<S
   return { cell, fault, intervals, keys, at50: at50 - before, atEnd: atEnd - before, slope, flat: rise <= FLAT, seconds }
 }
 
-/** Code that is loaded with the first policy of its kind takes real time. */
+/** Waits for code that is loaded with the first policy of its kind, which takes real time. */
 async function inspectable(throttler: Throttler<string, never>): Promise<void> {
   await adapterOf(throttler).inspected.coordinator?.loading
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setTimeout(resolve, 1))

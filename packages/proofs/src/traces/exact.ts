@@ -2,10 +2,10 @@ import type { Request } from './trace-file.ts'
 
 export type Window = 'fixed' | 'sliding'
 
-/** Decides one request after the other; true means that it is let in. */
+/** Decides one request after the other. Returns true if the request is allowed. */
 export type Limiter = (request: Request) => boolean
 
-/** An exact limiter per client: a counter for each interval of the epoch, or a log of what was let in. */
+/** An exact limiter per client: a counter for each interval since the Unix epoch, or a log of allowed requests. */
 export function exactLimiter(window: Window, limit: number, interval: number): Limiter {
   return window === 'fixed' ? alignedCounters(limit, interval) : logs(limit, interval)
 }
@@ -20,7 +20,7 @@ function alignedCounters(limit: number, interval: number): Limiter {
   }
 }
 
-/** Allowed if fewer than `limit` allowed ones lie in (time − interval, time]. */
+/** Allows a request if fewer than `limit` allowed requests are in (time − interval, time]. */
 function logs(limit: number, interval: number): Limiter {
   const byClient = new Map<string, number[]>()
   return ({ time, client }) => {

@@ -10,10 +10,10 @@ export interface Replay {
   readonly nodes: number
 }
 
-/** A trace knows whole seconds only: requests come in the middle of theirs, so that no boundary is a matter of luck. */
+/** A trace contains whole seconds only. Requests are sent in the middle of their second, so that no boundary depends on chance. */
 const MIDDLE = 500
 
-/** Sends a trace through simulated nodes, each request to any of them. True for each that was let in. */
+/** Sends a trace to simulated processes, each request to a random one. Returns true for each allowed request. */
 export async function replay(requests: readonly Request[], { window, limit, interval, nodes }: Replay): Promise<readonly boolean[]> {
   const decisions: boolean[] = []
   const last = requests.at(-1)?.time ?? 0
@@ -24,10 +24,10 @@ export async function replay(requests: readonly Request[], { window, limit, inte
     intervals: Math.floor(last / interval) + 1,
     load: trace(requests.map(({ time, client }) => ({ time: time + MIDDLE, key: client }))),
     watch: [],
-    // Decisions are counted here, so each request must be asked for.
+    // Decisions are counted here, so each request must be checked.
     shortcut: false,
     node: ({ policy, store, clock, random }) => {
-      // Over days a heartbeat each second would be most of the work; nodes neither come nor go.
+      // Over days a heartbeat each second would be most of the work, and no process starts or ends.
       const throttler = createThrottler({ policies: [policy], store, clock, random, heartbeat: 10_000 })
       return {
         nodeId: throttler.nodeId,

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 
 export interface Request {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the Unix epoch. */
   readonly time: number
   readonly client: string
 }
 
 const ENDING = '.tsv.gz'
 
-/** Names of the traces in a folder; `undefined` when there is no such folder. */
+/** Names of the traces in a folder. `undefined` if the folder does not exist. */
 export function tracesIn(folder: string): readonly string[] | undefined {
   if (!existsSync(folder)) return undefined
   return readdirSync(folder)
@@ -19,7 +19,7 @@ export function tracesIn(folder: string): readonly string[] | undefined {
     .sort()
 }
 
-/** Reads a trace: gzip, tab separated, a header line; milliseconds since the epoch and the client come first. */
+/** Reads a trace: gzip, tab separated, with a header line. The first columns are milliseconds since the Unix epoch and the client. */
 export function readTrace(folder: string, name: string): readonly Request[] {
   const lines = gunzipSync(readFileSync(join(folder, name + ENDING)))
     .toString('latin1')
@@ -36,8 +36,8 @@ export function readTrace(folder: string, name: string): readonly Request[] {
 }
 
 /**
- * Moves the trace to the beginning of time and takes whole minutes out of long silences: no window of a minute sees a
- * difference, and weeks of nothing need not be simulated.
+ * Moves the trace to time 0 and removes whole minutes from long silences. It makes no difference to a window of a minute, and weeks
+ * without requests need not be simulated.
  */
 export function withoutSilence(requests: readonly Request[], minute = 60_000): readonly Request[] {
   const kept = 3 * minute

@@ -1,6 +1,6 @@
 import type { Pick } from './short.ts'
 
-// Left out everywhere but in a case or two: 10,000 per 60 s at x100, a million requests for each interval.
+// Leaves out 10,000 per 60 s at x100 in all but a case or two, because each interval has a million requests.
 const NO_FLOOD_OF_LARGE = /^(?!.*10000 per 60 s)/
 const SMALL = /, 100 per 60 s|^100 per 60 s/
 const MIDDLE = /1000 per 10 s/
@@ -56,7 +56,7 @@ export const SLIDING_STEADY: readonly Pick[] = [
   { goal: 'S5', cases: LARGE, intervals: 1 },
   { goal: 'S6', intervals: 6 },
   { goal: 'S11', cases: /x(0\.8|1\.1|2), 12 nodes, (100|1000) per|x0\.9, 12 nodes, 1000 per/, intervals: 12 },
-  // 99.1 % in long runs.
+  // The value in long runs is 99.1 %.
   { goal: 'S11', cases: /x0\.9, 12 nodes, 100 per/, intervals: 16, seed: 5 },
   { goal: 'S11', cases: /x100, (1 node|12 nodes|50 nodes), 1000 per/, intervals: 6 },
   { goal: 'S12', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
@@ -74,13 +74,13 @@ export const SLIDING_ATTACKS: readonly Pick[] = [
   { goal: 'S10', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
   { goal: 'S10', cases: LARGE, intervals: 1 },
   { goal: 'S14', cases: /x(100|1\.1|2),/, intervals: 13 },
-  // Outages are few: fewer intervals say little of it.
+  // Outages are rare, so fewer intervals prove little.
   { goal: 'S14', cases: /^x0\.9/, intervals: 80 },
   { goal: 'S15', cases: NO_FLOOD_OF_LARGE, intervals: 20 },
   { goal: 'S15', cases: LARGE, intervals: 6 },
 ]
 
-/** Those that need the most luck with short runs, or the most care in the algorithm. */
+/** Goals that need the most luck in short runs, or the most care in the algorithm. */
 export const HARDEST: readonly Pick[] = [
   { goal: '17', cases: /x100, 1000 per/, intervals: 30 },
   { goal: '11', intervals: 12 },
@@ -120,7 +120,7 @@ export const BUCKETS: readonly Pick[] = [
   { goal: 'B2', cases: NO_FLOOD_OF_LARGE, intervals: 3 },
   { goal: 'B3', cases: /^(uniform|zipf|moving|restarting)/, intervals: 2 },
   { goal: 'B4', cases: /^(?!.*a burst of a tenth, 100 per)/, intervals: 2 },
-  // A part of what is rejected, which is little: it takes many requests.
+  // The figure is a part of the rejected requests, which are few, so it needs many requests.
   { goal: 'B4', cases: /a burst of a tenth, 100 per/, intervals: 60 },
   { goal: 'B5', cases: MIDDLE, intervals: 12 },
   { goal: 'B6', cases: NO_FLOOD_OF_LARGE, intervals: 20 },

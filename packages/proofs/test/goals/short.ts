@@ -4,20 +4,20 @@ import type { GoalCase } from '../../src/accuracy/goal.ts'
 import { format, linesOf } from '../../src/accuracy/report.ts'
 import { goalOf } from '../../src/accuracy/task.ts'
 
-/** Some cases of a goal, each simulated for a few intervals. Bounds are the goal's own; where it is missed, those that are kept. */
+/** Some cases of a goal, each simulated for a few intervals. The bounds are the goal's own, or the documented ones if it is missed. */
 export interface Pick {
   readonly goal: string
-  /** Default: all. */
+  /** Chooses cases by their names. Default: all. */
   readonly cases?: RegExp
-  /** As `pnpm accuracy --intervals`. */
+  /** The value of `pnpm accuracy --intervals`. */
   readonly intervals: number
-  /** Scenarios whose load's name matches are left out: they take too long. */
+  /** Leaves out scenarios whose load has a matching name, because they take too long. */
   readonly without?: RegExp
-  /** Default 1. */
+  /** The seed. Default 1. */
   readonly seed?: number
 }
 
-/** Declares a test for each case that is picked. */
+/** Declares a test for each chosen case. */
 export function holdGoals(picks: readonly Pick[]): void {
   for (const id of new Set(picks.map(({ goal }) => goal))) {
     describe(`${id}: ${goalOf(id).title}`, () => {

@@ -20,30 +20,30 @@ export type App = RequestListener | Server
 
 /** An option of a peer and its replacement: both programs must answer the same requests alike. */
 export interface Case {
-  /** The peer's options, as its types and the page name them. */
+  /** The peer's options, with the names of its types and of the page. */
   readonly options: readonly string[]
   peer(): App | Promise<App>
   weir(): App | Promise<App>
   readonly requests: readonly Sent[]
-  /** The part of an answer that is compared beside its status. Default: nothing. */
+  /** Returns the part of an answer that is compared, beside its status. Default: nothing. */
   readonly same?: (answer: Answer) => unknown
   /** The expected statuses. */
   readonly statuses: readonly number[]
 }
 
-/** So many times the same request. */
+/** Repeats the same request. */
 export const times = (count: number, sent: Sent = {}): Sent[] => Array.from({ length: count }, () => sent)
 
 /** A request with one header. */
 export const as = (name: string, value: string, path = '/'): Sent => ({ path, headers: { [name]: value } })
 
-/** A field of an answer. */
+/** Reads fields of an answer. */
 export const field =
   (...names: string[]) =>
   ({ headers }: Answer): unknown =>
     names.map((name) => headers[name.toLowerCase()])
 
-/** The answers of a program that listens as long as the test runs. */
+/** The answers of a program, which listens until the test ends. */
 export async function answersOf(app: App, requests: readonly Sent[]): Promise<Answer[]> {
   const server = typeof app === 'function' ? createServer(app) : app
   if (!server.listening) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest'
 import { as, type Case, field, times } from './beside.ts'
 import { client } from './redis.ts'
 
-/** A program behind a limiter: `/fail` answers 500. */
+/** A program behind a limiter. `/fail` answers 500. */
 function app(limiter: RequestHandler, onError?: ErrorRequestHandler): Express {
   const made = express().set('trust proxy', 1).use(limiter)
   made.get('/fail', (_req, res) => void res.status(500).send('failed'))
@@ -19,24 +19,24 @@ function app(limiter: RequestHandler, onError?: ErrorRequestHandler): Express {
 
 const peer = (options: Partial<Options>) => rateLimit({ windowMs: 900_000, limit: 2, validate: false, ...options })
 const BASE = { key: 'ip', limit: 2, interval: '15m' } as const
-/** As the peer's windows: from a key's first request. */
+/** Windows from a key's first request, like the peer's. */
 const FIRST = { ...BASE, coordination: 'local', algorithm: fixedWindow({ start: 'first-request' }) } as const
 
 const TWO_OF_THREE = [200, 200, 429]
-/** A store that is away, on a port that nobody listens on. */
+/** A store that is down: nothing listens on its port. */
 const awayStore = () => redisStore('redis://127.0.0.1:1')
 const brokenStore = (): Store => ({
   increment: () => Promise.reject(new Error('away')),
   decrement: () => {},
   resetKey: () => {},
 })
-/** Has a middleware's throttler closed with the test. */
+/** Closes a middleware's throttler with the test. */
 function closed(limiter: ThrottleMiddleware): ThrottleMiddleware {
   onTestFinished(() => limiter.throttler.close())
   return limiter
 }
 
-/** Waits until a node goes by the store's clock: that of the tests stands, a few months from it. */
+/** Waits until a process uses the store's clock, because the clock of the tests is fixed, a few months away from it. */
 async function synced({ throttler }: ThrottleMiddleware): Promise<void> {
   throttler.start()
   for (const end = performance.now() + 20_000; throttler.state !== 'synced'; ) {
@@ -45,7 +45,7 @@ async function synced({ throttler }: ThrottleMiddleware): Promise<void> {
   }
 }
 
-/** A program with a limiter for `/0`, one for `/1` and so on. */
+/** A program with a limiter for `/0`, another one for `/1` and so on. */
 function byPath(limiters: readonly RequestHandler[]): Express {
   return app((req, res, next) => limiters[Number(req.path.slice(1))]?.(req, res, next))
 }
@@ -54,7 +54,7 @@ function byPath(limiters: readonly RequestHandler[]): Express {
 const peerStore = (prefix: string) =>
   new RedisStore({ prefix, sendCommand: (command, ...args) => client().call(command, ...args) as Promise<string> })
 
-/** Remembers that something was logged, and tells it at `/logged`. */
+/** Waits for a log entry, and answers `/logged` then. */
 class Log {
   #told: (() => void) | undefined
   readonly #logged = new Promise<void>((resolve) => {
@@ -75,7 +75,7 @@ class Log {
 
 const from = (address: string) => as('x-forwarded-for', address)
 
-/** Peer and Weir with the same function. */
+/** The same function for the peer and for Weir. */
 const user: RequestHandler extends (req: infer Req, ...rest: never[]) => unknown ? (req: Req) => string : never = (req) =>
   String(req.headers['x-user'])
 
@@ -189,7 +189,7 @@ export const CASES: readonly Case[] = [
     peer: () => app(peer({ standardHeaders: 'draft-8', identifier: 'api' })),
     weir: () => app(throttle({ ...BASE, name: 'api' })),
     requests: times(2),
-    // Name, quota and window; the peer adds a partition.
+    // Compares name, quota and window, because the peer adds a partition.
     same: ({ headers }) =>
       /^"api"; ?q=2; ?w=900/.test(String(headers['ratelimit-policy'])) && /^"api"; ?r=(\d)/.exec(String(headers['ratelimit']))?.[1],
     statuses: [200, 200],
@@ -259,7 +259,7 @@ export const CASES: readonly Case[] = [
   },
   {
     options: ['store'],
-    // Two limiters of one program, with a store each.
+    // Two limiters of one program, each with its own store.
     peer: () => byPath([0, 1].map(() => peer({ store: peerStore('peer:') }))),
     weir: async () => {
       const limiters = [0, 1].map(() =>

@@ -7,7 +7,7 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { as, type Case, field, times } from './beside.ts'
 import { client } from './redis.ts'
 
-/** A program with a plugin, and the routes that the cases ask for. */
+/** A program with a plugin, and the routes of the cases. */
 async function app(plugin: (app: FastifyInstance) => Promise<unknown>, routes?: (app: FastifyInstance) => void): Promise<Server> {
   const made = Fastify({ trustProxy: true })
   await plugin(made)
@@ -28,7 +28,7 @@ const mine = (options: Parameters<typeof weir>[1] | object, routes?: (app: Fasti
     routes,
   )
 
-/** A store for all routes. */
+/** One store for all routes. */
 class OneStore {
   readonly #counts = new Map<string, number>()
 
@@ -174,7 +174,7 @@ export const CASES: readonly Case[] = [
   },
   {
     options: ['groupId'],
-    // The stores that it brings keep each route's counts apart all the same.
+    // The peer's own stores count each route separately anyway, so the case needs another store.
     peer: () =>
       peer({ global: false, store: OneStore as never }, (made) => {
         const config = { rateLimit: { max: 2, timeWindow: '15 minutes', groupId: 'both' } }

@@ -18,7 +18,7 @@ const PEERS: readonly (readonly [peer: string, cases: readonly Case[]])[] = [
 
 beforeAll(startRedis, 60_000)
 
-// Windows of the epoch, in the middle of which no test may find itself at a boundary: `Date` stands at the middle of an hour.
+// `Date` is fixed at the middle of an hour, so that no test is at the boundary of a window.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: new Date('2027-03-01T10:37:07.500Z') }))
 afterEach(() => void vi.useRealTimers())
 

@@ -25,13 +25,13 @@ import {
 import { memoryStore, SkipThrottle, Throttle, ThrottledException, ThrottleModule, type ThrottleOptions } from '@weir/nestjs'
 import { type Answer, as, type Case, field, times } from './beside.ts'
 
-/** By hand: what builds the tests writes no decorators. */
+/** Calls decorators directly, because the build of the tests does not compile them. */
 function on(target: object, method: string, ...decorators: readonly (MethodDecorator & ((...args: never[]) => unknown))[]): void {
   const descriptor = Object.getOwnPropertyDescriptor(target, method) as PropertyDescriptor
   for (const decorate of decorators) decorate(target, method, descriptor)
 }
 
-/** Decorators of the handler of `/login`, of those of `/health`. */
+/** Decorators of the handlers of `/login` and of `/health`. */
 interface Decorated {
   readonly login?: MethodDecorator
   readonly health?: MethodDecorator
@@ -63,7 +63,7 @@ async function app(module: DynamicModule, { login, health }: Decorated, provider
 
 const GUARD: Provider = { provide: APP_GUARD, useClass: ThrottlerGuard }
 
-/** A filter that answers what an exception says. */
+/** A filter that answers with an exception's status. */
 function filter(type: typeof ThrottlerException | typeof ThrottledException): Provider {
   class Filter {
     catch(
@@ -99,7 +99,7 @@ export const CASES: readonly Case[] = [
     options: ['ThrottlerModule.forRoot', 'ttl', 'limit', 'generateKey'],
     peer: () => peer({}),
     weir: () => weir(),
-    // Each handler counts by itself.
+    // Each handler counts separately.
     requests: [...times(3), ...times(3, { path: '/login' })],
     statuses: [200, 200, 429, 200, 200, 429],
   },

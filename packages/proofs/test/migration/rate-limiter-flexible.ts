@@ -13,7 +13,7 @@ import {
 import { onTestFinished } from 'vitest'
 import { client } from './redis.ts'
 
-/** An option or a method of a peer and its replacement: both give the same result. */
+/** An option or a method of a peer and its replacement. Both must give the same result. */
 export interface CallCase {
   readonly options: readonly string[]
   peer(): Promise<unknown>
@@ -28,21 +28,21 @@ const throttlerOf = (policy: Partial<PolicyOptions> = {}) => {
   return throttler
 }
 
-/** Whether a promise of theirs resolves. */
+/** Whether a promise of the peer resolves. */
 const passes = (promise: Promise<unknown>): Promise<boolean> =>
   promise.then(
     () => true,
     () => false,
   )
 
-/** Results of calls, one after the other. */
+/** The results of calls, one after the other. */
 async function each<T>(count: number, call: (i: number) => Promise<T> | T): Promise<T[]> {
   const results: T[] = []
   for (let i = 0; i < count; i++) results.push(await call(i))
   return results
 }
 
-/** Milliseconds, in tenths of a minute. */
+/** Converts milliseconds to tenths of a minute. */
 const about = (ms: number): number => Math.round(ms / 6_000)
 
 export const CASES: readonly CallCase[] = [

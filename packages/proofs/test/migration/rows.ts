@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 
 /** A row of a table of the page. */
 export interface Row {
-  /** The names that stand as code in the first column, without their arguments. */
+  /** The names in code in the first column, without their arguments. */
   readonly left: ReadonlySet<string>
   readonly right: string
   readonly text: string
@@ -31,7 +31,7 @@ export function rowsOf(peer: string): Row[] {
 
 const require = createRequire(import.meta.url)
 
-/** Where a peer declares its options: a file of its package, or of its types, and the names of the types. */
+/** The place in which a peer declares its options: a file of its package or of its types, and the names of the types. */
 const DECLARED: Readonly<Record<string, readonly [from: string, file: string, types: RegExp]>> = {
   'express-rate-limit': ['express-rate-limit', 'index.d.ts', /^Options$/],
   'rate-limit-redis': ['rate-limit-redis', 'index.d.ts', /Options$/],
@@ -45,14 +45,14 @@ const DECLARED: Readonly<Record<string, readonly [from: string, file: string, ty
   ],
 }
 
-/** The options of a peer, as its types have them. */
+/** The options of a peer, from its types. */
 export function optionsOf(peer: string): string[] {
   const [from, file, types] = DECLARED[peer] as readonly [string, string, RegExp]
   const source = readFileSync(join(dirname(require.resolve(from)), file), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
   const options = new Set<string>()
   for (const { 1: name = '', index } of source.matchAll(/(?:interface|type) (\w+)/g)) {
     if (!types.test(name)) continue
-    // A type that is made of others has no members of its own.
+    // A type that is composed of others has no members of its own.
     const [from] = /[;{]/.exec(source.slice(index)) ?? ''
     if (from !== '{') continue
     for (const option of membersOf(source.slice(source.indexOf('{', index)))) options.add(option)
@@ -60,7 +60,7 @@ export function optionsOf(peer: string): string[] {
   return [...options]
 }
 
-/** Names of what stands in the braces that a text begins with, not of what stands in braces inside. */
+/** Names of the members in the braces with which a text begins, without those in inner braces. */
 function membersOf(text: string): string[] {
   const names: string[] = []
   let depth = 0

@@ -11,7 +11,7 @@ const CALL_SIZE = 'queue/call-size.ts'
 const STORE = 'store/shapes/bucket-groups.ts'
 const NEWS = 'store/shapes/bucket.ts'
 
-/** The rules of buckets in a cluster, each switched off or got wrong. */
+/** The rules of buckets in a cluster, each of them left out or wrong. */
 export const BUCKETS: readonly Mutation[] = [
   {
     name: 'the store takes units to have come with the exchange',

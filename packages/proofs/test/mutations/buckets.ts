@@ -2,7 +2,7 @@ import { faults, outages, poisson, type Scenario, simulate, squareWave } from '@
 import { bucketOf } from '../../src/accuracy/bucket-steady.ts'
 import { MIDDLE } from '../../src/accuracy/settings.ts'
 
-/** The excess that the store or a node counts for a bucket in the rough runs of `roughly`, in words. */
+/** Finds excess units in the store or a process for a bucket, in the runs of `roughly`. Returns sentences. */
 export function neverTooMuch(...kinds: readonly (keyof typeof roughly)[]): () => Promise<readonly string[]> {
   return async () => {
     const found: string[] = []
@@ -21,7 +21,7 @@ export function neverTooMuch(...kinds: readonly (keyof typeof roughly)[]): () =>
 const roughly = {
   trickles: { load: squareWave({ low: 0.3, high: 12, period: 2, duty: 0.2 }) },
   outages: { load: poisson(1.2), faults: outages({ length: 1.5, pause: 2 }), network: { duplication: 0.3, loss: 0.1 } },
-  // So much is asked for that it is seen when a full bucket is forgotten.
+  // The load is so high that a forgotten full bucket is noticed.
   'data lost': { load: poisson(3), faults: faults({ kind: 'data-loss', at: 5.1 }) },
   'data lost at another moment': { load: poisson(3), faults: faults({ kind: 'data-loss', at: 5.4 }) },
   'one node cut off': { load: poisson(0.95), faults: faults({ kind: 'partition', node: 2, from: 3, until: 5.6 }) },

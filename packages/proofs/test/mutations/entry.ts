@@ -10,9 +10,9 @@ import { neverTooMuch } from './buckets.ts'
 import { resetsHold } from './resets.ts'
 
 /**
- * A short run of one case of a goal; what does not hold, in words.
+ * Runs one case of a goal for a short time. Returns failures as sentences.
  *
- * @param most - scenarios of the case that are run
+ * @param most - the number of scenarios to run
  */
 function goal(id: string, name: string, intervals: number, seed = 1, most = Number.POSITIVE_INFINITY): () => Promise<readonly string[]> {
   return async () => {
@@ -28,7 +28,7 @@ function goal(id: string, name: string, intervals: number, seed = 1, most = Numb
   }
 }
 
-/** Nodes must not all write in the same moment when a span ends: no more than half of them within a millisecond. */
+/** Checks that processes don't all write in the same moment when a span ends: no more than half of them within a millisecond. */
 async function spreadWrites(): Promise<readonly string[]> {
   const writes = new Map<number, Set<string>>()
   const node: NonNullable<Parameters<typeof simulate>[0]['node']> = ({ policy, store, clock, random }): SimulatedNode => {
@@ -56,7 +56,10 @@ async function spreadWrites(): Promise<readonly string[]> {
   return most <= 6 ? [] : [`${most} of 12 nodes wrote within one millisecond`]
 }
 
-/** The units that nodes hold back must stay within the bound of the documentation, whichever of them have received each other's counts. */
+/**
+ * Checks that the units which processes have not sent stay within the documented bound, even if only some of them have each other's
+ * counts.
+ */
 async function heldBack(): Promise<readonly string[]> {
   const target = { window: 'fixed', limit: 1_000, nodes: 12, roundTrip: 1 } as const
   const volley = { width: 0.05, cost: 1 }
@@ -68,7 +71,10 @@ async function heldBack(): Promise<readonly string[]> {
   return beats(one) ? [`${one.allowed} allowed, at most ${one.most}`] : []
 }
 
-/** The store's final count of an interval must equal the units that were allowed in it, except for those that quiet keys don't send. */
+/**
+ * Checks that the store's final count of an interval equals the units that were allowed in it, except for unsent units of keys far
+ * below their limit.
+ */
 async function bookedWhereCounted(): Promise<readonly string[]> {
   const { measured, policy } = await simulate(scenarioOf(MIDDLE, 0.5, { intervals: 8, quick: true }, { nodes: 3 }))
   return measured.flatMap(({ index, allowed, stored = 0 }) =>
@@ -80,7 +86,7 @@ async function bookedWhereCounted(): Promise<readonly string[]> {
 
 const VOLLEYS = 'bursts of 200 every 0.03333333333333333 intervals, phase 0.03266666666666666, 2 ms wide, 1000 per 10 s'
 
-/** All that may happen to leases in one of the short searches. */
+/** All events of leases in one of the short searches. */
 function leases(name: string): () => Promise<readonly string[]> {
   return () => Promise.resolve(SHORT.filter((options) => options.name === name).flatMap((options) => search(options.model).fault ?? []))
 }

@@ -1,6 +1,6 @@
 import type { Mutation } from './mutant.ts'
 
-/** Each of the ten points of the proof algorithm, switched off or got wrong. */
+/** The ten points of the proof algorithm, each of them left out or wrong. */
 export const FIXED: readonly Mutation[] = [
   {
     name: '1: rejects by an estimate, own units times nodes',
@@ -217,7 +217,7 @@ export const FIXED: readonly Mutation[] = [
   },
 ]
 
-/** Each rule of the sliding window. */
+/** The rules of the sliding window, each of them left out or wrong. */
 export const SLIDING: readonly Mutation[] = [
   {
     name: 'no early release of the oldest bucket',

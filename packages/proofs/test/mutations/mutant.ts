@@ -7,16 +7,16 @@ import type * as Entry from './entry.ts'
 
 /** A change of one place in the sources of `@weir/core`. */
 export interface Mutation {
-  /** The part that is switched off or wrong. */
+  /** The name of the part that is left out or wrong. */
   readonly name: string
-  /** In `packages/core/src`. */
+  /** The file in `packages/core/src`. */
   readonly file: string
-  /** Must be found exactly once. */
+  /** The text to replace. It must occur exactly once. */
   readonly find: string
   readonly replace: string
-  /** A further place of the same mutation. */
+  /** A second place of the same mutation. */
   readonly also?: { readonly file: string; readonly find: string; readonly replace: string }
-  /** The check of `checks.ts` that fails because of it. */
+  /** The check in `entry.ts` that fails because of it. */
   readonly check: Entry.CheckName
 }
 
@@ -25,7 +25,7 @@ type Edit = Pick<Mutation, 'file' | 'find' | 'replace'>
 const CORE = fileURLToPath(new URL('../../../core/src/', import.meta.url))
 const ENTRY = fileURLToPath(new URL('./entry.ts', import.meta.url))
 
-/** The text with the change. @throws when the place is not found exactly once */
+/** Returns the text with the change. @throws if the place is not found exactly once */
 export function mutate(source: string, { file, find, replace }: Edit): string {
   const parts = source.split(find)
   if (parts.length !== 2) {
@@ -34,7 +34,7 @@ export function mutate(source: string, { file, find, replace }: Edit): string {
   return parts.join(replace)
 }
 
-/** The changes of the mutant that is being made. */
+/** The changes of the mutant that is being built. */
 let edits: readonly Edit[] = []
 
 const mutating: Plugin = {
@@ -48,7 +48,7 @@ const mutating: Plugin = {
   },
 }
 
-/** Reads again only what has changed: most of the sources are those of the mutant before. */
+/** The bundler reads only changed files again, because most sources are the same as for the previous mutant. */
 let bundling: Promise<BuildContext<{ write: false }>> | undefined
 
 async function bundle(): Promise<string> {
@@ -67,7 +67,7 @@ async function bundle(): Promise<string> {
   return (outputFiles[0] as OutputFile).text
 }
 
-/** The simulator with a core that has these changes, and the checks to put it to. The sources stay as they are. One at a time. */
+/** Loads the simulator with a core that has these changes, and its checks. The sources stay as they are. Only one call at a time. */
 export async function loadMutant(changes: readonly Edit[]): Promise<typeof Entry> {
   for (const edit of changes) mutate(readFileSync(join(CORE, edit.file), 'utf8'), edit)
   edits = changes
@@ -89,7 +89,7 @@ export async function findingsOf(changes: readonly Edit[], check: Entry.CheckNam
   try {
     return await checks[check]()
   } catch (error) {
-    // The simulator found a node that contradicts itself.
+    // The simulator found a process that contradicts itself.
     return [String(error)]
   }
 }

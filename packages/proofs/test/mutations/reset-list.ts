@@ -1,6 +1,6 @@
 import type { Mutation } from './mutant.ts'
 
-/** Mutations of the code that applies a reset at all nodes: parts are switched off or wrong. */
+/** Mutations of the code that applies a reset in all processes: parts are left out or wrong. */
 export const RESETS: readonly Mutation[] = [
   {
     name: 'the store counts what nodes send of before a reset',

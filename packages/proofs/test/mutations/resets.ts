@@ -4,7 +4,7 @@ import { manualClock } from '@weir/testing'
 
 const LIMIT = 60
 
-/** The faults after a reset, for nodes that had sent, held back and set aside counts of the key. */
+/** Finds faults after a reset, in processes that had sent, unsent and postponed counts of the key. */
 export async function resetsHold(): Promise<readonly string[]> {
   const found: string[] = []
   for (const algorithm of [undefined, slidingWindow()]) {
@@ -25,7 +25,7 @@ export async function resetsHold(): Promise<readonly string[]> {
       await clock.advance(200)
       return (await answer)[0]?.used
     }
-    // After the start heartbeats are close together, and each would repair what an announcement got wrong.
+    // After the start heartbeats are close together, and each would repair the effect of a wrong announcement.
     await clock.advance(1_000)
     const early = one.check('k', 9)
     for (const node of nodes) for (let i = 0; i < 3; i++) node.check('k')
@@ -40,7 +40,7 @@ export async function resetsHold(): Promise<readonly string[]> {
     one.check('k', 3)
     one.refund(early)
     say('what was used after a reset', await used(), 13)
-    // An exchange of before the reset that comes late, and a cooldown at a node that has not heard of it.
+    // A sync from before the reset arrives late, and a process that has not received the reset starts a cooldown.
     for (const node of nodes) for (let i = 0; i < LIMIT; i++) node.check('k')
     await clock.advance(50)
     say('a key over its limit', two.check('k').reason, 'cooldown')

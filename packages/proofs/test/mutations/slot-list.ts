@@ -3,7 +3,7 @@ import type { Mutation } from './mutant.ts'
 const silence = 'slots: silence'
 const busy = 'slots: silence of a busy node'
 
-/** Mutations of the code that keeps the limit of requests in flight over all nodes: parts are left out or wrong. */
+/** Mutations of the code that keeps the limit of requests in flight over all processes: parts are left out or wrong. */
 export const SLOTS: readonly Mutation[] = [
   {
     name: 'a node begins more requests than it has slots',

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { editsOf, findingsOf, type Mutation } from './mutant.ts'
 
 /**
- * Declares that the checks pass with the sources as they are, and that each mutation makes its check fail: so the goals
- * notice when a point of the algorithm is missing.
+ * Declares that the checks pass with the unchanged sources, and that each mutation makes its check fail. So the goals notice if a
+ * point of the algorithm is missing.
  */
 export function failWhenMutated(what: string, mutations: readonly Mutation[]): void {
   describe(`${what}, as it is,`, () => {

@@ -8,15 +8,18 @@ const NODES = 4
 const LIMIT = 1000
 const INTERVAL = 10_000
 const INTERVALS = 3
-/** Loads of their own keys, sent at the same time. */
+/** Loads with separate keys, sent at the same time. */
 const LOADS = { over: 5, under: 0.9 }
-/** How much more than the limit is allowed at most: some units of each process, and what comes while news is on its way, as long as that took. */
+/**
+ * The allowed overshoot: some units of each process, and the requests that come while announcements are in flight, by their
+ * measured time.
+ */
 const most = ({ slowest }: Count): number => 0.02 + (LOADS.over * slowest) / INTERVAL
 const STORES = ['redis', 'postgres', 'etcd'] as const
 type StoreName = (typeof STORES)[number]
-/** Those in a row are used at the same time, which saves minutes. */
+/** The stores of a row are used at the same time, which saves minutes. */
 const ROUNDS: readonly (readonly StoreName[])[] = [['redis'], ['postgres', 'etcd']]
-/** Twice: starting four processes, at most one interval until the next one begins, three of them, and closing. */
+/** Twice the time for four process starts, up to one interval until the next one begins, three intervals, and closing. */
 const PATIENCE = 240_000
 
 const meetings = new Map<string, Meeting>()
@@ -58,7 +61,7 @@ async function run(stores: readonly string[]): Promise<readonly Count[]> {
     limit: LIMIT,
     interval: INTERVAL,
     loads: Object.fromEntries(Object.entries(LOADS).map(([name, times]) => [name, (LIMIT * times) / NODES])),
-    // A second earlier, so that the nodes know of each other when the first measured interval begins.
+    // The load starts a second early, so that the processes count each other when the first measured interval begins.
     from: first * INTERVAL - 1000,
     until: (first + INTERVALS) * INTERVAL,
   }

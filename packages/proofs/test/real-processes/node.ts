@@ -1,19 +1,19 @@
-// A process of its own with a throttler for each store; tells its parent what it allowed and rejected in each interval.
+// A separate process with a throttler for each store. It reports the allowed and rejected requests of each interval to its parent.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Place, storeAt } from '@weir/bench/stores/place'
 import { createThrottler, type Throttler } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
 
 export interface Task {
-  /** Where the processes meet, by the name of the store. */
+  /** The meeting places of the processes, by the name of the store. */
   readonly places: Readonly<Record<string, Place>>
   readonly limit: number
   readonly interval: number
-  /** Delay before the first request, as a part of the gap between two; from 0 to less than 1. */
+  /** The delay before the first request, as a part of the gap between two requests: from 0 to less than 1. */
   readonly part: number
-  /** Requests per interval at this node, by the name of the load. */
+  /** Requests per interval in this process, by the name of the load. */
   readonly loads: Readonly<Record<string, number>>
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the Unix epoch. */
   readonly from: number
   readonly until: number
 }
@@ -21,20 +21,21 @@ export interface Task {
 export interface Count {
   readonly store: string
   readonly load: string
-  /** Number of the interval, since the epoch. */
+  /** Number of the interval, since the Unix epoch. */
   readonly interval: number
   allowed: number
   rejected: number
-  /** Milliseconds that the slowest exchange took. */
+  /** The duration of the slowest sync, in milliseconds. */
   slowest: number
 }
 
-/** Requests are sent in batches so far apart: timers of a busy machine come late, and what is due is then sent at once. */
+/** Milliseconds between two batches of requests. Timers of a busy machine are late, and a batch then contains all due requests. */
 const BATCH = 5
-/** Milliseconds. Long, so that a slow exchange is measured and not given up. */
+/** The store's timeout, in milliseconds. It is long, so that a slow sync is measured and does not fail. */
 const PATIENT = 10_000
 /**
- * If the machine stood still, only the last requests are sent: all come in one turn of the event loop, in which no node can sync.
+ * The most milliseconds of late requests that are sent. After a pause of the machine they all come in one turn of the event loop,
+ * in which no process can sync.
  */
 const MOST_LATE = 25
 
@@ -42,7 +43,7 @@ async function send(task: Task, store: string, throttler: Throttler, load: strin
   const { interval, from, until } = task
   const counts = new Map<number, Count>()
   const gap = interval / perInterval
-  // Processes that begin together don't send together.
+  // Processes that start together send at different times.
   let next = from + task.part * gap
   for (let now = Date.now(); now < until; now = Date.now()) {
     next = Math.max(next, Math.min(now, until) - MOST_LATE)

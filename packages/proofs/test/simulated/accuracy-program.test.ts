@@ -10,7 +10,7 @@ const size = { intervals: 2, quick: true }
 
 describe('the goals', () => {
   it('are all there, in order', () => {
-    // The former goal 20 is now the goals of leases.
+    // The former goal 20 is now part of the goals of leases.
     const fixed = Array.from({ length: 22 }, (_, index) => String(index + 1)).filter((id) => id !== '20')
     const sliding = Array.from({ length: 15 }, (_, index) => `S${index + 1}`)
     const ids = GOALS.map(({ id }) => id)
@@ -76,7 +76,7 @@ describe('attacks on an idle key', () => {
     const last = result.measured.filter(({ index }) => index % 4 === 2)
     for (const { requests } of last) expect(requests).toBeGreaterThan(50)
     expect(worstOfAttacks([result], ({ allowed }) => allowed)).toHaveLength(3)
-    // All requests but the few that straddle a boundary are in a measured interval: the rest is idle.
+    // All requests except a few at a boundary are in a measured interval, because the other intervals are idle.
     expect(result.requests).toBe(result.allRequests)
   })
 })

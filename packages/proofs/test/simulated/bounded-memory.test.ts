@@ -7,7 +7,7 @@ import type { SoakResult, SoakRun } from '../../src/soak/soak.ts'
 
 const PATIENCE = 900_000
 
-/** Cells of one test: these run with what other suites leave of the processor, and a test is to end within its patience all the same. */
+/** Cells of one test. Other suites use the CPU at the same time, but the test must end within its timeout. */
 const AT_A_TIME = 6
 
 const RUNS = FAULTS.flatMap((fault) => {

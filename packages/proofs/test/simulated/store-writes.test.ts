@@ -2,7 +2,7 @@ import { FROM_SOURCE, runProgram } from '@weir/bench/programs'
 import type { WorkloadResult } from '@weir/bench/redis/program'
 import { expect, test } from 'vitest'
 
-// In virtual time, so the same on every machine.
+// Time is virtual, so the result is the same on every machine.
 test('keys at half of their limit are hardly ever written', async () => {
   const workload = 'half of the limit'
   const { requests, allowed, keyWrites } = await runProgram<WorkloadResult>('redis', { workload }, { execArgv: FROM_SOURCE })

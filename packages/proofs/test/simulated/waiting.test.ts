@@ -3,7 +3,7 @@ import { ideal } from '@weir/bench/waiting/virtual'
 import { describe, expect, test } from 'vitest'
 
 const SECONDS = 20
-/** Windows in the background may allow a few units more per node. */
+/** The part that windows in the background may allow more, a few units per process. */
 const MORE = 1.04
 
 test('one central queue lets requests go in their order, evenly or by windows', () => {
@@ -39,7 +39,7 @@ test.each([
   { way: asked, roundTrip: 1, load: 2 },
   { way: asked, roundTrip: 20, load: 2 },
 ])('nodes are served by what comes to them: $way.name, $roundTrip ms, x$load', async ({ way, roundTrip, load }) => {
-  // In less there are too few requests of the nodes to which hardly any come.
+  // A shorter time has too few requests of the processes with the least traffic.
   const found = await shares(way, load, roundTrip, 200)
   expect(Math.min(...found)).toBeGreaterThanOrEqual(0.8)
   expect(Math.max(...found)).toBeLessThanOrEqual(1.2)

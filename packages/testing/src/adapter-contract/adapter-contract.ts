@@ -18,7 +18,7 @@ import { robustnessCases } from './robustness.ts'
 import { runTimeCases } from './run-time.ts'
 import { timeCases } from './time.ts'
 
-/** With a store a few cases have to wait for real intervals to end; milliseconds. */
+/** Milliseconds that a case may take. With a store a few cases wait for real intervals to end. */
 const LONGEST = 30_000
 
 /** Options of `adapterContract` beside the adapter. */
@@ -38,8 +38,8 @@ export interface AdapterContractOptions extends TestRunner {
 }
 
 /**
- * The test suite of an adapter: what every framework's middleware has to do alike. Each case starts an application of its own
- * and speaks to it over a real socket.
+ * The test suite of an adapter: the behaviour that the middleware of every framework must have. Each case starts its own
+ * application and sends requests over a real socket.
  *
  * @example
  * ```ts
@@ -48,7 +48,7 @@ export interface AdapterContractOptions extends TestRunner {
  * adapterContract('Express 5', expressAdapter(express), { describe, test })
  * ```
  *
- * @param name - of the framework and its version, for the titles of the tests
+ * @param name - the framework and its version, for the titles of the tests
  * @param adapter - how to build an application with the adapter in it
  */
 export function adapterContract<Req>(

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { type Algorithm, algorithms, fixedWindow, leakyBucket, type PolicyOptions, slidingLog, tokenBucket } from '@weir/core'
 import { type AdapterCase, type AdapterClient, type AdapterContext, type Answer, eventually } from './context.ts'
 
-/** An algorithm as an adapter is given it. */
+/** An algorithm with the options that a case passes to the adapter. */
 interface Row {
   readonly name: string
   readonly algorithm: Algorithm
-  /** The burst that clients are told, for a limit of 6. */
+  /** The burst that clients receive in `RateLimit-Policy`, for a limit of 6. */
   readonly burst?: number
-  /** Its units take longer while a key is cold, so more than their number is used. */
+  /** Set if the bucket warms up: the units of a cold key cost up to three times as much, so fewer fit. */
   readonly warms?: true
 }
 
-/** Algorithms that an adapter is given with options. */
+/** Algorithms that are tried with options. All others are tried with their defaults. */
 const WITH_OPTIONS: Readonly<Record<string, readonly Row[]>> = {
   fixedWindow: [
     { name: 'fixedWindow()', algorithm: fixedWindow() },
@@ -31,11 +31,11 @@ const ROWS: readonly Row[] = Object.entries(algorithms).flatMap(([name, make]) =
   return algorithm.slots === undefined ? (WITH_OPTIONS[name] ?? [{ name: algorithm.name, algorithm }]) : []
 })
 
-/** Units that a key which was not used has, of a limit of 6. */
+/** The limit of all cases. An unused key has as many units left. */
 const MOST = 6
-/** Part of a year's units that buckets lose while a case runs. */
+/** Units that a bucket may drain or refill while a case runs, because its interval is a year. */
 const NEARLY = 0.01
-/** Seconds; up to ten fewer if the machine is busy. */
+/** Seconds of an hour. A busy machine may need up to ten of them before it answers. */
 const AN_HOUR = /^3(600|59\d)$/
 
 type Rule = PolicyOptions<never> & { readonly limit: number }
@@ -44,12 +44,12 @@ function rule(context: AdapterContext, algorithm: Algorithm, more: object = {}):
   return { name: 'user', ...context.limit(MOST), key: 'all', algorithm, coordination: 'local', ...more }
 }
 
-/** Units left to everybody. */
+/** The remaining quota of the key that all requests share. */
 function left({ throttlers }: AdapterClient): number {
   return throttlers[0]?.peek('all').remaining ?? Number.NaN
 }
 
-/** Sends requests until one is rejected; how many were not, and the rejection. */
+/** Sends requests until one is rejected. Returns how many were allowed, and the rejection. */
 async function fill(client: AdapterClient): Promise<{ allowed: number; rejected: Answer }> {
   for (let allowed = 0; allowed < 20; allowed++) {
     const answer = await client.send('/')
@@ -145,7 +145,7 @@ function casesOf({ name, algorithm, burst, warms }: Row): AdapterCase[] {
           await context.pass(7_000 * turn)
           if (left(client) >= 1) await fill(client)
           const wait = Number((await client.send('/')).headers['retry-after'])
-          // Times are told in whole milliseconds, and errors of clocks are rounded up with them.
+          // Decisions round times up to whole milliseconds, including errors of clocks. So a request may fit up to 2 ms early.
           const early = Math.max(0, (wait - 1) * 1_000 - 2)
           await context.pass(early)
           assert.equal(client.throttlers[0]?.peek('all').allowed, false, `allowed more than a second before its time of ${wait} s`)

@@ -55,7 +55,7 @@ export const answerCases: readonly AdapterCase[] = [
         assert.deepEqual([other.headers['ratelimit-limit'], other.headers['ratelimit-remaining']], ['1', '0'])
         assert.match(String(other.headers['ratelimit-reset']), /^\d+$/)
         const [fromNow, at] = [Number(other.headers['ratelimit-reset']), Number(other.headers['x-ratelimit-reset'])]
-        // A moment, not a time from now: as many seconds later.
+        // One header is a moment and the other is a time from now, so their difference is a Unix time.
         assert.ok(at - fromNow > 1_000_000, `${at} is no Unix time`)
       }
     },

@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict'
 import { type AdapterCase, type AdapterClient, type AdapterContext, type Answer, eventually } from './context.ts'
 
-/** How long functions may take in these cases, in milliseconds. */
+/** The `callbackTimeout` of these cases, in milliseconds. */
 const TIMEOUT = 50
 const TEXT = 'by the function'
-/** An error's message as an attacker would have it. */
+/** An error message with control characters, as an attacker would write it. */
 const HOSTILE = 'boom\r\n\u001b[31mroot logged in\u202e\u2028'
 
-/** One option that is a function, and what three requests show of its answer. */
+/** An option that is a function, and how its result shows in three requests. */
 interface Callback {
   readonly option: string
-  /** Options with the function in them. */
+  /** Returns options that contain the function. */
   options(answer: (...args: unknown[]) => unknown, context: AdapterContext): object
-  /** The right result of the function, by which `rightly` recognises it. */
+  /** Returns a valid result of the function, which leads to the statuses in `rightly`. */
   right(args: readonly unknown[], context: AdapterContext): unknown
-  /** The statuses of three requests with the right answer, and by the option's fallback. */
+  /** The statuses of three requests after the valid result, and after the option's fallback. */
   readonly rightly: readonly number[]
   readonly fallback: readonly number[]
-  /** An answer that is none; absent where all answers mean something, or none does. */
+  /** An invalid result. Absent if every result is valid, or if the option ignores results. */
   readonly nonsense?: unknown
-  /** Whether the last body is `TEXT` when the function has answered. */
+  /** Whether the last body is `TEXT` after a valid result. */
   readonly body?: boolean
   /** Whether requests wait for the function. */
   readonly waits: boolean
@@ -86,11 +86,14 @@ const callbacks: readonly Callback[] = [
   { option: 'onRejected', options: (onRejected) => ({ onRejected }), right: () => undefined, waits: false, ...rejected },
 ]
 
-/** Ways to answer; those that are stranger still are tried in core. `rightly`: the answer must be heard; otherwise the option's fallback must come with one warning. */
+/**
+ * A way in which a function returns or fails. Core's own tests try stranger ones. With `rightly` Weir must use the result.
+ * Otherwise it must use the option's fallback and warn once.
+ */
 interface Way {
   readonly title: string
   readonly rightly?: true
-  /** Whether time must pass before requests go on. */
+  /** Whether time must pass before requests continue. */
   readonly late?: true
   answer(right: () => unknown, nonsense: unknown, later: (() => unknown)[]): unknown
 }
@@ -141,7 +144,7 @@ async function harmless(what: string, run: () => Promise<void>): Promise<void> {
   process.on('unhandledRejection', hear).on('uncaughtException', hear)
   try {
     await run()
-    // A rejection counts as unhandled when a turn is over.
+    // Node.js reports a rejection as unhandled at the end of a turn.
     for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
   } catch (error) {
     throw new Error(`${what}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
@@ -151,7 +154,7 @@ async function harmless(what: string, run: () => Promise<void>): Promise<void> {
   assert.deepEqual(caught, [], `${what}: it would end the process`)
 }
 
-/** Answers while time passes, so that what waits for its end goes on. */
+/** Waits for a promise while time passes, so that requests that wait for a timeout continue. */
 async function whileTimePasses<T>(context: AdapterContext, waiting: Promise<T>): Promise<T> {
   let over = false
   const settled = waiting.finally(() => {
@@ -165,7 +168,7 @@ async function whileTimePasses<T>(context: AdapterContext, waiting: Promise<T>):
   return settled
 }
 
-/** Options of one policy that lets one request in, by one of the functions. */
+/** Options of a policy that allows one request, with one option function. */
 function optionsOf(context: AdapterContext, { options }: Callback, answer: (...args: unknown[]) => unknown): object {
   const given = { ...context.limit(1), key: 'all', callbackTimeout: TIMEOUT, ...options(answer, context) }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
@@ -202,14 +205,14 @@ async function tryWay(context: AdapterContext, callback: Callback, way: Way): Pr
     if (callback.body === true && way.rightly !== true) assert.match(body, /quota-exceeded/, what)
     if (expected[2] === 429) assert.match(String(headers['retry-after']), /^[1-9]\d*$/, what)
     if (way.rightly === true) assert.deepEqual(client.warnings, [], what)
-    // Nobody looks at what comes of it, unless it is an error.
+    // No request waits for the other functions, so only their errors cause a warning.
     else if (callback.waits || ['throws', 'rejects'].includes(way.title))
       assert.equal(client.warnings.length, 1, `${what}: ${client.warnings.map(String)}`)
     clean(client, what)
   })
 }
 
-/** A function that answers when it is told to. */
+/** A function whose promise stays pending until `answer` is called. */
 function held(): { called: Promise<unknown[]>; ask: (...args: unknown[]) => Promise<unknown>; answer: (value: unknown) => void } {
   let called!: (args: unknown[]) => void
   let answer!: (value: unknown) => void
@@ -260,7 +263,7 @@ export const callbackCases: readonly AdapterCase[] = [
                 return ask(...args)
               }),
             )
-            // The body of a rejection is made only once a request is rejected.
+            // Weir makes the body only for a rejected request, so the limit must be used up first.
             if (callback.body === true) await client.send('/')
             const request = client.open('/')
             request.on('error', () => {})

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { fixedWindow, leakyBucket, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
 import type { AdapterCase, AdapterContext, Answer } from './context.ts'
 
-/** The store may be slow to answer on a busy machine: a request that did not wait for it would be decided about without it. */
+/** A long timeout. A store on a busy machine may answer late, and Weir would then decide without it. */
 const PATIENT = '30s'
 
 const CENTRAL = { coordination: 'central', key: 'all' } as const
 
-/** Every algorithm by which a store decides, with units that are left after the first of three requests, and what clients are told of it. */
+/** Every algorithm that a store can decide, and the end of its item in `RateLimit-Policy`. */
 const ALGORITHMS = [
   { name: 'fixed windows', algorithm: fixedWindow(), tells: 'q=3;w=2' },
   { name: 'windows from the first request', algorithm: fixedWindow({ start: 'first-request' }), tells: 'q=3;w=2' },
@@ -19,15 +19,15 @@ const ALGORITHMS = [
   { name: 'a leaky bucket', algorithm: leakyBucket({ burst: 2, immediate: 2 }), tells: 'q=3;w=2;weir-burst=2' },
 ] as const
 
-/** Applications whose nodes share the store, and have heard of it. */
+/** Starts applications that share the store of the case. */
 async function started(context: AdapterContext, options: object, count: number) {
   const clients = []
   for (let i = 0; i < count; i++) clients.push(await context.start({ storeTimeout: PATIENT, ...options }))
-  // The first request waits until there is a connection.
+  // No wait is needed here, because the first request waits for the connection.
   return clients
 }
 
-/** The store decides about each request (`coordination: 'central'`). */
+/** Requests that the store decides (`coordination: 'central'`). */
 export const centralCases: readonly AdapterCase[] = [
   ...ALGORITHMS.map(
     ({ name, algorithm, tells }): AdapterCase => ({

@@ -15,7 +15,7 @@ import type { Decision, PolicyOptions, Store, Throttler, WeirError } from '@weir
 import { type ManualClock, manualClock } from '../time/manual-clock.ts'
 import { Work } from './work.ts'
 
-/** The members of a throttler that the cases use, whatever its requests are. */
+/** The members of a throttler that the cases use. They don't depend on the type of its requests. */
 export interface AdapterThrottler extends Pick<Throttler, 'on' | 'block' | 'unblock' | 'reset' | 'usage' | 'waiting' | 'close'> {
   peek(key: string): Decision
   update(policies: readonly PolicyOptions[]): void
@@ -23,21 +23,21 @@ export interface AdapterThrottler extends Pick<Throttler, 'on' | 'block' | 'unbl
 
 /** A running application. */
 export interface AdapterServer {
-  /** Listening on a free port of the loopback address. */
+  /** Listens on a free port of the loopback address. */
   readonly server: Server
-  /** The throttlers behind what was mounted, in order. */
+  /** The throttlers of the mounted adapters, in order. */
   readonly throttlers: readonly AdapterThrottler[]
   close(): Promise<void>
 }
 
-/** How a proxy that the framework trusts is connected. */
+/** The connection of a proxy that the framework trusts. */
 export type TrustedProxy = 'loopback' | 'unix'
 
 /** Settings of an application beside the adapter's options. */
 export interface AdapterServerOptions {
   /** Delays the answer of `GET /work` until its promise resolves. */
   readonly work: () => Promise<void>
-  /** Serve HTTP/2 without TLS. */
+  /** Serves HTTP/2 without TLS. */
   readonly http2: boolean
   /**
    * Trusts one proxy, as the adapter's documentation shows it. Set only if the adapter has `proxies`.
@@ -55,17 +55,17 @@ export interface AdapterServerOptions {
   readonly own?: object
 }
 
-/** How to build an application with an adapter in it. `Req` is what the framework's functions get as the request. */
+/** Builds applications with an adapter in them. `Req` is the type of the framework's requests. */
 export interface AdapterUnderTest<Req> {
-  /** Whether the adapter, mounted for the whole application, knows the pattern of a route or only the path. */
+  /** Whether an adapter that is mounted for the whole application gets the pattern of a route, or only the path. */
   readonly routes: 'pattern' | 'path'
   /** Whether the framework reports to the adapter that a handler has ended. */
   readonly handlerEnd: boolean
   /** Whether the framework serves HTTP/2. */
   readonly http2: boolean
-  /** Whether `start` can have the framework trust a proxy. */
+  /** Whether `start` supports the option `proxy`: the framework can trust a proxy. */
   readonly proxies?: boolean
-  /** Whether routes can have limits of their own in place of what the adapter is mounted with. */
+  /** Whether `start` supports the option `own`: a route can have its own limits instead of the application's. */
   readonly ownLimits?: boolean
   /**
    * Starts an application that throttles every request, before these routes:
@@ -76,26 +76,26 @@ export interface AdapterUnderTest<Req> {
    * | `GET /context` | the decision as JSON: `{ "allowed", "remaining", "policy" }`, or `null` without one |
    * | `GET /users/:id` | `user` |
    * | `GET /stream` | `one`, `two`, `three` in three pieces |
-   * | `GET /slow` | the headers and a piece, and then nothing until the client goes away |
+   * | `GET /slow` | the headers and one piece, and nothing more until the client disconnects |
    * | `GET` and `POST /status/:code` | that status and the text `done` |
-   * | `GET /bytes/:count` | so many bytes; when they are sent, the first throttler charges the request a unit for each |
-   * | `GET /busy/:milliseconds` | `done`, so much later; when it is sent, the first throttler charges a unit for each millisecond that it took |
+   * | `GET /bytes/:count` | `count` bytes. After they are sent, the first throttler charges the request one unit for each |
+   * | `GET /busy/:milliseconds` | `done`, after that time. Then the first throttler charges one unit for each millisecond that it took |
    * | `GET /work` | `done`, after `await work()` |
-   * | `GET /peek` | the third decision of three that the adapter's `peek` makes about this request, as JSON: `{ "allowed", "remaining", "reason", "dryRun" }`, or `null` |
+   * | `GET /peek` | the last of three decisions of the adapter's `peek` for this request, as JSON: `{ "allowed", "remaining", "reason", "dryRun" }`, or `null` |
    * | `GET /throw` | throws the framework's error with status 418 |
    *
-   * and the framework's own 404 for all else.
+   * All other requests get the framework's own 404.
    *
-   * @param inputs what the adapter is mounted with, once for each, in order
+   * @param inputs the options of the adapter, which is mounted once for each of them, in order
    */
   start(inputs: readonly object[], options: AdapterServerOptions): Promise<AdapterServer>
-  /** A header of the framework's request. */
+  /** Returns a header of the framework's request. */
   header(request: Req, name: string): string | undefined
-  /** The `handler` option that answers with a text. */
+  /** Makes a `handler` option that answers with a text. */
   answering(text: string): unknown
-  /** Writes a piece of an answer at once, past the framework where it must be; from what `handler` is called with. */
+  /** Writes a piece of the response immediately, if necessary without the framework. `args` are the arguments of `handler`. */
   begun(args: readonly unknown[], text: string, last?: boolean): void
-  /** The status of the response, from what `requestWasSuccessful` is called with. */
+  /** Returns the status of the response. `args` are the arguments of `requestWasSuccessful`. */
   status(args: readonly unknown[]): number
 }
 
@@ -105,14 +105,14 @@ export type Need = 'store' | 'clock' | 'paths' | 'patterns' | 'proxies' | 'ownLi
 export interface AdapterCase {
   readonly title: string
   /**
-   * Requirements of a case: a store, a clock that it moves (so no store), an adapter that knows paths, patterns, proxies or limits of
-   * routes, or a framework that reports the ends of handlers or serves HTTP/2.
+   * Requirements of a case: a store, a clock that the case moves (so no store), an adapter with paths, patterns, proxies or limits
+   * of routes, or a framework that reports the ends of handlers or serves HTTP/2.
    */
   readonly needs?: Need | `${Need}, ${Need}`
   run(context: AdapterContext): Promise<void>
 }
 
-/** An answer, read to its end. */
+/** A complete response. */
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -133,7 +133,7 @@ export class AdapterClient {
     for (const throttler of throttlers) throttler.on('warning', ({ error }) => this.warnings.push(error))
   }
 
-  /** Sends a request. The path goes out as it stands, valid or not. */
+  /** Sends a request. The path is sent unchanged, even if it is invalid. */
   send(path: string, options: RequestOptions = {}): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.open(path, options)
@@ -151,19 +151,19 @@ export class AdapterClient {
     })
   }
 
-  /** How many connections the server has. */
+  /** Counts the connections of the server. */
   connections(): Promise<number> {
     return new Promise((resolve, reject) => this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count))))
   }
 
-  /** The statuses of several requests, one after the other. */
+  /** Sends requests one after the other, and returns their statuses. */
   async statuses(paths: readonly string[], options: RequestOptions = {}): Promise<number[]> {
     const statuses: number[] = []
     for (const path of paths) statuses.push((await this.send(path, options)).status)
     return statuses
   }
 
-  /** Has the application listen on a Unix socket too, as behind a proxy on its machine. Returns the options of requests over it. */
+  /** Makes the application also listen on a Unix socket, as behind a proxy on the same machine. Returns the options of requests over it. */
   async overUnixSocket(): Promise<{ readonly options: RequestOptions; close(): void }> {
     const folder = mkdtempSync(join(tmpdir(), 'weir-'))
     const socketPath = join(folder, 'socket')
@@ -176,7 +176,7 @@ export class AdapterClient {
     return { options: { host: null, port: null, socketPath }, close }
   }
 
-  /** A request that the caller reads, and may break off. */
+  /** Opens a request. The caller reads the response, and may abort it. */
   open(path: string, options: RequestOptions = {}): ReturnType<typeof openRequest> {
     return openRequest({ host: '127.0.0.1', port: this.port, path, agent: false, ...options })
   }
@@ -195,40 +195,40 @@ export class AdapterContext {
     this.#store = store
   }
 
-  /** The option that every throttler of a case has: its store, or its clock. */
+  /** The option of every throttler in a case: the store or the clock. */
   get base(): object {
     return this.#store === undefined ? { clock: this.clock } : { store: this.#store }
   }
 
-  /** Whether `pass` waits in real time, as a store's clock can't be moved. */
+  /** Whether `pass` waits in real time, because the cases can't move a store's clock. */
   get realTime(): boolean {
     return this.#store !== undefined
   }
 
-  /** One policy for each route whose interval does not end while a case runs. */
+  /** Options of a limit for each route. Its interval of a year does not end while a case runs. */
   limit(limit: number): { key: 'route'; limit: number; interval: number } {
     return { key: 'route', limit, interval: 365 * 24 * 3600 * 1000 }
   }
 
-  /** An application with the adapter, given options without a clock or store. */
+  /** Starts an application with the adapter, whose options get the clock or store of the case. */
   start(options: object, server?: Partial<AdapterServerOptions>): Promise<AdapterClient> {
     return this.startWith([{ ...this.base, ...options }], server)
   }
 
-  /** An application in which the adapter is mounted several times, each time with what is given and nothing more. */
+  /** Starts an application that mounts the adapter several times, each time with exactly these options. */
   async startWith(inputs: readonly object[], server: Partial<AdapterServerOptions> = {}): Promise<AdapterClient> {
     const started = await this.adapter.start(inputs, { work: this.work.run, http2: false, ...server })
     this.#servers.push(started)
     return new AdapterClient(started)
   }
 
-  /** Lets time pass: the clock's where the cases move it, or else real time. */
+  /** Lets time pass: on the clock if the cases move it, otherwise in real time. */
   async pass(milliseconds: number): Promise<void> {
     if (this.#store === undefined) await this.clock.advance(milliseconds)
     else await new Promise((resolve) => setTimeout(resolve, milliseconds))
   }
 
-  /** The option function that reads a header of the framework's request. */
+  /** Makes an option function that reads a header of the framework's request. */
   readHeader(name: string): (request: unknown) => string | undefined {
     return (request) => this.adapter.header(request, name)
   }
@@ -242,7 +242,7 @@ export class AdapterContext {
   }
 }
 
-/** Waits until a condition holds: not long, but a busy machine may stand still for seconds. */
+/** Waits until a condition is true, for up to 15 s because a busy machine may pause for seconds. */
 export async function eventually(condition: () => Promise<boolean> | boolean, what: string): Promise<void> {
   const end = performance.now() + 15_000
   while (!(await condition())) {

@@ -3,20 +3,20 @@ import { connect } from 'node:net'
 import { fixedWindow, leakyBucket } from '@weir/core'
 import { type AdapterCase, type AdapterClient, type Answer, eventually } from './context.ts'
 
-/** Windows begin with the first request, so a case knows when they end. */
+/** Windows start with the first request, so that a case can compute their ends. */
 const WINDOW = { key: 'all', interval: '10s', coordination: 'local', algorithm: fixedWindow({ start: 'first-request' }) } as const
 
-/** Two in a window; others wait for the next. */
+/** Two requests in each window. Others wait for the next window. */
 const WAITING = { ...WINDOW, name: 'wait', limit: 2, delay: '12s' } as const
 
-/** Each one above the limit waits a second longer than the one before it. */
+/** Each request above the limit waits a second longer than the previous one. */
 const SLOWED = { ...WINDOW, name: 'slow', limit: 1, delay: (over: number) => over * 1_000 } as const
 
 function waits(client: AdapterClient, count: number): Promise<void> {
   return eventually(() => client.throttlers[0]?.waiting === count, `${count} are held`)
 }
 
-/** Sends requests that are held, one after the other so that the server gets them in this order. */
+/** Sends requests that are delayed, one at a time so that the server receives them in this order. */
 async function hold(client: AdapterClient, count: number, headers: Record<string, string> = {}): Promise<Promise<Answer>[]> {
   const before = client.throttlers[0]?.waiting ?? 0
   const answers: Promise<Answer>[] = []
@@ -31,7 +31,7 @@ function left(client: AdapterClient): (number | undefined)[] {
   return client.throttlers[0]?.peek('all').parts.map(({ remaining }) => remaining) ?? []
 }
 
-/** Requests that are held instead of being rejected (`delay`). */
+/** Requests that are delayed instead of rejected (`delay`). */
 export const delayingCases: readonly AdapterCase[] = [
   {
     title:
@@ -41,7 +41,7 @@ export const delayingCases: readonly AdapterCase[] = [
       const client = await context.start({ ...WAITING, limit: 2 })
       assert.deepEqual(await client.statuses(['/', '/']), [200, 200])
       const held = await hold(client, 2)
-      // The fifth would wait for the window after the next.
+      // The fifth request would wait for the window after the next.
       const rejected = await client.send('/')
       assert.equal(rejected.status, 429)
       assert.ok(Number(rejected.headers['retry-after']) >= 1)
@@ -151,7 +151,7 @@ export const delayingCases: readonly AdapterCase[] = [
         let keys = 0
         let answered: number[] = []
         const held: Promise<number>[] = []
-        /** Requests from one address, of which each second one has to wait. Returns how many of them are held. */
+        /** Sends requests from one address, of which every second one is delayed. Returns how many wait. */
         const flood = async (localAddress: string, count: number): Promise<number> => {
           const before = client.throttlers[0]?.waiting ?? 0
           answered = []
@@ -173,7 +173,7 @@ export const delayingCases: readonly AdapterCase[] = [
           return count - answered.length
         }
         assert.equal(await flood('127.0.0.1', 6), 4)
-        // macOS has one address of the machine itself only.
+        // macOS has only one loopback address by default.
         if (process.platform !== 'darwin') assert.equal(await flood('127.0.0.2', 2), 2)
         await context.pass(10_001)
         const statuses = await Promise.all(held)

@@ -4,15 +4,15 @@ import { concurrency } from '@weir/core'
 import { type AdapterCase, type AdapterClient, type AdapterContext, eventually } from './context.ts'
 
 const LIMIT = 4
-/** Clients that leave, one after the other. */
+/** Clients that disconnect, one after the other. */
 const CLIENTS = 12
-/** Milliseconds. */
+/** The `maxDuration` of a slot, in milliseconds. */
 const LEASE = 60_000
 
 const FLIGHT = { name: 'flight', key: 'all', limit: LIMIT, algorithm: concurrency(), coordination: 'local' } as const
 const ONE = { ...FLIGHT, limit: 1 }
 
-/** The store may be slow to answer on a busy machine. */
+/** A long timeout, because a store on a busy machine may answer late. */
 const OVER_ALL = { coordination: 'leased', failMode: 'closed', storeTimeout: '30s' } as const
 
 /** An error that every framework answers without printing it. */
@@ -28,7 +28,7 @@ function become(client: AdapterClient, ...slots: number[]): Promise<void> {
   return eventually(() => free(client).join() === slots.join(), `${slots.join(' and ')} slots are free`)
 }
 
-/** Sends a request whose client leaves as soon as the handler works or an answer has come. */
+/** Sends a request whose client disconnects as soon as the handler runs or the response arrives. */
 async function sendAndLeave({ work }: AdapterContext, client: AdapterClient): Promise<void> {
   const { begun } = work
   let answered = false
@@ -44,7 +44,7 @@ async function sendAndLeave({ work }: AdapterContext, client: AdapterClient): Pr
   await eventually(async () => (await client.connections()) === 0, 'its client has left')
 }
 
-/** As many clients as `CLIENTS` leave; each handler works on until it is ended with `error`, or without one. */
+/** Sends `CLIENTS` requests whose clients disconnect. The handlers run until the case ends them, with `error` or without one. */
 async function leaveAll(context: AdapterContext, options: object, error?: Error): Promise<void> {
   const { work } = context
   const client = await context.start({ ...FLIGHT, ...options })

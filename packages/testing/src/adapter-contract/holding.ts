@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { leakyBucket } from '@weir/core'
 import { type AdapterCase, type AdapterClient, type AdapterContext, type Answer, eventually } from './context.ts'
 
-/** One each 100 ms; three more may wait. */
+/** One request each 100 ms. Three more may wait. */
 const PACED = { name: 'paced', key: 'all', limit: 10, interval: '1s', coordination: 'local', algorithm: leakyBucket({ burst: 3 }) } as const
 
 /** Sends requests one after the other without waiting for their answers, so that the server gets them in this order. */
@@ -17,10 +17,10 @@ async function send(client: AdapterClient, count: number, held = 0): Promise<Pro
   return answers
 }
 
-/** One an hour, of all nodes together; nine more may wait. */
+/** One request an hour over all processes. Nine more may wait. */
 const TOGETHER = { name: 'together', key: 'all', limit: 1, interval: '1h', algorithm: leakyBucket({ burst: 9 }) } as const
 
-/** Whether an answer has come. */
+/** Whether the response has arrived. */
 async function came(answer: Promise<Answer>): Promise<boolean> {
   return (await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 20))])) !== undefined
 }
@@ -30,7 +30,7 @@ async function nextGoes(context: AdapterContext, client: AdapterClient, waiting:
   await eventually(() => client.throttlers[0]?.waiting === waiting, `${waiting} are held`)
 }
 
-/** Requests that keep a pace (`leakyBucket()`). */
+/** Requests that are delayed to a steady pace (`leakyBucket()`). */
 export const holdingCases: readonly AdapterCase[] = [
   {
     title: 'holds requests to keep the pace, rejects what is too much, and tells what is left when the answer goes out',
@@ -127,7 +127,7 @@ export const holdingCases: readonly AdapterCase[] = [
           requests.push(request)
           await eventually(() => statuses.length + (client.throttlers[0]?.waiting ?? 0) === requests.length, 'it is held or answered')
         }
-        // Only the first one of all may go at once: nobody has told this node of the other one's yet.
+        // Only the very first request may be allowed immediately, because this process may not have the other one's count yet.
         assert.ok(statuses.filter((status) => status === 200).length <= (round === 0 ? 1 : 0), `${statuses}`)
         const held = requests.length - statuses.length
         assert.ok(held >= 1 && held <= 9, `${held} are held`)

@@ -3,18 +3,18 @@ import { connect, type Socket } from 'node:net'
 import { concurrency, leakyBucket } from '@weir/core'
 import { type AdapterCase, type AdapterClient, type AdapterContext, eventually } from './context.ts'
 
-/** Requests at once for each way in which a request can end. */
+/** Concurrent requests for each way in which a request can end. */
 const AT_ONCE = 8
 const MANY = 1_000
-/** Milliseconds. */
+/** The `maxDuration` of a slot, in milliseconds. */
 const LEASE = 60_000
 
 const FLIGHT = { name: 'flight', key: 'all', algorithm: concurrency(), coordination: 'local' } as const
 
-/** The store may be slow to answer on a busy machine. */
+/** A long timeout, because a store on a busy machine may answer late. */
 const OVER_ALL = { coordination: 'leased', failMode: 'closed', storeTimeout: '30s' } as const
 
-/** Slots that nobody holds. */
+/** The number of free slots. */
 function free({ throttlers }: AdapterClient): number {
   const parts = throttlers[0]?.peek('all').parts ?? []
   return parts.find(({ policy }) => policy?.name === 'flight')?.remaining ?? Number.NaN
@@ -24,7 +24,7 @@ function taken(client: AdapterClient, count: number, limit = MANY): Promise<void
   return eventually(() => free(client) === limit - count, `${count} slots are held`)
 }
 
-/** Opens a request that is not answered to its end; `leave` is how its client goes away. */
+/** Opens a request whose response never ends. `leave` disconnects its client. */
 async function hang(client: AdapterClient): Promise<{ leave: () => void }> {
   const request = client.open('/slow')
   request.on('error', () => {})
@@ -34,7 +34,7 @@ async function hang(client: AdapterClient): Promise<{ leave: () => void }> {
   return { leave: () => request.destroy() }
 }
 
-/** Sends bytes as they stand; resolves once something has come back, or the connection is closed. */
+/** Sends bytes unchanged. Resolves once a reply arrives or the connection is closed. */
 async function raw(client: AdapterClient, bytes: string): Promise<Socket> {
   const socket = connect(client.port, '127.0.0.1')
   socket.on('error', () => {})
@@ -46,7 +46,7 @@ async function raw(client: AdapterClient, bytes: string): Promise<Socket> {
   return socket
 }
 
-/** How a request can end. */
+/** The ways in which a request can end. */
 const WAYS: Readonly<Record<string, (client: AdapterClient) => Promise<unknown>>> = {
   'an answer': (client) => client.send('/'),
   'an answer to HEAD': (client) => client.send('/', { method: 'HEAD' }),

@@ -168,7 +168,7 @@ export const keyCases: readonly AdapterCase[] = [
         const client = await context.start({ ...context.limit(1), name: proxy, key: 'ip' }, { proxy })
         const { options, close } = proxy === 'unix' ? await client.overUnixSocket() : { options: {}, close: () => {} }
         try {
-          // The proxy adds the address at the end; the client has sent the rest.
+          // The proxy adds the last address. The client sends the others.
           const from = async (listed: string) => (await client.send('/', { ...options, headers: { 'X-Forwarded-For': listed } })).status
           // One client is on the proxy's own machine.
           const clients = ['127.0.0.1', ...Array.from({ length: 8 }, (_, at) => `192.0.2.${at}`)]
@@ -192,9 +192,9 @@ export const keyCases: readonly AdapterCase[] = [
         const from = async (address: string) => (await client.send('/', { headers: { 'x-client': address } })).status
         assert.deepEqual([await from('192.0.2.1'), await from('::ffff:c000:201'), await from('192.0.2.2')], [200, 429, 200])
         assert.deepEqual([await from('2001:db8::1'), await from('[2001:DB8:0:0:1::]:443')], [200, 429])
-        // No single address: counted by the connection's.
+        // None of these requests has a single address, so the address of the connection is counted.
         assert.deepEqual([await from('192.0.2.3, 192.0.2.4'), await from('nobody'), (await client.send('/')).status], [200, 429, 429])
-        // A function is expected to find an address in every request.
+        // Weir expects a function to find an address in every request.
         assert.deepEqual(
           client.warnings.map(({ code }) => code),
           warned,

@@ -11,7 +11,7 @@ export const limitCases: readonly AdapterCase[] = [
       const store = memoryStore()
       const twice = { name: 'twice', ...context.limit(10), key: 'all' }
       const rule = { store, policies: [twice] }
-      // Not of the same value, and with a policy of its own.
+      // A copy of the rule, so another object, and a second policy.
       const other = { store, policies: [{ ...twice }, { name: 'once', ...context.limit(5), key: 'all' }] }
       const client = await context.startWith([other, rule, rule])
       assert.deepEqual(await client.statuses(['/', '/', '/']), [200, 200, 200])
@@ -23,7 +23,7 @@ export const limitCases: readonly AdapterCase[] = [
           ['once', 3, 'store'],
         ],
       )
-      // Another store's rule of the same name is another matter.
+      // A rule of the same name in another store counts separately.
       const apart = { store: memoryStore(), policies: [{ ...twice, limit: 1 }] }
       assert.deepEqual(await (await context.startWith([rule, apart])).statuses(['/', '/']), [200, 429])
     },
@@ -74,11 +74,11 @@ export const limitCases: readonly AdapterCase[] = [
       const leased = { ...context.limit(6), key: 'all', coordination: 'leased', failMode: 'closed' } as const
       const nodes = [await context.start(leased), await context.start(leased)]
       const statuses: number[] = []
-      // Until a busy machine has connected to the store nothing is let in.
+      // Requests are rejected until the process has connected to the store, which may take long on a busy machine.
       for (let i = 0; i < 100 && !statuses.includes(200); i++) statuses.push((await (nodes[0] as AdapterClient).send('/')).status)
       for (let i = 0; i < 10; i++) for (const node of nodes) statuses.push((await node.send('/')).status)
       const allowed = statuses.filter((status) => status === 200).length
-      // Where the store is slow to answer, fewer get in.
+      // Fewer requests are allowed if the store answers late.
       assert.ok(allowed >= 1 && allowed <= 6, `${allowed} were let in`)
       assert.deepEqual(new Set(statuses), new Set([200, 429]))
     },

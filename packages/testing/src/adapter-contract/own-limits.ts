@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { memoryStore, slidingCounter, slidingWindow } from '@weir/core'
 import type { AdapterCase } from './context.ts'
 
-/** Every coordination, with an algorithm that goes with it beside the default one. A busy machine may be slow to connect. */
+/**
+ * Every coordination, with an algorithm that it supports beside the default. The long timeouts allow for a slow connection on a
+ * busy machine.
+ */
 const COORDINATIONS = [
   { coordination: 'local', algorithm: slidingWindow() },
   { coordination: 'background', algorithm: slidingWindow() },
@@ -11,7 +14,7 @@ const COORDINATIONS = [
   { coordination: 'central', storeTimeout: '30s', algorithm: slidingWindow() },
 ]
 
-/** Limits of one route in place of those of the application. */
+/** Limits of a route that replace the limits of the application. */
 export const ownLimitCases: readonly AdapterCase[] = [
   ...COORDINATIONS.map(
     ({ coordination, storeTimeout, algorithm }): AdapterCase => ({

@@ -10,7 +10,7 @@ interface Peeked {
   readonly dryRun: boolean
 }
 
-/** The answer of `GET /peek`: the last of three decisions, because a look must not change the next one. */
+/** Makes the answer of `GET /peek`: the last of three decisions, because a peek must not change the next one. */
 export async function peekThrice(peek: () => Promise<Decision | undefined>): Promise<Peeked | null> {
   await peek()
   await peek()
@@ -20,7 +20,7 @@ export async function peekThrice(peek: () => Promise<Decision | undefined>): Pro
   return { allowed, remaining, reason, dryRun }
 }
 
-/** The decision that a handler sees if it peeks three times; null if the request would pass uncounted. */
+/** Returns the third decision that a handler gets from `peek`, or null if the request would pass uncounted. */
 async function peek(client: AdapterClient, headers: Record<string, string> = {}): Promise<Peeked | null> {
   const { status, body } = await client.send('/peek', { headers })
   assert.equal(status, 200)
@@ -72,7 +72,7 @@ export const peekCases: readonly AdapterCase[] = [
     async run(context) {
       const asks = (name: string) => (request: unknown) => context.readHeader(name)(request) !== undefined
       const one = { ...context.limit(1), key: 'all', coordination: 'local' }
-      // The middleware itself lets requests pass.
+      // The first call is the middleware's. It must allow the request, so that the handler can peek.
       let denied = false
       const deny = (request: unknown) => asks('x-deny')(request) && (denied || !(denied = true))
       const client = await context.start({ ...one, allow: asks('x-allow'), deny })

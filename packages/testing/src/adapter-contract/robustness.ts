@@ -3,7 +3,7 @@ import { createThrottler } from '@weir/core'
 import { paths } from '@weir/core/http'
 import type { AdapterCase } from './context.ts'
 
-/** Weir never breaks a request, whatever is sent and whatever fails. */
+/** Hostile input and failing functions. None of them may break a request. */
 export const robustnessCases: readonly AdapterCase[] = [
   {
     title: 'answers hostile targets and headers without an error of its own',

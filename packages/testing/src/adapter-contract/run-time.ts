@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type AdapterCase, eventually } from './context.ts'
 
-/** Changes while requests come in: costs that are known afterwards, and rules. */
+/** Changes at run time: new rules, and costs that are known only after the response. */
 export const runTimeCases: readonly AdapterCase[] = [
   {
     title: 'charges a request for what its response turned out to cost',
@@ -25,7 +25,7 @@ export const runTimeCases: readonly AdapterCase[] = [
       assert.equal((await client.send('/busy/60')).body, 'done')
       // Timers may fire a little before their time.
       await eventually(() => left() <= before - 1 - 55, 'a unit is charged for each millisecond')
-      // Fractions of a unit are charged too; less than one lets nobody in.
+      // Fractions of a unit are charged too. A request needs a whole unit.
       const fits = () => client.throttlers[0]?.peek('all').allowed === true
       for (let sent = 0; fits() && sent < 4; sent++) {
         const then = left()

@@ -19,7 +19,7 @@ export interface SpelledRoute {
   readonly keys?: number
 }
 
-/** The answer of a handler of an application under test, as JSON; see `spelledAnswer`. */
+/** The answer of a handler of an application under test, as JSON. `spelledAnswer` makes it. */
 interface SpelledAnswer {
   /** The `match` of the route whose handler was reached. */
   readonly handler: string
@@ -29,7 +29,7 @@ interface SpelledAnswer {
   readonly key: string
 }
 
-/** The policies of an application under test: one for each route, and one by route key. None of them ever rejects. */
+/** Makes the policies of an application under test: one for each route, and one by route key. None of them ever rejects a request. */
 export function spellingPolicies(routes: readonly SpelledRoute[]): readonly SpelledPolicy[] {
   const policies = routes.map(
     ({ match }): SpelledPolicy => ({ name: encodeURI(match), match: paths(match), key: 'all', limit: 1e12, interval: '365d' }),
@@ -45,7 +45,7 @@ export function spelledAnswer(handler: string, decision: Decision | null | undef
   return { handler, counted: parts.map(({ policy }) => decodeURI(policy?.name ?? '')), key: parts.at(-1)?.key ?? '' }
 }
 
-/** How an application is tried with spellings of its routes; see `trySpellings`. */
+/** Options of `trySpellings`. */
 export interface SpellingOptions {
   /** Sets the port of the application on the loopback address. */
   readonly port: number
@@ -67,17 +67,17 @@ export interface SpellingOptions {
 
 /** The result of all spellings. */
 export interface SpellingResult {
-  /** How many targets reached a handler. */
+  /** The number of targets that reached a handler. */
   readonly reached: number
-  /** How many did so although they were no plain path of it. */
+  /** The number of them that were not exactly the path of a route. */
   readonly oddly: number
 }
 
 /**
- * Sends thousands of spellings of an application's paths over real sockets, and compares what its router made of each with what was
- * counted: a request that reaches a handler must be counted by the policy that matches this handler.
+ * Sends thousands of spellings of an application's paths over real sockets, and compares the handler that each one reached with the
+ * policies that counted it. A request that reaches a handler must be counted by the policy that matches this handler.
  *
- * @throws AssertionError with the targets that escaped, and the seed
+ * @throws AssertionError with the targets that were not counted, and the seed
  */
 export async function trySpellings({
   port,
@@ -215,13 +215,13 @@ const JUNK = [
   'x',
 ]
 
-/** Puts a target that the client could not send into the request, before the framework sees it. */
+/** Restores a target that the client could not send, before the framework reads the request. */
 export function restoreTarget(request: IncomingMessage): void {
   const target = request.headers['x-target']
   if (typeof target === 'string') request.url = decodeURIComponent(target)
 }
 
-/** A target that some router may take for the path. */
+/** Makes a target that some routers treat as the path. */
 export function spelling(random: SeededRandom, path: string): string {
   let target = path
   for (let changes = random.below(4); changes > 0; changes--) target = changed(random, target)
@@ -257,7 +257,7 @@ function pick<Item>(random: SeededRandom, items: readonly Item[]): Item {
   return items[random.below(items.length)] as Item
 }
 
-/** Sends targets one after the other over a few connections; undefined where no handler was reached. */
+/** Sends targets over a few connections. The answer is undefined if a target reached no handler. */
 async function ask(port: number, targets: readonly string[]): Promise<readonly (SpelledAnswer | undefined)[]> {
   const answers: (SpelledAnswer | undefined)[] = []
   let next = 0
@@ -282,12 +282,12 @@ async function ask(port: number, targets: readonly string[]): Promise<readonly (
 function open(port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => resolve(socket.setNoDelay()))
-    // Later ones end in a close.
+    // Later errors are followed by a close, which `exchange` handles.
     socket.on('error', reject)
   })
 }
 
-/** One request on a connection that stays open, if the server wants. */
+/** Sends one request on a connection, which stays open if the server allows it. */
 function exchange(socket: Socket, target: string): Promise<{ body: string; over: boolean }> {
   return new Promise((resolve) => {
     let text = ''
@@ -307,7 +307,7 @@ function exchange(socket: Socket, target: string): Promise<{ body: string; over:
       if (Number.isNaN(length) || body.length >= length) settle(body, over)
     }
     socket.on('data', hear).once('close', end)
-    // Node.js rejects some characters that HTTP/2 and other servers let through; see restoreTarget.
+    // Node.js rejects some characters that HTTP/2 and other servers accept. `restoreTarget` puts them back.
     const sendable = /^[\x21-\x7e]*$/.test(target)
     const field = sendable ? '' : `x-target: ${encodeURIComponent(target)}\r\n`
     socket.write(`GET ${sendable ? target : '/'} HTTP/1.1\r\nHost: h\r\n${field}\r\n`)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { escalating, fixedWindow, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
 import type { AdapterCase, AdapterClient, Answer } from './context.ts'
 
-/** Short, since with a store real time has to pass. */
+/** A short interval, because with a store real time must pass. */
 const SHORT = { limit: 3, interval: '2s' } as const
 
-/** Sends requests until one is rejected: a few, as an interval may end meanwhile. */
+/** Sends requests until one is rejected. More than the limit may be needed, because an interval may end meanwhile. */
 async function rejected(client: AdapterClient): Promise<Answer> {
   for (let i = 0; i < 20; i++) {
     const answer = await client.send('/')
@@ -14,7 +14,7 @@ async function rejected(client: AdapterClient): Promise<Answer> {
   throw new Error('No request was rejected.')
 }
 
-/** That `Retry-After` is true, and how it comes about. */
+/** A request that is sent after the time in `Retry-After` is allowed. */
 export const timeCases: readonly AdapterCase[] = [
   { name: 'a fixed window', options: {} },
   { name: 'a sliding window', options: { algorithm: slidingWindow() } },
@@ -33,7 +33,7 @@ export const timeCases: readonly AdapterCase[] = [
     ...needs,
     async run(context) {
       const client = await context.start({ ...SHORT, ...options, key: 'all' })
-      // Intervals are of the store's clock, which its first answers tell; the very first takes as long as connecting.
+      // Intervals follow the store's clock, which its first replies contain. The very first reply takes as long as connecting.
       await client.send('/')
       await context.pass(500)
       for (let turn = 0; turn < 2; turn++) {
@@ -42,7 +42,8 @@ export const timeCases: readonly AdapterCase[] = [
         assert.ok(Number.isInteger(wait) && wait >= 1 && wait <= 20, `Retry-After: ${headers['retry-after']}`)
         await context.pass(wait * 1000)
         let next = await client.send('/')
-        // A node knows the store's clock within half a round trip, which is long on a busy machine, and corrects itself.
+        // A process estimates the store's clock within half a round trip, which is long on a busy machine. Later replies correct
+        // it.
         for (let correction = 0; correction < 3 && context.realTime && next.status === 429; correction++) {
           await context.pass(Number(next.headers['retry-after']) * 1000)
           next = await client.send('/')

@@ -1,9 +1,9 @@
 /** The handlers of `GET /work`: each runs until a case ends it. */
 export class Work {
-  /** Handlers that run, and the most that ran at a time. */
+  /** The number of running handlers, and the most that ran at a time. */
   running = 0
   most = 0
-  /** Handlers that have begun so far. */
+  /** The number of handlers that have started so far. */
   begun = 0
   readonly #ends: ((error?: Error) => void)[] = []
 

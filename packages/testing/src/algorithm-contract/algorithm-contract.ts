@@ -12,7 +12,7 @@ import { stepCases } from './steps.ts'
 /** Milliseconds that the runs of one case may take. */
 const LONGEST = 60_000
 
-/** The test runner, and how much is tried. */
+/** Options of `algorithmContract`: the test runner, and the random runs. */
 export interface AlgorithmContractOptions extends TestRunner {
   /**
    * Sets how many random runs each case makes.
@@ -41,9 +41,9 @@ export interface AlgorithmContractOptions extends TestRunner {
 }
 
 /**
- * The test suite of an algorithm: what each must keep in one process (`coordination: 'local'`) under random requests, costs and
- * times, held against a model that says in plain words what the limit means. Of an algorithm that has a `step` too, it must
- * decide as its meter does.
+ * The test suite of an algorithm: the behaviour that it must have in one process (`coordination: 'local'`) under random requests,
+ * costs and times. Each decision is compared with a model that defines the limit in plain code. If the algorithm has a `step`, it
+ * must decide like the meter.
  *
  * @example
  * ```ts
@@ -52,8 +52,8 @@ export interface AlgorithmContractOptions extends TestRunner {
  * algorithmContract('fixedWindow', { algorithm: fixedWindow(), model: (interval) => new IntervalCounter(interval) }, { describe, test })
  * ```
  *
- * @param name - of the algorithm, for the titles of the tests
- * @param subject - the algorithm, and what makes a model of one key
+ * @param name - the name of the algorithm, for the titles of the tests
+ * @param subject - the algorithm, and a function that makes a model of one key
  */
 export function algorithmContract(
   name: string,

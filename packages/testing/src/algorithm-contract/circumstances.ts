@@ -3,7 +3,7 @@ import { snapshot } from '@weir/core/inspect'
 import { type AlgorithmCase, STEPS } from './case.ts'
 import { comesBack } from './decisions.ts'
 
-/** By how much a clock that is being corrected may run slower and faster, as a part of its speed. */
+/** The part of its speed by which a clock may run slower or faster while it is corrected. */
 const SLEW = 0.1
 
 /** Events around the requests. */
@@ -11,7 +11,7 @@ export const circumstanceCases: readonly AlgorithmCase[] = [
   {
     title: 'a key is forgotten when that changes no decision, and not before',
     async run(run) {
-      // New keys that find no room are rejected for that, so that a key which lost its place is seen.
+      // A full table rejects new keys, so a key that was forgotten too early is noticed.
       const throttler = run.throttler({ maxKeys: 6, overflow: 'reject' })
       const key = run.key(throttler)
       let crowds = 0

@@ -80,7 +80,7 @@ export const correctionCases: readonly AlgorithmCase[] = [
   {
     title: 'a request that another policy rejects leaves no trace',
     async run(run) {
-      // The policy under test first, where it has counted already when another one rejects; and last.
+      // The policy under test is first, where it has already counted when another policy rejects, and last.
       const gate = { name: 'gate', limit: Math.max(1, run.limit / 2), interval: run.interval, coordination: 'local' as const }
       const policies = [run.policy({ name: 'first' }), gate, run.policy({ name: 'last', limit: Math.max(1, 0.7 * run.limit) })]
       const several = run.throttler({ policies })

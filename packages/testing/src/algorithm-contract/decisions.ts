@@ -98,7 +98,7 @@ export const decisionCases: readonly AlgorithmCase[] = [
         await run.pass(run.random.below(cooldown))
         const held = key.throttler.check(key.key, cost)
         assert.equal(held.reason, 'cooldown', `${cost} units before the cooldown is over`)
-        // The request may cost more than what is free when the cooldown is over: then retryAfterMs is later.
+        // The request may cost more than is free at the end of the cooldown. Then `retryAfterMs` is later.
         const early = Math.max(0, held.retryAfterMs - NEARLY)
         await run.pass(early)
         if (early > 0) assert.ok(!key.throttler.peek(key.key, cost).allowed, `${cost} units fit after ${early} of ${held.retryAfterMs} ms`)
@@ -109,7 +109,7 @@ export const decisionCases: readonly AlgorithmCase[] = [
   },
 ]
 
-/** Waits for as long as a rejected request was told, and asks again. */
+/** Waits for the `retryAfterMs` of a rejected request, and sends it again. */
 export async function comesBack(key: KeyUnderTest, { retryAfterMs }: Decision, cost: number): Promise<void> {
   const before = Math.max(0, retryAfterMs - 1)
   await key.run.pass(before)

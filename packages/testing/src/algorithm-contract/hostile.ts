@@ -6,11 +6,11 @@ import { comesBack } from './decisions.ts'
 import type { AlgorithmRun } from './run.ts'
 
 const COSTS = [Number.MIN_VALUE, 1e-300, 1e-9, 0.1, 1, 1, 1, 2.5, 1e15, Number.MAX_SAFE_INTEGER, 1e300, Number.MAX_VALUE]
-/** Each counts as 1, or gives no limit, with a warning. */
+/** Invalid costs. Each counts as 1, with a warning. */
 const NONSENSE = [0, -1, Number.NaN, Number.POSITIVE_INFINITY, '1', null, {}] as unknown as readonly number[]
 const LIMITS = [undefined, undefined, undefined, 0, 1, 1.5, 100, 1e15, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY]
 const NO_LIMITS = [0.5, -1, Number.NaN, '5'] as unknown as readonly number[]
-/** Milliseconds that a clock is stepped by: a second, an hour, a year, a generation. */
+/** Milliseconds by which a clock is stepped: a second, an hour, a year, a generation. */
 const STEPS_OF_CLOCKS = [1000, 3_600_000, 3.2e10, 1e12]
 
 /** Misuse that must do no harm. */
@@ -77,7 +77,7 @@ export const hostileCases: readonly AlgorithmCase[] = [
         assert.ok(Math.abs(key.free() - run.most) <= key.slack, `${key.free()} of ${run.most} are free`)
         const decision = key.check(run.most)
         assert.ok(decision.allowed, 'what a new key may take is rejected')
-        // The model says what is left then.
+        // `check` compares the remaining units with the model.
         for (let more = 0; more < 3; more++) key.check(Math.max(1, run.most / 2))
       }
     },

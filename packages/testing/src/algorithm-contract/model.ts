@@ -5,25 +5,28 @@ import type { Algorithm } from '@weir/core'
  * Unix epoch and never go back.
  */
 export interface AlgorithmModel {
-  /** The most units that a request may take now; of a key without a history it is what such a key may take at once. */
+  /** Returns the most units that a request may take now. For an unused key it is the most that a key can take at once. */
   most(at: number, limit: number): number
-  /** Units that a request certainly gets, where the algorithm may reject what its definition would allow. Default: `most`. */
+  /**
+   * Returns the units that a request certainly gets, if the algorithm may reject requests that its definition would allow. Default:
+   * `most`.
+   */
   least?(at: number, limit: number): number
-  /** Units are counted: a request was allowed, or a charge came. */
+  /** Records units that are counted: a request was allowed, or a charge came. */
   take(at: number, units: number): void
-  /** A request was rejected. Only for algorithms that remember it. */
+  /** Records a rejected request. Only for algorithms that remember rejections. */
   rejected?(at: number): void
-  /** Units are given back that a request took at `takenAt`. */
+  /** Gives back units that a request took at `takenAt`. */
   refund(at: number, units: number, takenAt: number): void
 }
 
-/** An algorithm, and what it shall do. */
+/** An algorithm, and the model of its definition. */
 export interface AlgorithmUnderTest {
   readonly algorithm: Algorithm
   /**
    * Makes the model of one key.
    *
-   * @param interval of the policy, in milliseconds
+   * @param interval the policy's interval, in milliseconds
    */
   model(interval: number): AlgorithmModel
 }

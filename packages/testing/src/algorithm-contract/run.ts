@@ -5,14 +5,14 @@ import { type ManualClock, manualClock } from '../time/manual-clock.ts'
 import type { AlgorithmModel, AlgorithmUnderTest } from './model.ts'
 
 const LIMITS = [1, 1, 2, 2.5, 3, 5, 10, 30, 100, 1000] as const
-/** Whole milliseconds, so that a model sees the time that decisions are made by. */
+/** Whole milliseconds, so that a model computes with the same times as a decision. */
 const INTERVALS = [600, 1000, 7777, 60_000, 3_600_000] as const
-/** So little that it stands for no units at all, as a part of the limit. */
+/** The part of the limit that counts as no units, because it is a rounding error. */
 const TINY = 1e-9
 /** Steps that the message of a failure shows. */
 const SHOWN = 30
 
-/** One policy under random requests, with the time that they come by. The same seed gives the same run. */
+/** One policy under random requests at random times. The same seed gives the same run. */
 export class AlgorithmRun {
   readonly random: SeededRandom
   readonly clock: ManualClock
@@ -30,7 +30,7 @@ export class AlgorithmRun {
     this.clock = manualClock({ offset: random.below(this.interval), origin: random.below(2) * random.below(10_000_000) })
   }
 
-  /** Units that an unused key has. */
+  /** The units of an unused key. */
   get most(): number {
     return this.subject.algorithm.most?.(this.limit) ?? this.limit
   }
@@ -59,7 +59,7 @@ export class AlgorithmRun {
     return this.random.next() < probability
   }
 
-  /** Mostly some of the limit, so that it is reached soon; also fractions, all of it, and more than all. */
+  /** Returns a random cost: mostly a part of the limit, so that it is reached soon, but also fractions, the whole limit, and more. */
   cost(): number {
     const limit = this.most
     const kind = this.random.next()
@@ -92,7 +92,7 @@ export class AlgorithmRun {
     await this.clock.advance(milliseconds)
   }
 
-  /** The process is suspended: time passes, and no timer fires until it is over. */
+  /** Suspends the process: time passes, and timers fire only afterwards. */
   async sleep(milliseconds: number): Promise<void> {
     this.note(`sleep ${milliseconds}`)
     this.clock.stall(this.clock.time.now + milliseconds)
@@ -115,13 +115,13 @@ export class AlgorithmRun {
   }
 }
 
-/** A key of a throttler's first policy, and the model of what becomes of it. */
+/** A key of a throttler's first policy, and its model. */
 export class KeyUnderTest {
   readonly run: AlgorithmRun
   readonly throttler: Throttler
   readonly key: string
   readonly model: AlgorithmModel
-  /** Whether each request is given the run's limit of the moment. */
+  /** Whether each request passes the run's current limit. */
   tellsLimit = false
   #taken = 0
 
@@ -132,7 +132,7 @@ export class KeyUnderTest {
     this.model = run.subject.model(run.interval)
   }
 
-  /** Error that sums of fractions may have. */
+  /** The error that sums of fractions may have, in units. */
   get slack(): number {
     return TINY * (this.run.limit + this.#taken)
   }
@@ -151,7 +151,7 @@ export class KeyUnderTest {
     return this.model.least === undefined
   }
 
-  /** Asks for a request and holds the decision against the model, which counts it. */
+  /** Checks a request and compares the decision with the model, which then counts it. */
   check(cost: number): Decision {
     const most = this.most()
     const least = this.least()
@@ -168,7 +168,7 @@ export class KeyUnderTest {
     return decision
   }
 
-  /** Tells the model what was decided. */
+  /** Records a decision in the model. */
   count(decision: Decision, cost: number): void {
     const at = this.run.clock.now()
     if (decision.allowed) {
@@ -184,7 +184,7 @@ export class KeyUnderTest {
     this.model.take(this.run.clock.now(), units)
   }
 
-  /** Gives units of a decision back, of which `left` are left. */
+  /** Gives back units of a decision. `left` are the units that were not given back yet. */
   refund(decision: Decision, units: number, left: number, takenAt: number): void {
     this.note(`refund ${this.key} ${units}`)
     this.throttler.refund(decision, units)
@@ -192,7 +192,7 @@ export class KeyUnderTest {
     if (back > 0) this.model.refund(this.run.clock.now(), back, takenAt)
   }
 
-  /** Units left, as a look tells them. */
+  /** The remaining units, by a peek. */
   free(): number {
     return this.throttler.peek(this.key, 0).remaining
   }

@@ -3,7 +3,7 @@ import type { Algorithm, Decision, Step, Throttler, Verdict } from '@weir/core'
 import { type AlgorithmCase, STEPS } from './case.ts'
 import type { AlgorithmRun } from './run.ts'
 
-/** Decisions tell whole milliseconds, rounded up: two that are computed in different ways may be one apart. */
+/** Decisions round times up to whole milliseconds, so two computations of the same time may differ by one. */
 const NEARLY = 1.01
 
 /** The step of a store must decide as a meter in one process does. */
@@ -75,7 +75,7 @@ class KeyOfBoth {
     return decision
   }
 
-  /** A look changes nothing, and a step's look says what the meter says. */
+  /** Peeks at both. A peek changes nothing, and both return the same remaining units. */
   look(cost: number): void {
     const before = [...this.#state]
     const verdict = this.#step.take(this.#state, this.run.clock.now(), 0, this.limit, this.#parameters)
@@ -102,7 +102,7 @@ class KeyOfBoth {
     return this.#step.lifetime(this.#state, this.run.clock.now(), this.limit, this.#parameters)
   }
 
-  /** The step says of the key what it says of one that never was used. */
+  /** Checks that the step treats the key like an unused one. */
   isNew(cost: number): void {
     const now = this.run.clock.now()
     const [known, unknown] = [[...this.#state], []].map((state) => this.#step.take(state, now, cost, this.limit, this.#parameters))

@@ -4,21 +4,21 @@ import type { SeededRandom } from '../random/random.ts'
 /** The surroundings of a balancing. */
 export interface BalancingContext {
   readonly random: SeededRandom
-  /** Milliseconds. */
+  /** The policy's interval, in milliseconds. */
   readonly interval: number
 }
 
-/** Picks the node, below `nodes`, for a request that arrives at `time` (milliseconds since the begin) for `key`. */
+/** Picks the process, from 0 to `nodes` - 1, for a request for `key` that arrives at `time` (milliseconds since the start). */
 export type Picker = (nodes: number, time: number, key: string) => number
 
-/** How requests are spread over the nodes. */
+/** Spreads requests over the processes. */
 export interface Balancing {
-  /** For messages. */
+  /** Names the balancing in messages. */
   readonly name: string
   start(context: BalancingContext): Picker
 }
 
-/** Each request goes to any node. */
+/** Sends each request to a random process. */
 export const uniform: Balancing = {
   name: 'uniform',
   start: ({ random }) => {
@@ -26,7 +26,7 @@ export const uniform: Balancing = {
   },
 }
 
-/** One node after the other. */
+/** Sends requests to one process after the other. */
 export const roundRobin: Balancing = {
   name: 'round robin',
   start: () => {
@@ -38,13 +38,13 @@ export const roundRobin: Balancing = {
   },
 }
 
-/** All requests of a key go to one node. */
+/** Sends all requests of a key to one process. */
 export const sticky: Balancing = {
   name: 'sticky',
   start: () => (nodes, _time, key) => hash(key) % nodes,
 }
 
-/** Some nodes get much more than others: shares 1, 1/2^s, 1/3^s, … */
+/** Sends much more to some processes than to others: their shares are 1, 1/2^s, 1/3^s, … */
 export function zipf(exponent = 1): Balancing {
   return {
     name: `zipf ${exponent}`,
@@ -63,9 +63,9 @@ export function zipf(exponent = 1): Balancing {
 }
 
 /**
- * Sticky, but all traffic moves to another node once in so many intervals, at a random moment.
+ * Sends everything to one process, but moves all traffic to another one every so many intervals, at a random moment.
  *
- * @param every intervals between two moves
+ * @param every the number of intervals between two moves
  */
 export function moving(every = 1): Balancing {
   return {

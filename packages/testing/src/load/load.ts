@@ -3,38 +3,38 @@ import type { SeededRandom } from '../random/random.ts'
 /** The surroundings of a load. */
 export interface LoadContext {
   readonly random: SeededRandom
-  /** Units per interval of the policy that is simulated. */
+  /** Units per interval of the simulated policy. */
   readonly limit: number
-  /** Milliseconds. */
+  /** The policy's interval, in milliseconds. */
   readonly interval: number
-  /** The key of loads that don't choose one. */
+  /** The key for loads that don't choose one. */
   readonly key: string
 }
 
-/** A sequence of requests, read one at a time: the fields hold the next one. */
+/** A sequence of requests, read one at a time: the fields contain the next one. */
 export interface Arrivals {
-  /** When it arrives, in milliseconds since the begin of the first interval; `Infinity` after the last one. */
+  /** Its time of arrival, in milliseconds since the start of the first interval. `Infinity` after the last request. */
   time: number
   key: string
   cost: number
-  /** Goes on to the next request. */
+  /** Moves to the next request. */
   advance(): void
 }
 
-/** Where requests come from. */
+/** A source of requests. */
 export interface Load {
-  /** For messages: names the load and its parameters. */
+  /** Names the load and its parameters in messages. */
   readonly name: string
   start(context: LoadContext): Arrivals
 }
 
-/** A piece of a load's course: so many times the limit per interval, until a position in intervals. */
+/** A piece of a load's course: this many times the limit per interval, until a position in intervals. */
 export interface Stretch {
   readonly times: number
   readonly until: number
 }
 
-/** The course of a load: the stretch that holds a position (in intervals since the begin, fractions included). */
+/** The course of a load. Returns the stretch at a position, in intervals since the start, fractions included. */
 export type Course = (position: number) => Stretch
 
 /** Options that loads of one key share. */
@@ -53,7 +53,7 @@ export interface KeyedLoad {
   readonly cost?: number | readonly [least: number, most: number]
 }
 
-/** Draws the costs of a load, and knows their mean. */
+/** Draws the costs of a load. `mean` is their mean. */
 function costsOf({ cost = 1 }: KeyedLoad): { readonly mean: number; draw(random: SeededRandom): number } {
   if (typeof cost === 'number') return { mean: cost, draw: () => cost }
   const [least, most] = cost
@@ -101,7 +101,7 @@ class Poisson implements Arrivals {
 
   advance(): void {
     this.cost = this.#costs.draw(this.#random)
-    // A rate that changes in steps: an exponential amount of "rate times time" passes between two arrivals.
+    // The rate changes in steps. An exponential amount of "rate times time" passes between two arrivals.
     let amount = this.#random.exponential()
     for (;;) {
       const next = this.#rate > 0 ? this.time + amount / this.#rate : Number.POSITIVE_INFINITY
@@ -115,7 +115,10 @@ class Poisson implements Arrivals {
     }
   }
 
-  /** Takes the position as the course gave it: divided back from a time it might lie just before the change. */
+  /**
+   * Enters the stretch at a position. It uses the course's own number, because dividing a time may give a position just before the
+   * change.
+   */
   #enter(position: number): void {
     const stretch = this.#course(position)
     if (!(stretch.until > position)) throw new RangeError(`A course must go on: at ${position} it ends at ${stretch.until}`)
@@ -155,7 +158,7 @@ export function squareWave(
 ): Load {
   const { high, low, period, duty = 0.5, phase = 0 } = wave
   const course: Course = (position) => {
-    // Counted in whole periods, so that rounding can't put a change behind the position that asks for it.
+    // Whole periods are counted, so that rounding can't put a change before the position that is looked up.
     let cycle = Math.floor((position - phase) / period)
     if (position >= phase + (cycle + 1) * period) cycle++
     const change = phase + (cycle + duty) * period
@@ -164,7 +167,7 @@ export function squareWave(
   return { ...poisson(course, options), name: `square wave x${low} to x${high}, period ${period}, duty ${duty}, phase ${phase}` }
 }
 
-/** Volleys of requests that come at once, or spread evenly over `width` milliseconds. Positions are in intervals. */
+/** Sends volleys of requests at once, or spread evenly over `width` milliseconds. Positions are in intervals. */
 export function bursts(
   volley: {
     /** Sets how many requests a volley has. */
@@ -209,13 +212,13 @@ export function bursts(
 
 /** One request of a recorded trace. */
 export interface TraceRequest {
-  /** Milliseconds since the begin of the first interval; not before the previous one. */
+  /** Milliseconds since the start of the first interval, never less than the previous request's. */
   readonly time: number
   readonly key?: string
   readonly cost?: number
 }
 
-/** Requests that were recorded, or made up, by somebody else: any iterable in order of time. Iterated once per run. */
+/** Replays requests from any iterable in order of time, for example recorded ones. Each run iterates it once. */
 export function trace(requests: Iterable<TraceRequest>): Load {
   return {
     name: 'trace',
@@ -244,17 +247,17 @@ export function trace(requests: Iterable<TraceRequest>): Load {
 }
 
 /**
- * Many keys in turn, in a scattered order that repeats: each is seen `perInterval / keys` times in an interval, give
- * or take one.
+ * Requests many keys in turn, in a scattered order that repeats. In an interval each key gets `perInterval / keys` requests, within
+ * one.
  *
- * @param perInterval - requests in an interval, all keys together, at random moments
+ * @param perInterval - requests in an interval for all keys together, at random moments
  */
 export function manyKeys(keys: number, perInterval: number, prefix = 'cold-'): Load {
   return {
     name: `${perInterval} requests per interval over ${keys} keys`,
     start: ({ random, interval }) => {
       const gap = interval / perInterval
-      // A step near the golden section scatters; one that has no divisor in common with the number of keys meets all.
+      // A step near the golden section scatters the keys. If it has no common divisor with their number, it reaches all of them.
       let step = Math.max(1, Math.round(keys * 0.618))
       while (greatestCommonDivisor(step, keys) > 1) step++
       let index = 0
@@ -276,7 +279,7 @@ function greatestCommonDivisor(one: number, other: number): number {
   return other === 0 ? one : greatestCommonDivisor(other, one % other)
 }
 
-/** Several loads at once. */
+/** Merges several loads. */
 export function together(...loads: readonly Load[]): Load {
   return {
     name: loads.map((load) => load.name).join(' with '),

@@ -1,9 +1,9 @@
-/** A fingerprint of a sequence of decisions (two lanes of FNV-1a, 64 bits in all): equal for equal runs. */
+/** A fingerprint of a sequence of decisions (two lanes of FNV-1a, 64 bits in all). Equal runs have equal fingerprints. */
 export class Digest {
   #low = 0x811c9dc5
   #high = 0x9e3779b9
 
-  /** @param time milliseconds; a thousandth makes a difference */
+  /** @param time milliseconds, of which thousandths count */
   add(time: number, place: number, allowed: boolean): void {
     const decision = (place << 1) | (allowed ? 1 : 0)
     this.#low = Math.imul(this.#low ^ decision, 0x01000193)

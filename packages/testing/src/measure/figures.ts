@@ -3,36 +3,39 @@ import { type Summary, summarize } from './summary.ts'
 
 /** Intervals in figures. Shares and overshoots are fractions: 0.02 is 2 %. */
 export interface Figures {
-  /** Intervals of keys that were measured. */
+  /** The number of measured intervals, of all keys. */
   readonly intervals: number
   readonly requests: number
-  /** Units allowed. */
+  /** Units that were allowed. */
   readonly allowed: number
-  /** Units allowed, as a part of what an exact limiter would have allowed. */
+  /** Units that were allowed, as a part of the units that an exact limiter would have allowed. */
   readonly allowedOfExact: number
-  /** Units allowed beyond the limit in each interval, as a part of the limit; 0 where there were none. */
+  /** Units allowed beyond the limit in each interval, as a part of the limit. 0 for an interval without overshoot. */
   readonly overshoot: Summary
   /** The same for the worst stretch of an interval's length that ends in each interval. */
   readonly worstWindow: Summary
-  /** The most units in the bucket beyond what it may hold, of each interval, as a part of the limit; buckets only. */
+  /** The most units in the bucket above its size, in each interval, as a part of the limit. Buckets only. */
   readonly debt: Summary
-  /** Units by which the store's level was above that of what was really allowed, at most; buckets only. */
+  /** The most units by which the store's level was above the level of the units that were allowed. Buckets only. */
   readonly toldTooMuch: number
-  /** Requests rejected that an exact limiter would have allowed, as a part of all requests. */
+  /** Rejected requests that an exact limiter would have allowed, as a part of all requests. */
   readonly falseRequests: number
   /** Intervals with such a rejection, as a part of all intervals. */
   readonly falseIntervals: number
-  /** Number of requests rejected while the units really allowed left room for them. */
+  /** Number of requests that were rejected although the units that were allowed left capacity for them. */
   readonly rejectedWithRoom: number
-  /** Requests rejected though no more than the limit was offered in the interval's length, as a part of all; sliding windows only. */
+  /**
+   * Requests that were rejected although no more than the limit was offered in the last interval's length, as a part of all.
+   * Sliding windows only.
+   */
   readonly rejectedUnderLimit: number
-  /** Milliseconds from the first request beyond the limit to where a node rejects: mean over nodes, for each interval. */
+  /** Milliseconds from the first request beyond the limit until a process rejects: the mean over processes, for each interval. */
   readonly block: Summary
-  /** The same for the slowest node. */
+  /** The same for the slowest process. */
   readonly slowestBlock: Summary
-  /** Requests that were allowed after a wait, as a part of all that were allowed. */
+  /** Requests that were allowed after a wait, as a part of all allowed requests. */
   readonly waited: number
-  /** Entries of syncs and changes of blocks, per key and interval. */
+  /** Key writes and changes of blocks, per key and interval. */
   readonly operations: number
 }
 

@@ -4,11 +4,11 @@ import type { Room } from './room.ts'
 /** Measured counts of one key in one interval of the store's clock, in units unless stated otherwise. */
 export interface IntervalMeasure {
   readonly key: string
-  /** Position of the interval; 0 is the first one, warm-up included. */
+  /** Position of the interval. 0 is the first one, warm-up included. */
   readonly index: number
   /** Requests that arrived. */
   requests: number
-  /** Units that they asked for. */
+  /** Units of these requests. */
   offered: number
   /** Units that the cluster allowed. */
   allowed: number
@@ -18,31 +18,37 @@ export interface IntervalMeasure {
   rejected: number
   /** Requests that were allowed after a wait. */
   waited: number
-  /** Requests that were rejected though an exact limiter, offered the same requests, would have allowed them. */
+  /** Requests that were rejected although an exact limiter with the same requests would have allowed them. */
   falselyRejected: number
-  /** Requests that were rejected while the units really allowed left room for them. */
+  /** Requests that were rejected although the units that were allowed left capacity for them. */
   rejectedWithRoom: number
-  /** Requests that were rejected though, themselves included, no more than the limit was offered in the interval's length before; sliding windows only. */
+  /**
+   * Requests that were rejected although no more than the limit, themselves included, was offered in the last interval's length.
+   * Sliding windows only.
+   */
   rejectedUnderLimit: number
   /** The most units allowed in any stretch of an interval's length that ends in this interval. */
   worstWindow: number
-  /** The most units that were in the bucket beyond what it may hold; buckets only. */
+  /** The most units in the bucket above its size. Buckets only. */
   debt: number
-  /** Units by which the store's level was above that of what was really allowed, at most; buckets only. */
+  /** The most units by which the store's level was above the level of the units that were allowed. Buckets only. */
   toldTooMuch: number
-  /** Entries of syncs and changes of blocks that nodes sent for the key. */
+  /** Key writes and changes of blocks that processes sent for the key. */
   operations: number
-  /** Whether the store was away at some time of the interval. */
+  /** Whether the store was down at some time of the interval. */
   outage: boolean
-  /** Mean over nodes: milliseconds from the first request beyond the limit to where the node rejects; undefined if there was none. */
+  /**
+   * Milliseconds from the first request beyond the limit until a process rejects: the mean over processes. Undefined if there was
+   * no such request.
+   */
   blockMean: number | undefined
-  /** The same for the slowest node. */
+  /** The same for the slowest process. */
   blockSlowest: number | undefined
-  /** Units that the store had for the interval after it had come to rest; undefined when not asked. */
+  /** Units that the store had for the interval after all messages had arrived. Undefined if they were not read. */
   stored: number | undefined
 }
 
-/** A request as it arrived, until it is decided. */
+/** A request from its arrival to its decision. */
 export interface Offer {
   readonly interval: IntervalMeasure
   readonly time: number
@@ -50,28 +56,28 @@ export interface Offer {
   readonly exact: boolean
   readonly room: boolean
   readonly underLimit: boolean
-  /** The place of the node that it came to. */
+  /** The place of the process that got it. */
   readonly node: number
 }
 
 export interface LedgerOptions {
   readonly limit: number
   readonly interval: number
-  /** The size of a bucket; the limit of windows. */
+  /** The size of a bucket, or the limit of a window. */
   readonly most: number
   readonly reference: Reference
   readonly room: Room
-  /** Whether to measure `rejectedUnderLimit`: it takes a log of all that is offered. */
+  /** Whether to measure `rejectedUnderLimit`, which needs a log of all requests. */
   readonly logDemand: boolean
-  /** Number of the interval that has index 0. */
+  /** Number of the interval with index 0. */
   readonly first: number
 }
 
-/** Everything that is measured of one key. */
+/** All measurements of one key. */
 export class Ledger {
   readonly key: string
   readonly intervals: IntervalMeasure[] = []
-  /** When the first request beyond the limit arrived in the running interval; `undefined` before. */
+  /** The time of the first request beyond the limit in the running interval. `undefined` before. */
   exceededAt: number | undefined
   readonly #options: LedgerOptions
   readonly #taken: SlidingLog
@@ -87,7 +93,7 @@ export class Ledger {
     this.#current = this.at(options.first * options.interval)
   }
 
-  /** The interval that holds a time of the store's clock. */
+  /** The interval that contains a time of the store's clock. */
   at(time: number): IntervalMeasure {
     return this.byIndex(Math.max(0, Math.floor(time / this.#options.interval) - this.#options.first))
   }
@@ -102,12 +108,12 @@ export class Ledger {
     return this.#current
   }
 
-  /** When the running interval ends. */
+  /** The end of the running interval. */
   get end(): number {
     return this.#end
   }
 
-  /** A request arrives. Times are of the store's clock. */
+  /** Records a request that arrives. Times are of the store's clock. */
   offer(time: number, cost: number, node: number): Offer {
     if (time >= this.#end) this.#roll(time)
     const interval = this.#current
@@ -126,9 +132,9 @@ export class Ledger {
   }
 
   /**
-   * Notes the outcome of an offer.
+   * Records the decision about an offer.
    *
-   * @param at when a request was decided that waited: it counts in the interval that runs then
+   * @param at the time of the decision, if the request waited: it counts in the interval of that time
    */
   decided(offer: Offer, allowed: boolean, at?: number): void {
     const { cost } = offer
@@ -152,7 +158,7 @@ export class Ledger {
     if (offer.underLimit) interval.rejectedUnderLimit++
   }
 
-  /** The store says so many units are in the bucket. */
+  /** Records the level of a bucket in a reply from the store. */
   told(time: number, level: number): void {
     const beyond = level - (this.#options.room.level?.(time) ?? level)
     const interval = this.at(time)

@@ -1,10 +1,10 @@
-/** An exact limiter: one counter that sees every request in order. What a cluster decides is held against it. */
+/** An exact limiter: one counter that counts every request in order. The decisions of a cluster are compared with it. */
 export interface Reference {
-  /** Whether an exact limiter that was offered the same requests allows this one; if so, it counts it. */
+  /** Whether an exact limiter that gets the same requests allows this one. If so, it counts it. */
   allows(time: number, cost: number): boolean
 }
 
-/** Intervals aligned to the epoch, exactly. */
+/** An exact limiter for intervals aligned to the Unix epoch. */
 export class FixedReference implements Reference {
   readonly #limit: number
   readonly #interval: number
@@ -29,13 +29,13 @@ export class FixedReference implements Reference {
       this.#used += cost
       return true
     }
-    // A request too expensive for what is left is rejected alone; only when 1 would not fit either does a cooldown start.
+    // A request too expensive for the remaining units is rejected alone. A cooldown starts only if one unit would not fit either.
     if (this.#cooldown > 0 && this.#used + Math.min(1, cost) > this.#limit) this.#blockedUntil = Math.max(this.#end, time + this.#cooldown)
     return false
   }
 }
 
-/** No more than the limit in any stretch of an interval's length: a log of what was allowed. */
+/** An exact limiter that never allows more than the limit in any stretch of an interval's length. It keeps a log of allowed requests. */
 export class SlidingReference implements Reference {
   readonly #log: SlidingLog
   readonly #limit: number
@@ -60,14 +60,14 @@ export class SlidingReference implements Reference {
   }
 }
 
-/** A bucket that runs out at the limit's pace, exactly. */
+/** An exact limiter for a bucket that drains at the limit's pace. */
 export class LeakyReference implements Reference {
   readonly #level: LeakyLevel
   readonly #most: number
   readonly #cooldown: number
   #blockedUntil = Number.NEGATIVE_INFINITY
 
-  /** @param most - units that the bucket holds */
+  /** @param most - the size of the bucket, in units */
   constructor(limit: number, interval: number, most: number, cooldown: number) {
     this.#level = new LeakyLevel(limit, interval)
     this.#most = most
@@ -86,7 +86,7 @@ export class LeakyReference implements Reference {
   }
 }
 
-/** The level of a bucket. A time that goes back drains nothing and adds nothing. */
+/** The level of a bucket. It neither drains nor fills if time goes back. */
 export class LeakyLevel {
   readonly #limit: number
   readonly #interval: number

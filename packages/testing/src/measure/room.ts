@@ -1,25 +1,25 @@
 import { LeakyLevel } from './reference.ts'
 
 /**
- * Whether there was room for a unit, by the true counts and the window's own definition. A limiter that rejects
- * only what is known to exceed the limit never rejects while there is room.
+ * Whether a unit fitted, by the units that were really allowed and the window's own definition.
+ * A limiter that rejects only by confirmed counts never rejects while a unit fits.
  */
 export interface Room {
   /**
-   * Whether a request of this cost fits; to be asked for each request, before `took` or `rejected`. Times don't go back.
+   * Whether a request of this cost fits. Call it for each request, before `took` or `rejected`. Times don't go back.
    *
-   * @param node - the place of the node that it came to
+   * @param node - the place of the process that got the request
    */
   fits(time: number, cost: number, node: number): boolean
-  /** Units were really allowed. */
+  /** Records units that were allowed. */
   took(time: number, units: number, node: number): void
-  /** A request was rejected. */
+  /** Records a rejected request. */
   rejected?(node: number): void
-  /** Units in a bucket. */
+  /** Returns the units in a bucket. */
   level?(time: number): number
 }
 
-/** An interval aligned to the epoch has room while less than the limit was allowed in it. */
+/** An interval aligned to the Unix epoch. Units fit while less than the limit was allowed in it. */
 export class FixedRoom implements Room {
   readonly #limit: number
   readonly #interval: number
@@ -48,17 +48,17 @@ export class FixedRoom implements Room {
   }
 }
 
-/** How a sliding window is cut and reopened. */
+/** The spans of a sliding window, and the capacity at which a key reopens. */
 export interface BucketShape {
-  /** Buckets per interval. */
+  /** Spans per interval. */
   readonly subWindows: number
-  /** A key that was closed opens again when so large a part of the limit is free. */
+  /** The part of the limit that must be free before a closed key opens again. */
   readonly reopenAt: number
 }
 
-/** The counts of a node in a window. */
+/** The counts of a process in a window. */
 interface NodeInWindow {
-  /** Units that it allowed in each bucket of the window, and how many of them leave with the whole bucket, at most and at least. */
+  /** Units that it allowed in each span of the window, and the most and the least of them that leave with the whole span. */
   readonly own: Float64Array
   readonly whole: Float64Array
   readonly surely: Float64Array
@@ -70,9 +70,10 @@ interface NodeInWindow {
 }
 
 /**
- * A sliding window of subWindows, each of several parts, as nodes share it. Units leave with their part; of large limits what is usual for
- * a bucket leaves with the whole of it. What leaves counts in full but for a small early release. Once there is no room, a node stays
- * closed until a part of the limit is free again; one that has rejected many goes by whole subWindows then.
+ * A sliding window of spans, each of several parts, as processes share it. Units leave with their part. If the limit is large, the
+ * usual number of units of a span leaves with the whole span. Leaving units count in full, except for a small early release. A full
+ * window stays closed for a process until a part of the limit is free again. A process that has rejected many requests then follows
+ * whole spans.
  */
 export class BucketRoom implements Room {
   readonly #limit: number
@@ -82,23 +83,23 @@ export class BucketRoom implements Room {
   readonly #parts: number
   readonly #byBucket: boolean
   readonly #opensAt: number
-  /** Units of each part of the subWindows; those that leave with the bucket are in its first one. */
+  /** Units of each part of the spans. Units that leave with their span are in its first part. */
   readonly #counts: Float64Array
-  /** Those of each bucket that surely leave with the whole of it. */
+  /** Units of each span that surely leave with the whole of it. */
   readonly #surely: Float64Array
-  /** Units of each bucket, and of all of them. */
+  /** Units of each span, and of all of them. */
   readonly #totals: Float64Array
   #sum = 0
-  /** How many parts of the oldest bucket have left, and the units that left with them. */
+  /** The number of parts of the oldest span that have left, and the units that left with them. */
   #partsLeft = 0
   #left = 0
   readonly #perNode = new Map<number, NodeInWindow>()
   #newest = Number.NEGATIVE_INFINITY
-  /** How few and how many nodes there were at some time: who comes and goes is not known at once. */
+  /** The fewest and the most processes at some time, because the others learn of a start or an end only later. */
   #fewest = Number.POSITIVE_INFINITY
   #most = 1
 
-  /** @param nodes - how many there are now */
+  /** @param nodes - returns the current number of processes */
   constructor(limit: number, interval: number, shape: BucketShape, nodes: () => number) {
     this.#limit = limit
     this.#nodes = nodes
@@ -122,7 +123,7 @@ export class BucketRoom implements Room {
     const used = this.#used(time)
     this.#reopenAt(node, time, used)
     if (used + cost > this.#limit) {
-      // As with a cooldown: a request that is too expensive closes nothing for those that fit.
+      // A request that is too expensive does not close the key for cheaper ones, as for a cooldown.
       if (used + Math.min(1, cost) > this.#limit) node.closed = true
       return false
     }
@@ -152,12 +153,12 @@ export class BucketRoom implements Room {
     this.#node(place).rejected++
   }
 
-  /** How many units of a node are usual for a bucket, if it knows of so many nodes. */
+  /** The number of a process's units that is usual for a span, if it counts `nodes` processes. */
   #usual({ sum }: NodeInWindow, nodes: number): number {
     return Math.floor((USUAL * Math.max(sum, this.#limit / nodes)) / this.#subWindows)
   }
 
-  /** How many of them are so when a part of the bucket begins: each part brings some. */
+  /** The part of the usual units that may be there when a part of the span begins, because each part adds some. */
   #usualBy(node: NodeInWindow, part: number): number {
     const whole = this.#usual(node, this.#most)
     return Math.floor(Math.min(whole, 1 + (whole * part) / this.#parts))
@@ -191,7 +192,7 @@ export class BucketRoom implements Room {
     return node
   }
 
-  /** A node goes by whole subWindows if it has rejected many. */
+  /** Opens the key for a process if enough is free. A process that has rejected many requests follows whole spans. */
   #reopenAt(node: NodeInWindow, time: number, used: number): void {
     const few = Math.max(2, (0.2 * this.#limit) / this.#most)
     if ((node.closed && node.rejected > few ? this.#usedWhole(time) : used) > this.#opensAt) return
@@ -199,9 +200,12 @@ export class BucketRoom implements Room {
     node.rejected = 0
   }
 
-  /** Empties what has left, and opens the nodes whose key had room when a bucket had left. Returns the running bucket. */
+  /**
+   * Removes the spans that have left the window, and opens the key for processes that had capacity at the end of a span. Returns
+   * the running span.
+   */
   #roll(time: number): number {
-    // A clock that steps back leaves the window where it was.
+    // A clock that steps back leaves the window unchanged.
     const bucket = Math.max(Math.floor(time / this.#width), this.#newest)
     this.#newest = Math.max(this.#newest, bucket - this.#totals.length)
     while (this.#newest < bucket) {
@@ -220,17 +224,17 @@ export class BucketRoom implements Room {
     return bucket
   }
 
-  /** How much of the running bucket is over. */
+  /** The part of the running span that has passed. */
   #over(time: number): number {
     return Math.max(0, time / this.#width - this.#newest)
   }
 
-  /** The place of the bucket that leaves. */
+  /** The place of the span that is leaving. */
   #oldest(): number {
     return (this.#newest - this.#subWindows) % this.#totals.length
   }
 
-  /** Units in the window if subWindows leave as a whole. */
+  /** Units in the window if spans leave as a whole. */
   #usedWhole(time: number): number {
     return this.#sum - Math.min(EARLY_RELEASE * this.#limit, (this.#totals[this.#oldest()] as number) * this.#over(time))
   }
@@ -250,8 +254,8 @@ export class BucketRoom implements Room {
 }
 
 /**
- * A bucket. Once a unit more would be too much it stays closed until a tenth of what it holds is free, and at least one unit. Where it
- * holds more than 20 units it is a twentieth of the limit, if that is more; half of the bucket at most.
+ * A bucket. When one more unit would not fit, it stays closed until a tenth of its size is free, and at least one unit. A bucket of
+ * more than 20 units waits for a twentieth of the limit if that is more, but for half of its size at most.
  */
 export class LeakyRoom implements Room {
   readonly #level: LeakyLevel
@@ -259,7 +263,7 @@ export class LeakyRoom implements Room {
   readonly #opensAt: number
   #closed = false
 
-  /** @param most - units that the bucket holds */
+  /** @param most - the size of the bucket, in units */
   constructor(limit: number, interval: number, most: number) {
     this.#level = new LeakyLevel(limit, interval)
     this.#most = most
@@ -283,9 +287,9 @@ export class LeakyRoom implements Room {
   }
 }
 
-/** So many times its mean, or that of an even part of the limit, is usual for a bucket of a node. */
+/** The factor that makes units usual for a span of a process: it is applied to the mean of its spans, or of an even share of the limit. */
 const USUAL = 1.25
-/** Part of the limit that the oldest bucket, or part of a bucket, may release before it has passed. */
+/** The part of the limit that the oldest span, or part of a span, may release before it has passed. */
 const EARLY_RELEASE = 0.02
-/** The same of what is usual for a bucket, where the rest leaves with its part. */
+/** The same for the units that are usual for a span, if the others leave with their part. */
 const USUAL_RELEASE = 0.007

@@ -1,8 +1,8 @@
-/** A sample in a few numbers; all are 0 when the sample is empty. */
+/** A sample in a few numbers. All are 0 if the sample is empty. */
 export interface Summary {
   readonly count: number
   readonly mean: number
-  /** The smallest value that at least 95 % of the sample do not exceed. */
+  /** The smallest value that at least 95 % of the sample don't exceed. */
   readonly p95: number
   readonly max: number
 }

@@ -2,7 +2,7 @@ import { createServer, type Server, Socket } from 'node:net'
 import { ProxiedConnection } from './proxied-connection.ts'
 import { NO_FAULTS, type ProxyFaults } from './proxy-faults.ts'
 
-/** Where `faultProxy` stands. */
+/** Options of `faultProxy`. */
 export interface FaultProxyOptions {
   /** Sets the port of the real server. */
   readonly port: number
@@ -20,26 +20,26 @@ export interface FaultProxyOptions {
   readonly listen?: number
 }
 
-/** A TCP proxy between a client and a real server that makes the network fail as it is told. */
+/** A TCP proxy between a client and a real server that produces network faults on demand. */
 export interface FaultProxy {
-  /** Where clients connect to, on the loopback interface. */
+  /** The port for clients, on the loopback interface. */
   readonly port: number
-  /** Connections of clients that are open now. */
+  /** The number of open client connections. */
   readonly connections: number
   /** Bytes of replies that did not reach their client. */
   readonly lostBytes: number
-  /** Changes the faults that are named; the others stay. */
+  /** Changes the given faults. All others stay as they are. */
   set(faults: Partial<ProxyFaults>): void
-  /** Ends all faults. Connections that were half open are reset, as their ends have lost track of each other. */
+  /** Ends all faults. Half-open connections are reset, because their ends are out of step. */
   heal(): void
-  /** Resets all connections (RST); new ones can be made. */
+  /** Resets all connections (RST). New ones can be opened. */
   reset(): void
-  /** Closes all connections and stops to listen. */
+  /** Closes all connections and stops listening. */
   close(): Promise<void>
 }
 
 /**
- * Starts a proxy before a server.
+ * Starts a proxy in front of a server.
  *
  * @example
  * const proxy = await faultProxy({ port: 6379 })

@@ -1,52 +1,52 @@
 import type { SeededRandom } from '../random/random.ts'
 
-/** How a store is away: it refuses connections, takes requests and answers when it is back, or loses whatever is sent to it. */
+/** The ways in which a store fails: it refuses connections, accepts requests and answers them when it is back, or loses all requests. */
 export type OutageMode = 'reject' | 'hang' | 'lose'
 
-/** Events in the cluster besides requests. Moments are positions in intervals since the beginning of the first one. */
+/** Events in the cluster besides requests. Moments are positions in intervals since the start of the first one. */
 export type Fault =
   | { readonly kind: 'outage'; readonly from: number; readonly until: number; readonly mode?: OutageMode }
-  /** The store answers, but so many milliseconds later. */
+  /** The store answers `extra` milliseconds later. */
   | { readonly kind: 'slow-store'; readonly from: number; readonly until: number; readonly extra: number }
   /** The store loses all its data. */
   | { readonly kind: 'data-loss'; readonly at: number }
-  /** The store's clock steps by so many milliseconds. */
+  /** The store's clock steps by `step` milliseconds. */
   | { readonly kind: 'store-clock'; readonly at: number; readonly step: number }
-  /** A node's wall clock steps by so many milliseconds. */
+  /** A process's wall clock steps by `step` milliseconds. */
   | { readonly kind: 'node-clock'; readonly at: number; readonly node: number; readonly step: number }
-  /** A node neither reaches the store nor hears it. */
+  /** A process neither reaches the store nor gets anything from it. */
   | { readonly kind: 'partition'; readonly from: number; readonly until: number; readonly node: number }
-  /** No announcement reaches anybody. */
+  /** No announcement reaches any process. */
   | { readonly kind: 'silence'; readonly from: number; readonly until: number }
-  /** A node's event loop stands still; requests, timers and messages wait. */
+  /** A process's event loop is blocked. Requests, timers and messages wait. */
   | { readonly kind: 'stall'; readonly from: number; readonly until: number; readonly node: number }
-  /** A node dies without a word; a fresh one takes its place. */
+  /** A process ends without closing. A new one takes its place. */
   | { readonly kind: 'crash'; readonly at: number; readonly node: number }
-  /** A node is closed in order; a fresh one takes its place. */
+  /** A process is closed in order. A new one takes its place. */
   | { readonly kind: 'restart'; readonly at: number; readonly node: number }
-  /** From now on there are so many nodes: fresh ones start, or the last ones are closed in order. */
+  /** The number of processes changes to `nodes`: new ones start, or the last ones are closed in order. */
   | { readonly kind: 'scale'; readonly at: number; readonly nodes: number }
 
-/** Faults of a whole run, made when its length and number of nodes are known. */
+/** Makes the faults of a whole run once its length and number of processes are known. */
 export interface FaultPlan {
-  /** For messages. */
+  /** Names the plan in messages. */
   readonly name: string
   plan(context: { readonly random: SeededRandom; readonly intervals: number; readonly nodes: number }): readonly Fault[]
 }
 
-/** Given faults. */
+/** Uses exactly these faults. */
 export function faults(...list: readonly Fault[]): FaultPlan {
   return { name: JSON.stringify(list), plan: () => list }
 }
 
-/** One crash in each interval: any node, at any moment. */
+/** One crash in each interval, of a random process at a random moment. */
 export const crashes: FaultPlan = {
   name: 'a crash per interval',
   plan: ({ random, intervals, nodes }) =>
     Array.from({ length: intervals }, (_, at) => ({ kind: 'crash', at: at + random.next(), node: random.below(nodes) })),
 }
 
-/** One orderly restart in each interval, one node after the other, at any moment. */
+/** One orderly restart in each interval, of one process after the other, at a random moment. */
 export const restarts: FaultPlan = {
   name: 'a restart per interval',
   plan: ({ random, intervals, nodes }) =>
@@ -54,9 +54,9 @@ export const restarts: FaultPlan = {
 }
 
 /**
- * The number of nodes is doubled at a random moment of an interval and halved in a later one, over and over.
+ * Doubles the number of processes at a random moment of an interval and halves it in a later one, repeatedly.
  *
- * @param every intervals from one doubling to the next, at least 2
+ * @param every the number of intervals from one doubling to the next, at least 2
  */
 export function doubling(every = 4): FaultPlan {
   return {
@@ -73,7 +73,7 @@ export function doubling(every = 4): FaultPlan {
   }
 }
 
-/** The store is away for `length` intervals, over and over, with `pause` intervals in between. */
+/** Makes the store unavailable for `length` intervals, repeatedly, with `pause` intervals in between. */
 export function outages(outage: {
   /** Sets how long the store is down, in intervals. */
   readonly length: number

@@ -2,7 +2,7 @@ import { type Distribution, sampler } from '../random/distribution.ts'
 import type { SeededRandom } from '../random/random.ts'
 import type { VirtualTime } from '../time/virtual-time.ts'
 
-/** The network between nodes and store. All times are milliseconds, all chances are in [0, 1]. */
+/** The network between processes and store. All times are milliseconds, all probabilities are in [0, 1]. */
 export interface NetworkOptions {
   /**
    * Delays each message, one way. With the default a round trip takes 1 ms.
@@ -65,7 +65,7 @@ export interface NetworkOptions {
   readonly stray?: Distribution
 }
 
-/** Carries messages from one end to the other, in order unless one strays. */
+/** Carries messages from one end to the other. They stay in order, except for stray ones. */
 export class Link {
   readonly #time: VirtualTime
   readonly #random: SeededRandom
@@ -87,7 +87,7 @@ export class Link {
   }
 
   /**
-   * Sends a message; `arrive` runs when it arrives: once, twice or never.
+   * Sends a message. `arrive` runs when it arrives: once, twice or not at all.
    *
    * @param extra milliseconds on top of the latency
    * @param settles whether its arrival may settle promises

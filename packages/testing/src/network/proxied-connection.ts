@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
 import type { ProxyFaults } from './proxy-faults.ts'
 
-/** The proxy that a connection is part of: its faults change while the connection is open. */
+/** The proxy of a connection. Its faults change while the connection is open. */
 interface Proxy {
   readonly faults: ProxyFaults
   lostBytes: number
 }
 
-/** One client's connection through a fault proxy: its own socket, one to the server, and perhaps one for duplicates. */
+/** One client's connection through a fault proxy: its own socket, one to the server, and one for duplicates if they are on. */
 export class ProxiedConnection {
   readonly #client: Socket
   readonly #server: Socket
@@ -16,7 +16,7 @@ export class ProxiedConnection {
   readonly #closed: () => void
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #held: Buffer[] = []
-  /** When the last piece of a reply that is held back leaves: none may overtake it. */
+  /** The time at which the last delayed piece of a reply leaves. No later piece may overtake it. */
   #deliverAt = Number.NEGATIVE_INFINITY
   #repliedBytes = 0
   #ended = false
@@ -41,7 +41,7 @@ export class ProxiedConnection {
     }
   }
 
-  /** Ends all sockets by RST, so that both ends learn of it at once. */
+  /** Ends all sockets by RST, so that both ends notice immediately. */
   reset(): void {
     if (this.#ended) return
     this.#ended = true
@@ -57,7 +57,7 @@ export class ProxiedConnection {
 
   #startDuplicate(duplicate: Socket): Socket {
     duplicate.on('error', () => {})
-    // Unread data would fill the window, and the server would wait.
+    // Unread data would fill the TCP window, and the server would wait.
     duplicate.resume()
     return duplicate
   }
@@ -83,7 +83,7 @@ export class ProxiedConnection {
 
   #deliverLater(piece: Buffer, at: number): void {
     this.#held.push(piece)
-    // Timers may fire in another order than that of their deadlines; the pieces may not.
+    // Timers may fire in a different order than their deadlines. The pieces must keep their order.
     this.#after(at - performance.now(), () => this.#deliver(this.#held.shift() ?? piece))
   }
 
@@ -103,7 +103,7 @@ export class ProxiedConnection {
     }
     this.#proxy.lostBytes += piece.length - left
     if (left === 0) this.reset()
-    // A reset drops what is still to be written; the client is to see the begin of the reply.
+    // A reset drops unsent data, but the client must get the start of the reply.
     else this.#client.write(piece.subarray(0, left), () => this.#after(5, () => this.reset()))
   }
 

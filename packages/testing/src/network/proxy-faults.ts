@@ -1,22 +1,22 @@
 /** The faults of a proxy. All are off at the start, and can change at any time. */
 export interface ProxyFaults {
-  /** Milliseconds that each piece of a reply is held back; order is kept. */
+  /** Delays each piece of a reply by this many milliseconds. The pieces keep their order. */
   readonly latency: number
-  /** Requests still reach the server, but no reply comes back. The connection stays open. */
+  /** Loses all replies, while requests still reach the server. The connection stays open. */
   readonly loseReplies: boolean
   /**
-   * Bytes of the next reply after which a connection is reset (RST), in the middle of the reply as a rule; `undefined` for
-   * never. Each connection is reset, those that are made later too, so take it away for the server to be of use again.
+   * Resets each connection (RST) after this many bytes of its next reply, usually in the middle of it. `undefined` for never. New
+   * connections are reset too, so set it to `undefined` before the server can be used again.
    */
   readonly resetAfterBytes: number | undefined
-  /** Both directions are silent, and no end of a connection is passed on: as when a machine in between loses power. */
+  /** Makes both directions silent and passes on no end of a connection, as when a machine in between loses power. */
   readonly halfOpen: boolean
   /**
-   * Whatever a client sends is sent again on a second connection, so many milliseconds later: requests arrive twice, and
-   * the second time late. Replies to the second ones are dropped. `undefined` for never. Takes effect for new connections.
+   * Sends all data of a client again on a second connection, this many milliseconds later: requests arrive twice, and the second
+   * time late. Replies on the second connection are dropped. `undefined` for never. Takes effect for new connections.
    */
   readonly duplicate: number | undefined
-  /** New connections are closed at once. */
+  /** Closes new connections immediately. */
   readonly reject: boolean
 }
 

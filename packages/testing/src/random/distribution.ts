@@ -3,7 +3,7 @@ import type { SeededRandom } from './random.ts'
 /** Draws a number, e.g. a latency in milliseconds. A plain number is a constant. */
 export type Distribution = number | ((random: SeededRandom) => number)
 
-/** A function that draws from a distribution. */
+/** Returns a function that draws from a distribution. */
 export function sampler(distribution: Distribution): (random: SeededRandom) => number {
   return typeof distribution === 'number' ? () => distribution : distribution
 }
@@ -13,12 +13,12 @@ export function uniformBetween(low: number, high: number): Distribution {
   return (random) => low + random.next() * (high - low)
 }
 
-/** `base` plus an exponentially distributed rest of the given mean: most values near the base, a long tail. */
+/** `base` plus an exponentially distributed part with the mean `mean`: most values are near the base, with a long tail. */
 export function exponentialAbove(base: number, mean: number): Distribution {
   return (random) => base + mean * random.exponential()
 }
 
-/** Log-normal, given by its median and by sigma, the deviation of its logarithm; measured latencies often look so. */
+/** Log-normal, given by its median and by sigma, the deviation of its logarithm. Measured latencies often look like this. */
 export function logNormal(median: number, sigma: number): Distribution {
   return (random) => median * Math.exp(sigma * random.normal())
 }
@@ -57,7 +57,7 @@ export class WeightedIndex {
     }
   }
 
-  /** An index; one number of the stream is used. */
+  /** Draws an index. It uses one number of the stream. */
   pick(random: SeededRandom): number {
     const place = random.next() * this.#threshold.length
     const index = Math.floor(place)

@@ -1,6 +1,6 @@
 /**
- * Seeded randomness: xoshiro128** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 2021),
- * its state filled by splitmix32. Fast, small, and long enough in its period (2^128 - 1) for any simulation.
+ * Seeded randomness: xoshiro128** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 2021).
+ * splitmix32 fills its state. It is fast and small, and its period (2^128 - 1) is long enough for any simulation.
  */
 export class SeededRandom {
   readonly #seed: string
@@ -9,14 +9,14 @@ export class SeededRandom {
   #c: number
   #d: number
 
-  /** @param seed any text or number; the same seed gives the same numbers, on every machine */
+  /** @param seed any text or number. The same seed gives the same numbers, on every machine */
   constructor(seed: string | number) {
     this.#seed = String(seed)
     const next = splitmix32(hash(this.#seed))
     this.#a = next()
     this.#b = next()
     this.#c = next()
-    // A state of zeros is the one that the generator can't leave.
+    // The generator can't leave a state of zeros.
     this.#d = next() | 1
   }
 
@@ -50,8 +50,8 @@ export class SeededRandom {
   }
 
   /**
-   * A stream of its own for one purpose. It depends on the seed and the purpose only, so that a new consumer of
-   * randomness changes nothing for those that were there before.
+   * Makes a separate stream for one purpose. It depends only on the seed and the purpose, so that a new consumer of random numbers
+   * changes nothing for the others.
    */
   stream(purpose: string | number): SeededRandom {
     return new SeededRandom(`${this.#seed}/${purpose}`)

@@ -2,23 +2,23 @@ import { strict as assert } from 'node:assert'
 import type { RulesSource } from '@weir/core/rules'
 import type { TestRunner } from '../store-contract/store-contract.ts'
 
-/** A place that holds rules, for one case. */
+/** A place that stores rules, for one case. */
 export interface RulesSourceFixture {
-  /** A source at that place; another one with each call, as at different nodes. */
+  /** Makes a source at that place. Each call makes another one, as in another process. */
   source(): RulesSource
-  /** Has the place hold this text, whoever has written it. */
+  /** Writes this text to the place, as any other writer would. */
   put(text: string): Promise<void> | void
-  /** Has it answer nobody. */
+  /** Makes the place unavailable to all sources. */
   goAway(): Promise<void> | void
   close(): Promise<void> | void
 }
 
-/** Time in which what is to happen happens, in milliseconds: for a machine that is busy. */
+/** Milliseconds that a case waits for an event, enough for a busy machine. */
 const PATIENCE = 30_000
-/** Between two looks. */
+/** Milliseconds between two checks. */
 const PAUSE = 10
 
-/** Texts that a source must give back as they are. */
+/** Texts that a source must return unchanged. */
 const TEXTS: readonly string[] = [
   '{ "version": 1 }',
   'version: 1 # ä 日本 \u{1f600}\r\n\ttabs, "quotes", \\ and %s',
@@ -122,7 +122,7 @@ const cases: readonly Case[] = [
       const abort = new AbortController()
       const reading = one.read(abort.signal)
       const timer = setTimeout(() => abort.abort(), 2_000)
-      // One that heeds the signal, or gives up by itself, rejects; a hung one is not waited for by who follows it.
+      // A source that respects the signal, or gives up by itself, rejects. Users of a source don't wait for a hung one.
       const outcome = await Promise.race([reading.catch((error: unknown) => ({ error })), within(5_000, () => false).then(() => 'hangs')])
       clearTimeout(timer)
       assert.equal(typeof outcome, 'object', `it must not answer ${String(outcome)}`)
@@ -131,7 +131,7 @@ const cases: readonly Case[] = [
 ]
 
 /**
- * The test suite of the `RulesSource` interface, for sources of your own. Each case gets a place of its own, which holds nothing yet.
+ * The test suite of the `RulesSource` interface, for your own sources. Each case gets its own empty place.
  *
  * @example
  * ```ts
@@ -143,7 +143,7 @@ const cases: readonly Case[] = [
  * }, { describe, test })
  * ```
  *
- * @param name - of the source, for the titles of the tests
+ * @param name - the name of the source, for the titles of the tests
  */
 export function rulesSourceContract(
   name: string,
@@ -177,7 +177,7 @@ async function until(done: () => Promise<boolean>, what: string): Promise<void> 
   while (!(await done())) assert.ok(Date.now() < end, `${what} within ${PATIENCE} ms`)
 }
 
-/** Whether something becomes true in so many milliseconds. */
+/** Whether `done` becomes true within this many milliseconds. */
 async function within(time: number, done: () => boolean): Promise<boolean> {
   for (let waited = 0; waited < time && !done(); waited += PAUSE) await new Promise((resolve) => setTimeout(resolve, PAUSE))
   return done()

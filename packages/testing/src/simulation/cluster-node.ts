@@ -1,20 +1,20 @@
 import type { NodeClock } from '../time/manual-clock.ts'
 import type { NodeDecision, SimulatedNode } from './scenario.ts'
 
-/** One in so many requests that would be skipped is asked all the same. */
+/** One in this many requests that could be skipped is checked all the same. */
 const AUDIT = 64
 
 /**
- * A node of the simulated cluster, and the shortcut for keys that it rejects: what a node answers changes with an
- * event (a timer, a reply, an announcement, a step of its clock), an allowed request, or time. Between events, and
- * well before the time that it told to wait is over, a rejected key stays rejected.
+ * A process of the simulated cluster, with a shortcut for keys that it rejects. Its answers change only with an event (a timer, a
+ * reply, an announcement, a step of its clock), an allowed request, or time. Between events, and well before `retryAfterMs` has
+ * passed, a rejected key stays rejected.
  */
 export class ClusterNode {
   readonly place: number
   readonly clock: NodeClock
   readonly limiter: SimulatedNode
   readonly #shortcut: boolean
-  /** Until when a key need not be asked for, in virtual time. */
+  /** The virtual time until which a key need not be checked. */
   readonly #closed = new Map<string, number>()
   #events = 0
   #skipped = 0
@@ -26,7 +26,7 @@ export class ClusterNode {
     this.#shortcut = shortcut
   }
 
-  /** Whether the answer is known to be no without asking. */
+  /** Whether the key is certainly rejected, so that no check is needed. */
   rejects(key: string, cost: number, now: number): boolean {
     if (!this.#shortcut) return false
     if (this.clock.events !== this.#events) {
@@ -39,13 +39,13 @@ export class ClusterNode {
     return ++this.#skipped % AUDIT !== 0
   }
 
-  /** Takes note of an answer to a request. */
+  /** Records the answer to a request. */
   answered(key: string, cost: number, now: number, { allowed, reason, retryAfterMs }: NodeDecision): void {
     if (!this.#shortcut) return
-    // Only what would reject the least request says something about others. And what a node does while the store is
-    // away rests on estimates, as does the time that it tells to wait.
+    // Only a rejection of the smallest request is valid for other requests. While the store is down, decisions and their
+    // `retryAfterMs` are estimates.
     if (!allowed && cost <= 1 && reason !== 'storeDown') {
-      // A throttler tells whole milliseconds, rounded up.
+      // A throttler rounds times up to whole milliseconds.
       this.#closed.set(key, now + (retryAfterMs - 1) / 2)
       return
     }

@@ -12,15 +12,15 @@ export interface ClusterOptions {
   readonly time: VirtualTime
   readonly random: SeededRandom
   readonly store: SimulatedStore
-  /** Milliseconds. */
+  /** The policy's interval, in milliseconds. */
   readonly interval: number
-  /** Called when a node has come or gone. */
+  /** Called after a process has started or left. */
   readonly changed: () => void
 }
 
-/** The nodes of a simulation, and what happens to them. */
+/** The processes of a simulation, and their faults. */
 export class Cluster {
-  /** The nodes that get requests, by place. */
+  /** The processes that get requests, by place. */
   readonly nodes: ClusterNode[] = []
   readonly #options: ClusterOptions
   #started = 0
@@ -29,7 +29,7 @@ export class Cluster {
     this.#options = options
   }
 
-  /** Starts the first nodes, spread over some milliseconds from now on. */
+  /** Starts the first processes, spread over `within` milliseconds from now on. */
   boot(count: number, within: number): void {
     const random = this.#options.random.stream('boot')
     for (let place = 0; place < count; place++) {
@@ -42,7 +42,7 @@ export class Cluster {
     for (const fault of faults) this.#plan(fault)
   }
 
-  /** Ends everything at once: no timer is left. */
+  /** Stops everything immediately. No timer is left. */
   stop(): void {
     for (const node of this.nodes) node?.clock.stop()
   }
@@ -59,7 +59,7 @@ export class Cluster {
     this.#options.changed()
   }
 
-  /** A node leaves in order; its clock goes on until it has sent what it had. */
+  /** Closes a process in order. Its clock continues until the process has sent its counts. */
   #close(node: ClusterNode): void {
     const stop = (): void => node.clock.stop()
     node.limiter.close().then(stop, stop)
@@ -154,13 +154,13 @@ export class Cluster {
   }
 }
 
-/** The default node: the code that ships. */
+/** The default process: a throttler of `@weir/core`, the code that ships. */
 function throttlerOf(context: NodeContext, scenario: Scenario): SimulatedNode {
   const { policy, store, clock, random } = context
   const throttler = createThrottler({ ...scenario.throttler, policies: [policy], store, clock, random })
-  // A simulated outage is meant: somebody listens, so that no process warning tells of it.
+  // Simulated outages are intended. The listener prevents a process warning.
   throttler.on('storeDown', () => {})
-  // And so are few units for many nodes.
+  // Too few units for many processes are intended, too.
   throttler.on('warning', () => {})
   return throttler
 }

@@ -12,86 +12,87 @@ import type { VirtualTime } from '../time/virtual-time.ts'
 export interface NodeDecision {
   readonly allowed: boolean
   readonly reason: string
-  /** Milliseconds after which a rejected request would be let in if no other came before it. */
+  /** Milliseconds after which a rejected request would be allowed if no other came before it. */
   readonly retryAfterMs: number
 }
 
-/** The methods of a node that the simulator uses. Throttlers have them, and so may any other limiter for a comparison. */
+/** The methods of a process that the simulator uses. Throttlers have them. Another limiter with them can be compared. */
 export interface SimulatedNode {
   readonly nodeId: string
   check(key: string, cost?: number): NodeDecision
-  /** Used instead of `check` where requests may wait. */
+  /** Used instead of `check` if requests may wait. */
   checkAsync?(key: string, cost?: number): Promise<NodeDecision>
-  /** As `check`, but nothing is counted; without it times to block and unblock are not measured. */
+  /** Decides like `check`, but counts nothing. Without it, times to block and unblock are not measured. */
   peek?(key: string, cost?: number): NodeDecision
   start?(): unknown
   close(): Promise<void>
 }
 
-/** The surroundings of a node. */
+/** The surroundings of a process. */
 export interface NodeContext {
   readonly policy: PolicyOptions
   readonly store: Store
   readonly clock: Clock
   readonly random: () => number
-  /** The node's place in the cluster; a restarted node has the place of its predecessor. */
+  /** The place of the process in the cluster. A restarted process gets the same place. */
   readonly place: number
-  /** The time of the whole simulation: moment 0 is the begin of the first interval. To look at it changes nothing. */
+  /** The time of the whole simulation. Moment 0 is the start of the first interval. Reading it changes nothing. */
   readonly time: VirtualTime
 }
 
-/** A cluster under load, in virtual time. Positions are in intervals since the begin of the first one, warm-up included. */
+/** A cluster under load, in virtual time. Positions are in intervals since the start of the first one, warm-up included. */
 export interface Scenario {
   readonly policy: PolicyOptions
-  /** Nodes at the start. Default 3. */
+  /** Sets the number of processes at the start. Default 3. */
   readonly nodes?: number
-  /** Intervals that are measured. */
+  /** Sets the number of measured intervals. */
   readonly intervals: number
-  /** Intervals before them that are not. Default 2. */
+  /** Sets the number of intervals before them that are not measured. Default 2. */
   readonly warmup?: number
-  /** Where requests come from. */
+  /** Makes the requests. */
   readonly load: Load
-  /** Default `uniform`. */
+  /** Spreads the requests over the processes. Default `uniform`. */
   readonly balancing?: Balancing
-  /** Everything random follows from it. Default 1. */
+  /** Fixes everything random. Default 1. */
   readonly seed?: number
-  /** The key of loads that don't choose one. Default `'key'`. */
+  /** Sets the key of loads that don't choose one. Default `'key'`. */
   readonly key?: string
-  /** Which keys are measured. Default all; name a few when there are a great many. */
+  /** Lists the measured keys. Default all. Name a few if there are very many. */
   readonly watch?: readonly string[]
-  /** Which intervals are measured, by position; default all after warm-up. */
+  /** Chooses the measured intervals, by position. Default all after warm-up. */
   readonly measured?: (index: number) => boolean
   readonly network?: NetworkOptions
-  /** Milliseconds after which nodes give up an exchange. Default 1000. */
+  /** Sets how long processes wait for a sync, in milliseconds. Default 1000. */
   readonly storeTimeout?: number
-  /** Whose time the store's replies carry; see `SimulatedStoreOptions`. Default `'store'`. */
+  /** Chooses the clock whose time the store's replies contain, see `SimulatedStoreOptions`. Default `'store'`. */
   readonly storeClock?: 'store' | 'caller'
-  /** Each node's clock. Default: a right one that shows whole milliseconds. */
+  /** Sets the clock of each process. Default: a correct clock in whole milliseconds. */
   readonly clocks?: (place: number, random: SeededRandom) => NodeClockOptions
   readonly faults?: FaultPlan
   /**
-   * Measure how long nodes take to close a key, and how far apart they open it again. It takes a `peek` at every node
-   * to which something has happened, which may make a node think earlier of an exchange. Default false.
+   * Measures how long processes take to close a key, and how far apart they open it again. This calls `peek` of every process after
+   * each event, which may start a sync earlier. Default false.
    */
   readonly timeBlocks?: boolean
-  /** Ask with `checkAsync`. Default: where the policy's requests may wait. */
+  /** Uses `checkAsync`. Default: true if the policy's requests may wait. */
   readonly waits?: boolean
-  /** Further options of the throttlers. */
+  /** Sets further options of the throttlers. */
   readonly throttler?: Omit<ThrottlerOptions, 'policies' | 'store' | 'clock' | 'random'>
-  /** Makes the nodes. Default: throttlers of `@weir/core`. */
+  /** Makes the processes. Default: throttlers of `@weir/core`. */
   readonly node?: (context: NodeContext) => SimulatedNode
-  /** Milliseconds before the first interval in which the nodes start, at random moments of the first half. Default 2000. */
+  /** Starts the processes this many milliseconds before the first interval, at random moments of the first half. Default 2000. */
   readonly boot?: number
   /**
-   * Don't ask a node again and again for a key that it has rejected, as long as nothing but time has happened to it and
-   * less than half of the time has passed that it told to wait, unless the store is away. Every 64th such request is asked nevertheless, and the
-   * run fails if it is allowed. Changes no figure, and makes floods affordable. Default true, but false where requests may wait: units come back, and the store may be asked.
+   * Skips checks of a key that a process has just rejected. This applies only until an event reaches the process or half of
+   * `retryAfterMs` has passed, and not while the store is down. Every 64th such request is checked nevertheless, and the run fails
+   * if it is allowed. It changes no figure, and makes floods affordable. Default true, but false if requests may wait: units may be
+   * refunded, and the store may decide.
    */
   readonly shortcut?: boolean
   /**
-   * Sees each exchange that the store has handled, at that moment.
+   * Receives each sync that the store has handled, at that moment.
    *
-   * @param time - of the store's clock, milliseconds since the Unix epoch
+   * @param time - the store's time, in milliseconds since the Unix epoch
    */
   readonly handled?: (nodeId: string, request: SyncRequest, reply: SyncReply, time: number) => void
 }
@@ -101,7 +102,7 @@ export function mayWait({ coordination }: Pick<PolicyOptions, 'coordination'>): 
   return coordination === 'leased' || coordination === 'central'
 }
 
-/** A scenario in one line, for messages: with it and the seed a run can be repeated. */
+/** Describes a scenario in one line, for messages. With it and the seed a run can be repeated. */
 export function describeScenario(scenario: Scenario): string {
   const { policy, nodes = 3, intervals, warmup = 2, load, balancing, seed = 1, faults, network } = scenario
   const parts = [

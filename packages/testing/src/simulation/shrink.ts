@@ -1,12 +1,12 @@
 import { describeScenario, type Scenario } from './scenario.ts'
 import { type SimulationResult, simulate } from './simulate.ts'
 
-/** Throws when a result is not what it should be. */
+/** Throws if a result is not as expected. */
 export type Expectation = (result: SimulationResult) => void
 
 /**
- * Runs a scenario and checks what came out. If the check fails, the message names the seed and the shortest scenario
- * found that fails as well: fewer intervals, then fewer nodes.
+ * Runs a scenario and checks the result. If the check fails, the message names the seed and the shortest scenario found that fails
+ * as well: fewer intervals, then fewer processes.
  *
  * @throws Error with the failed check as its cause
  *
@@ -24,7 +24,7 @@ export async function expectSimulation(scenario: Scenario, expectation: Expectat
   throw new Error(`${reason}\n  in: ${describeScenario(scenario)}\n  shortest that fails: ${describeScenario(shortest)}`, { cause })
 }
 
-/** The shortest scenario found that still fails; the given one when none is shorter. */
+/** Finds the shortest scenario that still fails. Returns the given one if no shorter one fails. */
 export async function shorten(scenario: Scenario, expectation: Expectation): Promise<Scenario> {
   const fails = async (candidate: Scenario): Promise<boolean> => {
     try {
@@ -35,13 +35,13 @@ export async function shorten(scenario: Scenario, expectation: Expectation): Pro
     }
   }
   let shortest = scenario
-  // A run with fewer intervals is the beginning of the longer one, so the failure that comes first is found by halving.
+  // A run with fewer intervals is the start of the longer one, so halving finds the first failure.
   shortest = await leastThat(scenario.intervals, (intervals) => ({ ...shortest, intervals }), fails, shortest)
   shortest = await leastThat(scenario.nodes ?? 3, (nodes) => ({ ...shortest, nodes }), fails, shortest)
   return shortest
 }
 
-/** Tries 1, and then halves the distance between what passes and what fails. */
+/** Tries 1, and then halves the distance between a count that passes and a count that fails. */
 async function leastThat(
   most: number,
   make: (count: number) => Scenario,

@@ -21,11 +21,11 @@ import { BlockWatch, UnblockWatch } from './watches.ts'
 export interface SimulationResult extends Figures {
   readonly seed: number
   readonly policy: Policy
-  /** A fingerprint of all decisions: the same scenario and seed give the same one. */
+  /** A fingerprint of all decisions. The same scenario and seed give the same fingerprint. */
   readonly digest: string
   /** The measured intervals of all watched keys. */
   readonly measured: readonly IntervalMeasure[]
-  /** Milliseconds from the first to the last node that let a key in again after a cooldown, for each block. */
+  /** Milliseconds from the first to the last process that opens a key again after a cooldown, for each block. */
   readonly unblockSpread: Summary
   /** Traffic through the store, warm-up included. */
   readonly store: Readonly<StoreStatistics>
@@ -33,13 +33,13 @@ export interface SimulationResult extends Figures {
   readonly allRequests: number
 }
 
-/** Times to block are measured for so many keys at most: each costs a question to every node at every event. */
+/** The most keys for which times to block are measured, because each one calls every process at every event. */
 const MOST_TIMED = 8
 
 /**
  * Runs a cluster of real throttlers in virtual time and measures it against exact limiters.
  *
- * @throws what a node throws; the run's seed and scenario are in the message's cause
+ * @throws WeirError `WEIR_INVALID_OPTION` for an invalid policy, or the error that a process throws
  *
  * @example
  * const { overshoot } = await simulate({ policy: { limit: 300, interval: '1m' }, nodes: 8, intervals: 60, load: poisson(2) })
@@ -70,7 +70,7 @@ class Simulation {
     this.#policy = policyOf(scenario)
     const { interval } = this.#policy
     this.#random = new SeededRandom(scenario.seed ?? 1)
-    // The wall's zero is moved so that an interval of the epoch begins at moment 0.
+    // The wall clock's zero is moved so that an interval since the Unix epoch begins at moment 0.
     this.#time = new VirtualTime(-(scenario.boot ?? 2000), Math.ceil(1_000_800_000 / interval) * interval)
     this.#store = new SimulatedStore({
       time: this.#time,
@@ -133,7 +133,7 @@ class Simulation {
     }
   }
 
-  /** Requests until `end`, and a further interval without any, in which everything comes to rest. */
+  /** Sends requests until `end`, and none for a further interval, so that all messages arrive. */
   async #loop(end: number): Promise<void> {
     const { interval, limit } = this.#policy
     const { load, balancing = uniform, key = 'key' } = this.#scenario
@@ -171,7 +171,7 @@ class Simulation {
     this.#requests++
     const ledger = this.#ledgerOf(key)
     const offer = ledger?.offer(this.#store.serverClock.now(), cost, node.place)
-    // No closures here, but for policies whose requests wait: this runs for every request of a flood.
+    // This runs for every request of a flood. So it makes no closures, except for policies whose requests wait.
     if (node.rejects(key, cost, now)) this.#settle(node, key, cost, now, ledger, offer, undefined)
     else if (this.#waits && node.limiter.checkAsync !== undefined) {
       node.limiter.checkAsync(key, cost).then((decision) => this.#settle(node, key, cost, now, ledger, offer, decision))
@@ -179,7 +179,7 @@ class Simulation {
     } else this.#settle(node, key, cost, now, ledger, offer, node.limiter.check(key, cost))
   }
 
-  /** Takes note of a decision; `undefined` for a rejection that was known without asking. */
+  /** Records a decision. `undefined` is a rejection that needed no check. */
   #settle(
     node: ClusterNode,
     key: string,
@@ -197,7 +197,7 @@ class Simulation {
     this.#observe(ledger, node, decision)
   }
 
-  /** Tells the watches of a decision. */
+  /** Passes a decision to the watches. */
   #observe(ledger: Ledger, node: ClusterNode, decision: NodeDecision | undefined): void {
     const watch = this.#blockWatches.get(ledger)
     if (ledger.exceededAt !== undefined && watch !== undefined) {
@@ -227,7 +227,7 @@ class Simulation {
     return ledger
   }
 
-  /** Holds what the store says of buckets against what was really allowed. */
+  /** Compares the levels of buckets in the store's reply with the units that were really allowed. */
   #compare({ entries }: SyncRequest, { results }: SyncReply): void {
     const now = this.#store.serverClock.now()
     entries.forEach(({ policy, key }, place) => {
@@ -244,7 +244,7 @@ class Simulation {
     if (ledger !== undefined) ledger.at(now).operations++
   }
 
-  /** Asks the store for the totals of an interval when the next one is nearly over; of fixed windows only. */
+  /** Reads the totals of an interval from the store when the next interval is nearly over. Fixed windows only. */
   #askStore(index: number): void {
     const { interval, id } = this.#policy
     if (!isFixed(this.#policy)) return
@@ -288,7 +288,7 @@ function mostOf({ algorithm, limit }: Policy): number {
   return algorithm.most?.(limit) ?? limit
 }
 
-/** The models with which a policy's decisions are compared. */
+/** The models with which decisions of a policy are compared. */
 function yardsticksOf(policy: Policy, nodes: () => number): { readonly reference: Reference; readonly room: Room } {
   const { limit, interval, cooldown } = policy
   if (isLeaky(policy)) {
@@ -302,12 +302,12 @@ function yardsticksOf(policy: Policy, nodes: () => number): { readonly reference
   }
 }
 
-/** How a sliding policy cuts its window. */
+/** The spans of a sliding window, from the policy. */
 function bucketsOf({ algorithm }: Policy): BucketShape {
   return algorithm as SlidingWindow
 }
 
-/** The policy checked and complete, by the code that ships. */
+/** The checked and complete policy, made by the code that ships. */
 function policyOf(scenario: Scenario): Policy {
   const throttler = createThrottler({ policies: [scenario.policy], clock: manualClock(), store: memoryStore() })
   return throttler.policies[0] as Policy

@@ -3,8 +3,8 @@ import type { VirtualTime } from '../time/virtual-time.ts'
 import type { ClusterNode } from './cluster-node.ts'
 
 /**
- * Times how long after the first request beyond the limit each node begins to reject: asks, without counting, every
- * node to which something has happened.
+ * Measures how long after the first request beyond the limit each process begins to reject. It peeks at every process after an
+ * event reached it.
  */
 export class BlockWatch {
   readonly #time: VirtualTime
@@ -20,9 +20,9 @@ export class BlockWatch {
   }
 
   /**
-   * A request beyond the limit has arrived: begins once for an interval.
+   * Starts at a request beyond the limit, once in an interval.
    *
-   * @param until when the interval ends, in virtual time
+   * @param until the end of the interval, in virtual time
    */
   begin(ledger: Ledger, nodes: readonly ClusterNode[], until: number): void {
     if (this.#interval === ledger.current) return
@@ -36,7 +36,7 @@ export class BlockWatch {
     this.look()
   }
 
-  /** Asks the nodes that still allowed and to which something has happened since. */
+  /** Peeks at the processes that still allowed requests and that an event has reached since. */
   look(): void {
     if (this.#open.length === 0) return
     if (this.#time.now >= this.#until) {
@@ -51,19 +51,19 @@ export class BlockWatch {
     if (this.#open.length === 0) this.#record()
   }
 
-  /** A node has just allowed a request: that may have closed the key for it. */
+  /** Peeks again at a process that has just allowed a request, because this request may have closed the key. */
   allowed(node: ClusterNode): void {
     for (const entry of this.#open) if (entry.node === node) entry.events = -1
     this.look()
   }
 
-  /** Nodes have come or gone: the figure would say nothing. */
+  /** Drops the measurement because processes have started or left, so that it would mean nothing. */
   drop(): void {
     this.#open = []
     this.#delays = []
   }
 
-  /** The interval is over: nodes that never rejected count with all the time there was. */
+  /** Ends the measurement with the interval. Processes that did not reject count with all of the time. */
   #end(): void {
     if (this.#open.length === 0) return
     for (const _ of this.#open) this.#delays.push(this.#until - this.#since)
@@ -85,13 +85,13 @@ export class BlockWatch {
   }
 }
 
-/** Looks every so many milliseconds, from so long before the expected end of a block on. */
+/** Milliseconds between two peeks, which start `GUARD` milliseconds before the expected end of a block. */
 const LOOK_EVERY = 0.05
 const GUARD = 10
 
-/** Measures how far apart the nodes let a key in again after its cooldown. */
+/** Measures how far apart the processes open a key again after its cooldown. */
 export class UnblockWatch {
-  /** Milliseconds from the first to the last node that opened again, for each block. */
+  /** Milliseconds from the first to the last process that opened the key again, for each block. */
   readonly spreads: number[] = []
   readonly #time: VirtualTime
   readonly #nodes: () => readonly ClusterNode[]
@@ -102,7 +102,7 @@ export class UnblockWatch {
     this.#nodes = nodes
   }
 
-  /** A key was rejected, to be let in again after so many milliseconds. */
+  /** Starts to watch a key that was rejected for `retryAfterMs` milliseconds. */
   rejected(key: string, retryAfterMs: number): void {
     if (this.#watched.has(key)) return
     this.#watched.add(key)
@@ -126,7 +126,7 @@ export class UnblockWatch {
       this.#watched.delete(key)
       return
     }
-    // While all are closed for longer the end has only moved (a cooldown that began late in an interval).
+    // While all are closed for longer, the end has only moved (a cooldown that began late in an interval).
     const wait = opened.size === 0 && later > 2 * GUARD ? later - GUARD : LOOK_EVERY
     this.#time.at(now + wait, () => this.#look(key, opened), false)
   }

@@ -134,7 +134,7 @@ export const blockCases: readonly ContractCase[] = [
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
       const names = Array.from({ length: 3000 }, (_, i) => `key ${String(i).padStart(4, '0')}`)
-      // So much may take longer than the store's own timeout beside others.
+      // So many blocks may take longer than the store's own timeout while other tests run.
       await context.eventually(() => a.sync({ blocks: names.map((key) => ({ policy, key, kind: 'exceeded', remaining: 60 * MINUTE })) }))
       const { blocks } = await context.eventually(() => b.beat(undefined, [policy]))
       assert.deepEqual(blocks.map(({ key }) => key).sort(), names)

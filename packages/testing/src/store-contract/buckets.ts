@@ -12,10 +12,10 @@ function levelOf({ cells }: SyncResult): number {
   return level
 }
 
-/** A policy whose cells are so short that some spans are within the error of the nodes' clocks. */
+/** A policy for requests that report their time. Its cells are short, so that these times are within the clock error that stores accept. */
 const told = bucketPolicy({ width: 600_000, ttl: 12_000_000 })
 
-/** The level when a node sends units of cells, at a time that it tells: how long the case takes makes no difference. */
+/** The level after a process sent units of cells and reported the time, so that the duration of the case makes no difference. */
 async function levelAt(node: ContractNode, of: StorePolicy, at: number, units: readonly (readonly [number, number])[]): Promise<number> {
   const cells = units.map(([ordinal, taken]) => cell(ordinal, taken))
   return levelOf(defined((await node.sync({ time: (at + 0.5) * of.width, entries: [{ policy: of, key: 'k', cells }] })).results[0]))
@@ -98,10 +98,10 @@ export const bucketCases: readonly ContractCase[] = [
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
       const now = context.ordinal(policy)
       assert.equal(levelOf(await a.count(policy, 'k', [{ ...cell(now - 1, 0), level: 70 }])), 60)
-      // Units of before are among those that were known; units of after are not.
+      // The level of 70 already includes earlier units, but no later ones.
       assert.equal(levelOf(await b.count(policy, 'k', [cell(now - 1, 20)])), 60)
       assert.equal(levelOf(await b.count(policy, 'k', [cell(now - 1, 20), cell(now, 3)])), 63)
-      // Other nodes may have confirmed less of it.
+      // Other processes may have confirmed fewer units.
       assert.equal(levelOf(await b.count(policy, 'k', [{ ...cell(now, 3), level: 50 }])), 63)
       assert.deepEqual((await a.count(policy, 'k', [cell(now, 0)])).cells, [{ ordinal: now, taken: 23, given: 0, level: 63 }])
     },
@@ -124,7 +124,7 @@ export const bucketCases: readonly ContractCase[] = [
       const quick = bucketPolicy({ width: 20, cells: 1_000, limit: 1, drain: 1, ttl: 40_000 })
       for (let i = 0; i < 8; i++) {
         await node.count(quick, 'k', [cell(context.ordinal(quick), 1)])
-        // Longer than a span: each write comes after a silence.
+        // The pause is longer than a span, so that each write comes after a silence.
         await context.pass(50)
       }
       const [told] = (await node.count({ ...quick, drain: 1e-6 }, 'k', [cell(context.ordinal(quick), 1)])).cells

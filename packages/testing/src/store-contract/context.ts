@@ -15,18 +15,18 @@ import {
 } from '@weir/core/sync'
 import type { StoreContractFixture } from './fixture.ts'
 
-/** Milliseconds within which everything that is to happen must happen. */
+/** Milliseconds within which every expected event must happen. */
 const PATIENCE = 10_000
 
 const PROBE = 'probe'
 
 let started = 0
 
-/** A node in a case of the contract, with what was announced to it. */
+/** A process in a case of the contract, with the announcements that it received. */
 export class ContractNode {
   readonly id: string
   readonly announcements: Announcement[] = []
-  /** Announcements for `ContractContext.listening`, some of which come late. */
+  /** Announcements for `ContractContext.listening`, some of which arrive late. */
   readonly probes: Announcement[] = []
   connection!: StoreConnection
   readonly #now: () => number
@@ -40,31 +40,31 @@ export class ContractNode {
     return this.connection.sync({ entries: [], blocks: [], ...request })
   }
 
-  /** Sends one key's cells. A number stands for units taken in the running cell. */
+  /** Sends one key's cells. A number means units taken in the running cell. */
   async count(policy: StorePolicy, key: string, cells: number | readonly Cell[]): Promise<SyncResult> {
     const sent = typeof cells === 'number' ? [cell(ordinalAt(this.#now(), policy.width), cells)] : cells
     const reply = await this.sync({ entries: [{ policy, key, cells: sent }] })
     return defined(reply.results[0])
   }
 
-  /** As `count` of units in the running cell, for a node that knows of a reset. */
+  /** Sends units of the running cell like `count`, for a process that has received a reset. */
   async countSince(policy: StorePolicy, key: string, taken: number, epoch: number): Promise<SyncResult> {
     const cells = [cell(ordinalAt(this.#now(), policy.width), taken)]
     return defined((await this.sync({ entries: [{ policy, key, cells, epoch }] })).results[0])
   }
 
-  /** Resets a key; gives the milliseconds for which it stays blocked. */
+  /** Resets a key. Returns the milliseconds for which it stays blocked. */
   async reset(policy: StorePolicy, key: string, epoch: number): Promise<number> {
     return defined((await this.sync({ blocks: [{ policy, key, kind: 'reset', remaining: 0, epoch }] })).blocks[0])
   }
 
-  /** Blocks a key for exceeding its limit, for a node that knows of a reset. */
+  /** Blocks a key for exceeding its limit, for a process that has received a reset. */
   async exceed(policy: StorePolicy, key: string, remaining: number, growth: BlockChange['growth'], epoch: number): Promise<number> {
     const change: BlockChange = { policy, key, kind: 'exceeded', remaining, epoch }
     return defined((await this.sync({ blocks: [growth ? { ...change, growth } : change] })).blocks[0])
   }
 
-  /** Changes a block; gives the remaining milliseconds. */
+  /** Changes a block. Returns the remaining milliseconds. */
   async block(
     policy: StorePolicy,
     key: string,
@@ -107,7 +107,7 @@ export class ContractContext {
     return await Promise.all(Array.from({ length: count }, () => this.node()))
   }
 
-  /** Waits until what `a` writes is announced to `b`: a subscription may begin after the first reply. */
+  /** Waits until writes of `a` are announced to `b`, because a subscription may begin after the first reply. */
   async listening(a: ContractNode, b: ContractNode): Promise<void> {
     const probe = fixedPolicy({ id: PROBE, limit: 1 })
     let key = 0
@@ -120,7 +120,7 @@ export class ContractContext {
 
   pass(milliseconds: number): Promise<void> {
     if (this.fixture.pass !== undefined) return this.fixture.pass(milliseconds)
-    // A timer that keeps the process alive, unlike those of the clock.
+    // This timer keeps the process alive, unlike timers of the clock.
     return new Promise((resolve) => setTimeout(resolve, milliseconds))
   }
 
@@ -129,7 +129,7 @@ export class ContractContext {
     return ordinalAt(this.clock.now(), policy.width)
   }
 
-  /** Repeats an assertion until it holds, for a limited time. */
+  /** Repeats an assertion until it passes, for at most `PATIENCE` milliseconds. */
   async eventually<T>(assertion: () => Promise<T> | T): Promise<T> {
     const deadline = this.clock.monotonic() + PATIENCE
     for (;;) {
@@ -147,7 +147,7 @@ export class ContractContext {
   }
 }
 
-/** A policy with a fixed window. Its interval is so long that no case meets its end by chance. */
+/** A policy with a fixed window. Its interval is so long that it almost never ends during a case. */
 export function fixedPolicy(overrides: Partial<StorePolicy> = {}): StorePolicy {
   return { id: 'fixed', width: 3_600_000, cells: 1, limit: 1000, hot: Infinity, ttl: 7_200_000, ...overrides }
 }
@@ -157,7 +157,7 @@ export function slidingPolicy(overrides: Partial<StorePolicy> = {}): StorePolicy
   return { id: 'sliding', width: 3_600_000, cells: 4, limit: 1000, hot: Infinity, ttl: 18_000_000, ...overrides }
 }
 
-/** A policy with a bucket of a hundred units, of which ten run out in the time of a cell. */
+/** A policy with a bucket of 100 units that drains 10 units in the time of a cell. */
 export function bucketPolicy(overrides: Partial<StorePolicy> = {}): StorePolicy {
   return { id: 'bucket', width: 3_600_000, cells: 20, limit: 100, hot: Infinity, ttl: 72_000_000, drain: 10, ...overrides }
 }
@@ -166,7 +166,7 @@ export function cell(ordinal: number, taken: number, given: number = 0): Cell {
   return { ordinal: ordinal as Ordinal, taken, given }
 }
 
-/** Units that count in a result's cells. */
+/** The units that count in a result's cells. */
 export function net(result: { readonly cells: readonly Cell[] }): number {
   return result.cells.reduce((sum, { taken, given }) => sum + taken - given, 0)
 }
@@ -176,7 +176,7 @@ export function defined<T>(value: T | undefined): T {
   return value as T
 }
 
-/** That a time is about as long as expected: never longer, and shorter only by what the case took. */
+/** Checks that a time is about as long as expected: never longer, and shorter only by the duration of the case. */
 export function assertAbout(actual: number, expected: number): void {
   assert.ok(actual <= expected + 1, `${actual} ms is longer than ${expected} ms`)
   assert.ok(actual > expected - PATIENCE, `${actual} ms is much shorter than ${expected} ms`)

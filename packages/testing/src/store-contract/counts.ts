@@ -4,7 +4,7 @@ import { type ContractNode, cell, defined, fixedPolicy, net } from './context.ts
 
 const policy = fixedPolicy()
 
-/** Keys that would collide, break a line or choose a slot if they were not treated as data. */
+/** Keys that would collide, break a line or choose a Redis slot if a store did not treat them as data. */
 export const HOSTILE_KEYS: readonly string[] = [
   '',
   ':',
@@ -149,7 +149,7 @@ export const countCases: readonly ContractCase[] = [
       const keys = Array.from({ length: 30 }, (_, i) => `key ${i}`)
       const turned = [keys, keys.toReversed(), [...keys.slice(15), ...keys.slice(0, 15)]]
       const entriesOf = (order: readonly string[], taken: number) => order.map((key) => ({ policy, key, cells: [cell(ordinal, taken)] }))
-      // A node may have several under way.
+      // A process may have several syncs in flight.
       const replies = await Promise.all(nodes.flatMap((node) => turned.map((order, i) => node.sync({ entries: entriesOf(order, i + 1) }))))
       for (const { results } of replies) assert.ok(!results.includes(undefined), 'parts of an exchange failed')
       const { results } = await defined(nodes[0]).sync({ entries: entriesOf(keys, 0) })

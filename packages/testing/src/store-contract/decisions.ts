@@ -5,7 +5,7 @@ import type { ContractCase } from './case.ts'
 import { type ContractContext, type ContractNode, defined } from './context.ts'
 import { HOSTILE_KEYS } from './counts.ts'
 
-/** So long that no case meets an end of a window by chance. */
+/** An interval so long that a window almost never ends during a case. */
 const INTERVAL = 3_600_000
 const LIMIT = 10
 
@@ -20,7 +20,7 @@ const ALGORITHMS: readonly Algorithm[] = [
   leakyBucket({ burst: LIMIT - 1, immediate: LIMIT - 1 }),
 ]
 
-/** A node that asks about requests. */
+/** A process that sends requests to the store's decider. */
 class Asking {
   readonly #decider: Decider
   readonly #now: () => number
@@ -36,7 +36,7 @@ class Asking {
     return new Asking(decider, () => context.clock.now())
   }
 
-  /** A request that is not sent yet. */
+  /** Makes a request without sending it. */
   request(questions: readonly Question[], more: Partial<Decide> = {}): Decide {
     return { sequence: ++this.#sequence, time: this.#now(), questions, ...more }
   }
@@ -58,7 +58,10 @@ class Asking {
   }
 }
 
-/** When units were taken, as a node tells: by its cell, or from then on, or a little later where that must not be before a window's begin. */
+/**
+ * The time at which units were taken, as a process reports it: the cell's time, a little earlier, or a little later if it must not
+ * be before a window's start.
+ */
 function takenAt({ policy: { step, parameters }, at }: Question): number {
   if (step.width?.(parameters) !== undefined) return at
   return at + (step.sinceStart === true ? 5_000 : -5_000)
@@ -72,19 +75,19 @@ function decided(algorithm: Algorithm, limit: number = LIMIT): DecidedPolicy {
   return { id, step, parameters: step.parameters({ name: id, id, limit, interval: INTERVAL } as Parameters<typeof step.parameters>[0]) }
 }
 
-/** Each algorithm in turn, with two nodes that ask about a policy of its own. */
+/** Runs a check for each algorithm, with two processes that decide by a policy of their own. */
 async function each(
   context: ContractContext,
   run: (policy: DecidedPolicy, a: Asking, b: Asking, name: string) => Promise<void>,
 ): Promise<void> {
   const nodes = await context.nodes(2)
-  // The first exchange connects.
+  // The first sync connects.
   await Promise.all(nodes.map((node) => context.eventually(() => node.sync({}))))
   const [a, b] = await Promise.all(nodes.map((node) => Asking.of(context, node)))
   for (const algorithm of ALGORITHMS) await run(decided(algorithm), defined(a), defined(b), algorithm.name)
 }
 
-/** Stores that decide about single requests. */
+/** Stores that decide single requests. */
 export const decisionCases: readonly ContractCase[] = [
   {
     title: 'decides about requests of all nodes by one count, exactly, and rejections take nothing',
@@ -194,7 +197,7 @@ export const decisionCases: readonly ContractCase[] = [
         const before = await left(policy, 'k')
         await a.send(back)
         assert.ok(Math.abs((await left(policy, 'k')) - before) < 0.1, `${name}: given back twice`)
-        // After a request for several keys each key is asked again alone, while the others may still be in flight.
+        // After a request for several keys, the process repeats each key alone, while the others may still be in flight.
         policies.push(policy)
         if (policies.length < 2) return
         const all = policies.slice(-2).map((one) => a.question(one, 'together', 2))
@@ -219,7 +222,7 @@ export const decisionCases: readonly ContractCase[] = [
         const add = { ...question, kind: 'add' } as const
         const heard = [0, 1, 2].map((lane) => a.request([question], { lane }))
         const lost = [3, 4].map((lane) => a.request([question], { lane })) as [Decide, Decide]
-        // Others overtake those that are lost.
+        // Other requests overtake the lost ones.
         const overtaking = a.request([question], { lane: 5 })
         await Promise.all([...heard, overtaking].map((request) => a.send(request)))
         for (const request of [...heard, overtaking]) await a.send({ ...request, questions: [add], again: true })
@@ -258,15 +261,15 @@ export const decisionCases: readonly ContractCase[] = [
         await a.take(policy, 'k', LIMIT)
         for (const limit of [Number.POSITIVE_INFINITY, 1_000 * LIMIT, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]) {
           const { allowed } = await b.take(usual, 'k', 1, limit)
-          // The size of a leaky bucket is its burst, whatever the limit is.
+          // The size of a leaky bucket is its burst, for any limit.
           assert.ok(allowed || limit < Number.POSITIVE_INFINITY, `${name}: a limit of ${limit}`)
           const rejected = await a.take(policy, 'k', 1)
           assert.equal(rejected.allowed, false, `${name}: after one with a limit of ${limit}`)
         }
-        // Requests that all bring one find the bucket run out by it.
+        // If all requests carry their own limit, the bucket drains by it.
         for (let i = 0; i < 2; i++) await b.take(usual, 'own', LIMIT, 2 * LIMIT)
         const rejected = await a.take(usual, 'own', LIMIT, 2 * LIMIT)
-        // A cold key's first units cost 8/3 as much, so that the second ones did not fit.
+        // A cold key's first units cost 8/3 as much, so the second ones did not fit.
         const lacking = policy.parameters.length === 4 ? (8 / 3) * LIMIT - LIMIT : LIMIT
         assert.ok(
           !rejected.allowed && Math.abs((rejected.retryAfterMs * 2 * LIMIT) / INTERVAL - lacking) < 0.5,
@@ -308,7 +311,7 @@ export const decisionCases: readonly ContractCase[] = [
         const asked = a.question(of(30), 'k', 20)
         const request = a.request([asked])
         const [first] = await a.send(request)
-        // 24 of 10 per interval, less what has run out meanwhile.
+        // The level is 24 of 10 units per interval, less the units that have drained meanwhile.
         const level = ((first?.resetAfterMs ?? 0) * LIMIT) / INTERVAL
         assert.ok(first?.allowed === true && level > 23.8 && level <= 24, `${name}: ${level}`)
         await a.send({ ...request, again: true })

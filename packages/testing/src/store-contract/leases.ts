@@ -3,10 +3,10 @@ import { HELD, type LeaseAsk, type LeaseReply, type Ordinal, type StorePolicy } 
 import type { ContractCase } from './case.ts'
 import { type ContractContext, type ContractNode, defined, fixedPolicy } from './context.ts'
 
-// A day, so that no interval ends while a case runs, but for one in a million.
+// The interval is a day, so that it almost never ends during a case (one in a million).
 const policy = fixedPolicy({ width: 86_400_000, limit: 100, ttl: 2 * 86_400_000 })
 
-/** One node's counts in one interval of a key, as it sends them. */
+/** One process's counts in one interval of a key, as it sends them. */
 class Holder {
   readonly #node: ContractNode
   readonly #key: string
@@ -24,7 +24,7 @@ class Holder {
     this.#policy = of
   }
 
-  /** The next ask: for requests that wait, or `ahead` of requests. */
+  /** Makes the next request for a lease: for waiting requests, or `ahead` of requests. */
   ask({ waiting = 0, ahead = 0, ...rest }: { waiting?: number; ahead?: number } & Partial<LeaseAsk> = {}): LeaseAsk {
     const { granted, returned, taken } = this
     const none = { ordinal: this.#ordinal, incarnation: 0, given: 0, cleared: 0, epoch: 0, nodes: 2, early: 1_000, lifetime: 400 }
@@ -97,7 +97,7 @@ export const leaseCases: readonly ContractCase[] = [
       const told = await a.get({})
       assert.deepEqual([told.granted, told.free, told.used], [100, 38, 60])
       assert.equal((await b.get({ waiting: 5 })).granted, 5)
-      // An older word of the same node changes nothing.
+      // An older message of the same process changes nothing.
       await a.send({ ...a.ask(), returned: 0, taken: 0 })
       assert.deepEqual(await b.get({}).then(({ free, used }) => [free, used]), [33, 60])
     },
@@ -214,11 +214,11 @@ export const leaseCases: readonly ContractCase[] = [
     async run(context) {
       const nodes = await context.nodes(2)
       const [a, b] = nodes.map((node) => new Holder(node, 'k', context.ordinal(policy))) as [Holder, Holder]
-      // Longer than a busy machine stands still: `b` asks while nothing is granted.
+      // A lifetime longer than a pause of a busy machine, so that `b` sends its request while the store grants nothing.
       const lifetime = 1_500
       await a.get({ waiting: 60 })
       await context.fixture.lose?.()
-      // Before the time begins in which nothing is granted both are there again.
+      // Both processes reconnect before the time starts in which nothing is granted.
       for (const node of nodes) await context.eventually(() => node.sync({}))
       const told = await context.eventually(() => a.get({ waiting: 1, lifetime }))
       assert.deepEqual([told.granted, told.free], [60, 40])

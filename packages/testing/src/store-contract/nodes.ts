@@ -5,10 +5,10 @@ import type { ContractCase } from './case.ts'
 import { type ContractNode, cell, defined, fixedPolicy, net } from './context.ts'
 import { HOSTILE_KEYS } from './counts.ts'
 
-/** Milliseconds within which a node must know that the store is away. */
+/** Milliseconds within which a process must notice that the store is down. */
 const PROMPT = 2500
 
-/** A heartbeat in which a node tells of itself, or looks at what all of them tell. */
+/** Sends a heartbeat that reports something about a process, or reads all reports. */
 async function told(
   node: ContractNode,
   about: { readonly status?: string; readonly rules?: string; readonly watch?: true },
@@ -17,10 +17,10 @@ async function told(
   return defined((await node.sync({ heartbeat: { ttl, cursor: '', policies: [], ...about } })).heartbeat)
 }
 
-/** A status that is hard to carry: quotes, line breaks, zeros, and the greatest length. */
+/** A status that is hard to transport: quotes, line breaks, zeros, and the greatest length. */
 const STATUS = `{"top":["a\u0000b\r\n\\"é€😀"]}${'x'.repeat(8_000)}`
 
-/** The registry of nodes, announcements and faults. */
+/** The registry of processes, announcements and faults. */
 export const nodeCases: readonly ContractCase[] = [
   {
     title: 'live nodes are counted, until they leave or are silent for longer than their ttl',
@@ -58,7 +58,7 @@ export const nodeCases: readonly ContractCase[] = [
         first.statuses?.map(({ node, status }) => [node, status]),
         [[watching.id, 'own']],
       )
-      // The others hear of it with their next heartbeat; a store with replicas may take a moment.
+      // The others learn of it with their next heartbeat. A store with replicas may need a moment.
       const asked = await context.eventually(async () => {
         const reply = await told(telling, {})
         assert.equal(reply.watched, true)
@@ -109,7 +109,7 @@ export const nodeCases: readonly ContractCase[] = [
       assert.deepEqual(await rules(c, other), [{ node: b.id, rules: STATUS }])
       assert.deepEqual(await rules(a, STATUS), [{ node: c.id, rules: other }])
       assert.equal((await told(a, {})).rules, undefined)
-      // Nobody can make it grow.
+      // The list of texts is bounded, even if a process sends new ones all the time.
       for (let i = 0; i < 100; i++) await told(c, { rules: `${i}` })
       const all = (await rules(b, STATUS)) as readonly unknown[]
       assert.ok(all.length > 2 && all.length <= 64, `${all.length} texts`)
@@ -142,7 +142,7 @@ export const nodeCases: readonly ContractCase[] = [
       await a.count(policy, 'k', 13)
       await a.count(policy, 'last', 10)
       const ordinal = context.ordinal(policy)
-      // Announcements of different keys may pass each other.
+      // Announcements of different keys may overtake each other.
       const totals = (key: string): unknown[] => b.announcements.filter((one) => one.key === key)
       await context.eventually(() => {
         assert.deepEqual(totals('k'), [{ type: 'total', policyId: 'fixed', key: 'k', cells: [cell(ordinal, 12)] }])
@@ -179,7 +179,7 @@ export const nodeCases: readonly ContractCase[] = [
       const policy = fixedPolicy({ limit: 1 })
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
       await context.listening(a, b)
-      // More than one message of most servers has room for.
+      // More keys than most servers put into one message.
       const keys = [...HOSTILE_KEYS, ...Array.from({ length: 200 }, (_, i) => `${i} ${'é'.repeat(100)}`)]
       const ordinal = context.ordinal(policy)
       await a.sync({ entries: keys.map((key) => ({ policy, key, cells: [cell(ordinal, 1)] })) })
@@ -225,7 +225,7 @@ export const nodeCases: readonly ContractCase[] = [
       await a.block(policy, 'k', 'lift', 0)
       await a.block(policy, 'k', 'lift', 0)
       await a.block(policy, 'l', 'set', 60_000)
-      // Announcements of different keys may pass each other.
+      // Announcements of different keys may overtake each other.
       const changes = (key: string): boolean[] =>
         b.announcements.flatMap((one) => (one.type === 'block' && one.key === key ? [one.remaining > 0] : []))
       await context.eventually(() => assert.deepEqual([changes('k'), changes('l')], [[true, false], [true]]))
@@ -250,7 +250,7 @@ export const nodeCases: readonly ContractCase[] = [
           assert.ok(context.clock.monotonic() - begun < PROMPT, 'the exchange took too long to fail')
         }
       } finally {
-        // If the store stayed away, all later cases would fail too.
+        // If the store stayed down, all later cases would fail too.
         await comeBack()
       }
       assert.equal(net(await context.eventually(() => node.count(policy, 'k', 2))), 2)

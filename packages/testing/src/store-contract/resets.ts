@@ -7,12 +7,12 @@ import { HOSTILE_KEYS } from './counts.ts'
 const MINUTE = 60_000
 const POLICIES: readonly StorePolicy[] = [fixedPolicy(), slidingPolicy()]
 
-/** The moment of a reset: nodes go by whole milliseconds. */
+/** The moment of a reset, in whole milliseconds like the clocks of processes. */
 function epochNow(context: ContractContext, later = 0): number {
   return Math.floor(context.clock.now()) + later
 }
 
-/** Resets of keys, and blocks that were set by hand. */
+/** Resets of keys, and manual blocks. */
 export const resetCases: readonly ContractCase[] = [
   {
     title: 'a reset forgets what was counted, and ignores what nodes send of before it',

@@ -11,10 +11,10 @@ import { nodeCases } from './nodes.ts'
 import { resetCases } from './resets.ts'
 import { windowCases } from './windows.ts'
 
-/** The parts of a test runner that are used: vitest, node:test, Jest and others have them. */
+/** The functions of a test runner that the contracts need. Vitest, node:test, Jest and others have them. */
 export interface TestRunner {
   describe(name: string, define: () => void): unknown
-  /** `timeout` in milliseconds, for runners that have one. */
+  /** Defines a test. `timeout` is in milliseconds, for runners that support one. */
   test(name: string, run: () => Promise<void>, timeout?: number): unknown
 }
 
@@ -28,7 +28,7 @@ const TIERS: Readonly<Record<string, readonly ContractCase[]>> = {
   decisions: decisionCases,
 }
 
-/** The test runner, and what a store can't do. */
+/** The test runner, and the cases that a store can't support. */
 export interface StoreContractOptions extends TestRunner {
   /**
    * Skips the cases that need an ability which the fixture lacks, and gives the reason.
@@ -41,8 +41,8 @@ export interface StoreContractOptions extends TestRunner {
 }
 
 /**
- * The test suite of the `Store` interface, in tiers: fixed windows, resets, sliding windows, buckets, leases, decisions. Build a store in this
- * order. Each case gets a store of its own.
+ * The test suite of the `Store` interface, in tiers: fixed windows, resets, sliding windows, buckets, leases, decisions. Build a
+ * store in this order. Each case gets its own store.
  *
  * @example
  * ```ts
@@ -54,7 +54,7 @@ export interface StoreContractOptions extends TestRunner {
  * }, { describe, test, without: { lose: 'keeps its data on disk', goAway: 'has no network', leftovers: 'can not be listed' } })
  * ```
  *
- * @param name - of the store, for the titles of the tests
+ * @param name - the name of the store, for the titles of the tests
  * @param factory - makes a store that shares nothing with earlier ones
  */
 export function storeContract(

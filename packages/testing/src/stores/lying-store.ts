@@ -9,18 +9,18 @@ import {
 } from '@weir/core/sync'
 import type { SeededRandom } from '../random/random.ts'
 
-/** Changes to the values of an honest store on their way to a node. */
+/** Changes to the values of an honest store on their way to a process. */
 export interface Lies {
-  /** Instead of the honest connection. May throw. */
+  /** Replaces the honest connection. May throw. */
   open?(connection: StoreConnection, node: StoreNode): unknown
-  /** Instead of an honest reply. May throw, or return a promise that rejects or never settles. */
+  /** Replaces an honest reply. May throw, or return a promise that rejects or never settles. */
   reply?(reply: SyncReply, request: SyncRequest): unknown
-  /** Instead of an announcement. */
+  /** Replaces an announcement. */
   announcement?(announcement: Announcement): unknown
 }
 
 /**
- * A store between a node and an honest one that says whatever it likes: for tests that what it says is checked.
+ * A store that replaces the connection, replies or announcements of an honest one. Use it to test that invalid ones do no harm.
  *
  * @example
  * const store = lyingStore(memoryStore(), { reply: (reply) => ({ ...reply, time: Number.NaN }) })
@@ -44,7 +44,7 @@ export function lyingStore(honest: Store, lies: Lies): Store {
   })
 }
 
-/** Values that programs trip over, made anew each time. Most are none of what a store or a neighbour may say. */
+/** Makes values that break programs, a new one with each call. Most of them are invalid in replies and messages. */
 export const NONSENSE: readonly (() => unknown)[] = [
   () => undefined,
   () => null,
@@ -84,8 +84,7 @@ export const NONSENSE: readonly (() => unknown)[] = [
 ]
 
 /**
- * A copy of a value in which up to `changes` places, anywhere in it, hold something else: nonsense, an old value of another
- * place, or nothing at all.
+ * Copies a value and replaces up to `changes` values anywhere in it: by nonsense, by a value from another place, or by nothing.
  */
 export function mutated(value: unknown, random: SeededRandom, changes: number = 3): unknown {
   const root = { value: copied(value) }
@@ -150,7 +149,7 @@ function revoked(): object {
   return proxy
 }
 
-/** An object whose numbers are right when they are read first, and wrong from then on. */
+/** An object whose numbers are right at the first read, and wrong afterwards. */
 function fickle(): object {
   let reads = 0
   return new Proxy({}, { get: () => (reads++ < 1 ? 1 : Number.NaN) })

@@ -44,7 +44,7 @@ export interface SimulatedStoreOptions {
   /**
    * Chooses the clock whose time replies contain.
    * - `'store'`: the store's own.
-   * - `'caller'`: the wall clock of the process that asks, as with a store that has no clock.
+   * - `'caller'`: the wall clock of the calling process, as with a store that has no clock.
    *
    * @default 'store'
    */
@@ -55,23 +55,23 @@ const OPTIONS = ['time', 'random', 'network', 'storeTimeout', 'clock']
 
 /** Traffic through a simulated store. */
 export interface StoreStatistics {
-  /** Exchanges that nodes sent. */
+  /** Syncs that processes sent. */
   exchanges: number
-  /** Requests that the store was to decide about. */
+  /** Requests that the store was to decide. */
   decisions: number
-  /** Exchanges with a heartbeat. */
+  /** Syncs with a heartbeat. */
   heartbeats: number
-  /** Entries of exchanges: one key-write each, those that only ask included. */
+  /** Key writes in syncs, including entries that only read. */
   entries: number
   /** Changes of blocks. */
   blocks: number
-  /** Announcements that the store made, before they were sent to each node. */
+  /** Announcements that the store made, counted once before they are sent to each process. */
   announcements: number
-  /** Exchanges that came to nothing for the node that sent them. */
+  /** Syncs that failed for the process that sent them. */
   failures: number
 }
 
-/** Sees of which keys nodes send something, at the moment they send it: counts, questions about requests, changes of blocks. */
+/** Receives the keys for which processes send counts or changes of blocks, at the moment of sending. */
 export type SyncObserver = (nodeId: string, sent: { readonly entries: readonly Keyed[]; readonly blocks: readonly Keyed[] }) => void
 
 interface Keyed {
@@ -79,32 +79,32 @@ interface Keyed {
 }
 
 /**
- * A store in virtual time: the rules of a real one, behind a network that delays, loses, doubles and reorders, and
- * with switches for everything that can happen to a server.
+ * A store in virtual time. It works like a real one, behind a network that delays, loses, duplicates and reorders messages, and has
+ * methods for faults of a server.
  */
 export class SimulatedStore implements Store {
   readonly coordinate: Store['coordinate'] = backgroundStore(this).coordinate
   readonly kind = 'simulated'
   readonly statistics: StoreStatistics = { exchanges: 0, decisions: 0, heartbeats: 0, entries: 0, blocks: 0, announcements: 0, failures: 0 }
   /**
-   * The server's clock, right until it is stepped. It shows fractions without end: were it cut to microseconds, a
-   * request so near to a boundary would now and then look as if it was counted in the wrong interval.
+   * The server's clock, correct until it is stepped. It is not rounded. Rounded to microseconds, a request very near a boundary
+   * would sometimes seem to count in the wrong interval.
    */
   readonly serverClock: NodeClock
-  /** Called for all that a node sends. */
+  /** Called for everything that a process sends. */
   observer: SyncObserver | undefined
-  /** Called for each exchange that the store has handled, at that moment. */
+  /** Called for each sync that the store has handled, at that moment. */
   handled: ((request: SyncRequest, reply: SyncReply, nodeId: string) => void) | undefined
   readonly #options: SimulatedStoreOptions
   readonly #time: VirtualTime
   readonly #random: SeededRandom
   readonly #hub: Hub
   readonly #connections = new Map<string, SimulatedConnection>()
-  /** Nodes of a region that is farther away. */
+  /** Processes in the distant region. */
   readonly #far = new Set<string>()
   readonly #partitioned = new Set<string>()
   readonly #policies = new Map<string, StorePolicy>()
-  /** The deciders of the nodes that asked for one. */
+  /** The deciders of the processes that opened one. */
   readonly #deciders: Promise<Decider>[] = []
   #outage: OutageMode | undefined
   #held: (() => void)[] = []
@@ -113,7 +113,7 @@ export class SimulatedStore implements Store {
 
   /** @throws WeirError `WEIR_INVALID_OPTION` */
   constructor(options: SimulatedStoreOptions) {
-    // A clock has a time, and is none.
+    // A clock is not a time line, but it has one as `clock.time`.
     if (typeof options?.time?.at !== 'function')
       throw invalidOption('time', options?.time, 'a VirtualTime, such as clock.time of clock = manualClock()')
     checkOptions('SimulatedStore', options, OPTIONS, 'options such as { time: clock.time }')
@@ -125,7 +125,7 @@ export class SimulatedStore implements Store {
     this.#hub.listen((announcement) => this.#announce(announcement))
   }
 
-  /** It decides about requests by any step. */
+  /** Whether the store can decide by a step. It can by any. */
   decides(): boolean {
     return true
   }
@@ -136,12 +136,12 @@ export class SimulatedStore implements Store {
     return connection
   }
 
-  /** The store goes away. */
+  /** Makes the store unavailable. */
   fail(mode: OutageMode = 'reject'): void {
     this.#outage = mode
   }
 
-  /** The store is back; what it held while it hung is answered now, late. */
+  /** Makes the store available again. Syncs that it kept while it hung are answered now, late. */
   restore(): void {
     this.#outage = undefined
     const held = this.#held
@@ -149,43 +149,43 @@ export class SimulatedStore implements Store {
     for (const run of held) run()
   }
 
-  /** The store answers so many milliseconds later than the network alone explains. */
+  /** Makes the store answer `extra` milliseconds later. */
   slow(extra: number): void {
     this.#extra = extra
   }
 
-  /** All data is gone. */
+  /** Loses all data. */
   lose(): void {
     this.#hub.lose()
   }
 
-  /** Cells, blocks and nodes that the store holds; 0 when all has expired. */
+  /** The number of cells, blocks and processes in the store. 0 after all have expired. */
   get size(): number {
     return this.#hub.size
   }
 
-  /** Announcements reach nobody (true), or everybody again. */
+  /** Loses all announcements (true), or delivers them again. */
   silence(silent: boolean): void {
     this.#silent = silent
   }
 
-  /** A node is cut off from the store (true), or reaches it again. */
+  /** Cuts a process off from the store (true), or connects it again. */
   partition(nodeId: string, cut: boolean): void {
     if (cut) this.#partitioned.add(nodeId)
     else this.#partitioned.delete(nodeId)
   }
 
-  /** A node is gone without a word: nothing is sent to it any more. */
+  /** Removes a process that ended without closing: nothing is sent to it any more. */
   sever(nodeId: string): void {
     this.#connections.delete(nodeId)
   }
 
-  /** Milliseconds of a policy's cells; undefined when no node ever sent it. */
+  /** The length of a policy's cells in milliseconds. Undefined if no process ever sent the policy. */
   widthOf(policyId: string): number | undefined {
     return this.#policies.get(policyId)?.width
   }
 
-  /** Units (taken less refunded) that the store has of one cell; undefined when no node ever sent its policy. */
+  /** Units (taken less refunded) that the store has for one cell. Undefined if no process ever sent its policy. */
   total(policyId: string, key: string, ordinal: Ordinal): number | undefined {
     const policy = this.#policies.get(policyId)
     if (policy === undefined) return undefined
@@ -194,7 +194,7 @@ export class SimulatedStore implements Store {
     return cell === undefined ? 0 : cell.taken - cell.given
   }
 
-  /** @internal One exchange of a connection. */
+  /** @internal Carries out one sync of a connection. */
   exchange(connection: SimulatedConnection, request: SyncRequest): Promise<SyncReply> {
     const { node } = connection
     this.#count(node.id, request)
@@ -209,8 +209,8 @@ export class SimulatedStore implements Store {
   }
 
   /**
-   * Waits until all nodes that have begun to ask about requests can do so: what decides is loaded in real time, in which virtual time stands.
-   * Only policies with `coordination: 'central'` need it.
+   * Waits until all processes that opened a decider can use it. Its code is loaded in real time, in which virtual time stands
+   * still. Only policies with `coordination: 'central'` need it.
    */
   async opened(): Promise<void> {
     await this.#time.settled()
@@ -218,7 +218,7 @@ export class SimulatedStore implements Store {
     await this.#time.settled()
   }
 
-  /** @internal What decides about the requests of a connection, over its links. */
+  /** @internal Opens the decider of a connection, which uses its links. */
   decider(connection: SimulatedConnection): Promise<Decider> {
     const decider = this.#decider(connection)
     this.#deciders.push(decider)
@@ -239,7 +239,7 @@ export class SimulatedStore implements Store {
     }
   }
 
-  /** Has the store handle something, and carries what it says back to the node. */
+  /** Lets the store handle a message, and carries the reply back to the process. */
   #carry<Reply>(connection: SimulatedConnection, handle: () => Reply, read = (reply: Reply) => reply): Promise<Awaited<Reply>> {
     const { node, up, down } = connection
     return new Promise((resolve, reject) => {
@@ -284,7 +284,7 @@ export class SimulatedStore implements Store {
     })
   }
 
-  /** @internal A connection was closed in order. */
+  /** @internal Removes a connection that was closed in order. */
   left(connection: SimulatedConnection): void {
     if (this.#connections.get(connection.node.id) !== connection) return
     this.#connections.delete(connection.node.id)
@@ -293,7 +293,7 @@ export class SimulatedStore implements Store {
     })
   }
 
-  /** @internal The links of a new connection. */
+  /** @internal Makes the links of a new connection. */
   link(nodeId: string, purpose: string): Link {
     const network = this.#options.network ?? {}
     const near = network.latency ?? 0.5
@@ -321,7 +321,7 @@ export class SimulatedStore implements Store {
     }
   }
 
-  /** Without a clock of its own a store can only hand back what the caller believes. */
+  /** Replaces the time of a reply. A store without a clock can only return the time of the caller. */
   #stamped(reply: SyncReply, sentAt: number, receivedAt: number): SyncReply {
     return this.#options.clock === 'caller' ? { ...reply, time: (sentAt + receivedAt) / 2 } : reply
   }
@@ -337,7 +337,7 @@ export class SimulatedStore implements Store {
   }
 }
 
-/** One node's connection: three links and a way in that respects the node's event loop. */
+/** One process's connection: three links, and a way in that waits for the process's event loop. */
 class SimulatedConnection implements StoreConnection {
   readonly node: StoreNode
   readonly up: Link
@@ -369,7 +369,7 @@ class SimulatedConnection implements StoreConnection {
     return Promise.resolve()
   }
 
-  /** Runs something at the node, when its event loop lets it. */
+  /** Runs a callback in the process as soon as its event loop is free. */
   dispatch(run: () => void, settles = true): void {
     const { clock } = this.node
     if (clock instanceof NodeClock) clock.dispatch(run, settles)
@@ -377,10 +377,10 @@ class SimulatedConnection implements StoreConnection {
   }
 }
 
-/** Whom the store's own questions are from; never a node, as it sends no heartbeat. */
+/** The id under which the simulator reads from the store. It never counts as a process, because it sends no heartbeat. */
 const OBSERVER = 'observer'
 
-/** A message is what was said when it was sent: callers may reuse their arrays. */
+/** Copies a request when it is sent, because callers may reuse their arrays. */
 function copyOf(request: SyncRequest): SyncRequest {
   return {
     ...request,

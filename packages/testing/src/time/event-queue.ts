@@ -1,20 +1,20 @@
-/** Something that happens at a moment of virtual time. */
+/** An event at a moment of virtual time. */
 export interface QueuedEvent {
   /** Milliseconds of virtual time. */
   readonly at: number
-  /** Order among events of the same moment: first queued, first run. */
+  /** Order among events of the same moment: the first in the queue runs first. */
   readonly sequence: number
   readonly run: () => void
-  /** Whether promises may be settled by it, so that their continuations must run before the next event. */
+  /** Whether it may settle promises, so that their continuations must run before the next event. */
   readonly settles: boolean
-  /** Place in the heap; -1 when it is not queued any more. */
+  /** Place in the heap. -1 if it is no longer queued. */
   index: number
 }
 
 /**
- * Events in order of time, and of queueing among equal times: a binary heap in which every event knows its place, so
- * that a cancelled timer leaves at once. (Throttlers move their timer all the time; left in place, cancelled timers
- * would outnumber live ones.)
+ * Events in order of time, and of queueing among equal times. It is a binary heap in which every event stores its place, so that a
+ * cancelled timer is removed immediately. (Throttlers move their timer all the time. If cancelled timers stayed, they would
+ * outnumber live ones.)
  */
 export class EventQueue {
   readonly #heap: QueuedEvent[] = []
@@ -24,7 +24,7 @@ export class EventQueue {
     return this.#heap.length
   }
 
-  /** When the first event is due; `Infinity` when there is none. */
+  /** The time of the first event. `Infinity` if the queue is empty. */
   get nextAt(): number {
     return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY
   }
@@ -36,14 +36,14 @@ export class EventQueue {
     return event
   }
 
-  /** Takes the first event out. */
+  /** Removes and returns the first event. */
   take(): QueuedEvent | undefined {
     const first = this.#heap[0]
     if (first !== undefined) this.remove(first)
     return first
   }
 
-  /** Takes an event out; does nothing when it is not queued any more. */
+  /** Removes an event. Does nothing if it is no longer queued. */
   remove(event: QueuedEvent): void {
     const index = event.index
     if (index < 0) return

@@ -3,7 +3,7 @@ import { checkOptions } from '@weir/core/sync'
 import type { QueuedEvent } from './event-queue.ts'
 import { VirtualTime } from './virtual-time.ts'
 
-/** How one machine's clocks differ from true time. */
+/** Describes how one machine's clocks differ from true time. */
 export interface NodeClockOptions {
   /**
    * Sets how many milliseconds the wall clock is ahead of true time.
@@ -34,8 +34,8 @@ export interface NodeClockOptions {
 const OPTIONS = ['offset', 'drift', 'resolution', 'origin']
 
 /**
- * One machine's view of virtual time: a wall clock that may be wrong, run too fast and step, a monotonic clock that
- * never steps, and timers that run by the machine's own idea of a millisecond.
+ * One machine's view of virtual time: a wall clock that may be wrong, run too fast and step, a monotonic clock that never steps,
+ * and timers that follow the machine's own speed.
  */
 export class NodeClock implements Clock {
   readonly #time: VirtualTime
@@ -69,13 +69,13 @@ export class NodeClock implements Clock {
   }
 
   setTimeout(callback: () => void, delay: number): TimerHandle {
-    // Timers of Node.js never fire in the same turn: 1 ms is their least delay.
+    // Timers of Node.js never fire in the same turn. Their shortest delay is 1 ms.
     return this.#plan(this.#time.now + Math.max(1, delay) / this.#rate, callback)
   }
 
   clearTimeout(handle: TimerHandle): void {
     const event = handle as QueuedEvent | undefined
-    // As the timers of Node.js, which clear nothing then.
+    // Like Node.js, it ignores a missing timer.
     if (event === undefined) return
     this.#time.cancel(event)
     this.#timers.delete(event)
@@ -85,18 +85,18 @@ export class NodeClock implements Clock {
     this.#plan(this.#time.now, callback)
   }
 
-  /** Steps the wall clock by so many milliseconds, forwards or back; the monotonic clock and timers don't notice. */
+  /** Steps the wall clock by this many milliseconds, forwards or back. The monotonic clock and timers are not affected. */
   step(milliseconds: number): void {
     this.#events++
     this.#wallOffset += milliseconds
   }
 
-  /** Holds this machine's event loop until a moment of virtual time: timers and messages wait. */
+  /** Blocks this machine's event loop until a moment of virtual time. Timers and messages wait. */
   stall(until: number): void {
     this.#stalledUntil = until
   }
 
-  /** Runs what arrives at this machine: at once, or when its event loop is free again. */
+  /** Runs a callback for a message that arrives at this machine: immediately, or when its event loop is free again. */
   dispatch(run: () => void, settles = true): void {
     if (this.#stopped) return
     if (this.#time.now < this.#stalledUntil) this.#time.at(this.#stalledUntil, () => this.dispatch(run, settles), settles)
@@ -106,12 +106,12 @@ export class NodeClock implements Clock {
     }
   }
 
-  /** Grows with everything that happens to this machine apart from requests: while it stays, only time has passed. */
+  /** Grows with every event of this machine except requests. While it stays the same, only time has passed. */
   get events(): number {
     return this.#events
   }
 
-  /** Until when the machine's event loop is held, if it is; otherwise some moment of the past. */
+  /** The time until which the machine's event loop is blocked. If it is not blocked, some moment of the past. */
   get stalledUntil(): number {
     return this.#stalledUntil
   }
@@ -120,7 +120,7 @@ export class NodeClock implements Clock {
     return this.#stopped
   }
 
-  /** The machine is gone: none of its timers will fire, nothing arrives any more. */
+  /** Stops the machine: none of its timers will fire, and nothing arrives any more. */
   stop(): void {
     this.#stopped = true
     for (const event of this.#timers) this.#time.cancel(event)
@@ -138,7 +138,7 @@ export class NodeClock implements Clock {
   }
 }
 
-/** A clock for unit tests: a `Clock` to inject, and the means to let time pass. */
+/** A clock for unit tests: a `Clock` to inject, and methods that let time pass. */
 export class ManualClock extends NodeClock {
   /** The time line, for further clocks (`new NodeClock(clock.time, …)`) and a simulated store. */
   readonly time: VirtualTime
@@ -148,7 +148,7 @@ export class ManualClock extends NodeClock {
     this.time = time
   }
 
-  /** A callback that is only deferred to a later turn needs no time, so that `await throttler.close()` ends by itself. */
+  /** Defers a callback to a later turn. It needs no time, so that `await throttler.close()` ends by itself. */
   override defer(callback: () => void): void {
     let ran = false
     const once = (): void => {
@@ -161,7 +161,7 @@ export class ManualClock extends NodeClock {
   }
 
   /**
-   * Lets time pass, milliseconds or a text such as `'1m'`: timers fire in order, and what was promised settles in between.
+   * Lets time pass, in milliseconds or as a text such as `'1m'`. Timers fire in order, and promises settle in between.
    *
    * @throws (rejects) WeirError `WEIR_INVALID_OPTION`
    */
@@ -171,7 +171,7 @@ export class ManualClock extends NodeClock {
 }
 
 /**
- * A clock that stands still until it is told to move.
+ * Makes a clock that moves only when you call `advance`.
  *
  * @example
  * const clock = manualClock()

@@ -3,7 +3,7 @@ import type { PolicyOptions, Throttler } from '@weir/core'
 import { adapterOf } from '@weir/core/adapter'
 import type { Scheduled, WaitingCase, WaitingRun } from './run.ts'
 
-/** Milliseconds within which a failure is immediate: time for the store to answer. */
+/** Milliseconds within which a failure counts as immediate. The store needs time to answer. */
 const AT_ONCE = 400
 
 const failures = (requests: readonly Scheduled[]) => requests.map(({ error }) => error?.reason)
@@ -16,7 +16,7 @@ async function handle(run: WaitingRun, throttler: Throttler, key: string, client
   if (decision.allowed && decision.delayMs > 0) await throttler.waitFor(decision, undefined, client)
 }
 
-/** Sends requests of a client, two for each of so many keys. Returns how many more are delayed afterwards. */
+/** Sends requests of a client, two for each of `keys` keys. Returns how many more are delayed afterwards. */
 async function flood(run: WaitingRun, throttler: Throttler, client: string | undefined, keys: number): Promise<number> {
   const before = throttler.waiting
   for (let i = 0; i < keys; i++) {
@@ -78,7 +78,7 @@ export const boundCases: readonly WaitingCase[] = [
         ['q', 2],
       ] as const)
         held.push(await flood(run, throttler, client, keys))
-      // A client that is not known is bounded by the sum.
+      // Requests without a known client are bounded only by the sum.
       assert.deepEqual(held, [8, 4, 0, 1, 1, 2, 0])
       await run.close(throttler)
       assert.equal(throttler.waiting, 0)

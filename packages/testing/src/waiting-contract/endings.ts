@@ -13,7 +13,7 @@ async function last30(run: WaitingRun, throttler: Throttler, key: string, leavin
   const leave: Scheduled[] = []
   for (let i = 0; i < 30; i++) {
     stay.push(run.schedule(throttler, {}, key))
-    // Behind requests that use all units meanwhile.
+    // These requests come after others that use all units meanwhile.
     if (!leaving || i < 10) continue
     const signal = controllers[i % 4]?.signal
     leave.push(run.schedule(throttler, signal ? { signal } : { timeout: 150, priority: 'low' }, key))
@@ -28,7 +28,7 @@ async function last30(run: WaitingRun, throttler: Throttler, key: string, leavin
   return Math.max(...stay.map(({ at }) => at as number)) - begun
 }
 
-/** Requests wait while the store goes away and comes back. */
+/** Lets requests wait while the store goes down and comes back. */
 const outage = (failMode: FailMode): WaitingCase => ({
   title: `no request waits beyond its timeout while the store is down, and requests start again afterwards: failMode '${failMode}'`,
   needs: 'store',
@@ -50,7 +50,7 @@ const outage = (failMode: FailMode): WaitingCase => ({
   },
 })
 
-/** Nothing is left of the requests that waited, and no more are accepted. */
+/** Checks that nothing is left of the waiting requests, and that no more are accepted. */
 async function endsClosed(run: WaitingRun, throttler: Throttler): Promise<void> {
   const late = run.schedule(throttler)
   await run.pass(100)

@@ -15,7 +15,7 @@ import { simulatedStore } from '../stores/simulated-store.ts'
 import { manualClock } from '../time/manual-clock.ts'
 import type { WaitingFixture, WaitingUnderTest } from './subject.ts'
 
-/** Milliseconds after which processes know their store and each other. */
+/** Milliseconds after which processes are connected to their store and count each other. */
 const CONNECTED = 1_200
 /** Milliseconds for which a request keeps its slot. */
 const BUSY = 40
@@ -25,7 +25,7 @@ export interface Scheduled {
   readonly number: number
   readonly priority: number
   readonly came: number
-  /** The time of its start, and its place among all starts. */
+  /** The time of its start, and its position among all starts. */
   at?: number
   place?: number
   error?: AcquireError
@@ -95,7 +95,7 @@ export class WaitingRun {
     return this.subject.algorithm.slots !== undefined
   }
 
-  /** Whether time passes by itself, also while code runs. */
+  /** Whether time passes by itself, even while code runs. */
   get real(): boolean {
     return this.fixture.pass === undefined
   }
@@ -104,7 +104,7 @@ export class WaitingRun {
     return this.clock.monotonic()
   }
 
-  /** A process with one policy, which knows its store and the processes before it. */
+  /** Starts a process with one policy, and waits until it is connected to its store and counts the other processes. */
   async process(policy: Partial<PolicyOptions> = {}, options: Partial<ThrottlerOptions> = {}): Promise<Throttler> {
     const { algorithm, coordination } = this.subject
     // Slots have no interval.
@@ -149,18 +149,18 @@ export class WaitingRun {
     }
   }
 
-  /** Waits for the begin of an interval of the wall clock, so that several runs begin alike. */
+  /** Waits for the start of an interval of the wall clock, so that several runs start alike. */
   async align(interval: number): Promise<void> {
     await this.pass(interval - (this.clock.now() % interval))
   }
 
   async pass(milliseconds: number): Promise<void> {
     if (this.fixture.pass !== undefined) return await this.fixture.pass(milliseconds)
-    // A timer that keeps the process alive, unlike those of the clock.
+    // This timer keeps the process alive, unlike timers of the clock.
     await new Promise((resolve) => setTimeout(resolve, milliseconds))
   }
 
-  /** Lets time pass until something is true, and fails after some time. */
+  /** Lets time pass until a condition is true, and fails after `longest` milliseconds. */
   async until(isTrue: () => boolean, what: string, longest = 20_000): Promise<void> {
     const end = this.now + longest
     while (!isTrue()) {
@@ -169,7 +169,7 @@ export class WaitingRun {
     }
   }
 
-  /** Closes a process, and lets the time pass that this takes. Returns the milliseconds that it took. */
+  /** Closes a process, and lets the time pass that this needs. Returns the milliseconds that it took. */
   async close(throttler: Throttler): Promise<number> {
     const begun = this.now
     let took = Number.NaN
@@ -184,7 +184,7 @@ export class WaitingRun {
   }
 }
 
-/** Virtual time, and a store in it that is 1 ms away. */
+/** Virtual time, with a store whose round trip is 1 ms. */
 export function virtualFixture(): WaitingFixture {
   const clock = manualClock()
   const store = simulatedStore({ time: clock.time, storeTimeout: 300 })
@@ -195,7 +195,7 @@ export function virtualFixture(): WaitingFixture {
       await clock.advance(milliseconds)
       await store.opened()
     },
-    // A value of its own for each process, because throttlers that share one are one process to the store.
+    // Each process gets its own value, because throttlers that share one are one process to the store.
     store: () => ({ kind, decides, coordinate, open: (node) => store.open(node) }),
     goAway: async () => {
       store.fail('hang')

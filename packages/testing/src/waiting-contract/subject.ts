@@ -2,7 +2,7 @@ import type { AnyAlgorithm, Clock, Coordination, Store } from '@weir/core'
 
 /** An algorithm with a coordination, and the store that its processes share. */
 export interface WaitingUnderTest {
-  /** Counts the requests. One of yours, or of Weir. */
+  /** Counts the requests. It is your own algorithm, or one of Weir's. */
   readonly algorithm: AnyAlgorithm
   /** Decides which process or store counts. */
   readonly coordination: Coordination
@@ -14,7 +14,7 @@ export interface WaitingUnderTest {
   readonly fixture?: () => WaitingFixture | Promise<WaitingFixture>
 }
 
-/** One empty store for one test, and the time in which it lives. */
+/** One empty store for one test, with its time. */
 export interface WaitingFixture {
   /**
    * Makes the store of one process. It is called for each process of a test. Not used with `coordination: 'local'`.

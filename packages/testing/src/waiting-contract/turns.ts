@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Priority, Throttler } from '@weir/core'
 import type { Scheduled, WaitingCase, WaitingRun } from './run.ts'
 
-/** Pairs in the wrong order, of 200 requests in ten bursts. The first come before the code is loaded that lets requests wait. */
+/** Pairs in the wrong order, of 200 requests in ten bursts. The first requests come before the code of the queue is loaded. */
 async function inversionsOf200(run: WaitingRun, priorityOf: (i: number) => Priority): Promise<string[]> {
   const throttler = await run.process({ limit: run.slots ? 4 : 50 })
   const all: Scheduled[] = []
@@ -15,7 +15,8 @@ async function inversionsOf200(run: WaitingRun, priorityOf: (i: number) => Prior
 }
 
 /**
- * Pairs whose second request started first, though it came later and is no more urgent, or is less urgent and the first waited already.
+ * Finds pairs whose second request started first, although it came later and is not more urgent, or is less urgent and the first
+ * already waited.
  *
  * @param moment milliseconds within which the order of two requests is unknown
  */
@@ -26,7 +27,7 @@ function inversions(all: readonly Scheduled[], moment: number): string[] {
     for (const other of all) {
       if ((other.place as number) >= (one.place as number)) continue
       const later = other.number > one.number && other.priority <= one.priority
-      // The less urgent one had not started when the more urgent one came, nor in the same moment.
+      // The less urgent request started clearly after the more urgent one had come.
       const lessUrgent = other.priority < one.priority && one.came + moment < (other.at as number)
       if (later || lessUrgent) found.push(`${other.number} (priority ${other.priority}) before ${one.number} (${one.priority})`)
     }

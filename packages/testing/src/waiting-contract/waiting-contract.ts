@@ -19,8 +19,8 @@ export interface WaitingContractOptions extends TestRunner {
 }
 
 /**
- * The test suite of waiting requests: if `acquire`, `schedule` and `wrap` keep their promises with an algorithm, a coordination and a
- * store. Use it for an algorithm or a store of your own.
+ * The test suite of waiting requests: it checks that `acquire`, `schedule` and `wrap` keep their promises with an algorithm, a
+ * coordination and a store. Use it for your own algorithm or store.
  *
  * @example
  * ```ts
@@ -29,7 +29,7 @@ export interface WaitingContractOptions extends TestRunner {
  * waitingContract('everySecond', { algorithm: everySecond(), coordination: 'local' }, { describe, test })
  * ```
  *
- * @param name - of the algorithm or store, for the titles of the tests
+ * @param name - the name of the algorithm or store, for the titles of the tests
  * @param subject - the algorithm, the coordination, and a function that makes the store
  */
 export function waitingContract(name: string, subject: WaitingUnderTest, { describe, test, without = {} }: WaitingContractOptions): void {
@@ -39,7 +39,7 @@ export function waitingContract(name: string, subject: WaitingUnderTest, { descr
   describe(`${name} keeps the waiting contract`, () => {
     for (const { title, needs, run } of cases) {
       if (without[title] !== undefined || (needs !== undefined && subject.coordination === 'local')) continue
-      // Processes that sync at the ends of spans only don't take turns. Slots come free one by one.
+      // Processes that sync only at the ends of spans don't take turns. Slots are released one by one.
       if (needs === 'turns' && (subject.coordination === 'periodic' || subject.algorithm.slots !== undefined)) continue
       test(
         title,

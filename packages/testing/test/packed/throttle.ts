@@ -1,4 +1,4 @@
-// Run by packages/acceptance in empty projects of every kind, from the packed tarball: in virtual time, a limit of 2 meets three
+// packages/acceptance runs this in empty projects of every kind, from the packed tarball. In virtual time a limit of 2 gets three
 // requests, and a simulated cluster stays at its limit.
 import { createThrottler } from '@weir/core'
 import { manualClock, poisson, simulate } from '@weir/testing'

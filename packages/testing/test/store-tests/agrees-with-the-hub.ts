@@ -4,7 +4,7 @@ import type { HeartbeatRequest, Ordinal, StoreConnection, StorePolicy, SyncReply
 import fc from 'fast-check'
 import { expect } from 'vitest'
 
-// Cells so wide that the running one does not change while the test runs.
+// Cells are so long that the running one does not change while the test runs.
 const WIDTH = 86_400_000_000
 const RUNNING = Math.floor(Date.now() / WIDTH)
 const fixed: StorePolicy = { id: 'fixed', width: WIDTH, cells: 1, limit: 10, hot: 3, ttl: WIDTH }
@@ -12,24 +12,24 @@ const sliding: StorePolicy = { id: 'sliding', width: WIDTH, cells: 4, limit: 10,
 const bucket: StorePolicy = { id: 'bucket', width: WIDTH, cells: 60, limit: 10, hot: 3, ttl: 8 * WIDTH, drain: 2 }
 
 export interface Comparison {
-  /** An empty store. */
+  /** Opens an empty store. */
   open(): Store
-  /** One store serves all runs, as to make one takes long. Default: each run has its own. */
+  /** One store serves all runs, because opening one takes long. Default: each run has its own. */
   readonly shared?: boolean
   readonly runs: number
-  /** Milliseconds after which no further run begins. Default: all are made. */
+  /** Milliseconds after which no further run starts. Default: all runs are made. */
   readonly within?: number
-  /** From how many cells before the running one to how many after it units come. Default -5 and 2. */
+  /** The range of cells that get units, relative to the running one. Default -5 and 2. */
   readonly cells?: readonly [number, number]
-  /** Cells before the running one that resets reach to. Default 2. */
+  /** The number of cells before the running one for which there may be resets. Default 2. */
   readonly resets?: number
-  /** Whether a node may give back more than it has told of. Default true. */
+  /** Whether a process may refund more than it has sent. Default true. */
   readonly unsound?: boolean
 }
 
-/** Random requests of three nodes. */
+/** Random requests of three processes. */
 function requests({ cells: [from, to] = [-5, 2], resets = 2, unsound = true }: Comparison) {
-  /** One of a few moments of resets, in different cells; 0 for none. */
+  /** One of a few moments of resets, in different cells. 0 for none. */
   const epochAt = (place: number): number => {
     const cell = Math.min(RUNNING, RUNNING - resets + Math.floor(place / 2))
     return place === 0 ? 0 : cell * WIDTH + place
@@ -79,10 +79,10 @@ function requests({ cells: [from, to] = [-5, 2], resets = 2, unsound = true }: C
   return fc.array(step, { maxLength: 25 })
 }
 
-/** Remaining times differ by what the test itself takes, or in their last digit; what matters is which of the lengths it is. */
+/** Remaining times differ by the duration of the test, or in their last digit. Only the kind of length matters. */
 const rounded = (milliseconds: number | undefined): number => Math.ceil(((milliseconds ?? Number.NaN) - 1) / 600_000) + 0
 
-/** A store, the hub that it is compared with, and nodes of both. */
+/** A store, the hub that it is compared with, and connections to both. */
 class Pair {
   readonly hub = new Hub(systemClock)
   readonly connections: readonly StoreConnection[]
@@ -112,14 +112,14 @@ function plain(reply: SyncReply | undefined): unknown {
   }
 }
 
-/** Random requests bring from a store what they bring from the hub. @throws what differs */
+/** Checks that a store and the hub reply alike to random requests. @throws the difference */
 export async function agreesWithTheHub(comparison: Comparison): Promise<void> {
   const { open, shared = false, runs, within } = comparison
   const one = shared ? new Pair(open()) : undefined
   let run = 0
   const property = fc.asyncProperty(requests(comparison), async (steps) => {
     const pair = one ?? new Pair(open())
-    // Each run has keys of its own, and begins with a node that starts.
+    // Each run has its own keys, and starts with a process that starts.
     const prefix = `${++run} `
     const named = <T extends { readonly key: string }>(one: T): T => ({ ...one, key: prefix + one.key })
     let cursors: [string | undefined, string | undefined] = [undefined, undefined]

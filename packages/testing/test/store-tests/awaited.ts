@@ -3,7 +3,7 @@ import { createThrottler, type Decision, leakyBucket, limitedFetch, type Store, 
 import { adapterOf, createGuard } from '@weir/core/adapter'
 import { follow, type RulesSource } from '@weir/core/rules'
 
-/** The store that a process of its own meets, and rules that are kept there, where it keeps some. */
+/** The store that a separate process connects to, and the rules in it, if it stores rules. */
 export interface Place {
   readonly store: Store
   readonly rules?: (RulesSource & { close(): void }) | undefined
@@ -14,10 +14,10 @@ type Ready = (throttler?: Throttler) => Promise<void>
 export type Case = (place: Place, ready: Ready) => Promise<unknown>
 
 const [name = '', address = '', patience, goOn] = process.argv.slice(2)
-/** Milliseconds that each of them waits for the store. */
+/** Milliseconds that each call waits for the store. */
 const PATIENCE = Number(patience)
 
-/** A policy's name, and what it needs beside it. Without the store it rejects, so that tests see who decided. */
+/** Policies by name, with their options. Without the store they reject, so that tests notice which side decided. */
 const POLICIES = {
   background: { coordination: 'background' },
   central: { coordination: 'central', failMode: 'closed', storeTimeout: PATIENCE },
@@ -36,13 +36,13 @@ function throttlerOf({ store }: Place, kind: Kind): Throttler {
 const told = (decision: { readonly allowed: boolean } | null | undefined): string =>
   decision === undefined || decision === null ? 'passed' : decision.allowed ? 'allowed' : 'rejected'
 
-/** Milliseconds. */
+/** The length of a pause, in milliseconds. */
 const PAUSE = 2_000
 
 type Kind = keyof typeof POLICIES
 const BACKGROUND_AND_ASKING: readonly Kind[] = ['background', 'central', 'leased']
 
-/** A case of some kinds of policies. */
+/** A case for some kinds of policies. */
 function each(name: string, kinds: readonly Kind[], run: (throttler: Throttler) => Promise<unknown>): [string, Case][] {
   return kinds.map((kind) => [
     `${name}, ${kind}`,
@@ -54,7 +54,7 @@ function each(name: string, kinds: readonly Kind[], run: (throttler: Throttler) 
   ])
 }
 
-/** A case of what a store's rules do; undefined where it keeps none. */
+/** A case for a store's rules. It is undefined if the store has none. */
 function ofRules(name: string, run: (rules: Required<RulesSource>) => Promise<unknown>): [string, Case] {
   return [
     name,
@@ -66,7 +66,7 @@ function ofRules(name: string, run: (rules: Required<RulesSource>) => Promise<un
   ]
 }
 
-/** A decision that is to be held. */
+/** A decision with a delay. */
 function slow(decision: Decision): Decision {
   return Object.create(decision, { delayMs: { value: 50 } })
 }
@@ -74,7 +74,7 @@ function slow(decision: Decision): Decision {
 const never = (): Promise<never> => new Promise(() => {})
 const WHOLE = JSON.stringify({ version: 1, policies: [{ name: 'all', key: 'all', limit: 5, interval: '1h' }] })
 
-/** All that a process may await, each of it alone. */
+/** All promises that a process may await, each of them alone. */
 export const AWAITED: ReadonlyMap<string, Case> = new Map([
   ...each('checkAsync', [...BACKGROUND_AND_ASKING, 'held'], async (throttler) => told(await throttler.checkAsync('a'))),
   ...each('decideAsync', ['central'], async (throttler) => told(await adapterOf(throttler).decideAsync(['a'], [1]))),
@@ -100,7 +100,7 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
     await throttler.start().close()
     return throttler.state
   }),
-  // Longer than a store may take to answer: then questions to one that hangs follow each other without a pause.
+  // The pause is longer than a store may take to answer, so calls to a hung store follow each other without a gap.
   ...each('a pause', ['background'], async (throttler) => {
     throttler.check('a')
     await new Promise((resolve) => setTimeout(resolve, PAUSE))
@@ -209,12 +209,12 @@ function followedBy(throttler: Throttler, rules: RulesSource) {
   return follow(throttler, rules, { timeout: PATIENCE })
 }
 
-/** Milliseconds between two looks at whether the store has answered. */
+/** Milliseconds between two checks whether the store has answered. */
 const SOON = 5
 
 /**
- * Awaits one of them, in a process that does nothing else, and prints what came of it. Where a file is named, the store answers first, and the parent
- * makes that file once it has done to the store what it likes.
+ * Awaits one promise in a process that does nothing else, and prints the result. If a file is named, the store answers first. The
+ * parent creates the file after it has changed the state of the store.
  */
 export async function awaitOne(
   placeAt: (address: string, patience: number) => Place,
@@ -225,12 +225,12 @@ export async function awaitOne(
   const ready: Ready = async (throttler) => {
     if (goOn === undefined) return
     throttler?.start()
-    // These timers keep the process alive, for so long.
+    // These timers keep the process alive until it is synced.
     while (throttler !== undefined && throttler.state !== 'synced') await new Promise((resolve) => setTimeout(resolve, SOON))
     writeSync(1, 'ready\n')
-    // Without a timer or a handle, so that what is awaited next is alone.
+    // This wait uses no timer and no handle, so that the next promise is alone.
     while (!existsSync(goOn)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SOON)
-    // Until then the processes beside it began.
+    // Other processes were starting until then.
     begun = performance.now()
   }
   let outcome: unknown

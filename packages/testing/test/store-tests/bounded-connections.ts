@@ -7,22 +7,22 @@ import { describe, expect, it } from 'vitest'
 import { type FaultProxy, faultProxy } from '../../src/index.ts'
 import { POLICY, TestNode } from './test-node.ts'
 
-/** A store that connects to a port of this machine, and gives up an exchange after so many milliseconds. */
+/** A store that connects to a port of this machine. A sync fails after `timeout` milliseconds. */
 export type OpenAt = (port: number, timeout: number) => Store
 
-/** Milliseconds after which a store gives up an exchange. */
+/** Milliseconds after which a sync fails. */
 const TIMEOUT = 200
-/** Milliseconds between two exchanges; one does not wait for the other. */
+/** Milliseconds between two syncs. They don't wait for each other. */
 const PAUSE = 5
-/** Exchanges, each with a decision, before things are counted for the first time, and from there to the second time. */
+/** Syncs, each with a decision, before the first count of objects, and from there to the second count. */
 const SETTLED = 90
 const MORE = 270
-/** By so many the counts may differ, as connections are made and given up meanwhile. */
+/** The allowed difference of the counts, because connections open and close meanwhile. */
 const SLACK = 100
-/** So many exchanges and decisions may be under way at a time: those of three timeouts, as a busy machine notices late. */
+/** The most syncs and decisions in flight: those of three timeouts, because a busy machine notices a timeout late. */
 const MOST_PENDING = (3 * 2 * TIMEOUT) / PAUSE
 
-/** How the way to the store fails, from one exchange to the next. */
+/** Faults on the way to the store, from one sync to the next. */
 const FAULTS: Readonly<Record<string, (proxy: FaultProxy, exchange: number) => void>> = {
   'is down': (proxy, exchange) => {
     if (exchange > 0) return
@@ -54,7 +54,7 @@ interface Left {
   readonly timers: number
 }
 
-/** Sockets without both ends of each connection in the proxy, which is in this process too. */
+/** Counts sockets, without both ends of each connection in the proxy, which runs in this process too. */
 function left(proxy: FaultProxy): Left {
   const timers = process.getActiveResourcesInfo().filter((what) => what === 'Timeout').length
   return {
@@ -65,10 +65,10 @@ function left(proxy: FaultProxy): Left {
 }
 
 /**
- * While a real client's server fails, exchanges and decisions go on at a high rate. Nothing of them may stay behind: no command that
+ * While a real client's server fails, syncs and decisions continue at a high rate. They may leave nothing behind: no command that
  * waits in the client, no socket, no timer, no listener. Afterwards everything works again, announcements included.
  *
- * @param server where the real server is
+ * @param server returns the port of the real server
  */
 export function boundedConnections(name: string, server: () => { readonly port: number }, openAt: OpenAt): void {
   describe(`${name}: what is pending stays bounded`, () => {
@@ -96,9 +96,9 @@ export function boundedConnections(name: string, server: () => { readonly port: 
             most = Math.max(most, pending)
             await new Promise((resolve) => setTimeout(resolve, PAUSE))
           }
-          // Objects that are left now were left behind for good.
+          // Objects that exist now were left behind for good.
           await until(() => {
-            // As the heartbeats of a node, which go on: a connection that has gone silent is given up with the next exchange.
+            // This call stands for a process's heartbeats, which continue. A silent connection is closed with the next sync.
             node.count('beat', 1).catch(() => {})
             return pending === 0
           }, 'all exchanges have ended')

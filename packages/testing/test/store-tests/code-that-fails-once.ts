@@ -4,7 +4,7 @@ import { outOfFiles } from '@weir/tooling/out-of-files'
 import { describe, expect, test } from 'vitest'
 import { POLICY, TestNode } from './test-node.ts'
 
-/** The shapes of counts, and quota taken ahead: a store may load code for each of them. */
+/** Key writes for the shapes of counts, and for leases. A store may load code for each of them. */
 function entriesOf({ ordinal }: TestNode) {
   const cells = [{ ordinal, taken: 3, given: 0 }]
   const asks = { ordinal, seq: 1, incarnation: 0, granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, epoch: 0, nodes: 1, limit: 100 }
@@ -19,8 +19,8 @@ function entriesOf({ ordinal }: TestNode) {
 type Part = keyof ReturnType<typeof entriesOf>
 
 /**
- * Fails the loading of a store's code as a process without free file descriptors does. No other test may run in the same file, since
- * code that has been loaded can't fail any more.
+ * Makes the loading of a store's code fail, as in a process without free file descriptors. No other test may run in the same file,
+ * because loaded code can't fail any more.
  *
  * @param later the parts whose code the store loads with the first entry that needs it
  */

@@ -7,7 +7,7 @@ import { expect } from 'vitest'
 const INTERVAL = 86_400_000
 const policy: StorePolicy = { id: 'p', width: INTERVAL, cells: 1, limit: 20, hot: Number.POSITIVE_INFINITY, ttl: 2 * INTERVAL }
 
-/** Whatever numbers a node may send, in any order: late, doubled, contradicting each other. */
+/** All numbers that a process may send, in any order: late, doubled, contradicting each other. */
 const asks = fc.array(
   fc.record({
     node: fc.nat(2),
@@ -29,7 +29,7 @@ const asks = fc.array(
   { minLength: 1, maxLength: 25 },
 )
 
-/** Quota is granted as by the model, step by step; of an interval, or of none, as requests in flight are. @throws what differs */
+/** Checks that a store grants leases like the model, step by step, for an interval or for slots. @throws the difference */
 export async function grantsAsTheModel(
   store: Store,
   of: 'interval' | 'none',
@@ -58,7 +58,7 @@ export async function grantsAsTheModel(
       const reply = await nodes[node]?.sync({ entries: [entry], blocks: [], time })
       const told = reply?.results[0]?.lease
       if (told === undefined) throw new Error('no answer')
-      // The time goes on while the call is on its way.
+      // Time passes while the call is in flight.
       const { reply: expected } = grantLease(record, `node-${node} ${ask.incarnation}`, ask, told.now)
       expect(told).toEqual(expected)
     }

@@ -12,24 +12,24 @@ import { AWAITED } from './awaited.ts'
 /** A real server of the store. */
 export interface ServerUnderTest {
   readonly url: string
-  /** It hangs: connections stay open, nothing is answered. */
+  /** Makes the server hang: connections stay open, and it answers nothing. */
   pause(): unknown
   stop(): Promise<void>
 }
 
 export interface SettlingStore {
-  /** The directory of the package. */
+  /** The folder of the package. */
   readonly directory: string
-  /** A program that calls `awaitOne`, in that directory. */
+  /** A program in that folder that calls `awaitOne`. */
   readonly program: string
-  /** Packages that the program does not hold. */
+  /** Packages that are not bundled into the program. */
   readonly external: readonly string[]
   start(): Promise<ServerUnderTest>
   /** The store's address at a port. */
   urlAt(port: number): string
-  /** Leaves cases out in which the store has no part of its own. */
+  /** Leaves out cases in which the store has no part. */
   readonly only?: (name: string) => boolean
-  /** Starts the program, its output as pipes; default: a process that shares nothing else with this one. */
+  /** Starts the program, with its output as pipes. Default: a process that shares nothing else with this one. */
   readonly run?: (args: readonly string[], state: State) => ChildProcess
 }
 
@@ -54,16 +54,19 @@ const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: str
   [/./, 'closed', 'closed'],
 ]
 
-/** Milliseconds that they wait for a store: one that answers may take long to do so on a busy machine, for one that does not a test is not to wait. */
+/**
+ * Milliseconds that calls wait for the store. A running store may be slow on a busy machine, but the test should not wait for one
+ * that is down.
+ */
 export const PATIENCE: Readonly<Record<State, number>> = { up: 8_000, down: 500, hung: 500 }
-/** Milliseconds in which each of them has settled: each waits for the store once or twice, and a busy machine takes its time. */
+/** Milliseconds in which each promise must settle. Each waits for the store once or twice, and a busy machine is slow. */
 const BOUND = 10_000
 /** Milliseconds after which a process that has not ended is ended. */
 const LONGEST = 12 * BOUND
-/** As many as may keep a test waiting. */
+/** The number of processes at a time. */
 const AT_ONCE = Math.max(2, availableParallelism())
 
-/** Each promise is awaited in a process that does nothing else, which has to live until it settles, and ends then. */
+/** Checks that each promise settles in a process that does nothing else, and that the process ends then. */
 export function promisesSettle({ directory, program, external, start, urlAt, only = () => true, run = alone }: SettlingStore): void {
   const names = [...AWAITED.keys()].filter(only)
   const hanging = new Set<Socket>()
@@ -98,7 +101,7 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
   const addressIn = (state: State): string =>
     state === 'up' ? up.url : urlAt(state === 'down' ? down : (hung.address() as AddressInfo).port)
 
-  /** Runs them some at a time. */
+  /** Runs the cases, some at a time. */
   async function each(go: (name: string) => Promise<void>): Promise<void> {
     const left = [...names]
     const next = async (): Promise<void> => {
@@ -137,7 +140,7 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
   })
 }
 
-/** Those in which each store has a part of its own; the others have been tried with one of them. */
+/** The cases in which each store has its own part. The others were tried with one store. */
 export const OF_STORES = (name: string): boolean =>
   /^(checkAsync, (central|leases)|usage, (background|central)|close, background|a pause|rules|followed|an exchange|what asks)/.test(name)
 
@@ -163,7 +166,8 @@ export async function endOf(child: ChildProcess): Promise<End> {
   child.stderr?.on('data', (piece) => {
     said.err += String(piece)
   })
-  // Far beyond what is asserted, which begins once it runs: on a machine that has little time for it that may take a minute.
+  // This is far longer than the asserted bound, which counts from the start of the program. A busy machine may need a minute to
+  // start it.
   const timers = [setTimeout(() => child.kill('SIGUSR2'), LONGEST), setTimeout(() => child.kill('SIGKILL'), LONGEST + BOUND)]
   const [code] = (await once(child, 'close')) as [number | null]
   for (const timer of timers) clearTimeout(timer)
@@ -182,7 +186,7 @@ function withoutTheRest(err: string): string {
   }
 }
 
-/** The faults in the way a process ended that awaited a promise of a store in that state. Empty if there are none. */
+/** Lists the faults in the end of a process that awaited a promise, for a state of the store. Empty if there are none. */
 export function problemsOf(name: string, state: State, { code, out, err }: End): unknown[] {
   const [, whenUp, whenAway] = OUTCOMES.find(([names]) => names.test(name)) as (typeof OUTCOMES)[number]
   const expected = state === 'up' ? whenUp : whenAway

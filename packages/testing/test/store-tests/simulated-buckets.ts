@@ -5,7 +5,7 @@ import { bursts, crashes, doubling, outages, poisson, type Scenario, simulate, s
 
 const policy = { limit: 1000, interval: 10_000, algorithm: tokenBucket() }
 
-/** A scenario of each kind that `pnpm accuracy` measures buckets by. */
+/** One scenario of each kind in which `pnpm accuracy` measures buckets. */
 export const SCENARIOS: Readonly<Record<string, Partial<Scenario>>> = {
   'below the limit': { load: poisson(0.9), balancing: zipf() },
   'twice the limit': {},
@@ -26,7 +26,7 @@ export const SCENARIOS: Readonly<Record<string, Partial<Scenario>>> = {
   'the store away': { faults: outages({ length: 0.7, pause: 0.8 }) },
 }
 
-/** Each exchange of a simulated cluster gets from a store what it got from the store of the simulation. @throws what differs */
+/** Checks that a store replies to the syncs of a simulated cluster like the simulated store. @throws the difference */
 export async function answersAsSimulated(store: Store, scenario: Partial<Scenario>): Promise<void> {
   const log: { readonly nodeId: string; readonly request: SyncRequest; readonly reply: SyncReply; readonly time: number }[] = []
   await simulate({
@@ -38,12 +38,12 @@ export async function answersAsSimulated(store: Store, scenario: Partial<Scenari
     seed: 7,
     ...scenario,
     handled: (nodeId, request, reply, time) => {
-      // A request that tells its time is handled by that, however long it was on its way.
+      // A request that reports its time is handled by that time, even if it arrives later.
       if (request.entries.length > 0) log.push({ nodeId, request, reply, time: request.time ?? time })
     },
   })
   expect(log.length).toBeGreaterThan(20)
-  // A store goes by the time that a request tells, and by what has passed since then here: nothing.
+  // The store follows the reported time plus the time since then, which is always zero here.
   const clock = { ...systemClock, monotonic: () => 0 }
   const connections = new Map<string, ReturnType<typeof store.open>>()
   let differs = 0

@@ -6,7 +6,7 @@ let started = 0
 
 export const POLICY: StorePolicy = { id: 'fixed', width: 3_600_000, cells: 1, limit: 1000, hot: Infinity, ttl: 7_200_000 }
 
-/** One node of a test, with one running interval. */
+/** One process of a test, with one running interval. */
 export class TestNode {
   readonly id = `test-node-${++started}`
   readonly announcements: Announcement[] = []
@@ -25,7 +25,7 @@ export class TestNode {
     })
   }
 
-  /** Says how many units this node has taken; gives the total, undefined when that part failed. */
+  /** Sends the units that this process has taken. Returns the total, or undefined if the key write failed. */
   async count(key: string, taken: number, policy: StorePolicy = POLICY): Promise<number | undefined> {
     const cells = [{ ordinal: this.ordinal, taken, given: 0 }]
     const { results } = await this.connection.sync({ entries: [{ policy, key, cells }], blocks: [] })
@@ -43,7 +43,7 @@ export class TestNode {
     return blocks[0]
   }
 
-  /** Asks about a request. */
+  /** Sends a request for a decision. */
   async take(policy: Question['policy'], key: string, units: number, limit: number): Promise<Verdict | undefined> {
     this.#decider ??= this.connection.decider?.()
     const decider = await this.#decider
@@ -60,7 +60,7 @@ export class TestNode {
     )
   }
 
-  /** Tries until it succeeds. */
+  /** Repeats a call until it succeeds. */
   async eventually<T>(attempt: () => Promise<T | undefined>, patience: number = 20_000): Promise<T> {
     let result: T | undefined
     await until(

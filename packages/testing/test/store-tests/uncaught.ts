@@ -1,9 +1,9 @@
 import { afterAll, beforeAll } from 'vitest'
 
 /**
- * Takes note of what would end the process from now on, in place of the runner, which would fail the test that runs by then.
+ * Collects errors that would end the process, instead of the test runner, which would fail the running test.
  *
- * @returns what was thrown, or rejected, into nothing
+ * @returns errors that no code caught, and unhandled rejections
  */
 export function watchUncaught(): unknown[] {
   const uncaught: unknown[] = []

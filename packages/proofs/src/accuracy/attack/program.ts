@@ -1,9 +1,10 @@
 import { type Attempt, beats, reached, search } from './search.ts'
 
 /**
- * Searches for so many minutes, and prints how far attacks got against each window and limit. Returns whether the bound was beaten.
+ * Searches for `minutes` minutes, and prints how far attacks got against each window and limit. Returns whether an attack beat the
+ * bound.
  *
- * @param seed a run with the same seed makes the same attacks
+ * @param seed fixes the attacks
  */
 export async function attackFor(minutes: number, seed: number): Promise<boolean> {
   const until = Date.now() + minutes * 60_000

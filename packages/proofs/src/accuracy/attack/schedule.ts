@@ -2,19 +2,19 @@ import { type PolicyOptions, slidingWindow } from '@weir/core'
 import { type Balancing, type Scenario, type SeededRandom, type TraceRequest, trace } from '@weir/testing'
 import { type BoundOf, reactionTime } from './bound.ts'
 
-/** Milliseconds. */
+/** The interval, in milliseconds. */
 export const INTERVAL = 10_000
 /** Intervals in which an attack may happen. */
 const LENGTH = 2
 
-/** Requests, evenly over some time and some nodes. */
+/** Requests, evenly spread over some time and some processes. */
 export interface Volley {
-  /** When it begins and how long it takes, in intervals. */
+  /** Its start and its length, in intervals. */
   readonly at: number
   readonly width: number
   readonly requests: number
   readonly cost: number
-  /** The nodes that get it, in turn: so many from `first` on. */
+  /** The processes that get it, in turn: `nodes` of them from `first` on. */
   readonly first: number
   readonly nodes: number
 }
@@ -24,11 +24,11 @@ export interface Target {
   readonly window: 'fixed' | 'sliding'
   readonly limit: number
   readonly nodes: number
-  /** Milliseconds. */
+  /** The round trip to the store, in milliseconds. */
   readonly roundTrip: number
 }
 
-/** An attack: what is sent when and to whom. Everything else follows from the seed. */
+/** An attack: its requests, with their times and processes. Everything else follows from the seed. */
 export interface Schedule {
   readonly seed: number
   readonly volleys: readonly Volley[]
@@ -39,12 +39,12 @@ interface Arrival extends TraceRequest {
   readonly node: number
 }
 
-/** How quickly an attack may come: nothing but what nodes hold back helps a slow one. */
+/** The speed of an attack. A slow attack can profit only from the units that processes have not sent yet. */
 export type Pace = 'volleys' | 'slow'
 
-/** Units that an attack asks for at most, in limits: more says nothing, and takes long. */
+/** The most units of an attack, in limits. More would prove nothing, and take long. */
 const MOST_UNITS = 6
-/** A volley of a slow attack takes a part of the interval, at least. */
+/** The shortest volley of a slow attack, as a part of the interval. */
 const SLOWEST = 0.02
 
 export function randomSchedule(random: SeededRandom, target: Target, pace: Pace, seed: number): Schedule {
@@ -53,7 +53,10 @@ export function randomSchedule(random: SeededRandom, target: Target, pace: Pace,
   return { seed, volleys }
 }
 
-/** All nodes but one take what they may hold back, that one takes what is left, and then all of them want more. */
+/**
+ * All processes but one use as much as they may leave unsent, the last one uses the remaining quota, and then all of them get more
+ * requests.
+ */
 function quietly(random: SeededRandom, { limit, nodes }: Target): Volley[] {
   const held = Math.max(1, Math.floor((random.next() * limit) / nodes))
   const begin = random.next() * 1.5
@@ -78,7 +81,7 @@ function randomVolley(random: SeededRandom, target: Target, pace: Pace): Volley 
   }
 }
 
-/** A neighbour: one volley more, less, another one, or one of them a little different. */
+/** A neighbour of a schedule: one volley more, one less, another one, or one volley that is changed a little. */
 export function changed(schedule: Schedule, random: SeededRandom, target: Target, pace: Pace): Schedule {
   const volleys = [...schedule.volleys]
   const place = random.below(volleys.length)
@@ -103,7 +106,7 @@ export function changed(schedule: Schedule, random: SeededRandom, target: Target
   return { ...schedule, volleys }
 }
 
-/** All requests in order of time, no more units than are of use. */
+/** All requests in order of time, up to the useful number of units. */
 function arrivalsOf({ volleys }: Schedule, { limit, nodes: all }: Target): Arrival[] {
   const arrivals = volleys.flatMap(({ at, width, requests, cost, first, nodes }) =>
     Array.from({ length: requests }, (_, i) => ({
@@ -120,7 +123,7 @@ function arrivalsOf({ volleys }: Schedule, { limit, nodes: all }: Target): Arriv
   })
 }
 
-/** The simulation of an attack, and what its bound depends on. */
+/** The simulation of an attack, and the parameters of its bound. */
 export function scenarioOf(schedule: Schedule, target: Target): { readonly scenario: Scenario; readonly bound: BoundOf } {
   const { window, limit, nodes, roundTrip } = target
   const arrivals = arrivalsOf(schedule, target)
@@ -139,7 +142,7 @@ export function scenarioOf(schedule: Schedule, target: Target): { readonly scena
   return { scenario, bound: { window, limit, nodes, largest, peak: peakOf(arrivals, reactionTime(roundTrip)) } }
 }
 
-/** Each request goes to the node that was chosen for it. */
+/** Sends each request to the process that was chosen for it. */
 function inTurn(places: readonly number[]): Balancing {
   return {
     name: 'chosen for each request',
@@ -150,7 +153,7 @@ function inTurn(places: readonly number[]): Balancing {
   }
 }
 
-/** The most units in any stretch of so many milliseconds. */
+/** The most units in any stretch of `length` milliseconds. */
 function peakOf(arrivals: readonly Arrival[], length: number): number {
   let peak = 0
   let sum = 0

@@ -14,7 +14,7 @@ export interface Ended {
   readonly output: string
 }
 
-/** Copies of the packages that know the built-in algorithms, each with the others' copies among its dependencies. */
+/** Copies of the packages that list the built-in algorithms. Each depends on the copies of the others. */
 export class CopiedPackages {
   readonly directory: string = mkdtempSync(join(tmpdir(), 'weir-new-algorithm-'))
 
@@ -26,7 +26,7 @@ export class CopiedPackages {
       cpSync(from, to, { recursive: true, filter: (file) => !LEFT_OUT.includes(basename(file)) })
       this.#link(join(from, 'node_modules'), join(to, 'node_modules'))
     }
-    // The types of Node.js are found from the configuration.
+    // The configuration finds the types of Node.js here.
     symlinkSync(join(PACKAGES, '../node_modules'), join(this.directory, 'node_modules'))
   }
 
@@ -40,17 +40,17 @@ export class CopiedPackages {
     writeFileSync(this.path(file), text)
   }
 
-  /** @throws when the place is not found exactly once */
+  /** @throws if the place is not found exactly once */
   edit(edit: { readonly file: string; readonly find: string; readonly replace: string }): void {
     this.write(edit.file, mutate(readFileSync(this.path(edit.file), 'utf8'), edit))
   }
 
-  /** Runs a program of TypeScript with the sources of the copies. */
+  /** Runs a TypeScript program with the sources of the copies. */
   node(file: string, ...args: readonly string[]): Promise<Ended> {
     return this.#run('core', ['--conditions=@weir/source', '--import', import.meta.resolve('tsx'), this.path(file), ...args])
   }
 
-  /** Runs a program of a dependency in the directory of a package. */
+  /** Runs a program of a dependency in the folder of a package. */
   bin(directory: string, name: string, ...args: readonly string[]): Promise<Ended> {
     return this.#run(directory, [join(PACKAGES, 'proofs/node_modules', name), ...args])
   }

@@ -7,7 +7,7 @@ const RULES = JSON.stringify({
   policies: [{ name: 'api', limit: 3, interval: '1m', key: 'all', coordination: 'local', algorithm: 'restingWindow' }],
 })
 
-/** A parent and its child, whose requests the parent decides about; and a document of rules. */
+/** A parent with a child, whose requests the parent decides, and a document of rules. */
 const PROGRAM = `
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -32,7 +32,7 @@ if (process.send) {
 }
 `
 
-/** Its own file that starts it lies elsewhere when it is built. */
+/** Replaces the CLI's own start file, which has another place after a build. */
 const CLI = "import { main } from './main.ts'\nawait main(new URL('../package.json', import.meta.url))\n"
 
 let packages: CopiedPackages
@@ -54,7 +54,7 @@ afterAll(() => packages.remove())
 /** The output of the CLI for a document. */
 const check = (name: string) => packages.node('cli/src/started.ts', 'check', packages.path(`core/src/${name}.json`))
 
-/** The suite of the contract, by titles of its tests. */
+/** The suite of the contract, by the titles of its tests. */
 const contract = (titles: string) =>
   packages.bin('testing', 'vitest/vitest.mjs', 'run', 'algorithms-keep', '--reporter=verbose', '-t', titles)
 const COMPLETE = 'all algorithms of core'

@@ -125,7 +125,7 @@ interface Line {
 
 const ALL = 'core/src/algorithms/all.ts'
 
-/** The lines of the list of built-in algorithms: of the algorithm, and of its step. */
+/** The lines of the list of built-in algorithms, for the algorithm and for its step. */
 export const REGISTRY: readonly Line[] = [
   {
     file: ALL,
