@@ -21,7 +21,7 @@ export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends
    *
    * @example
    * plans: { free: 60, pro: 600, partner: { limit: 10_000, interval: '1d' } }
-   * @see `@weir/core/docs/guides/levels-and-costs.md`
+   * @see `@weir/core/docs/guides/plans.md`
    */
   readonly plans: Readonly<Record<Plan, number | PlanLimit>>
   /**

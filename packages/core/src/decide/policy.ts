@@ -31,7 +31,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * rejects all requests, or `Infinity`, which allows all. If it returns a promise, the result is used for the key for a second. Throws
    * `WEIR_MISSING_OPTION` for a function without `fallbackLimit`.
    *
-   * @see `@weir/core/docs/guides/levels-and-costs.md`
+   * @see `@weir/core/docs/guides/plans.md`
    */
   readonly limit: number | ((request: Req) => Awaitable<number>)
   /**
@@ -46,7 +46,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * `fixedWindow()` it may be a day, week or month of a calendar: `calendar('month', { timeZone: 'Europe/Prague' })`. Throws
    * `WEIR_INVALID_OPTION` if a span, or a sub-window of `slidingWindow()`, would be shorter than 5 ms.
    *
-   * @see `@weir/core/docs/guides/windows.md`
+   * @see `@weir/core/docs/guides/calendar.md`
    */
   readonly interval: IntervalOption
   /**
@@ -100,7 +100,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * With `'leased'` and `'central'` call `checkAsync` instead of `check`.
    *
    * @default `'background'` with a `store`, `'local'` without one
-   * @see `@weir/core/docs/guides/coordination.md`
+   * @see `@weir/core/docs/guides/exactness.md`
    */
   readonly coordination?: Coordination
   /**
@@ -115,7 +115,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * @default 'share'
    * @example
    * failMode: 'closed' // an outage rejects all requests, so that none is above the limit
-   * @see `@weir/core/docs/guides/coordination.md`
+   * @see `@weir/core/docs/guides/exactness.md`
    */
   readonly failMode?: FailMode
   /**
@@ -162,7 +162,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * @default 1
    * @example
    * cost: (req) => (req.method === 'GET' ? 1 : 5)
-   * @see `@weir/core/docs/guides/levels-and-costs.md`
+   * @see `@weir/core/docs/guides/costs.md`
    */
   readonly cost?: number | ((request: Req) => Awaitable<number>)
   /**
@@ -177,7 +177,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * @default none: requests above the limit are rejected
    * @example
    * delay: (over) => over * 100 // each request above the limit waits 100 ms longer than the one before
-   * @see `@weir/core/docs/guides/waiting.md`
+   * @see `@weir/core/docs/guides/delay.md`
    */
   readonly delay?: Duration | SlowDown<Req>
   /**
@@ -233,7 +233,7 @@ export interface SlotPolicyOptions<Req = unknown, Name extends string = string>
    * @default none: the request is rejected at once
    * @example
    * delay: '5s'
-   * @see `@weir/core/docs/guides/waiting.md`
+   * @see `@weir/core/docs/guides/delay.md`
    */
   readonly delay?: Duration
   readonly interval?: never

@@ -36,7 +36,7 @@ export interface CheckOptions {
    * @default the `cost` of each policy if it is a number, otherwise 1
    * @example
    * throttler.check('user-1', { cost: 5 })
-   * @see `@weir/core/docs/guides/levels-and-costs.md`
+   * @see `@weir/core/docs/guides/costs.md`
    */
   readonly cost?: number
   /**

@@ -44,7 +44,7 @@ export interface AcquireOptions {
    * - `'sheddable'`: after all others.
    *
    * @default 'default'
-   * @see `@weir/core/docs/guides/waiting.md`
+   * @see `@weir/core/docs/guides/outgoing-calls.md`
    */
   readonly priority?: Priority
 }

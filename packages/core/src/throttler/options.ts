@@ -87,7 +87,7 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
    * Limits how many requests wait with `acquire` or a policy's `delay`, and for how long.
    *
    * @default { maxWaiting: 10_000, maxWaitingPerKey: 1_000, maxWait: '30s', onClose: 'finish' }
-   * @see `@weir/core/docs/guides/waiting.md`
+   * @see `@weir/core/docs/guides/outgoing-calls.md`
    */
   readonly queue?: QueueOptions
   /**

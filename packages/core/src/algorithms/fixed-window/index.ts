@@ -15,7 +15,7 @@ export interface FixedWindowOptions {
    *   `'local'` and `'central'`, and not with `calendar()`.
    *
    * @default 'epoch'
-   * @see `@weir/core/docs/guides/windows.md`
+   * @see `@weir/core/docs/guides/algorithms.md`
    */
   readonly start?: 'epoch' | 'first-request'
 }
