@@ -2,6 +2,7 @@ import { choices, distance, expected, farRegions, load } from './accuracy.ts'
 import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
 import { coordinations } from './coordinations.ts'
+import { diagram } from './diagram.ts'
 import type { Figure } from './figure.ts'
 import { rooms } from './rooms.ts'
 import { scenes } from './scenes.ts'
@@ -24,4 +25,5 @@ export const FIGURES: readonly Figure[] = [
   smallLimits,
   scenes,
   rooms,
+  diagram,
 ]
