@@ -33,8 +33,8 @@ export interface ConcurrencyOptions {
   readonly releaseOn?: 'handler' | 'response'
 }
 
-const USUAL_LEASE = 600_000
-const SHORTEST_LEASE = 1_000
+const USUAL = 600_000
+const SHORTEST = 1_000
 
 /**
  * At most `limit` requests of a key in flight. There is no interval: a request keeps its slot (or as many slots as it costs) until it ends.
@@ -49,8 +49,8 @@ const SHORTEST_LEASE = 1_000
  */
 export function concurrency(options: ConcurrencyOptions = {}): SlotAlgorithm {
   checkAlgorithmOptions('concurrency', options, ['maxDuration', 'releaseOn'], '{ maxDuration: "1m" }')
-  const { maxDuration: lease, releaseOn } = options
-  const longest = lease === undefined ? USUAL_LEASE : parseDuration(lease, 'lease', SHORTEST_LEASE, LONGEST_TIMER)
+  const { maxDuration, releaseOn } = options
+  const longest = maxDuration === undefined ? USUAL : parseDuration(maxDuration, 'maxDuration', SHORTEST, LONGEST_TIMER)
   const until = oneOf<Slots['releaseOn']>('releaseOn', releaseOn, ['handler', 'response'])
   return Object.freeze({
     name: 'concurrency()',

@@ -377,6 +377,6 @@ describe('options', () => {
   })
 
   test.each([0, '10ms', '30d', -1, 'soon', null, {}])('a lease of %j is rejected', (lease) => {
-    expect(() => concurrency({ maxDuration: lease as never })).toThrow(/Option "lease"/)
+    expect(() => concurrency({ maxDuration: lease as never })).toThrow(/Option "maxDuration"/)
   })
 })
