@@ -104,7 +104,8 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    */
   readonly coordination?: Coordination
   /**
-   * Decides requests while the store is down, and requests that the store doesn't answer within `storeTimeout`. Blocked keys stay blocked.
+   * Decides requests while the store is down, and with `'central'` also requests that get no reply within `storeTimeout`. Blocked keys stay
+   * blocked.
    * - `'share'`: allows this process's part of the limit, at least one unit. With coordination `'periodic'` it follows rule 4 of the
    *   published algorithm. A process that starts while the store is down allows the whole limit, unless you set `expectedProcesses`.
    * - `'open'`: allows all requests.
@@ -119,8 +120,9 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    */
   readonly failMode?: FailMode
   /**
-   * Limits how long a request waits for the store. Then `failMode` decides. A duration from 1 ms to 1 minute. Throws
-   * `WEIR_INVALID_OPTION` with coordination `'local'`, `'background'` and `'periodic'`, because no request waits there.
+   * Limits how long a request waits for the store. Then `failMode` decides with `'central'`. With `'leased'` the request is rejected,
+   * unless the store counts as down. A duration from 1 ms to 1 minute. Throws `WEIR_INVALID_OPTION` with coordination `'local'`,
+   * `'background'` and `'periodic'`, because no request waits there.
    *
    * @default '50ms'
    * @see `@weir/core/docs/guides/central.md`
