@@ -15,7 +15,11 @@ import { ROOT, workspacePackages } from './workspace.js'
 /** @type {readonly Goal[]} */
 export const GOALS = [
   { name: 'what', found: /\bwhat\b/giu, most: 3 },
-  { name: 'tell, say, ask, hear', found: /\b(?:tells?|telling|told|says?|saying|said|asks?|asking|asked|hears?|hearing|heard)\b/giu, most: 0.5 },
+  {
+    name: 'tell, say, ask, hear',
+    found: /\b(?:tells?|telling|told|says?|saying|said|asks?|asking|asked|hears?|hearing|heard)\b/giu,
+    most: 0.5,
+  },
   { name: 'nobody, somebody, whoever, whom', found: /\b(?:nobody|somebody|whoever|whom)\b/giu, most: 0 },
   { name: 'hold', found: /\b(?:holds?|held|holding)\b/giu, most: 0.5 },
   { name: 'those that, one that', found: /\b(?:those that|those who|one that)\b/giu, most: 0.3 },
@@ -50,7 +54,8 @@ export function commentsOf(source) {
   const texts = []
   // A string or a regular expression may contain the signs of a comment, so comments begin a line or follow a space.
   for (const [, block, line] of source.matchAll(/(?:^|\s)(?:\/\*\*?([\s\S]*?)\*\/|\/\/ ([^\n]*))/gu))
-    if (!/biome-ignore|@ts-|@import|@type\b|@typedef/.test(block ?? line ?? '')) texts.push((block ?? line ?? '').replace(/^\s*\* ?/gmu, ''))
+    if (!/biome-ignore|@ts-|@import|@type\b|@typedef/.test(block ?? line ?? ''))
+      texts.push((block ?? line ?? '').replace(/^\s*\* ?/gmu, ''))
   return proseOf(texts.join('\n')).replace(/\{@?\w+[^}\n]*\}|@\w+/gu, '')
 }
 
@@ -78,7 +83,9 @@ export function missed(group, text) {
     const part = (1_000 * count) / Math.max(1, words)
     if (part <= most && part >= least) return []
     const bound = part > most ? `at most ${most}` : `at least ${least}`
-    return [`${group}: ${part.toFixed(1)} times "${name}" in 1,000 words, ${bound}. \`node packages/tooling/src/words.js ${group}\` shows them.`]
+    return [
+      `${group}: ${part.toFixed(1)} times "${name}" in 1,000 words, ${bound}. \`node packages/tooling/src/words.js ${group}\` shows them.`,
+    ]
   })
 }
 

@@ -37,7 +37,10 @@ export const diagram: Figure = {
 function processAt(index: number): string {
   const middle = 60 + ROW * index
   const center = 60 + ROW
-  const bend = index === 1 ? `M408 ${middle}H592` : `M408 ${middle}H500C545 ${middle} 550 ${center + 24 * (index - 1)} 592 ${center + 20 * (index - 1)}`
+  const bend =
+    index === 1
+      ? `M408 ${middle}H592`
+      : `M408 ${middle}H500C545 ${middle} 550 ${center + 24 * (index - 1)} 592 ${center + 20 * (index - 1)}`
   return [
     `<text x="0" y="${middle}" font-size="14" fill="var(--ink)" ${TEXT}>requests</text>`,
     `<path d="M68 ${middle}H130" fill="none" stroke="var(--first)" stroke-width="2" marker-end="url(#way)"/>`,

@@ -27,13 +27,13 @@ export function sidebar(): Group[] {
   return [
     {
       text: 'Begin',
-      items: [
-        { text: 'Weir in two minutes', link: '/start' },
-        { text: 'Find your question', link: '/overview' },
-        ...items('Start'),
-      ],
+      items: [{ text: 'Weir in two minutes', link: '/start' }, { text: 'Find your question', link: '/overview' }, ...items('Start')],
     },
-    ...['Core concepts', 'Traffic shaping', 'Operations', 'Extending', 'Migration'].map((text) => ({ text, items: items(text), collapsed: true })),
+    ...['Core concepts', 'Traffic shaping', 'Operations', 'Extending', 'Migration'].map((text) => ({
+      text,
+      items: items(text),
+      collapsed: true,
+    })),
     { text: 'Recipes', items: itemsOf('docs/recipes', listed).map(({ text, link }) => ({ text: capital(text), link })), collapsed: true },
     { text: 'Reference', items: items('Reference') },
     { text: 'Evidence', items: items('Evidence'), collapsed: true },
