@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startRedis } from '../src/redis.ts'
 import { type Program, runProgram, startProgram } from './program.ts'
 
-const TIMEOUT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 180_000 }
 let folder: string
 let upstream: Server
 const programs: Program[] = []

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { type Program, startProgram } from './program.ts'
 
-const TIMEOUT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 180_000 }
 let program: Program
 afterEach(() => program?.stop('SIGKILL'))
 

@@ -15,7 +15,8 @@ export interface Program {
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-const DEADLINE = 30_000
+/** Milliseconds. A start compiles much, which takes long on a machine that runs other tests too. */
+const DEADLINE = 120_000
 
 /** Starts an example on a free port, and waits until it prints its URL. */
 export async function startProgram(example: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Program> {

@@ -9,7 +9,7 @@ async function took(response: Response): Promise<number> {
   return Number(/after (\d+) ms/.exec(await response.text())?.[1])
 }
 
-it('slows requests down step by step above the limit, and then rejects them', { timeout: 60_000 }, async () => {
+it('slows requests down step by step above the limit, and then rejects them', { timeout: 180_000 }, async () => {
   program = await startProgram('slow-down')
   const { url } = program
   // All requests must be within one interval.
@@ -24,7 +24,7 @@ it('slows requests down step by step above the limit, and then rejects them', { 
   expect(slowest?.headers.get('ratelimit')).toMatch(/^"slow-down";r=\d;t=\d+/)
 })
 
-it('makes one report at a time', { timeout: 60_000 }, async () => {
+it('makes one report at a time', { timeout: 180_000 }, async () => {
   program = await startProgram('slow-down')
   const { url } = program
   // One start time for all reports, because a busy machine may accept one of them later, which then waits for a shorter time.

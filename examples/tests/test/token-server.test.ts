@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type PrivateRedis, startRedis } from '../src/redis.ts'
 import { type Program, startProgram } from './program.ts'
 
-const TIMEOUT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 180_000 }
 const SCRIPT = fileURLToPath(new URL('../../token-server/with-permit.sh', import.meta.url))
 const LIMIT = 6
 

@@ -220,12 +220,12 @@ export class Asking<D extends Answer> {
    */
   #rejected(requests: readonly Request<D>[], by: Counter<D>, decision: D, now: number, asked: number): void {
     for (const request of requests) {
-      const waits = decision.allowed ? this.#inTime(request, now) : this.#rejections.keeps(request, decision, now)
-      if (waits) this.#waitAgain(request, by, decision, now, asked)
+      // Fewer requests may fit, and the store rejected none of them alone. So it decides again, even after their timeout.
+      if (decision.allowed || this.#rejections.keeps(request, decision, now)) this.#waitAgain(request, by, decision, now, asked)
     }
   }
 
-  /** Whether a request without a grant may wait for another call. Otherwise it fails, because two calls would be too late. */
+  /** Whether a request that left its grant to another one may wait for a second call. Otherwise it fails, because that would be too late. */
   #inTime(request: Request<D>, now: number): boolean {
     if (now < request.at) return true
     this.#waiters.fail(request, 'timeout')

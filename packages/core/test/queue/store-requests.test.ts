@@ -3,6 +3,7 @@ import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { backgroundNodes } from '../support/background-queues.ts'
 import { BUCKETS, central, flood, startsOf } from '../support/central-queues.ts'
+import type { Node } from '../support/nodes.ts'
 import { mostInASecond, startTimes, type Waiting } from '../support/waiting.ts'
 
 // These tests compute a lot, so they need more time on a busy machine.
@@ -100,5 +101,19 @@ test.each([
   // Each request was sent once when it came.
   expect(before).toBeGreaterThanOrEqual(100)
   expect(it.asked().length - asked - before).toBeLessThanOrEqual(0.5 * 300)
+  await it.close()
+})
+
+test.each([22, 24, 26])('requests without patience use all units that another process left: %i of 30 are used', async (used) => {
+  const it = await central(2, { limit: 30 })
+  const [queue] = it.queues as [Waiting]
+  queue.tryAcquire('a')
+  await it.world.run(10)
+  // The first process sends more together than fit, because it has not received these counts.
+  for (let i = 0; i < used; i++) void (it.nodes[1] as Node).checkAsync('a')
+  await it.world.run(4)
+  const made = Array.from({ length: 20 }, () => queue.tryAcquire('a', { timeout: 0 }))
+  await it.world.run(500)
+  expect(made.filter(({ decision }) => decision?.allowed === true)).toHaveLength(29 - used)
   await it.close()
 })
