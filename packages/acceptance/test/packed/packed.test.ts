@@ -101,7 +101,7 @@ describe.each(names)('the tarball of %s', (name) => {
 describe('the pages that errors and warnings name', () => {
   // The tests of the packages check which pages these are, and that each code has a section.
   it('are in the tarball of the package that they name', async () => {
-    const { files, tarball } = find('@weir/core')
+    const { files } = find('@weir/core')
     expect(files).toEqual(expect.arrayContaining(['docs/reference/errors.md', 'docs/guides/algorithms.md', 'docs/guides/small-limits.md']))
     const all = readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8')
     expect(files).toEqual(expect.arrayContaining(errorPages(all).map(({ path }) => `docs/${path}`)))

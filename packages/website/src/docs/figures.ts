@@ -1,7 +1,9 @@
 import { choices, distance, expected, farRegions, load } from './accuracy.ts'
 import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
+import { changelog } from './changelog.ts'
 import { coordinations } from './coordinations.ts'
+import { demo } from './demo.ts'
 import { diagram } from './diagram.ts'
 import type { Figure } from './figure.ts'
 import { rooms } from './rooms.ts'
@@ -26,4 +28,6 @@ export const FIGURES: readonly Figure[] = [
   scenes,
   rooms,
   diagram,
+  demo,
+  changelog,
 ]
