@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { type IncomingMessage, request } from 'node:http'
-import { connect } from 'node:net'
+import { createServer, type IncomingMessage, request } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { basename, join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
@@ -26,7 +26,7 @@ test('every quick start is tried here, and has fewer than 400 words', () => {
   for (const { path, text } of starts) expect(text.trim().split(/\s+/).length, path).toBeLessThan(400)
 })
 
-/** A page of which the files are saved below this package, so that their imports resolve. */
+/** A page and its files, which are saved below this package so that their imports resolve. */
 interface Saved {
   readonly page: Page
   readonly directory: string
@@ -34,7 +34,7 @@ interface Saved {
   readonly files: readonly string[]
 }
 
-/** @param texts - what the files contain instead of what is on the page */
+/** @param texts - replacements, by the text on the page */
 function save({ path, text }: Page, texts: Readonly<Record<string, string>>): Saved {
   const changed = Object.entries(texts).reduce((before, [from, to]) => {
     if (!before.includes(from)) throw new Error(`${path} does not contain ${from}`)
@@ -89,8 +89,8 @@ function start(directory: string, file: string): Program {
   return program
 }
 
-/** Waits until a server listens on `port`, without sending a request, because the program would count it. */
-async function listening(port: number): Promise<void> {
+/** Waits until a program listens on `port`, without sending a request, because the program would count it. */
+async function listening(server: Program, port: number): Promise<void> {
   const connected = () =>
     new Promise<boolean>((resolve) => {
       const socket = connect(port, 'localhost')
@@ -100,7 +100,7 @@ async function listening(port: number): Promise<void> {
         resolve(true)
       })
     })
-  await until(connected, `a server listens on port ${port}`)
+  await Promise.race([until(connected, `a program listens on port ${port}`, 60_000), server.ended])
 }
 
 /**
@@ -126,7 +126,7 @@ async function curl(command: string, shown: ReadonlySet<string>): Promise<string
   if (program !== 'curl' || url === undefined || others.length > 0) throw new Error(`Not a curl command with one URL: ${command}`)
   const { data, header, include } = values
   const form = data === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' }
-  const headers = Object.fromEntries(header.map((field) => field.split(/: */, 2)))
+  const headers = Object.fromEntries(header.map((field) => /^(.+?): *(.*)$/.exec(field)?.slice(1) ?? [field, '']))
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const method = values.request ?? (data === undefined ? 'GET' : 'POST')
     request(url, { method, headers: { ...form, ...headers }, agent: false }, resolve)
@@ -142,6 +142,22 @@ async function curl(command: string, shown: ReadonlySet<string>): Promise<string
   ]
   return `${lines.join('\n')}\n\n${body}`
 }
+
+test('the commands of a page run as with curl', async () => {
+  const server = createServer(async (req, res) => {
+    const { method, headers } = req
+    res.setHeader('X-Type', `${headers['content-type']}`).end(`${method} ${headers['x-name']} ${await textOf(req)}`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, resolve))
+  onTestFinished(() => void server.close())
+  const url = `http://localhost:${(server.address() as AddressInfo).port}/`
+  const none = new Set<string>()
+  expect(await curl(`curl ${url}`, none)).toBe('GET undefined ')
+  expect(await curl(`curl -s -X PUT -H 'X-Name: a: b' ${url}`, none)).toBe('PUT a: b ')
+  const sent = await curl(`curl -i -d 'a=1 2' ${url}`, new Set(['X-Type']))
+  expect(sent).toBe('HTTP/1.1 200 OK\nX-Type: application/x-www-form-urlencoded\n\nPOST undefined a=1 2')
+  for (const wrong of [`curl -k ${url}`, 'curl', `wget ${url}`]) await expect(curl(wrong, none)).rejects.toThrow()
+})
 
 /** Replaces each number of seconds that lies between 1 and the length of the interval in the policy's header. */
 function withoutWaits(output: string): string {
@@ -162,7 +178,7 @@ async function tried(page: Page): Promise<readonly Exchange[]> {
   const saved = save(page, { 3000: String(port) })
   expect(saved.files).toHaveLength(1)
   const server = start(saved.directory, saved.files[0] as string)
-  await Promise.race([listening(port), server.ended])
+  await listening(server, port)
   const exchanges: Exchange[] = []
   for (const { code, output } of blocksOf(saved.page)) {
     if (!code.startsWith('curl ')) continue
@@ -214,7 +230,8 @@ describe('the output of two processes is the output on their page', () => {
   test('cron', async () => {
     const { page, directory, files } = save(pageOf('cron'), { [REDIS]: await startRedis(), '60_000': '6_000', "'50s'": "'5s'" })
     const programs = files.map((file) => start(directory, file))
-    await vi.waitFor(() => expect(programs.map(({ output }) => output.length > 0)).toEqual([true, true]), 60_000)
+    const printed = until(() => programs.every(({ output }) => output !== ''), 'both processes print a line', 60_000)
+    await Promise.race([printed, ...programs.map(({ ended }) => ended)])
     const lines = programs.map(({ output }) => output.split('\n', 1)[0])
     expect(lines.sort()).toEqual(shownOn(page).trim().split('\n').sort())
   })
@@ -230,8 +247,7 @@ describe('the output of two processes is the output on their page', () => {
     const port = await freePort()
     const { page, directory, files } = save(pageOf('outgoing-calls'), { [REDIS]: await startRedis(), 3000: String(port) })
     const [api = '', ...apps] = files
-    start(directory, api)
-    await listening(port)
+    await listening(start(directory, api), port)
     const outputs = await Promise.all(apps.map((file) => start(directory, file).ended))
     const shown = withoutDuration(shownOn(page))
     expect(outputs.map(withoutDuration)).toEqual([shown, shown])
