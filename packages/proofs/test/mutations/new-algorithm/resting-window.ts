@@ -57,7 +57,7 @@ export class LocalRestingWindow extends LocalMeter {
 
   #used(slot: number, now: number): number {
     const since = now - (this.fields[slot * 2 + 1] as number)
-    // A request that comes after its `retryAfter` must fit, though differences of times are rounded.
+    // A request that comes at the end of its retry time must fit, though differences of times are rounded.
     return since < this.site.policy.interval - 2e-6 ? (this.fields[slot * 2] as number) : 0
   }
 }
