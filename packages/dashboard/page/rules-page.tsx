@@ -111,7 +111,7 @@ function whenOf({ at, since }: RulesFound['versions'][number]): string {
 function WhoRuns({ view: { nodes } }: { view: View }) {
   return (
     <section class="panel" aria-labelledby="who-runs">
-      <h2 id="who-runs">Versions in use</h2>
+      <h2 id="who-runs">Processes</h2>
       <table>
         <thead>
           <tr>

@@ -230,8 +230,7 @@ function candidateOf(
 }
 
 /** Without durations it is unknown which requests are in flight together. */
-const UNTIMED =
-  'The log has no durations of requests. In nginx, put $request_time after the user agent, or "request_time" into JSON lines.'
+const UNTIMED = 'The log has no durations of requests. In nginx, put $request_time after the user agent, or "request_time" into JSON lines.'
 
 function nameOf({ name = 'default' }: LogPolicy): string {
   return JSON.stringify(name)

@@ -6,9 +6,7 @@ import { count, duration, percent, plural, safeText } from '../terminal/text.ts'
 export function topText({ live, nodes, hot, blocked }: ClusterView, most: number, out: Output): readonly string[] {
   const { bold, dim, red, yellow } = out.colors
   const silent = live - nodes.length
-  const lines = [
-    `${bold(plural(live, 'process', 'processes'))}${silent > 0 ? dim(`, ${count(silent)} of them without a report yet`) : ''}`,
-  ]
+  const lines = [`${bold(plural(live, 'process', 'processes'))}${silent > 0 ? dim(`, ${count(silent)} of them without a report yet`) : ''}`]
   if (nodes.length > 0) {
     lines.push(
       out.tableText(
