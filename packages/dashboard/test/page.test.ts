@@ -330,8 +330,8 @@ describe.skipIf(CHROMIUM === undefined)(
       hub.away = true
       await page.getByText('The store has been down for').waitFor()
       expect(await page.locator('.figure.stale').allTextContents()).toEqual([
-        expect.stringContaining('Live nodes'),
-        expect.stringContaining('Exchange'),
+        expect.stringContaining('Live processes'),
+        expect.stringContaining('Sync'),
         expect.stringContaining('Overshoot'),
       ])
       await page.getByText('Counts of other processes are from before the store went down.').waitFor()
