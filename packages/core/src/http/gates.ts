@@ -98,7 +98,7 @@ export class Gates<Req> {
     if (typeof answer === 'boolean') return answer === settles
     if (answer instanceof NoAnswer) this.#report(option, `Option "${option}"`, answer)
     // Values that JavaScript treats as false mean "no" here too.
-    else if (answer) this.#report(option, `Option "${option}" must answer true or false; it answered`, show(answer))
+    else if (answer) this.#report(option, `Option "${option}" must return true or false, but returned`, show(answer))
     return false
   }
 }

@@ -155,7 +155,7 @@ describe('a document of much nonsense is rejected without much work', () => {
     const [problem, ...others] = rejected(
       `{ "version": 1, "policies": [{ ${key}"interval": "1m", "limit": 1, "${option}": ${value} }] }`,
     ).problems
-    expect(problem).toMatchObject({ path: `policies[0].${option}`, message: 'It has 20000 entries; the most is 1000.' })
+    expect(problem).toMatchObject({ path: `policies[0].${option}`, message: 'It has 20000 entries. Use at most 1000.' })
     expect(others).toEqual([])
   })
 })
@@ -186,7 +186,7 @@ describe('a text that is torn', () => {
   })
 
   test('one that is too long is not read', () => {
-    expect(rejected(' '.repeat(8_000_001)).message).toContain('the most is 8000000')
+    expect(rejected(' '.repeat(8_000_001)).message).toContain('more than 8000000')
   })
 })
 

@@ -26,7 +26,7 @@ describe('the straddling attack', () => {
 
   test('gets no unit too many from leases: two windows, and exactly the limit in each', async () => {
     const figure = await curvesOf('?scene=straddle&nodes=6&limit=100&load=20&rtt=10&seed=3')
-    expect(figure("fixedWindow(), 'leased'", 'Allowed in all')).toBe(200)
+    expect(figure("fixedWindow(), 'leased'", 'Allowed in total')).toBe(200)
   })
 })
 
