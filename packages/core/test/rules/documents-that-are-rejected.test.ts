@@ -78,7 +78,7 @@ describe('a document that can not be used is rejected with the place and what is
     ['a version that is none', of({}, { version: '7' }), 'version', 'a whole number from 1'],
     ['an unknown member', of({}, { policy: [] }), 'policy', 'A document has'],
     ['a change without a time', of({}, { change: { at: 'yesterday' } }), 'change.at', 'a time such as'],
-    ['an override of nothing', of({}, { overrides: [{ policy: 'c', key: 'k', limit: 1 }] }), 'overrides[0].policy', 'there is "a", "b"'],
+    ['an override of nothing', of({}, { overrides: [{ policy: 'c', key: 'k', limit: 1 }] }), 'overrides[0].policy', 'Use "a" or "b"'],
     ['a negative override', of({}, { overrides: [{ policy: 'a', key: 'k', limit: -1 }] }), 'overrides[0].limit', 'Use 0, or a number'],
     [
       'an override without a zone',
@@ -98,7 +98,7 @@ describe('a document that can not be used is rejected with the place and what is
       'overrides[1]',
       'two overrides',
     ],
-    ['a policy to come among those that hold', of({ candidate: true }), 'policies[1].candidate', 'stand in "next" of the document'],
+    ['a policy to come among those that hold', of({ candidate: true }), 'policies[1].candidate', 'belong in "next" of the document'],
     [
       'rules to come that are bad',
       of({}, { next: { policies: [{ ...GOOD, limit: 0 }] } }),

@@ -35,7 +35,7 @@ describe('options that are pasted', () => {
     ['{ get limit() { return 3 } }', /Only plain options/],
     ['{ ...globalThis }', /Only plain options/],
     ['{ ["limit"]: 3 }', /Only plain options/],
-    ['{ limit: 3 }, alert(1)', /something follows/],
+    ['{ limit: 3 }, alert(1)', /Remove the text after it/],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what is pasted
     ['{ limit: `${1}` }', /Only plain values/],
     ['{ limit: new Date() }', /Only plain values/],
