@@ -1,4 +1,4 @@
-import { choices, distance, expected, farRegions, load } from './accuracy.ts'
+import { choices, distance, expected, farRegions, leases, load } from './accuracy.ts'
 import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
 import { changelog } from './changelog.ts'
@@ -16,6 +16,7 @@ import { windows } from './windows.ts'
 export const FIGURES: readonly Figure[] = [
   expected,
   choices,
+  leases,
   load,
   distance,
   farRegions,
