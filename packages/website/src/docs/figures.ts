@@ -4,6 +4,7 @@ import { straddling } from './attack.ts'
 import { coordinations } from './coordinations.ts'
 import { diagram } from './diagram.ts'
 import type { Figure } from './figure.ts'
+import { reference } from './reference/reference.ts'
 import { rooms } from './rooms.ts'
 import { scenes } from './scenes.ts'
 import { sizing } from './sizing.ts'
@@ -24,6 +25,7 @@ export const FIGURES: readonly Figure[] = [
   sizing,
   smallLimits,
   scenes,
+  reference,
   rooms,
   diagram,
 ]
