@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { replaceTable } from '../../src/docs/markdown.ts'
+import { MEMBER_TABLES, membersOf } from '../../src/docs/reference/members.ts'
 import { EXPLAINED, OPTION_TABLES, typeOf, UNEXPLAINED } from '../../src/docs/reference/options.ts'
 import { type PublicOption, publicOptions } from '../../src/docs/reference/public-options.ts'
 import { referenceTables } from '../../src/docs/reference/reference.ts'
@@ -27,6 +28,11 @@ test('each public option is in a table, or on the page that explains its type', 
     return page === undefined || !new RegExp(`\\b${option.name}\\b`).test(readFileSync(join(ROOT, page), 'utf8'))
   })
   expect(missing.map(({ place }) => place)).toEqual([])
+})
+
+test('each public member of a throttler is in a table', () => {
+  const listed = Object.values(MEMBER_TABLES).flatMap(({ of, only }) => (of === 'Throttler' ? (only ?? []) : []))
+  expect([...membersOf('Throttler', sources).keys()].sort()).toEqual([...listed].sort())
 })
 
 function isInTable(option: PublicOption): boolean {

@@ -72,6 +72,12 @@ export function fileOf(node: Node): string {
   return relative(ROOT, node.getSourceFile().fileName)
 }
 
+/** The source of a node without its comments. */
+export function textOf(node: Node): string {
+  const source = node.getSourceFile()
+  return source.text.slice(node.getStart(source), node.end)
+}
+
 /** Read from the text, because the checker joins the docstrings of overloads. */
 export function docstringOf(node: Node): Docstring {
   const source = node.getSourceFile()

@@ -49,5 +49,5 @@ function linkTo(target: string, page: string): string {
   const headings = readFileSync(join(ROOT, file), 'utf8').matchAll(/^#+ (.*)$/gm)
   const heading = [...headings].map(([, text = '']) => text).find((text) => new GithubSlugger().slug(text) === anchor)
   if (heading === undefined) throw new Error(`No heading of ${file} has the anchor "${anchor}"`)
-  return `[${heading.charAt(0).toLowerCase()}${heading.slice(1)}](${path}#${anchor})`
+  return `[${heading.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())}](${path}#${anchor})`
 }

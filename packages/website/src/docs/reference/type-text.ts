@@ -11,12 +11,11 @@ import {
   isTypeOperatorNode,
   isTypeReferenceNode,
   isUnionTypeNode,
-  type Node,
   type ParameterDeclaration,
   type TypeNode,
 } from 'typescript/unstable/ast'
 import { SymbolFlags } from 'typescript/unstable/sync'
-import type { Sources } from './sources.ts'
+import { type Sources, textOf } from './sources.ts'
 
 /** Names that readers know, or whose parts would not help them. */
 const KEPT: readonly string[] = ['Duration', 'Logger', 'ThrottlerState']
@@ -41,13 +40,13 @@ export function typeText(node: TypeNode, sources: Sources): string {
   if (isTypeOperatorNode(node)) return text(node.type)
   // A name, because the values of a list are usually values of the option too.
   if (isArrayTypeNode(node))
-    return isTypeReferenceNode(node.elementType) ? `${written(node.elementType.typeName)}[]` : `${text(node.elementType)}[]`
+    return isTypeReferenceNode(node.elementType) ? `${textOf(node.elementType.typeName)}[]` : `${text(node.elementType)}[]`
   if (isFunctionTypeNode(node))
     return `(${node.parameters.map(parameterText).join(', ')}) => ${node.type === undefined ? 'void' : text(node.type)}`
   if (isTypeLiteralNode(node)) return 'object'
   if (isIntersectionTypeNode(node)) return node.types.map(text).join(' & ')
-  if (!isTypeReferenceNode(node)) return written(node)
-  const name = written(node.typeName)
+  if (!isTypeReferenceNode(node)) return textOf(node)
+  const name = textOf(node.typeName)
   const [first] = node.typeArguments ?? []
   if (['Awaitable', 'NoInfer', 'Readonly', 'Promise'].includes(name) && first !== undefined) return text(first)
   if (name === 'Record') return 'object'
@@ -66,11 +65,11 @@ export function typeText(node: TypeNode, sources: Sources): string {
 
 /** The names of parameters. A parameter for the rest of the arguments shows the names of its tuple. */
 function parameterText({ dotDotDotToken, name, type }: ParameterDeclaration): string {
-  if (dotDotDotToken === undefined) return written(name)
-  if (type === undefined || !isTupleTypeNode(type)) return `...${written(name)}`
+  if (dotDotDotToken === undefined) return textOf(name)
+  if (type === undefined || !isTupleTypeNode(type)) return `...${textOf(name)}`
   return type.elements
     .map((element) =>
-      isNamedTupleMember(element) ? written(element.name) : isRestTypeNode(element) ? `...${written(name)}` : written(element),
+      isNamedTupleMember(element) ? textOf(element.name) : isRestTypeNode(element) ? `...${textOf(name)}` : textOf(element),
     )
     .join(', ')
 }
@@ -78,9 +77,4 @@ function parameterText({ dotDotDotToken, name, type }: ParameterDeclaration): st
 /** A function needs parentheses among other types. */
 function inUnion(text: string): string {
   return /^\([^()]*\) => /.test(text) ? `(${text})` : text
-}
-
-function written(node: Node): string {
-  const source = node.getSourceFile()
-  return source.text.slice(node.getStart(source), node.end)
 }
