@@ -40,7 +40,7 @@ export interface IpcStoreOptions {
  *   serveIpc()
  *   for (let i = 0; i < availableParallelism(); i++) cluster.fork()
  * } else {
- *   app.use(throttle({ limit: 300, interval: '1m', store: ipcStore() }))
+ *   app.use(throttle({ key: 'ip', limit: 300, interval: '1m', store: ipcStore() }))
  * }
  */
 export function ipcStore(options: IpcStoreOptions = {}): Store {

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { METRICS } from '@weir/metrics'
 import { afterAll, expect, test } from 'vitest'
 import { replaceTable } from '../../src/docs/markdown.ts'
 import { MEMBER_TABLES, membersOf } from '../../src/docs/reference/members.ts'
+import { METRIC_TABLES } from '../../src/docs/reference/metrics.ts'
 import { EXPLAINED, OPTION_TABLES, typeOf, UNEXPLAINED } from '../../src/docs/reference/options.ts'
 import { type PublicOption, publicOptions } from '../../src/docs/reference/public-options.ts'
 import { referenceTables } from '../../src/docs/reference/reference.ts'
@@ -33,6 +35,10 @@ test('each public option is in a table, or on the page that explains its type', 
 test('each public member of a throttler is in a table', () => {
   const listed = Object.values(MEMBER_TABLES).flatMap(({ of, only }) => (of === 'Throttler' ? (only ?? []) : []))
   expect([...membersOf('Throttler', sources).keys()].sort()).toEqual([...listed].sort())
+})
+
+test('each metric is in a table', () => {
+  expect(Object.values(METRIC_TABLES).flat().sort()).toEqual(METRICS.map(({ name }) => name).sort())
 })
 
 function isInTable(option: PublicOption): boolean {
