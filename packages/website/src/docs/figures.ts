@@ -6,6 +6,7 @@ import { coordinations } from './coordinations.ts'
 import { demo } from './demo.ts'
 import { diagram } from './diagram.ts'
 import type { Figure } from './figure.ts'
+import { reference } from './reference/reference.ts'
 import { rooms } from './rooms.ts'
 import { scenes } from './scenes.ts'
 import { sizing } from './sizing.ts'
@@ -27,6 +28,7 @@ export const FIGURES: readonly Figure[] = [
   sizing,
   smallLimits,
   scenes,
+  reference,
   rooms,
   diagram,
   demo,
