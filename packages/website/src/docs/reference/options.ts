@@ -12,7 +12,7 @@ export interface OptionTable {
 }
 
 const OPTIONS = 'docs/reference/options.md'
-const POLICY = ['core PlannedPolicyOptions', 'core PolicyOptions']
+const POLICY = ['core PolicyOptions']
 const ADAPTER = ['core AdapterOptions', 'core ThrottleInput']
 
 /** By the name of its mark. */
@@ -20,8 +20,9 @@ export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
   'options-limit': {
     page: OPTIONS,
     from: POLICY,
-    only: ['limit', 'fallbackLimit', 'interval', 'algorithm', 'cost', 'cooldown', 'delay', 'plans', 'plan'],
+    only: ['limit', 'fallbackLimit', 'interval', 'algorithm', 'cost', 'cooldown', 'delay'],
   },
+  'options-plans': { page: OPTIONS, from: ['core PlannedPolicyOptions'], only: ['plans', 'plan', 'interval'] },
   'options-requests': { page: OPTIONS, from: POLICY, only: ['key', 'match', 'name'] },
   'options-processes': { page: OPTIONS, from: POLICY, only: ['coordination', 'spans', 'failMode', 'storeTimeout'] },
   'options-trial': { page: OPTIONS, from: POLICY, only: ['dryRun', 'candidate'] },
@@ -84,8 +85,8 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
   'core HttpRulesOptions': 'docs/guides/rules.md',
   'etcd EtcdRulesOptions': 'docs/guides/rules.md',
   'redis RedisRulesOptions': 'docs/guides/rules.md',
-  'dashboard DashboardOptions': 'packages/dashboard/README.md',
-  'dashboard DashboardPluginOptions': 'packages/dashboard/README.md',
+  'dashboard DashboardOptions': 'docs/guides/dashboard.md',
+  'dashboard DashboardPluginOptions': 'docs/guides/dashboard.md',
   'etcd EtcdTarget': 'docs/guides/etcd.md',
   'etcd EtcdTls': 'docs/guides/etcd.md',
   'fastify NamedThrottleOptions': OPTIONS,
