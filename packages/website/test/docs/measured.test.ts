@@ -51,6 +51,13 @@ test('every percentage, size and CPU time is marked, generated or an exception',
   expect(new Set(unmarked)).toEqual(new Set(EXCEPTIONS.map(([page, figure]) => `${page}: ${figure}`)))
 })
 
+test('every page of measurements names its commands and commits', () => {
+  const measurements = all.filter(({ path }) => path.startsWith('docs/evidence/') && !path.endsWith('README.md'))
+  // The figures of the page about speed are factors of techniques, each measured when it was tried.
+  const without = measurements.filter(({ text }) => !/[Mm]easured by `npx -y pnpm [^`]+`[^.]* at commit `[0-9a-f]{8}`/.test(text))
+  expect(without.map(({ path }) => path)).toEqual(['docs/evidence/speed.md'])
+})
+
 test('figures are compared by the digits that they show', () => {
   expect(agrees('3 %', '2.70 %', '')).toBe(true)
   expect(agrees('2.9 %', '2.70 %', '')).toBe(false)
