@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
@@ -62,5 +63,8 @@ try {
   await Promise.all(nodes.map((node) => node.kill()))
   await open?.stage.stop()
 }
-if (write && !bucket && !leases && !nodeRedis) writeFileSync(PAGE, page(results))
+if (write && !bucket && !leases && !nodeRedis) {
+  const commit = execFileSync('git', ['rev-parse', '--short=8', 'HEAD'], { encoding: 'utf8' }).trim()
+  writeFileSync(PAGE, page(results, commit))
+}
 process.exitCode = results.some(({ faulty, lost, doubled }) => faulty.serverErrors + lost + doubled > 0) ? 1 : 0

@@ -42,7 +42,7 @@ export function trialLine({ name, real, simulated }: TrialResult): string {
 }
 
 /** The page of the documentation. */
-export function page(results: readonly FaultResult[]): string {
+export function page(results: readonly FaultResult[], commit: string): string {
   const rows = [HEAD, HEAD.map(() => '---'), ...results.map(cells)]
   return `# Faults of the store
 
@@ -59,7 +59,7 @@ doubled. Otherwise \`npx -y pnpm faults\` fails.
 
 Three processes, one each with ${ADAPTERS.join(', ')}, share a real Redis, or another store if the fault names it. Clients send 25 requests a
 second with one key, half of its limit of ${LIMIT} per ${INTERVAL / 1000} s, and 150 with another key, three times its limit. Then the fault happens.
-\`npx -y pnpm faults --write\` repeats it all and writes this page.
+Measured by \`npx -y pnpm faults --write\` at commit \`${commit}\`. The command writes this page.
 
 - **answered**: answered requests of those sent, from the beginning of the fault on.
 - **p50 / p99**: the response time that clients saw from the beginning of the fault on, and in the same run without the fault.
