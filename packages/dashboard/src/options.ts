@@ -55,10 +55,10 @@ export interface CheckedOptions extends DashboardOptions {
 
 const OPTIONS = ['authorize', 'actions', 'path', 'maxClients']
 
-const MISSING = `The dashboard shows keys such as addresses and account names. Choose who may see it:
+const MISSING = `The dashboard shows keys such as addresses and account names. Set "authorize":
   authorize: password(process.env.DASHBOARD_PASSWORD)   a sign-in page with a password
-  authorize: (request, access) => …                     your own function: only exactly true allows access
-  authorize: 'none'                                     everybody: only for a server that listens on a loopback address`
+  authorize: (request, access) => …                     your function. Only exactly true allows access
+  authorize: 'none'                                     every client. Only for a server that listens on a loopback address`
 
 /** @throws WeirError */
 export function checkOptions(options: DashboardOptions): CheckedOptions {

@@ -24,30 +24,30 @@ const LONGEST_BLOCK = 31_536_000_000
 /** Adds `weir block`, `unblock`, `reset` and `usage`. */
 export function addKeys(program: Command, out: Output): void {
   ofKey(program.command('block'))
-    .summary('reject a key at all nodes for a time')
-    .description('Rejects a key at all nodes for a time, whatever it has used; replaces a block that is there.')
+    .summary('reject a key in all processes for a time')
+    .description('Rejects a key in all processes for a time, even if it has used nothing. Replaces an existing block.')
     .requiredOption('--for <duration>', 'how long, such as 10m', positive)
     .action(async (key: string, options: KeyOptions & { readonly for: number }) => {
       await change(options, out, (throttler, choice) => throttler.block(key, options.for, choice))
       done(`${safeText(key)} is blocked for ${duration(options.for)}.`, { key, blockedForMs: options.for }, options, out)
     })
   ofKey(program.command('unblock'))
-    .summary('lift the block of a key at all nodes')
-    .description('Lifts the block of a key at all nodes, also one that exceeding its limit started. Its counts stay.')
+    .summary('lift the block of a key in all processes')
+    .description('Lifts the block of a key in all processes, manual or not. Its counts stay.')
     .action(async (key: string, options: KeyOptions) => {
       await change(options, out, (throttler, choice) => throttler.unblock(key, choice))
       done(`${safeText(key)} is not blocked any more.`, { key, blockedForMs: 0 }, options, out)
     })
   ofKey(program.command('reset'))
-    .summary('begin the counts of a key anew at all nodes')
-    .description('Begins the counts of a key anew at all nodes, as if it had made no request yet. A block by hand stays.')
+    .summary('clear the counts of a key in all processes')
+    .description('Clears the counts of a key in all processes, as if it had made no request yet. A manual block stays.')
     .action(async (key: string, options: KeyOptions) => {
       await change(options, out, (throttler, choice) => throttler.reset(key, choice))
-      done(`The counts of ${safeText(key)} begin anew.`, { key, reset: true }, options, out)
+      done(`The counts of ${safeText(key)} are cleared.`, { key, reset: true }, options, out)
     })
   ofKey(program.command('usage'))
     .summary('show how much of its limits a key has used')
-    .description('Shows how much of its limits a key has used, at all nodes together.')
+    .description('Shows how much of its limits a key has used in all processes together.')
     .action(async (key: string, options: KeyOptions) => {
       let usages: readonly Usage[] = []
       await change(options, out, async (throttler, choice) => {
@@ -59,10 +59,10 @@ export function addKeys(program: Command, out: Output): void {
 }
 
 export function ofKey(command: Command): Command {
-  return withStore(command.argument('<key>', 'as it is counted, such as an address', someText))
-    .requiredOption('--rules <file>', 'the rules that the nodes go by, in YAML or JSON')
-    .option('--policy <name>', 'of this policy only; default: of all')
-    .option('--json', 'write the result as JSON')
+  return withStore(command.argument('<key>', 'the key as it is counted, such as an address', someText))
+    .requiredOption('--rules <file>', 'the rules that the processes use, in YAML or JSON')
+    .option('--policy <name>', 'only this policy, instead of all')
+    .option('--json', 'print the result as JSON')
 }
 
 /** Rejects an empty text, such as a variable of a script that is not set. */
@@ -75,7 +75,7 @@ function positive(text: string): number {
   // A number needs a unit, because a block of ten milliseconds would be useless.
   if (/^\d+$/.test(text)) throw new InvalidArgumentError(`It has no unit. Use ${text}s for seconds, or ${text}m for minutes.`)
   const value = durationOption(LONGEST_BLOCK)(text)
-  if (value < 1) throw new InvalidArgumentError('It must be longer than nothing.')
+  if (value < 1) throw new InvalidArgumentError('It must be at least 1ms.')
   return value
 }
 
@@ -112,7 +112,7 @@ export async function change(
     .filter(({ id, name }) => (policy ?? name) === name && !watch.knows(id))
     .map(({ name }) => safeText(name, 30))
   if (unknown.length > 0)
-    out.note(`weir: No node at this store counts by the rule of ${unknown.join(', ')} now. Check --store, --namespace and --rules.`)
+    out.note(`weir: No process at this store uses the rule of ${unknown.join(', ')} now. Check --store, --namespace and --rules.`)
   let failure: string | undefined
   throttler.on('syncFailed', ({ error }) => {
     failure = error instanceof Error ? error.message : String(error)
@@ -131,7 +131,7 @@ export async function change(
   } finally {
     await throttler.close()
   }
-  if (failure !== undefined) throw new UsageError(`It may not have reached the store: ${failure}`)
+  if (failure !== undefined) throw new UsageError(`The change may not have reached the store: ${failure}`)
 }
 
 /** Checks that the store answers. A throttler would retry instead, because a service should survive an outage. */
@@ -150,7 +150,7 @@ function checkPolicy(policy: string, policies: readonly { readonly name?: string
   const names = policies.flatMap(({ name = 'default', limits }) => [name, ...Object.keys(limits ?? {}).map((plan) => `${name}:${plan}`)])
   if (names.includes(policy)) return
   throw new UsageError(
-    `There is no policy ${JSON.stringify(policy)} in the rules; there is ${names.map((name) => JSON.stringify(name)).join(', ')}.`,
+    `There is no policy ${JSON.stringify(policy)} in the rules. Use ${names.map((name) => JSON.stringify(name)).join(' or ')}.`,
   )
 }
 
@@ -164,7 +164,7 @@ function showUsage(usages: readonly Usage[], out: Output): void {
       count(limit),
       count(remaining),
       duration(resetAfterMs),
-      blockedFor === 0 ? '' : `${duration(blockedFor)}${manual ? ', by hand' : ''}`,
+      blockedFor === 0 ? '' : `${duration(blockedFor)}${manual ? ', manually' : ''}`,
     ]),
   )
 }

@@ -40,32 +40,32 @@ const LONGEST_ROUND_TRIP = 60_000
 export function addPlan(program: Command, out: Output, end: (code: number) => void): void {
   program
     .command('plan')
-    .summary('replay access logs against rules: who would have been rejected?')
+    .summary('replay access logs against rules: which requests would be rejected?')
     .description(
-      'Replays access logs against rules, by the code that ships, with several nodes in virtual time; says who would have been rejected, how often, when and by which policy.',
+      'Replays access logs against rules with the released code, with several processes in virtual time. Shows which keys would have been rejected, how often, when and by which policy.',
     )
-    .argument('<logs...>', 'access logs in the Common or Combined Log Format or as JSON lines, plain or gzip; - for the standard input')
+    .argument('<logs...>', 'access logs in the Common or Combined Log Format or as JSON lines, plain or gzip, or - for standard input')
     .requiredOption('--rules <file>', 'the rules, in YAML or JSON')
     .option(
       '--against <file>',
-      'other rules, such as those of today: says which requests are decided in another way, and ends with 1 if any are',
+      'other rules, such as the current ones: shows which requests are decided differently. Exit code 1 if any are',
     )
-    .option('--next', 'the rules to come (`next`) of the document, against those that hold in it')
-    .option('--nodes <n>', 'nodes that the requests are spread over, 1 to 100', wholeNumber(1, 100), 3)
+    .option('--next', 'compare the candidate rules (`next`) of the document with its current ones')
+    .option('--nodes <n>', 'processes that the requests are spread over, 1 to 100', wholeNumber(1, 100), 3)
     .addOption(
-      new Option('--round-trip <duration>', 'from a node to the store and back, up to 1m')
+      new Option('--round-trip <duration>', 'from a process to the store and back, up to 1m')
         .argParser(durationOption(LONGEST_ROUND_TRIP))
         .default(1, '1ms'),
     )
-    .addOption(new Option('--coordination <name>', 'take this instead of what the rules say').choices(COORDINATIONS))
+    .addOption(new Option('--coordination <name>', 'use this instead of the coordination in the rules').choices(COORDINATIONS))
     .option(
       '--client-field <name>',
-      'field that names the client, such as http_x_forwarded_for or req.headers.x-real-ip; of text also the number of a word before the time',
+      'field that contains the client, such as http_x_forwarded_for or req.headers.x-real-ip. In text also the number of a word before the time',
     )
-    .option('--proxies <n>', 'addresses at the end of a list that trusted proxies have added, 1 to 100', wholeNumber(1, 100))
+    .option('--proxies <n>', 'addresses that trusted proxies append to a list, 1 to 100', wholeNumber(1, 100))
     .option('--max-keys <n>', 'keys of a policy that a process keeps at one time, 1 to 10000000', wholeNumber(1, 10_000_000), 250_000)
-    .option('--top <n>', 'keys to list of each policy, 1 to 1000', wholeNumber(1, 1_000), 5)
-    .option('--json', 'write all figures as JSON')
+    .option('--top <n>', 'keys to list per policy, 1 to 1000', wholeNumber(1, 1_000), 5)
+    .option('--json', 'print all figures as JSON')
     .action(async (logs: string[], options: PlanOptions) => {
       const report = await plan(logs, options, out)
       if (options.json === true) out.json(report)
@@ -91,7 +91,7 @@ interface Candidate {
 async function plan(files: readonly string[], options: PlanOptions, out: Output): Promise<PlanReport> {
   const { clientField, proxies } = options
   const documents = await documentsOf(options)
-  if (files.filter((file) => file === '-').length > 1) throw new UsageError('The standard input, -, can be read only once.')
+  if (files.filter((file) => file === '-').length > 1) throw new UsageError('Standard input, -, can be read only once. Pass - once.')
   const logs = await Logs.open(files.map(pathOf), out.surroundings.stdin, {
     // Variables of nginx begin with a dollar sign.
     field: clientField?.toLowerCase().replace(/^\$/, ''),
@@ -187,7 +187,7 @@ async function documentsOf(options: PlanOptions): Promise<readonly Rules[]> {
     const mine = await rulesOf(file, 'running', options)
     return against === undefined ? [mine] : [mine, await rulesOf(against, 'running', options)]
   }
-  if (against !== undefined) throw new UsageError('Rules are compared with one other document: either --next or --against.')
+  if (against !== undefined) throw new UsageError('Rules can be compared with one other document. Use --next or --against, not both.')
   return [await rulesOf(file, 'next', options), await rulesOf(file, 'running', options)]
 }
 
@@ -195,14 +195,14 @@ async function rulesOf(file: string, part: 'running' | 'next', { next, coordinat
   const stoodIn: StoodIn[] = []
   const document = checkText<never>(await textIn(file), logFunctions(stoodIn))
   const set = part === 'next' ? document.next : document
-  if (set === undefined) throw new UsageError(`There are no rules to come, "next", in ${JSON.stringify(file)}.`)
-  const notes = stoodIn.map(({ kind, name }) => `For "${name}" of "${kind}" the field "${name}" of the log is taken.`)
+  if (set === undefined) throw new UsageError(`${JSON.stringify(file)} has no candidate rules. Add them as "next", or remove --next.`)
+  const notes = stoodIn.map(({ kind, name }) => `The field "${name}" of the log stands in for the function "${name}" of "${kind}".`)
   if (document.next !== undefined && next === undefined)
-    notes.push('The rules to come, "next", are left out: --next compares them with those that hold.')
+    notes.push('The candidate rules, "next", are left out. Pass --next to compare them with the current ones.')
   const policies = (set.policies as unknown as readonly LogPolicy[]).map((policy) => {
     const made = coordination === undefined ? policy : coordinated(policy, coordination)
     if (made === policy && coordination !== undefined && hasSlots(policy))
-      notes.push(`The policy ${nameOf(policy)} keeps its coordination: slots know "leases" and "local" only.`)
+      notes.push(`The policy ${nameOf(policy)} keeps its coordination, because concurrency supports only "leased" and "local".`)
     return made
   })
   // Reports invalid policies now instead of at the first request.
@@ -218,7 +218,7 @@ function candidateOf(
 ): Candidate {
   const leftOut = timed ? [] : all.filter(hasSlots)
   const policies = all.filter((policy) => !leftOut.includes(policy))
-  if (policies.length === 0) throw new UsageError(`There is no policy in ${JSON.stringify(file)} that can be replayed. ${UNTIMED}`)
+  if (policies.length === 0) throw new UsageError(`No policy in ${JSON.stringify(file)} can be replayed. ${UNTIMED}`)
   const names = new Set(leftOut.map(({ name = 'default' }) => name))
   return {
     file,
@@ -230,8 +230,7 @@ function candidateOf(
 }
 
 /** Without durations it is unknown which requests are in flight together. */
-const UNTIMED =
-  'The log does not tell how long requests took: in nginx, put $request_time behind the user agent, or "request_time" into JSON lines.'
+const UNTIMED = 'The log has no durations of requests. In nginx, put $request_time after the user agent, or "request_time" into JSON lines.'
 
 function nameOf({ name = 'default' }: LogPolicy): string {
   return JSON.stringify(name)
@@ -241,6 +240,6 @@ function reportOf({ file, version, bytesPerKey, notes, cluster }: Candidate, rep
   const { tally, usage, untimed } = replay
   if (tally === undefined || usage === undefined) throw new Error('Nothing was replayed.')
   const slots = cluster.policies.filter(hasSlots).map(nameOf).join(', ')
-  const untold = `The log does not tell how long ${count(untimed)} of ${count(records)} requests took: in ${slots} they take no time.`
+  const untold = `The log has no duration for ${count(untimed)} of ${count(records)} requests, so they use no time in ${slots}.`
   return rulesReport({ rules: file, version, tally, usage, bytesPerKey, notes: untimed === 0 ? notes : [...notes, untold] }, top)
 }

@@ -26,23 +26,23 @@ const MOST_VERSIONS = 1_000
 export function addRules(program: Command, out: Output, end: End): void {
   program
     .command('check')
-    .summary('check rules, and say what they would change')
-    .description('Checks a document of rules whole, as a process does that is to follow it; and says what it would change.')
+    .summary('validate rules, and show what they would change')
+    .description('Validates a document of rules, as a process does that follows it, and shows what it would change.')
     .argument('<rules>', RULES)
-    .option('--against <file>', 'the rules that hold now, to say what changes')
-    .option('--json', 'write the result as JSON')
+    .option('--against <file>', 'the current rules, to show the differences')
+    .option('--json', 'print the result as JSON')
     .action(async (file: string, { against, json }: { against?: string } & Shown) => {
       const document = await documentIn(file)
       const differences = against === undefined ? undefined : differencesOf((await documentIn(against)).value, document.value)
       if (json === true) return out.json({ ...versionReport(document.rules), ...(differences && { differences }) })
-      out.line(`The rules hold: ${versionText(versionReport(document.rules))}, ${contentsText(document.rules)}.`)
+      out.line(`The rules are valid: ${versionText(versionReport(document.rules))}, ${contentsText(document.rules)}.`)
       if (differences !== undefined) showDifferences(differences, out)
     })
   withSource(program.command('diff'))
-    .summary('say how rules differ from those of a source')
-    .description('Says how rules differ from those that a source holds; ends with 1 if they do.')
+    .summary('show how rules differ from those of a source')
+    .description('Shows how rules differ from those of a source. Exit code 1 if they do.')
     .argument('<rules>', RULES)
-    .option('--json', 'write the result as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (file: string, options: SourceOptions & Shown) => {
       const document = await documentIn(file)
       const held = await using(options, (source) => documentAt(source))
@@ -57,35 +57,35 @@ export function addRules(program: Command, out: Output, end: End): void {
       if (differences.length > 0) end(REJECTED)
     })
   withSource(program.command('push'))
-    .summary('put rules into a source, for all nodes that follow it')
+    .summary('put rules into a source, for all processes that follow it')
     .description(
-      'Puts rules into a source, unless they are not the next version of what it holds: then somebody else has changed them meanwhile. Nodes that follow it take them at once.',
+      'Puts rules into a source if their version is the next one. Otherwise another push was faster. Processes that follow the source apply the rules immediately.',
     )
     .argument('<rules>', RULES)
-    .option('--json', 'write the result as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (file: string, options: SourceOptions & Shown) => {
       const document = await documentIn(file)
       const rejection = await using(options, (source) => push(document, source))
       told(rejection, versionReport(document.rules), options, out, end)
     })
   withSource(program.command('log'))
-    .summary('list the versions that a source has held')
-    .description('Lists the versions that a source has held, the newest first, which is the one that it holds.')
+    .summary('list the versions of a source')
+    .description('Lists the versions of a source, newest first. The first one is current.')
     .option('--most <n>', 'versions to list, 1 to 1000', wholeNumber(1, MOST_VERSIONS), 20)
-    .option('--json', 'write the result as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (options: SourceOptions & Shown & { readonly most: number }) => {
       const versions = (await using(options, (source) => versionsAt(source, options.most))).map(({ rules }) => versionReport(rules))
       if (options.json === true) return out.json(versions)
       for (const version of versions) out.line(versionText(version))
-      if (versions.length === 0) out.note('It holds no rules yet.')
+      if (versions.length === 0) out.note('The source contains no rules yet.')
     })
   withSource(program.command('rollback'))
     .summary('put an older version of the rules back')
-    .description('Puts the rules of an older version back, as a new version: those before the ones that a source holds, or any other.')
-    .argument('[version]', 'its number; default: the version before', wholeNumber(1, Number.MAX_SAFE_INTEGER))
-    .option('--by <who>', 'who does it, for the log')
+    .description('Publishes older rules as a new version: the previous ones, or the given version.')
+    .argument('[version]', 'its number (default: the previous version)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--by <who>', 'the author, for the log')
     .option('--why <text>', 'the reason, for the log')
-    .option('--json', 'write the result as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (version: number | undefined, options: SourceOptions & Shown & ByAndWhy) => {
       const { rejection, document } = await using(options, (source) => rollBack(source, version, options))
       told(rejection, versionReport(document.rules), options, out, end)
@@ -94,15 +94,15 @@ export function addRules(program: Command, out: Output, end: End): void {
 
 function withSource(command: Command): Command {
   return command
-    .addOption(new Option('--source <address>', `where rules are kept: ${SOURCES}`).env('WEIR_SOURCE').makeOptionMandatory())
-    .option('--namespace <text>', 'begins the keys in Redis and etcd', 'weir')
-    .option('--name <text>', 'tells several documents in Redis or etcd apart', 'default')
+    .addOption(new Option('--source <address>', `the source of the rules: ${SOURCES}`).env('WEIR_SOURCE').makeOptionMandatory())
+    .option('--namespace <text>', 'beginning of the keys in Redis and etcd', 'weir')
+    .option('--name <text>', 'distinguishes several documents in Redis or etcd', 'default')
 }
 
 function told(rejection: string | undefined, report: VersionReport, { json }: Shown, out: Output, end: End): void {
   if (rejection !== undefined) end(REJECTED)
   if (json === true) out.json({ pushed: rejection === undefined, ...(rejection === undefined ? {} : { why: rejection }), rules: report })
-  else if (rejection === undefined) out.line(`It holds ${versionText(report)} now.`)
+  else if (rejection === undefined) out.line(`The source now contains ${versionText(report)}.`)
   else out.note(`weir: ${rejection}`)
 }
 
@@ -125,7 +125,7 @@ async function documentAt(source: OpenSource): Promise<Document | undefined> {
   try {
     return text === undefined ? undefined : documentOf(text)
   } catch (error) {
-    if (error instanceof RulesError) throw new UsageError(`What ${source.name} holds can not be followed: ${error.message}`)
+    if (error instanceof RulesError) throw new UsageError(`The rules in ${source.name} are invalid: ${error.message}`)
     throw error
   }
 }
@@ -137,8 +137,8 @@ async function push(document: Document, source: OpenSource): Promise<string | un
   const { version } = document.rules
   const held = before === undefined ? undefined : heldVersion(before)
   if (held !== undefined && version !== held + 1) {
-    const hint = version <= held ? 'somebody else may have changed the rules since. Look with weir diff, and' : 'versions have no gaps:'
-    return `${source.name} holds version ${held}, so the next one is ${held + 1}; the document is version ${version}: ${hint} give it "version": ${held + 1}.`
+    const hint = version <= held ? 'Another push may have changed the rules. Run weir diff, then' : 'Versions have no gaps, so'
+    return `${source.name} contains version ${held}, but the document is version ${version}. ${hint} set "version": ${held + 1}.`
   }
   return replace(source, before, document.text)
 }
@@ -157,7 +157,7 @@ async function replace(source: OpenSource, before: string | undefined, text: str
   if (source.replace === undefined) throw new UsageError(`${source.name} can't be written.`)
   return (await source.replace(before, text))
     ? undefined
-    : `${source.name} was changed by somebody else at the same moment; nothing was written.`
+    : `Another push changed ${source.name} at the same moment. Nothing was written. Run weir diff, then push again.`
 }
 
 /** Valid documents that a source has kept, newest first. Skips documents that are no longer valid. */
@@ -188,7 +188,7 @@ async function rollBack(
   const old = version === undefined ? previous : versions.find(({ rules }) => rules.version === version)
   if (before === undefined || newest === undefined || old === undefined)
     throw new UsageError(
-      `${source.name} holds no ${version === undefined ? 'older version' : `version ${version}`}; weir log lists what there is.`,
+      `${source.name} contains no ${version === undefined ? 'older version' : `version ${version}`}. weir log lists its versions.`,
     )
   const change = {
     at: new Date().toISOString(),

@@ -17,13 +17,13 @@ const PATIENCE = 4_000
 /** Adds `weir top`. */
 export function addTop(program: Command, out: Output): void {
   withStore(program.command('top'))
-    .summary('show the nodes, and the hottest and the blocked keys')
+    .summary('show the processes, the keys nearest to their limits and the blocked keys')
     .description(
-      'Shows the nodes of a cluster and its hottest and blocked keys, from the store alone: in place in a terminal until q or Ctrl+C, once in a pipe.',
+      'Shows the processes of a cluster, the keys nearest to their limits and the blocked keys. Reads the store only. In a terminal it refreshes until q or Ctrl+C, in a pipe it prints once.',
     )
-    .option('--most <n>', 'rows of each table, 1 to 1000', wholeNumber(1, 1_000), 10)
-    .option('--once', 'look once, in a terminal too')
-    .option('--json', 'write one look as JSON')
+    .option('--most <n>', 'rows per table, 1 to 1000', wholeNumber(1, 1_000), 10)
+    .option('--once', 'print once, in a terminal too')
+    .option('--json', 'print once, as JSON')
     .action(async ({ store, namespace, most, once, json }: StoreOptions & { most: number; once?: true; json?: true }) => {
       const watch = new StoreWatch(await openStore(store, namespace))
       try {
@@ -51,7 +51,7 @@ function frames(watch: StoreWatch, most: number, out: Output): () => Promise<rea
       return last
     } catch (error) {
       if (last === undefined) throw error
-      return [out.colors.red(`The store does not answer: ${safeText(reasonOf(error), out.width - 28)}`), ...last]
+      return [out.colors.red(`The store doesn't answer: ${safeText(reasonOf(error), out.width - 28)}`), ...last]
     }
   }
 }

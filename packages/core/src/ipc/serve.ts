@@ -47,10 +47,11 @@ export function servedHub(): Hub | undefined {
 /** Options of `serveIpc`. */
 export interface ServeIpcOptions {
   /**
-   * Restricts the service to these child processes, and to children that are passed to `attach`. With an empty list only children that are
-   * passed to `attach` are served.
+   * Restricts the service to these children, and to children that you pass to `attach`.
    *
-   * @default all children that open an `ipcStore`, even if they are forked later
+   * With an empty list only children that are passed to `attach` are served.
+   *
+   * @default all that open an `ipcStore`
    */
   readonly children?: readonly ChildProcess[]
 }
@@ -179,7 +180,7 @@ class ServedChild {
 
   #nodeOf(id: string): string | undefined {
     const node = this.#named(id)
-    if (!this.#nodes.has(node) && this.#nodes.size >= MOST_NODES) return this.#warn('too many nodes')
+    if (!this.#nodes.has(node) && this.#nodes.size >= MOST_NODES) return this.#warn('too many processes')
     this.#nodes.add(node)
     return node
   }
