@@ -31,7 +31,7 @@ async function worst(policy: PolicyOptions, nodes: number): Promise<number> {
 export const smallLimits: Figure = {
   name: 'small-limits',
   makes: ['small-limits', 'small-limits-leases'],
-  about: 'what volleys get through, by limit and nodes',
+  about: 'units that bursts get, by limit and processes',
   async make() {
     return {
       tables: { 'small-limits': await table({}), 'small-limits-leases': await table({ coordination: 'leased', failMode: 'closed' }) },
@@ -40,7 +40,7 @@ export const smallLimits: Figure = {
 }
 
 async function table(options: Partial<PolicyOptions>): Promise<string[][]> {
-  const rows = [['limit', ...NODES.map((nodes) => `${nodes} nodes`)]]
+  const rows = [['limit', ...NODES.map((nodes) => `${nodes} processes`)]]
   for (const limit of [1, 5, 20, 100]) {
     const row = [whole(limit)]
     for (const nodes of NODES) row.push(whole(await worst({ limit, interval: 10_000, ...options }, nodes)))
