@@ -57,7 +57,7 @@ export const expected: Figure = {
 export const choices: Figure = {
   name: 'choices',
   makes: ['choices'],
-  about: 'what leases, spans and publish/subscribe change',
+  about: 'the effect of leases, spans and publish/subscribe',
   async make() {
     const settings: readonly (readonly [string, Rule, Partial<Scenario>])[] = [
       ['defaults: 6 spans, no cooldown', MIDDLE, {}],
