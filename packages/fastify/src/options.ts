@@ -11,10 +11,12 @@ export type ThrottleHook = 'onRequest' | 'preValidation' | 'preHandler'
 /** Options of the plugin. */
 export type ThrottleOptions<Name extends string = string> = ThrottleInput<FastifyRequest, FastifyArgs, Name> & {
   /**
-   * Chooses the hook that throttles requests.
+   * Chooses the hook: before all hooks that are added later, or after all other hooks of that name. Keys that need authentication need
+   * `'preHandler'`.
+   *
    * - `'onRequest'`: before all hooks that are added later.
    * - `'preValidation'`: after all other hooks of that name, even those of routes.
-   * - `'preHandler'`: after all other hooks of that name, even those of routes. Use it for keys that need authentication.
+   * - `'preHandler'`: after all other hooks of that name, even those of routes.
    *
    * @default 'onRequest'
    */

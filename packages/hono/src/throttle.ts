@@ -22,10 +22,10 @@ export type HonoArgs = readonly [c: Context]
 /** Options of `throttle` in Hono. A `handler` returns the response, e.g. `(c, rejection) => c.json({ error: 'slow down' })`. */
 export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<Context, HonoArgs, Name, Plan> & {
   /**
-   * Finds the address of a client, for `key: 'ip'` and address lists: `forwardedAddress(1)` behind one proxy, or a function of the context
-   * for platforms that report it in another way.
+   * Finds the client's address, for `key: 'ip'` and address lists: `forwardedAddress(1)` behind one proxy, or a function of the context for
+   * platforms that report it in another way.
    *
-   * @default the other end of the connection (`@hono/node-server`)
+   * @default the other end of the connection
    */
   readonly address?: AddressOf
 }

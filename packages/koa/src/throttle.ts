@@ -23,7 +23,9 @@ export type ThrottleOptions<Name extends string = string, Plan extends string = 
   /**
    * Counts requests by the routes of this `@koa/router`, although it runs later.
    *
-   * @default none: before the router, `key: 'route'` uses the path
+   * Without it, `key: 'route'` uses the path before the router.
+   *
+   * @default none
    */
   readonly router?: RouterLike
 }

@@ -11,7 +11,8 @@ import { requireModule, THROTTLER } from './requires-module.ts'
 /** Options of the module itself, in addition to its limits. */
 export interface ThrottleModuleExtras {
   /**
-   * Guards every handler. With `false` only handlers with `@UseGuards(ThrottleGuard)` are guarded.
+   * Limits every handler. With `false` only handlers with `@UseGuards(ThrottleGuard)`, for example behind your own guard:
+   * `@UseGuards(AuthGuard, ThrottleGuard)`.
    *
    * @default true
    */

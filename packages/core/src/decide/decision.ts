@@ -12,40 +12,51 @@ import type { Policy } from './policy.ts'
 export declare abstract class Decision<Name extends string = string> {
   /** Whether the request is allowed. */
   get allowed(): boolean
+  /** Why the request is allowed or rejected, see below. */
   get reason(): DecisionReason
-  /** The policy that made this decision. Undefined if no policy applies to the request. */
+  /** The policy that decided. Undefined if none applies. */
   get policy(): Policy<Name> | undefined
-  /** The key that the policy counted the request by. If it has more than 256 characters, it is its beginning and a hash. */
+  /** The counted key. If it has more than 256 characters, its beginning and a hash. */
   get key(): string
-  /** Units per interval, or in flight with `concurrency()`. `Infinity` if no policy applies. */
+  /** Units per interval, or in flight. `Infinity` without a policy. */
   get limit(): number
-  /**
-   * Remaining units of the key after this request, by the counts of this process. 0 for a blocked key. For buckets it counts up to the
-   * burst.
-   */
+  /** Remaining units after this request, by the counts of this process. 0 for a blocked key. For buckets it counts up to the burst. */
   get remaining(): number
   /**
-   * Milliseconds until all units are back if no other request comes. Then `limit` units fit, or the burst of a bucket. A block ends before
-   * it. 0 if the time is unknown, because requests in flight must end first (`concurrency()`).
+   * Time until all units are back if no other request comes. 0 if unknown (`concurrency()`).
+   *
+   * Then `limit` units fit, or the burst of a bucket. A block ends before it.
    */
   get resetAfterMs(): number
   /**
-   * Milliseconds after which a rejected request would be allowed if no other request came before it. 0 if it is allowed, or if the time is
-   * unknown (`concurrency()`). `Infinity` for a request that costs more than the limit, because it never fits.
+   * Time after which a rejected request would be allowed if no other came first, in whole milliseconds. 0 if it is allowed or the time is
+   * unknown. `Infinity` (`null` in JSON) if it never fits.
+   *
+   * It is at most 1 ms too long (with `'central'` plus a round trip), and too short only if this process corrects its estimate of the
+   * store's clock by more than 1 ms meanwhile. It is unknown with `concurrency()`.
    */
   get retryAfterMs(): number
   /**
-   * Milliseconds that an allowed request must wait before it continues, if the algorithm keeps a pace (`leakyBucket()`). The longest delay
-   * of several policies. 0 for all others.
+   * How long an allowed request must wait before it continues, if `leakyBucket()` keeps a pace.
+   *
+   * The longest delay of several policies. 0 for all others.
    */
   get delayMs(): number
-  /** Units that the request used. 0 if it was rejected. */
+  /** Units that the request used and has not got back. 0 if it was rejected. */
   get cost(): number
   /** True if `dryRun` allowed a request that would have been rejected. */
   get dryRun(): boolean
-  /** One decision for each policy that applies, in the order of the policies. */
+  /**
+   * One decision for each policy that applies.
+   *
+   * They are in the order of the policies.
+   */
   get parts(): readonly Decision<Name>[]
-  /** A plain object with all fields but `parts`, which you can spread, store or send. */
+  /**
+   * Returns all fields but `parts` as a plain object.
+   *
+   * You can spread, store or send it.
+   */
   toJSON(): DecisionFields<Name>
 }
 

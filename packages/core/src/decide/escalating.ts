@@ -5,20 +5,20 @@ import { checkOptions } from '../report/names.ts'
 
 /** Options of `escalating`. */
 export interface EscalatingOptions {
-  /** Sets how long the first block of a key lasts. A duration of at least 1 ms. */
+  /** Sets how long the first block lasts: at least 1 ms. */
   readonly base: Duration
   /**
-   * Makes each further block longer by this factor. More than 1, at most 100.
+   * Makes each further block longer: more than 1, at most 100.
    *
    * @default 2
    */
   readonly factor?: number
-  /** Limits how long a block lasts. A duration of at least `base`. */
+  /** Limits how long a block lasts: at least `base`. */
   readonly max: Duration
   /**
-   * Sets how long after its end a block still counts as an earlier one. A duration of at least 1 ms.
+   * Sets how long after its end a block still counts as an earlier one: at least 1 ms.
    *
-   * @default the value of `max`
+   * @default as `max`
    */
   readonly memory?: Duration
 }

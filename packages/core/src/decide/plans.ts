@@ -16,9 +16,12 @@ export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends
   | Omit<RequestSlotPolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
 ) & {
   /**
-   * Sets a limit for each plan, in place of `limit`. A plan may have an interval of its own. Each plan is counted by a policy named
-   * `<name>:<plan>`. Throws `WEIR_INVALID_OPTION` beside `limit`, and `WEIR_MISSING_OPTION` without `plan`.
+   * Sets a limit for each plan, in place of `limit`: `{ free: 60, pro: 600 }`. An adapter must read the requests.
    *
+   * A plan may have an interval of its own. Each plan is counted by a policy named `<name>:<plan>`. Throws `WEIR_INVALID_OPTION` beside
+   * `limit`, and `WEIR_MISSING_OPTION` without `plan`.
+   *
+   * @default none
    * @example
    * plans: { free: 60, pro: 600, partner: { limit: 10_000, interval: '1d' } }
    * @see `@weir/core/docs/guides/plans.md`
@@ -31,8 +34,12 @@ export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends
    */
   readonly interval?: IntervalOption
   /**
-   * Returns the plan of a request, at once or as a promise. If it fails or returns a name that is not in `plans`, the plan with the
-   * smallest limit applies, with one `warning`.
+   * Returns the plan of a request.
+   *
+   * It may return a promise. If it fails or returns a name that is not in `plans`, the plan with the smallest limit applies, with one
+   * `warning`.
+   *
+   * @default required with `plans`
    */
   readonly plan: (request: Req) => Awaitable<NoInfer<Plan>>
 }

@@ -19,56 +19,64 @@ export const ALL_KEY = 'all'
  */
 export interface PolicyOptions<Req = unknown, Name extends string = string> {
   /**
-   * Names the policy in decisions, headers, metrics and the store. 1 to 64 printable ASCII characters. Throws `WEIR_DUPLICATE_POLICY` if
-   * two policies of a throttler, or two different rules at one store, have the same name.
+   * Names the policy in decisions, headers, metrics and the store: 1 to 64 printable ASCII characters.
+   *
+   * Throws `WEIR_DUPLICATE_POLICY` if two policies of a throttler, or two different rules at one store, have the same name.
    *
    * @default 'default'
    */
   readonly name?: Name
   /**
-   * Sets how many requests each key may send per `interval`, or how many units if requests have a `cost`. A number from 1 to 2^53 - 1, or
-   * a function of the request that returns one, such as the limit in the customer's contract. The function may also return 0, which
-   * rejects all requests, or `Infinity`, which allows all. If it returns a promise, the result is used for the key for a second. Throws
-   * `WEIR_MISSING_OPTION` for a function without `fallbackLimit`.
+   * Sets how many requests (or units of `cost`) each key may send per `interval`: 1 to 2^53 - 1. A function may also return 0 (reject all)
+   * or `Infinity` (allow all).
+   *
+   * A function returns the limit of a request, such as the limit in the customer's contract. If it returns a promise, the result is used
+   * for the key for a second. Throws `WEIR_MISSING_OPTION` for a function without `fallbackLimit`.
    *
    * @see `@weir/core/docs/guides/plans.md`
    */
   readonly limit: number | ((request: Req) => Awaitable<number>)
   /**
-   * Applies if the `limit` function fails, takes longer than `callbackTimeout` or returns no limit, and to `check` without a `limit`. A
-   * number from 1 to 2^53 - 1. Required if `limit` is a function. Throws `WEIR_INVALID_OPTION` if it is a number.
+   * Applies if the `limit` function fails, and to `check` without a `limit`: 1 to 2^53 - 1. Required with a `limit` function.
+   *
+   * A function also fails if it takes longer than `callbackTimeout` or returns no limit. Throws `WEIR_INVALID_OPTION` if `limit` is a
+   * number.
    *
    * @default none: the limit is a number
    */
   readonly fallbackLimit?: number
   /**
-   * Sets the time that `limit` is for: a string such as `'60s'` or `'1h'`, or a number of milliseconds, at least 10 ms. With
-   * `fixedWindow()` it may be a day, week or month of a calendar: `calendar('month', { timeZone: 'Europe/Prague' })`. Throws
-   * `WEIR_INVALID_OPTION` if a span, or a sub-window of `slidingWindow()`, would be shorter than 5 ms.
+   * Sets the time that `limit` is for: at least 10 ms, or a day, week or month of `calendar()`.
    *
-   * @see `@weir/core/docs/guides/calendar.md`
+   * A string such as `'60s'` or `'1h'`, or a number of milliseconds. `calendar()` needs `fixedWindow()`. Throws `WEIR_INVALID_OPTION` if a
+   * span, or a sub-window of `slidingWindow()`, would be shorter than 5 ms.
+   *
+   * @see `@weir/core/docs/reference/options.md#calendar`
    */
   readonly interval: IntervalOption
   /**
-   * Divides the interval into spans. Counts are synced at the end of each span at the latest, so a process that is killed loses the counts
-   * of one span at most. Keys far below their limit are not synced at the end of spans shorter than 5 minutes. A whole number from 2 to
-   * 1000, and a span lasts at least 5 ms. Ignored with coordination `'local'` and `'central'`. Throws `WEIR_INVALID_OPTION` with
-   * `concurrency()`.
+   * Divides the interval into 2 to 1000 spans of at least 5 ms. Counts are synced at the end of each span, but in spans under 5 minutes not
+   * those far below the limit. Ignored with `'local'` and `'central'`.
    *
-   * @default 6, or as many as make a span no longer than 5 minutes
+   * A process that is killed loses the counts that it has not synced. Throws `WEIR_INVALID_OPTION` with `concurrency()`.
+   *
+   * @default 6, or more if a span would exceed 5 minutes
    * @see `@weir/core/docs/guides/accuracy.md`
    */
   readonly spans?: number
   /**
-   * Blocks a key for this long after its first rejected request, in all processes. A duration such as `'10m'`, or 0, which blocks the key
-   * only until units come back. `escalating()` makes each further block longer. Throws `WEIR_INVALID_OPTION` with a `delay`, with
+   * Blocks a key after its first rejected request, in all processes: for this long, and at least until units come back.
+   *
+   * A duration such as `'10m'`, or `escalating()`, which makes each further block longer. Throws `WEIR_INVALID_OPTION` with a `delay`, with
    * `concurrency()`, and with a `leakyBucket()` that delays requests in the background.
    *
    * @default 0
+   * @see `@weir/core/docs/reference/options.md#cooldowns-that-grow`
    */
   readonly cooldown?: Duration | EscalatingCooldown
   /**
-   * Chooses how requests are counted over time. Import it from the package that you import `throttle` or `createThrottler` from.
+   * Chooses how requests are counted over time.
+   *
    * - `fixedWindow()`: at most the limit in each interval of the clock.
    * - `slidingWindow()`: at most the limit in any stretch of the interval's length.
    * - `slidingCounter()`: as a sliding window, estimated from two fixed windows.
@@ -77,59 +85,64 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * - `leakyBucket()`: a steady pace. Requests of a burst wait for their turn.
    * - `concurrency()`: at most `limit` requests in flight, without an `interval`.
    *
-   * Throws `WEIR_INVALID_OPTION` if the algorithm can't run with the `coordination`.
+   * Import it from the package that you import `throttle` or `createThrottler` from. Throws `WEIR_INVALID_OPTION` if the algorithm can't
+   * run with the `coordination`.
    *
    * @default fixedWindow()
    * @example
    * algorithm: tokenBucket({ burst: 20 })
-   * @see `@weir/core/docs/guides/algorithms.md`
+   * @see `@weir/core/docs/reference/options.md#algorithms`
    */
   readonly algorithm?: Algorithm
   /**
-   * Chooses where requests are counted and who decides.
+   * Chooses where requests are counted and who decides. Required if the algorithm doesn't support the default. All but `'local'` need a
+   * `store`.
+   *
    * - `'local'`: this process counts and decides alone.
    * - `'background'`: each process decides at once, and counts are synced as needed. It rejects a key once confirmed counts show that the
    *   cluster is over the limit.
    * - `'periodic'`: each process decides at once by estimates, and counts are synced only at the end of each span, as in A. Gurtovoi,
    *   "Decentralized Request Throttling".
-   * - `'leased'`: each process takes part of a key's quota ahead. A request waits for the store if no quota is left here. The cluster
-   *   never allows more than the limit while the store answers and keeps its data.
+   * - `'leased'`: each process takes part of a key's quota ahead. A request waits for the store if no quota is left here. The cluster never
+   *   allows more than the limit while the store answers and keeps its data.
    * - `'central'`: the store decides each request, and each waits for a round trip.
    *
    * Throws `WEIR_INVALID_OPTION` if the algorithm doesn't support it, and `WEIR_MISSING_OPTION` for all but `'local'` without a `store`.
    * With `'leased'` and `'central'` call `checkAsync` instead of `check`.
    *
    * @default `'background'` with a `store`, `'local'` without one
-   * @see `@weir/core/docs/guides/exactness.md`
+   * @see `@weir/core/docs/reference/options.md#coordination`
    */
   readonly coordination?: Coordination
   /**
-   * Decides requests while the store is down, and with `'central'` also requests that get no reply within `storeTimeout`. Blocked keys stay
-   * blocked.
+   * Decides requests while the store is down. Ignored with `'local'` and without a `store`.
+   *
    * - `'share'`: allows this process's part of the limit, at least one unit. With coordination `'periodic'` it follows rule 4 of the
    *   published algorithm. A process that starts while the store is down allows the whole limit, unless you set `expectedProcesses`.
    * - `'open'`: allows all requests.
    * - `'closed'`: rejects all requests.
    *
-   * Ignored with coordination `'local'` and without a `store`.
+   * With `'central'` it also decides requests that get no reply within `storeTimeout`. Blocked keys stay blocked.
    *
    * @default 'share'
    * @example
    * failMode: 'closed' // an outage rejects all requests, so that none is above the limit
-   * @see `@weir/core/docs/guides/exactness.md`
+   * @see `@weir/core/docs/reference/options.md#failmode`
    */
   readonly failMode?: FailMode
   /**
-   * Limits how long a request waits for the store. Then `failMode` decides with `'central'`. With `'leased'` the request is rejected,
-   * unless the store counts as down. A duration from 1 ms to 1 minute. Throws `WEIR_INVALID_OPTION` with coordination `'local'`,
-   * `'background'` and `'periodic'`, because no request waits there.
+   * Limits how long a request waits for the store: 1 ms to 1 minute. Then `failMode` decides with `'central'`. With `'leased'` the request
+   * is rejected, unless the store already counts as down.
+   *
+   * Throws `WEIR_INVALID_OPTION` with coordination `'local'`, `'background'` and `'periodic'`, because no request waits there.
    *
    * @default '50ms'
    * @see `@weir/core/docs/guides/central.md`
    */
   readonly storeTimeout?: Duration
   /**
-   * Chooses who shares a limit: requests with the same key use the same count. Middleware requires it.
+   * Chooses which requests share a count. With `'route'` and `'all'`, **all clients share it**. In your own code, pass the key to `check`.
+   *
    * - `'ip'`: each client address has its own count.
    * - `'route'`: each route has one count, which **all clients share**: one client can use up the limit of all others.
    * - `'all'`: all requests of **all clients share** one count.
@@ -140,26 +153,28 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    *
    * A string passed to `check` is the key itself.
    *
-   * @default none: middleware requires a key, and your own code passes it to `check`
+   * @default required in middleware
    * @example
    * key: (req) => req.user?.id
    * @see `@weir/core/docs/guides/keys.md`
    */
   readonly key?: KeyOption<Req>
   /**
-   * Chooses which requests the policy applies to. `paths('POST /login', '/api/*rest')` matches methods and paths, in every spelling that
-   * leads to the route. A function returns `true` or `false`, or a promise. If it fails, the policy applies. Ignored by `check`.
+   * Chooses which requests the policy applies to: `paths('POST /login', '/api/*rest')`, which matches every spelling of a path, or a
+   * function that returns `true` or `false`.
+   *
+   * A function may return a promise. If it fails, the policy applies. Ignored by `check`.
    *
    * @default all requests
    * @example
    * match: paths('POST /login', '/api/*rest')
-   * @see `@weir/core/docs/guides/keys.md`
+   * @see `@weir/core/docs/reference/paths.md`
    */
   readonly match?: MatchOption<Req>
   /**
-   * Sets how many units of the limit a request uses. A finite number > 0 and at most the limit, or a function of the request. If the
-   * function returns more than the limit, the request is rejected and never fits. If it fails, the request costs 1. Throws
-   * `WEIR_INVALID_OPTION` for a number that no request could ever pay.
+   * Sets how many units a request uses: more than 0, at most the limit. If a function returns more than the limit, the request never fits.
+   *
+   * If a function fails, the request costs 1. Throws `WEIR_INVALID_OPTION` for a number that no request could ever pay.
    *
    * @default 1
    * @example
@@ -168,13 +183,15 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    */
   readonly cost?: number | ((request: Req) => Awaitable<number>)
   /**
-   * Delays requests instead of rejecting them.
-   * - A duration from 1 ms to 24 days: a request waits for its turn if units come back within it. Otherwise it is rejected.
-   * - A function `(over, request)`: requests above the limit are counted too, and each waits as long as the function returns. `Infinity`,
-   *   or more than `maxWait` of the throttler's `queue`, rejects the request. With coordination `'local'` and `'background'` only.
+   * Delays requests instead of rejecting them: for at most this long (1 ms to 24 days), or for the time that a function returns for a
+   * request `over` units above the limit. Not with `cooldown`, or a `leakyBucket()` that delays requests itself. A function needs `'local'`
+   * or `'background'`.
    *
-   * Adapters delay requests by themselves. In your own code call `checkAsync`. Throws `WEIR_INVALID_OPTION` with a `cooldown`, and with a
-   * `leakyBucket()` that delays requests itself.
+   * - A duration: a request waits for its turn if units come back within it. Otherwise it is rejected.
+   * - A function `(over, request)`: requests above the limit are counted too, and each waits as long as the function returns. `Infinity`,
+   *   or more than `maxWait` of the throttler's `queue`, rejects the request.
+   *
+   * Adapters delay requests by themselves. In your own code call `checkAsync`. Any other combination throws `WEIR_INVALID_OPTION`.
    *
    * @default none: requests above the limit are rejected
    * @example
@@ -183,14 +200,17 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    */
   readonly delay?: Duration | SlowDown<Req>
   /**
-   * Decides, counts and reports, but never rejects. The decision has `dryRun: true` if it would have rejected the request.
+   * Decides, counts and reports, but never rejects.
+   *
+   * The decision has `dryRun: true` if it would have rejected the request.
    *
    * @default false
    */
   readonly dryRun?: boolean
   /**
-   * Judges this policy as one of the rules that will replace the others, and never rejects. It also counts requests that the active
-   * policies reject, but not requests that another candidate would reject.
+   * Judges the policy as one of the next rules, and never rejects.
+   *
+   * It also counts requests that the active policies reject, but not requests that another candidate would reject.
    *
    * @default false
    * @see `@weir/core/docs/guides/rules.md`

@@ -31,20 +31,21 @@ export interface RequestPathHost {
 /** Options of `check` for one request. */
 export interface CheckOptions {
   /**
-   * Sets how many units this request uses. A finite number > 0. Any other value counts as 1, with a `warning`.
+   * Sets how many units this request uses: a finite number > 0. A bad cost, even `Infinity`, counts as 1, with one `warning`.
    *
-   * @default the `cost` of each policy if it is a number, otherwise 1
+   * @default `cost` of the policy if it is a number, otherwise 1
    * @example
    * throttler.check('user-1', { cost: 5 })
    * @see `@weir/core/docs/guides/costs.md`
    */
   readonly cost?: number
   /**
-   * Sets the limit of this key for this call, in every policy: 0 rejects the request, `Infinity` allows it, any other value is a number of
-   * at least 1. All calls share one count, whichever limit they pass. A cooldown lasts to its end, and limits of single keys that `update`
-   * sets take precedence.
+   * Sets the limit of this key for this call, in every policy: 0 rejects, `Infinity` allows, any other value is at least 1. All calls share
+   * one count, so a key that is full for a limit of 10 has capacity for 20. A bad limit counts as none, with one `warning`.
    *
-   * @default the `limit` of each policy
+   * A cooldown lasts to its end, and limits of single keys that `update` sets take precedence.
+   *
+   * @default `limit` of the policy
    */
   readonly limit?: number | undefined
 }

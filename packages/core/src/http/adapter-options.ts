@@ -23,28 +23,34 @@ import type { AccessList, AddressList } from './request/address-list.ts'
  */
 export interface AdapterOptions<Req, Args extends readonly unknown[], Name extends string = string> {
   /**
-   * Skips requests for which the function returns `true`: they are neither counted nor rejected, and get no rate-limit headers. If the
-   * function fails, the request is counted.
+   * Skips requests for which the function returns `true`: they are neither counted nor rejected.
+   *
+   * They get no rate-limit headers. If the function fails, the request is counted.
    *
    * @default none: all requests are counted
    */
   readonly skip?: (request: Req) => Awaitable<boolean>
   /**
-   * Skips CORS preflight requests: `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Other `OPTIONS` requests count.
+   * Skips CORS preflights: `OPTIONS` with `Origin` and `Access-Control-Request-Method`.
+   *
+   * Other `OPTIONS` requests count.
    *
    * @default false
    */
   readonly skipPreflight?: boolean
   /**
-   * Switches the limits on and off: while it is `false`, nothing is counted or rejected. A function is called for each request, and may
-   * return a promise. If it fails, the limits apply.
+   * Switches the limits on and off.
+   *
+   * While it is `false`, nothing is counted or rejected. A function is called for each request, and may return a promise. If it fails, the
+   * limits apply.
    *
    * @default true
    */
   readonly enabled?: boolean | (() => Awaitable<boolean>)
   /**
-   * Allows these clients without counting them: a list of addresses and networks, or a function of the request that returns `true`. If the
-   * function fails, the request is counted as any other.
+   * Allows these clients without counting them: `addresses('10.0.0.0/8', '2001:db8::1')`, or those for which a function returns `true`.
+   *
+   * If the function fails, the request is counted as any other.
    *
    * @default none: all clients are counted
    * @example
@@ -52,14 +58,17 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    */
   readonly allow?: AccessList<Req>
   /**
-   * Rejects these clients with status 403: a list of addresses and networks, or a function of the request that returns `true`. `allow`
-   * takes precedence. If the function fails, the request is counted as any other.
+   * Rejects these clients with status 403. `allow` takes precedence.
+   *
+   * A list of addresses and networks, or a function of the request that returns `true`. If the function fails, the request is counted as
+   * any other.
    *
    * @default none: no client is denied
    */
   readonly deny?: AccessList<Req>
   /**
-   * Chooses the response headers that show clients their limits: a style, a list of one draft and one legacy style, or none.
+   * Chooses the headers that show clients their limits: a style, a list of a draft and a legacy style, or none.
+   *
    * - `'draft-11'`: `RateLimit-Policy: "api";q=100;w=60` and `RateLimit: "api";r=73;t=21`, with an item for each policy.
    * - `'draft-7'`: `RateLimit-Policy`, and `RateLimit: limit=100, remaining=73, reset=21`.
    * - `'draft-6'`: `RateLimit-Policy`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now).
@@ -76,46 +85,51 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    */
   readonly headers?: HeaderStyle | readonly HeaderStyle[] | false
   /**
-   * Sends `Retry-After` with a rejection, independently of `headers`. Requests that can never fit, or that `concurrency()` rejects, get
-   * none.
+   * Sends `Retry-After` with a rejection, independently of `headers`.
+   *
+   * Requests that can never fit, or that `concurrency()` rejects, get none.
    *
    * @default true
    */
   readonly sendRetryAfter?: boolean
   /**
-   * Sets the status of a rejection. A whole number from 400 to 599.
+   * Sets the status of a rejection: 400 to 599.
    *
    * @default 429
    */
   readonly statusCode?: number
   /**
-   * Replaces the body of a rejection: a string is sent as plain text, any other value as JSON. A function of the request and the decision
-   * returns one of these, or a promise. If it fails, the standard body is sent. Throws `WEIR_INVALID_OPTION` with `handler` and with
-   * `throwOnReject`.
+   * Replaces the body of a rejection: plain text for a string, otherwise JSON. Not with `handler` or `throwOnReject`.
+   *
+   * A function of the request and the decision returns one of these, or a promise. If it fails, the standard body is sent. Any other
+   * combination throws `WEIR_INVALID_OPTION`.
    *
    * @default problem details (RFC 9457), a page or plain text, as the client accepts
    * @see `@weir/core/docs/reference/http.md`
    */
   readonly message?: string | object | ((request: Req, decision: Decision<Name>) => Awaitable<string | object>)
   /**
-   * Answers rejected requests instead of the adapter. It is called with the arguments of a middleware (Express `req, res`; Fastify
-   * `request, reply`; Koa `ctx`; Hono `c`, and returns the response; NestJS the execution context) and the rejection. Status and headers
-   * are already set. If it throws or rejects, or is pending after `callbackTimeout`, the standard response is sent, unless the handler has
-   * begun its own. Throws `WEIR_INVALID_OPTION` with `message` and with `throwOnReject`.
+   * Answers rejected requests. It gets the middleware's arguments (Express `req, res`; Fastify `request, reply`; Koa `ctx`; Hono `c`, and
+   * returns the response; NestJS the execution context), then the rejection. Status and headers are already set. Not with `message` or
+   * `throwOnReject`.
+   *
+   * If it throws or rejects, or is pending after `callbackTimeout`, the standard response is sent, unless the handler has begun its own.
    *
    * @default none: the adapter answers
    */
   readonly handler?: (...args: [...Args, rejection: Rejection<Name>]) => unknown
   /**
-   * Passes rejections to the framework's error handler as a `ThrottledError`, which has `statusCode`, `headers` and `decision`. Throws
-   * `WEIR_INVALID_OPTION` with `message` and with `handler`.
+   * Passes a `ThrottledError` to the framework's error handler. Not with `message` or `handler`.
+   *
+   * The error has `statusCode`, `headers` and `decision`.
    *
    * @default false
    */
   readonly throwOnReject?: boolean
   /**
-   * Receives each rejected request and its decision, even in a dry run, e.g. for a log. Nothing waits for it. The event `rejections`
-   * reports sums instead, at most one per second.
+   * Receives each rejected request, even in a dry run. Nothing waits for it.
+   *
+   * Use it for a log. The event `rejections` reports sums instead, at most one per second.
    *
    * @default none
    */
@@ -139,16 +153,18 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    */
   readonly skipSuccessfulRequests?: boolean
   /**
-   * Decides after the response whether a request was successful, for `skipFailedRequests` and `skipSuccessfulRequests`. It returns `true`
-   * or `false`, or a promise. If it fails, nothing is refunded. A response that was cut off is never successful. Throws
-   * `WEIR_MISSING_OPTION` if neither is `true`.
+   * Decides success for these two. A response that was cut off is never successful.
+   *
+   * `skipFailedRequests` and `skipSuccessfulRequests` use it after the response. It returns `true` or `false`, or a promise. If it fails,
+   * nothing is refunded. Throws `WEIR_MISSING_OPTION` if neither is `true`.
    *
    * @default status below 400
    */
   readonly requestWasSuccessful?: (...args: Args) => Awaitable<boolean>
   /**
-   * Counts IPv6 clients by their network: the number of bits of an address that a key keeps, a whole number from 1 to 128. A client can use
-   * any address of its network, so 128 lets it choose a new key for each request.
+   * Sets how many bits of an IPv6 address a key keeps: 1 to 128.
+   *
+   * A client can use any address of its network, so 128 lets it choose a new key for each request.
    *
    * @default 64
    * @see `@weir/core/docs/guides/keys.md`
@@ -157,14 +173,16 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
   /**
    * Distinguishes upper and lower case if a key is made from a path. `match` never does.
    *
-   * @default `false`, as Express and Koa route
+   * @default false
    */
   readonly caseSensitive?: boolean
   /**
-   * Limits how long a request waits for a function of these options or of a policy. Then the function's fallback applies. A duration from
-   * 1 ms to 60 s.
+   * Limits how long a request waits for one of your functions: 1 ms to 60 s. Then its fallback applies.
+   *
+   * It applies to functions of these options and of a policy.
    *
    * @default '1s'
+   * @see `@weir/core/docs/reference/options.md#functions`
    */
   readonly callbackTimeout?: Duration
 }
@@ -177,14 +195,17 @@ export type ThrottleInput<Req, Args extends readonly unknown[], Name extends str
   | Throttler<Name, Req>
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & {
       /**
-       * Uses a throttler made by `createThrottler`, e.g. to share it between adapters. Throws `WEIR_UNKNOWN_OPTION` with options of a
-       * throttler or policy.
+       * Uses this throttler, for example in several adapters. Allows no options of a throttler or policy beside it.
+       *
+       * Make it with `createThrottler`. Throws `WEIR_UNKNOWN_OPTION` with other options.
+       *
+       * @default none: the adapter makes one
        */
       readonly throttler: Throttler<Name, Req>
     })
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> &
       SharedThrottlerOptions<Req, Name> & {
-        /** Lists the rules, at least one. Every policy that applies to a request is checked, and only if all allow it, all count it. */
+        /** Lists the rules, at least one. A request counts only if all policies that apply allow it. */
         readonly policies: readonly (
           | RequestPolicyOptions<Req, Name>
           | RequestSlotPolicyOptions<Req, Name>

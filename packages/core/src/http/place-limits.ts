@@ -1,6 +1,6 @@
 import { sameRule } from '../decide/alike.ts'
 import { isPolicyOption, parsePolicy } from '../decide/check-policy.ts'
-import { expandPlans } from '../decide/plans.ts'
+import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../decide/policy.ts'
 import type { KeyOption } from '../decide/request-options.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
@@ -24,11 +24,8 @@ export type PlaceOptions<Req, Args extends readonly unknown[]> =
       readonly throttler: Throttler<string, Req>
     })
 
-/** Limits by plan: `plans: { free: 60, pro: 600 }` and the plan of a request, in place of `limit`. */
-interface PlannedLimits<Req> {
-  readonly plans: Readonly<Record<string, number>>
-  readonly plan: (request: Req) => string
-}
+/** Limits by plan, in place of `limit`. */
+type PlannedLimits<Req> = Pick<PlannedPolicyOptions<Req>, 'plans' | 'plan'>
 
 /** The limits of one place, completed with the options of the whole. */
 export interface PlaceLimit<Req, Args extends readonly unknown[]> {

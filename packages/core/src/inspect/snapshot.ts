@@ -125,7 +125,9 @@ export interface Snapshot extends StoreStatus {
 /** Options of `snapshot`. */
 export interface SnapshotOptions {
   /**
-   * Limits how many of the most used keys of each policy are listed, and how many keys that requests wait for.
+   * Limits how many of the most used keys of each policy are listed.
+   *
+   * It also limits how many keys that requests wait for are listed.
    *
    * @default 10
    */
@@ -137,7 +139,7 @@ export interface SnapshotOptions {
    */
   readonly blocked?: number
   /**
-   * Lists only blocked keys that contain this text. Up to 10,000 blocked keys of each policy are searched.
+   * Lists only blocked keys that contain this text. Up to 10,000 of each policy are searched.
    *
    * @default none: all blocked keys
    */

@@ -47,10 +47,11 @@ export function servedHub(): Hub | undefined {
 /** Options of `serveIpc`. */
 export interface ServeIpcOptions {
   /**
-   * Restricts the service to these child processes, and to children that are passed to `attach`. With an empty list only children that are
-   * passed to `attach` are served.
+   * Restricts the service to these children, and to children that you pass to `attach`.
    *
-   * @default all children that open an `ipcStore`, even if they are forked later
+   * With an empty list only children that are passed to `attach` are served.
+   *
+   * @default all that open an `ipcStore`
    */
   readonly children?: readonly ChildProcess[]
 }

@@ -14,8 +14,10 @@ import { servedHub } from './serve.ts'
 /** Options of `ipcStore`. */
 export interface IpcStoreOptions {
   /**
-   * Limits how long a sync waits for the parent before it counts as failed. A duration from 10 ms to 60 s. Requests never wait for it. The
-   * default is longer than the event loop of a healthy parent is ever blocked.
+   * Limits how long a sync waits for the parent before it counts as failed: 10 ms to 60 s.
+   *
+   * Requests wait for the parent only with coordination `'central'` and `'leased'`, at most for `storeTimeout`. The default is longer than
+   * the event loop of a healthy parent is ever blocked.
    *
    * @default 1000
    */
@@ -38,7 +40,7 @@ export interface IpcStoreOptions {
  *   serveIpc()
  *   for (let i = 0; i < availableParallelism(); i++) cluster.fork()
  * } else {
- *   app.use(throttle({ limit: 300, interval: '1m', store: ipcStore() }))
+ *   app.use(throttle({ key: 'ip', limit: 300, interval: '1m', store: ipcStore() }))
  * }
  */
 export function ipcStore(options: IpcStoreOptions = {}): Store {

@@ -18,7 +18,8 @@ export interface CalendarOptions {
    */
   readonly timeZone?: string
   /**
-   * Starts weeks on this day. Not allowed with `'day'` and `'month'`.
+   * Starts weeks on this day. Only with `'week'`.
+   *
    * - `'monday'`, `'tuesday'`, `'wednesday'`, `'thursday'`, `'friday'`, `'saturday'` or `'sunday'`: weeks start at its local midnight.
    *
    * @default 'monday'

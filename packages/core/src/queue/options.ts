@@ -22,29 +22,34 @@ export interface AcquireOptions {
    */
   readonly limit?: number | undefined
   /**
-   * Limits how long the request waits. A duration from 0, which doesn't wait, to `maxWait` of the throttler's `queue`. A longer one throws
-   * `WEIR_INVALID_OPTION`.
+   * Limits how long the request waits: 0 to `maxWait` of the queue.
    *
-   * @default `maxWait` of the throttler's `queue`; 0 with `tryAcquire`
+   * With 0 it doesn't wait. A longer one throws `WEIR_INVALID_OPTION`.
+   *
+   * @default `maxWait`, or 0 with `tryAcquire`
+   * @see `@weir/core/docs/reference/options.md#queue`
    */
   readonly timeout?: Duration
   /**
-   * Cancels the request when the signal is aborted. The request then uses no units, and rejects with the reason `'aborted'`. One signal
-   * can serve any number of requests.
+   * Cancels the request when the signal is aborted. It then uses no units.
+   *
+   * It rejects with the reason `'aborted'`. One signal can serve any number of requests.
    *
    * @default none: only `timeout` ends the wait
    */
   readonly signal?: AbortSignal | undefined
   /**
-   * Chooses which waiting request of a key is allowed first. Requests of one priority keep their order.
+   * Chooses which waiting request of a key is allowed first: the most important.
+   *
    * - `'critical'`: before all others.
    * - `'high'`: before the default.
    * - `'default'`: the normal priority.
    * - `'low'`: after the default.
    * - `'sheddable'`: after all others.
    *
+   * Requests of one priority keep their order.
+   *
    * @default 'default'
-   * @see `@weir/core/docs/guides/outgoing-calls.md`
    */
   readonly priority?: Priority
 }

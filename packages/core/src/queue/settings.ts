@@ -6,32 +6,36 @@ import { LONGEST_TIMER } from '../time/alarm.ts'
 /** Limits how many requests may wait with `acquire` or a policy's `delay`, and for how long. */
 export interface QueueOptions {
   /**
-   * Limits how many requests wait in total. A whole number of at least 1. Beyond it, `acquire` rejects with the reason `'queue-full'`. In
-   * middleware, one client (by its address) may use as many positions as are still free, so a single client uses half at most.
+   * Limits how many requests wait in total: at least 1. In middleware, one client can use as many positions as are still free.
+   *
+   * Beyond it, `acquire` rejects with the reason `'queue-full'`. A client is identified by its address, so a single client uses half at
+   * most.
    *
    * @default 10_000
    */
   readonly maxWaiting?: number
   /**
-   * Limits how many requests wait for one key. A whole number of at least 1. Beyond it, `acquire` rejects with the reason `'queue-full'`.
+   * Limits how many requests wait for one key: at least 1.
+   *
+   * Beyond it, `acquire` rejects with the reason `'queue-full'`.
    *
    * @default 1_000
    */
   readonly maxWaitingPerKey?: number
   /**
-   * Limits how long a request waits. It is the default of `timeout` of `acquire`, and its maximum. A duration from 0 to 24 days.
+   * Limits how long a request waits: at most 24 days. It is the default of `timeout`, and its maximum.
    *
    * @default '30s'
    */
   readonly maxWait?: Duration
   /**
-   * Chooses how `close` handles requests that wait.
-   * - `'finish'`: requests whose turn comes within `closeTimeout` proceed, and all others are rejected at once. A request for a slot of
-   *   `concurrency()` waits until then, because the end of other requests is unknown.
+   * On `close()`, lets requests start whose turn comes within `closeTimeout`, or rejects all.
+   *
+   * - `'finish'`: all others are rejected at once. A request for a slot of `concurrency()` waits until then, because the end of other
+   *   requests is unknown.
    * - `'reject'`: all are rejected at once.
    *
    * @default 'finish'
-   * @see `@weir/core/docs/recipes/shutdown.md`
    */
   readonly onClose?: 'finish' | 'reject'
 }

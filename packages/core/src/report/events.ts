@@ -5,16 +5,22 @@ import { type NoAnswer, tell } from './user-function.ts'
 
 /** The events of a throttler, and the objects that their listeners get. Durations are in milliseconds. */
 export interface ThrottlerEvents {
-  /** Reports a new block of a key: a cooldown started here, or the key was blocked manually here, or another process blocked it. */
+  /**
+   * A key was blocked: `'exceeded'` or `'manual'` here, or `'remote'`.
+   *
+   * `'exceeded'` is a cooldown that started here, and `'remote'` a block by another process.
+   */
   blocked: { policy: string; key: string; durationMs: number; cause: 'exceeded' | 'manual' | 'remote' }
   /**
-   * Reports the end of a block: it was lifted manually, or it expired. Weir notices an expiry at the key's next request, at a span's end,
-   * or when a snapshot is taken.
+   * A block ended: `'manual'`, `'remote'` or `'expired'`.
+   *
+   * Weir notices an expiry at the key's next request, at a span's end, or when a snapshot is taken.
    */
   unblocked: { policy: string; key: string; cause: 'manual' | 'remote' | 'expired' }
   /**
-   * Reports rejected requests as sums over `durationMs`, which is at least one second. There is at most one event per policy and second,
-   * and none without rejections.
+   * Requests were rejected: one sum per policy, at most once a second.
+   *
+   * The sums are over `durationMs`, which is at least one second.
    */
   rejections: {
     policy: string
@@ -23,35 +29,68 @@ export interface ThrottlerEvents {
     reasons: readonly { reason: RejectionReason; source: RejectionSource; count: number }[]
   }
   /**
-   * Reports that a waiting request is allowed, with `acquire` or after a delay. Waiting requests that fail make no event, so there are
-   * never more events than allowed requests.
+   * A request that waited was allowed.
+   *
+   * It waited with `acquire` or for a delay. Waiting requests that fail make no event, so there are never more events than allowed
+   * requests.
    */
   waited: { policy: string; key: string; durationMs: number }
-  /** Reports a successful sync with the store. `entries` is the number of its key writes. */
+  /**
+   * A sync succeeded.
+   *
+   * `entries` is the number of its key writes.
+   */
   sync: { entries: number; durationMs: number }
-  /** Reports a failed sync. Its counts are sent again. */
+  /** A sync failed. Its counts are sent again. */
   syncFailed: { entries: number; durationMs: number; cause: SyncFailureCause; error: unknown }
-  /** Reports that the store is down, once per outage. From now on each policy decides by its `failMode`. */
+  /**
+   * The store is down, once per outage.
+   *
+   * From now on each policy decides by its `failMode`.
+   */
   storeDown: { cause: unknown }
-  /** Reports that the store answers again. `durationMs` is the length of the outage. */
+  /**
+   * The store answers again.
+   *
+   * `durationMs` is the length of the outage.
+   */
   storeUp: { durationMs: number }
-  /** Reports slots of a key (`concurrency()`) that were freed because they were not released within `maxDuration`. */
+  /**
+   * Slots were freed after `maxDuration`.
+   *
+   * They were not released (`concurrency()`).
+   */
   slotExpired: { policy: string; key: string; units: number }
-  /** Reports that a table of keys is full. It is not repeated until the table has had capacity again. */
+  /**
+   * A table of keys is full.
+   *
+   * It is not repeated until the table has had capacity again.
+   */
   overflow: { policy: string; maxKeys: number }
-  /** Reports a change in the number of live processes. */
+  /** The number of live processes changed. */
   nodes: { nodes: number; before: number }
   /**
-   * Reports that another process has the same rule with another limit, cooldown, number of spans or algorithm option, once per difference.
-   * This is expected during a rolling deploy. `changes` lists the values of both processes, for people.
+   * Another process has the same rule with another limit, cooldown, number of spans or algorithm option.
+   *
+   * Once per difference. This is expected during a rolling deploy. `changes` lists the values of both processes, for people.
    */
   peerRuleDiffers: { policy: string; node: string; changes: string }
   /**
-   * Reports that rules of a source are in use from now on (`follow`). `before` is undefined if they replaced policies of the code. `by` and
-   * `why` are the document's notes on its change.
+   * Rules of a source apply from now on.
+   *
+   * `follow` reports it. `before` is undefined if they replaced policies of the code. `by` and `why` are the document's notes on its
+   * change.
+   *
+   * @see `@weir/core/docs/guides/rules.md`
    */
   rulesApplied: { version: number; before: number | undefined; by: string | undefined; why: string | undefined }
-  /** Reports a problem that fails no request, e.g. a key or cost function that throws. Once per cause. */
+  /**
+   * Something is wrong, but no request fails because of it.
+   *
+   * For example a key or cost function throws. Once per cause.
+   *
+   * @see `@weir/core/docs/reference/errors.md#warnings`
+   */
   warning: { error: WeirError }
 }
 

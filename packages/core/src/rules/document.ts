@@ -40,7 +40,10 @@ export interface NextRules {
   readonly overrides?: readonly RulesOverride[]
 }
 
-/** Gives a key another limit than its policy's. It takes precedence over a `limit` function. */
+/**
+ * Gives a key another limit than its policy's. It takes precedence over the result of a `limit` function, and over a `limit` that
+ * a call passes.
+ */
 export interface RulesOverride {
   /** Name of the policy. For a policy with `plans`, its name, or the name of one plan as in `'customer:pro'`. */
   readonly policy: string

@@ -13,42 +13,60 @@ import type { LimitersNow } from './manual-blocks.ts'
  * decimals.
  */
 export interface Explanation<Name extends string = string> {
+  /** The policy's name. */
   readonly policy: Name
   /** The counted key: a key of more than 256 characters becomes its beginning and a hash. `'all'` if all share one counter. */
   readonly key: string
   /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
+  /** The policy's coordination. */
   readonly coordination: Coordination
-  /** Units per interval, or in flight: the policy's, or the limit that the key's last request came with. */
+  /**
+   * The policy's, or that of the key's last request.
+   *
+   * Units per interval, or in flight.
+   */
   readonly limit: number
-  /** Units that this process counted and that still count. Absent with coordination `'central'`, because the store counts. */
+  /**
+   * Units that this process counted. Absent with `'central'`.
+   *
+   * They still count. With `'central'` the store counts.
+   */
   readonly own?: number
   /**
-   * Units of the other processes, by the counts that this one has received. With coordination `'central'` the units of all processes. 0
-   * with `'local'`.
+   * Units of the other processes as last received. With `'central'`, the units of all.
+   *
+   * 0 with `'local'`.
    */
   readonly others: number
   /**
-   * Milliseconds: the other processes' count is at most this old. It may contain more recent units. Absent if the store has not answered
-   * about this key yet, and without a store.
+   * Greatest age of `others`.
+   *
+   * They may contain more recent units. Absent if the store has not answered about this key yet, and without a store.
    */
   readonly othersAgeMs?: number
   /** Units left, 0 for a blocked key. */
   readonly remaining: number
+  /** Whether the key is blocked. */
   readonly blocked: boolean
   /** Milliseconds until the block ends, 0 if there is none. */
   readonly blockedForMs: number
   /** Why the key is blocked: it exceeded its limit, or your code called `block`. Absent if it is not blocked. */
   readonly blockedBy?: 'cooldown' | 'manual'
   /**
-   * The decision about the next request, if it costs the policy's `cost` or 1. With `dryRun` it is allowed, and `reason` is why it would
-   * not be.
+   * `'allow'` or `'reject'`: the decision about a request that costs the policy's `cost` or 1. With `dryRun` it is `'allow'`, and `reason`
+   * is why it would be rejected.
    */
   readonly next: 'allow' | 'reject'
+  /** As in decisions. */
   readonly reason: DecisionReason
-  /** Milliseconds after which a rejected request would be allowed. 0 if `next` is `'allow'`. */
+  /** Time after which a rejected request would be allowed. 0 if `next` is `'allow'`. */
   readonly retryAfterMs: number
-  /** The origin of the counts or the block behind a rejection. Absent if nothing rejects the request. */
+  /**
+   * Origin of a rejection: `'local'` (this process), `'global'` (a reply of the store), `'announcement'`, `'storeDown'` or `'overflow'`.
+   *
+   * Absent if nothing rejects the request.
+   */
   readonly source?: RejectionSource
 }
 

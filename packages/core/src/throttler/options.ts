@@ -16,17 +16,22 @@ import type { Store } from './coordinator.ts'
 /** Options of `createThrottler`. An invalid value throws `WEIR_INVALID_OPTION`, an unknown name `WEIR_UNKNOWN_OPTION`. */
 export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
   /**
-   * Lists the rules, at least one. Every policy that applies to a request is checked, and only if all allow it, all count it. Throws
-   * `WEIR_MISSING_OPTION` without it, and `WEIR_DUPLICATE_POLICY` if two have the same name.
+   * Lists the rules, at least one. A request counts only if all policies that apply allow it.
+   *
+   * Throws `WEIR_MISSING_OPTION` without it, and `WEIR_DUPLICATE_POLICY` if two have the same name.
+   *
+   * @see `@weir/core/docs/reference/options.md#policy`
    */
   readonly policies: readonly (AnyPolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[]
   /**
-   * Shares limits with other processes: `redisStore(…)`, `postgresStore(…)`, `etcdStore(…)`, `ipcStore()` for the processes of one
-   * machine, or `memoryStore()` for the throttlers of one process. Without a store the limits are for this process alone, and a process
-   * warning states this once.
+   * Shares limits with other processes. Without one, this process counts alone, with one warning unless each policy has `coordination:
+   * 'local'`.
+   *
+   * `redisStore(…)`, `postgresStore(…)`, `etcdStore(…)`, `ipcStore()` for the processes of one machine, or `memoryStore()` for the
+   * throttlers of one process.
    *
    * @default none: this process counts alone
-   * @see `@weir/core/docs/guides/stores.md`
+   * @see `@weir/core/docs/reference/options.md#stores`
    */
   readonly store?: Store
   /**
@@ -36,21 +41,22 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
    */
   readonly clock?: Clock
   /**
-   * Replaces the source of random numbers, uniform in [0, 1). The id of this process comes from it, so processes that share a store need
-   * different numbers.
+   * Replaces random numbers, from 0 to less than 1. Processes with one store need different ones, because their ids come from it.
    *
    * @default Math.random
    */
   readonly random?: () => number
   /**
-   * Limits memory: the number of keys that each policy stores. A key needs about 100 bytes, or up to a few kilobytes with algorithms that
-   * store more. A whole number of at least 1. Manual blocks may add as many keys again.
+   * Limits the number of keys that each policy stores: at least 1. Manual blocks may add as many again.
+   *
+   * A key needs about 100 bytes, or up to a few kilobytes with algorithms that store more.
    *
    * @default 250_000
    */
   readonly maxKeys?: number
   /**
-   * Decides requests with a new key if `maxKeys` is reached.
+   * Decides requests with a new key if `maxKeys` is reached: they share one count, are allowed uncounted, or are rejected.
+   *
    * - `'shared'`: all new keys share one count of the policy.
    * - `'allow'`: they are allowed and not counted.
    * - `'reject'`: they are rejected.
@@ -59,40 +65,45 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
    */
   readonly overflow?: Overflow
   /**
-   * Sets how many processes you run, for a process that starts while the store is down. Such a process has no information about the
-   * others, so it would allow the whole limit. With this option its limit is `max(1, limit / expectedProcesses)` per key until the store
-   * has answered once. A whole number of at least 1. Ignored with `failMode: 'open'` while the store is known to be down, with
-   * coordination `'local'`, and without a `store`.
+   * Sets how many processes you run: at least 1. Until the store has answered once, a process allows `max(1, limit / expectedProcesses)`
+   * per key.
+   *
+   * A process that starts while the store is down has no information about the others, so without this option it would allow the whole
+   * limit. Ignored with `failMode: 'open'` while the store is known to be down, with coordination `'local'`, and without a `store`.
    *
    * @default 1
    * @see `@weir/core/docs/guides/production.md`
    */
   readonly expectedProcesses?: number
   /**
-   * Sets how often this process reports to the store that it is alive. A duration from 100 ms to 10 s. A shorter one detects sooner that a
-   * process has left or that the store has lost its data, but needs more round trips. Throttlers with different heartbeats don't share
-   * syncs. Ignored without a `store`.
+   * Sets how often the process reports to the store that it is alive: 100 ms to 10 s. Throttlers share syncs only if it is the same.
+   *
+   * A shorter one detects sooner that a process has left or that the store has lost its data, but needs more round trips. Ignored without a
+   * `store`.
    *
    * @default '1s'
    */
   readonly heartbeat?: Duration
   /**
-   * Limits how long `close` waits for queued requests and then for the last sync, even if the store is down. A duration of at most 24 days.
+   * Limits how long `close()` waits for queued requests, and then again for the last sync: at most 24 days.
+   *
+   * It applies even if the store is down.
    *
    * @default '1s'
    * @see `@weir/core/docs/recipes/shutdown.md`
    */
   readonly closeTimeout?: Duration
   /**
-   * Limits how many requests wait with `acquire` or a policy's `delay`, and for how long.
+   * Limits how many requests wait with `acquire` or `delay`, and for how long.
    *
    * @default { maxWaiting: 10_000, maxWaitingPerKey: 1_000, maxWait: '30s', onClose: 'finish' }
-   * @see `@weir/core/docs/guides/outgoing-calls.md`
+   * @see `@weir/core/docs/reference/options.md#queue`
    */
   readonly queue?: QueueOptions
   /**
-   * Receives state changes: store down, store back, a full table of keys, warnings, never single requests. The logger of pino or Fastify,
-   * `console`, that of NestJS, or any object with `error` and `warn`.
+   * Receives state changes, never single requests: the logger of pino, Fastify or NestJS, `console`, or `{ error, warn }`.
+   *
+   * State changes are: store down, store back, a full table of keys, and warnings.
    *
    * @default none: nothing is logged
    * @see `@weir/core/docs/guides/observability.md`

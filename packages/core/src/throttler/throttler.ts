@@ -59,7 +59,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
     Object.defineProperty(this, ADAPTER, { value: new AdapterSide(engine) })
   }
 
-  /** The id of this process, new at each start. Throttlers that share a store's value are one process. */
+  /**
+   * The id of this process, new at each start.
+   *
+   * Throttlers that share a store's value are one process.
+   */
   get nodeId(): string {
     return this.#engine.nodeId
   }
@@ -69,13 +73,17 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#engine.policies as readonly Policy<Name>[]
   }
 
-  /** The state of the connection to the store. `idle` before the first decision. */
+  /** `'idle'` before the first decision, `'local'` without a store, `'connecting'`, `'synced'`, `'storeDown'` or `'closed'`. */
   get state(): ThrottlerState {
     return this.#engine.state
   }
 
   /**
-   * Decides on one request immediately, and counts it if it is allowed.
+   * Decides on one request immediately, and counts it if it is allowed. Every policy counts the key, and policies with `key: 'all'` count
+   * all keys together. There is no request, so `match` is ignored, a `cost` function counts as 1, and a `limit` function as its
+   * `fallbackLimit`.
+   *
+   * For requests, an adapter or a guard of `createGuard` reads the key.
    *
    * @param key the key that each policy counts (policies with `key: 'all'` share one counter). For requests, an adapter or a guard of
    * `createGuard` reads it
@@ -88,7 +96,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /**
    * Returns the decision that `check` would return now, by the counts of this process. Nothing is counted, no cooldown starts, and no key
-   * is stored. `remaining` shows the units that are left now. `usage` also includes the other processes.
+   * is stored. A cost of 0 shows only whether the key is blocked.
+   *
+   * `remaining` shows the units that are left now. `usage` also includes the other processes.
    *
    * @param options the cost, or `{ cost, limit }`. With a cost of 0 it shows only whether the key is blocked
    */
@@ -99,9 +109,15 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * As `check`, for policies whose requests may have to wait. With coordination `'leased'` and `'central'` they wait for the store, at most
-   * for `storeTimeout`. Then the policy's `failMode` decides. With `delay` they are delayed instead of rejected, and the decision shows the
-   * state after the delay. A `delay` function may take 1 s.
+   * As `check`, for policies whose requests may have to wait: for the store (`'leased'`, `'central'`) or because they are delayed. For
+   * these, `check` throws `WEIR_ASYNC_POLICY`.
+   *
+   * Requests wait for the store at most for `storeTimeout`. Then the policy's `failMode` decides with `'central'`. With `'leased'` the
+   * request is rejected, unless the store already counts as down. With `delay` they are delayed instead of rejected, and the decision shows
+   * the state after the delay. A `delay` function may take 1 s.
+   *
+   * @see `@weir/core/docs/guides/delay.md`
+   * @see `@weir/core/docs/reference/errors.md#weir_async_policy`
    */
   checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
     return this.#path.delays
@@ -118,26 +134,26 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * As `checkAsync`, but a rejected request waits for its turn: first come, first served among requests of its key and priority, and one
-   * key after another if a policy counts them together. It is rejected immediately if it certainly can't make its timeout. A waiting
-   * request uses no units, and starts no cooldown.
+   * As `checkAsync`, but a rejected request waits for its turn. Throws an `AcquireError` if it can't make its timeout.
+   *
+   * Requests of one key and priority are allowed first come, first served, and one key after another if a policy counts them together. A
+   * request is rejected immediately if it certainly can't make its timeout. A waiting request uses no units, and starts no cooldown.
    *
    * @throws (rejects) AcquireError with the reason `'timeout'`, `'aborted'`, `'queue-full'`, `'never-fits'` or `'closed'`. WeirError
    * `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
-   *
    * @example
    * await throttler.acquire('api.example.com', { timeout: '5s' })
+   * @see `@weir/core/docs/reference/errors.md#weir_not_acquired`
    */
   acquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
     return this.#waitingRoom.acquire(key, options) as Promise<Decision<Name>>
   }
 
   /**
-   * As `acquire`, but a rejection is returned as a decision and not thrown, and by default no request waits.
+   * As `acquire`, but returns a rejection as a decision. By default no request waits.
    *
    * @param options as for `acquire`, with `timeout` 0 by default
    * @throws (rejects) AcquireError with the reason `'aborted'` or `'closed'`. WeirError as `acquire`
-   *
    * @example
    * const { allowed, retryAfterMs } = await throttler.tryAcquire('api.example.com', { timeout: '5s' })
    */
@@ -159,7 +175,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Calls a function as soon as it may run, see `acquire`, and resolves with its result. Its slots are released then.
+   * Calls `run` as soon as it may go, and resolves with its result.
+   *
+   * It waits as `acquire`. Its slots are released when the function has settled.
    *
    * @throws (rejects) as `acquire`, `WEIR_INVALID_OPTION` for a value that is no function, and with the error of the function
    */
@@ -168,13 +186,13 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Returns a function that calls another as soon as it may run, see `acquire`. It passes its `this` on, so it can replace a method, and
-   * has the other's `name` and `length`. Slots are released when the returned promise settles. For a generator function, that is before the
-   * generator runs.
+   * Returns a function that calls `run` as soon as it may go, with the same `this`.
+   *
+   * It waits as `acquire`. It can replace a method, and has the other's `name` and `length`. Slots are released when the returned promise
+   * settles. For a generator function, that is before the generator runs.
    *
    * @param options as for `acquire`, and the key: a string, or a function that gets the same `this` and arguments
    * @throws WeirError `WEIR_INVALID_OPTION` for a value that is no function, and without a key
-   *
    * @example
    * const send = throttler.wrap(sendMail, { key: ({ to }) => to })
    * Api.prototype.get = throttler.wrap(Api.prototype.get, { key: 'api.example.com' })
@@ -187,16 +205,19 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * The number of waiting requests, from the call on that makes them wait: right after 30 calls of `acquire` for a limit of 10 it is 20. If
-   * the store has to decide (coordination `'leased'` and `'central'`), all 30 wait until it has answered.
+   * The number of waiting requests.
+   *
+   * It counts from the call on that makes them wait: right after 30 calls of `acquire` for a limit of 10 it is 20. If the store has to
+   * decide (coordination `'leased'` and `'central'`), all 30 wait until it has answered.
    */
   get waiting(): number {
     return this.#waitingRoom.waiting
   }
 
   /**
-   * Refunds units of an allowed decision to the interval from which they were taken, or with several policies to the interval of each. At
-   * most the decision's cost is refunded. Slots stay in use until `release`.
+   * Refunds units to the interval from which they were taken, at most the decision's cost.
+   *
+   * With several policies they return to the interval of each. Slots stay in use until `release`.
    *
    * @param units default: all that is left of the decision's cost. Anything but a number > 0 refunds nothing. After `close` nothing is
    * refunded.
@@ -204,8 +225,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   refund(decision: Decision, units?: number): void
   /**
-   * Refunds units of a key without a decision: at most the units that this process counted and that still count (in the running interval,
-   * the sliding window or the bucket). Not for `concurrency()`, and not with coordination `'central'`, because the store counts.
+   * Refunds units of a key without a decision: at most the units that this process counted and that still count.
+   *
+   * They count in the running interval, the sliding window or the bucket. Not for `concurrency()`, and not with coordination `'central'`,
+   * because the store counts.
    *
    * @param units a finite number of at least 0
    * @param options `policy` is needed if there are several
@@ -214,6 +237,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @example
    * throttler.refund(userId, reserved - used, { policy: 'tokens' })
+   * @see `@weir/core/docs/reference/throttler.md#refund-and-charge-by-key`
    */
   refund(key: string, units: number, options?: PolicyChoice): number
   refund(given: Decision | string, units?: number, options: PolicyChoice = {}): number | undefined {
@@ -223,8 +247,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Releases the slots of an allowed request that has ended (`concurrency()`). A request that waits for a slot continues immediately.
-   * Adapters call it themselves, as do `schedule` and `wrap`. A second call changes nothing.
+   * Releases the slots of a request that has ended (`concurrency()`). Adapters, `schedule` and `wrap` call it themselves.
+   *
+   * A request that waits for a slot continues immediately. A second call changes nothing.
    *
    * @throws WeirError as `refund`
    */
@@ -236,20 +261,24 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Counts more units for an allowed request, e.g. when its response shows the real cost. They count in the running interval, whether or
-   * not they still fit. A charge that exceeds the limit is synced to the other processes immediately. `refund` returns units. A rejected
-   * request used no units, so no policy charges it: `block` its key if it must pay.
+   * Counts more units for an allowed request, whether or not they fit. A rejected request isn't charged.
+   *
+   * Use it for example when a response shows the real cost. The units count in the running interval. A charge that exceeds the limit is
+   * synced to the other processes immediately. `refund` returns units. If a rejected request must pay, `block` its key.
    *
    * @param units a finite number > 0. Anything else counts as nothing, with one `warning`. After `close` nothing is counted.
    * @throws WeirError as `refund`
    */
   charge(decision: Decision, units: number): void
   /**
-   * Counts units of a key without a decision, whether or not they fit. Not for `concurrency()`.
+   * Counts units of a key without a decision, whether or not they fit.
+   *
+   * Not for `concurrency()`.
    *
    * @param units a finite number of at least 0
    * @param options `policy` is needed if there are several
    * @throws WeirError as `refund` by key
+   * @see `@weir/core/docs/reference/throttler.md#refund-and-charge-by-key`
    */
   charge(key: string, units: number, options?: PolicyChoice): void
   charge(given: Decision | string, units: number, options: PolicyChoice = {}): void {
@@ -259,8 +288,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Blocks a key in all processes, whatever its counts are, for `duration` from now, and replaces an existing block. A full table has space
-   * for `maxKeys` more keys with such blocks. Beyond that, this process only sends the block to the store, and emits `overflow`.
+   * Blocks a key in all processes, even in processes that start later. It replaces an existing block.
+   *
+   * The block lasts for `duration` from now, whatever the key's counts are. A full table has space for `maxKeys` more keys with such
+   * blocks. Beyond that, this process only sends the block to the store, and emits `overflow`.
    *
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
    */
@@ -270,7 +301,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Lifts the block of a key in all processes, even if it is a cooldown. The key's counts stay.
+   * Lifts the block of a key in all processes, even a cooldown. Its counts stay.
    *
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
    */
@@ -280,15 +311,17 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Resets a key's counts in all processes, as if it had made no request yet. Its cooldown ends, and its earlier blocks no longer make the
-   * next one longer. Units that other processes have not sent yet no longer count, and refunds of earlier requests change nothing. A manual
-   * block stays. While the store is down, the reset applies in this process, and is sent once the store is back.
+   * Resets a key's counts in all processes, as if it had made no request yet.
+   *
+   * Its cooldown ends, and its earlier blocks no longer make the next one longer. Units that other processes have not sent yet no longer
+   * count, and refunds of earlier requests change nothing. A manual block stays. While the store is down, the reset applies in this
+   * process, and is sent once the store is back.
    *
    * @param key the counted key, which is `'all'` for policies with `key: 'all'`
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED`
-   *
    * @example
    * if (await passwordMatches(user, password)) throttler.reset(user, { policy: 'login' })
+   * @see `@weir/core/docs/reference/throttler.md#reset`
    */
   reset(key: string, options: PolicyChoice = {}): void {
     reset(key, options, this.#engine)
@@ -297,29 +330,32 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Shows how much of its limits a key has used, in the order of the policies: the sum over all processes, including counts that they have
-   * not sent yet. It takes some round trips to the store. Without a store, or without an answer within `timeout`, it contains only the
-   * counts of this process, and `source` is `'node'`. Use it for support and account pages, not for each request.
+   * Resolves with the units that a key has used in all processes, for each policy.
+   *
+   * It includes counts that the processes have not sent yet. It takes some round trips to the store. Without a store, or without an answer
+   * within `timeout`, it contains only the counts of this process, and `source` is `'node'`. Use it for support and account pages, not for
+   * each request.
    *
    * @param key as for `check`. Policies with `key: 'all'` return the counter that all share
    * @throws (rejects) WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED`
-   *
    * @example
    * const [{ used, limit }] = await throttler.usage(userId, { policy: 'user' })
+   * @see `@weir/core/docs/reference/throttler.md#usage`
    */
   usage(key: string, options: UsageOptions = {}): Promise<readonly Usage<Name>[]> {
     return keptAlive(this.#engine.clock, usage(key, options, this.#engine)) as Promise<readonly Usage<Name>[]>
   }
 
   /**
-   * Explains for each policy why the next request of a key would be allowed or rejected: this process's count, the count of the others and
-   * its age, the block with its end and origin, and the decision. It uses the counts of this process. Nothing is counted, and no decision
-   * changes.
+   * Returns why the next request of a key would be allowed or rejected, for each policy.
+   *
+   * It shows this process's count, the count of the others and its age, the block with its end and origin, and the decision. It uses the
+   * counts of this process. Nothing is counted, and no decision changes.
    *
    * @throws WeirError `WEIR_INVALID_KEY`, `WEIR_CLOSED`
-   *
    * @example
    * console.table(throttler.explain(userId))
+   * @see `@weir/core/docs/reference/throttler.md#explain`
    */
   explain(key: string): readonly Explanation<Name>[] {
     const rows = explain(key, this.#engine)
@@ -328,8 +364,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Replaces the rules while requests come in. A policy whose name, interval, algorithm (with its `warmUp`) and coordination stay the same
-   * keeps its counts, whatever else changes. Blocks stay with the policy's name, even if its counts start again.
+   * Replaces the rules. A policy whose name, interval, algorithm, coordination and `warmUp` stay the same keeps its counts. The units in a
+   * bucket stay, and leave at the new pace. Blocks stay with the policy's name. `limits` is a list of `{ policy, key, limit }`. Without it,
+   * the limits of the last `update` stay.
+   *
+   * Requests may come in meanwhile.
    *
    * @param limits limits of single keys, which take precedence over limits of policies and requests. By default the limits of the last
    * `update` stay
@@ -345,15 +384,22 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Adds a listener, and returns a function that removes it. An error of a listener becomes a process warning.
+   * Adds a listener, and returns a function that removes it.
+   *
+   * An error of a listener becomes a process warning.
    *
    * @throws WeirError `WEIR_INVALID_OPTION` for an event that does not exist, and for a listener that is no function
+   * @see `@weir/core/docs/reference/throttler.md#events`
    */
   on<E extends EventName>(name: E, listener: Listener<E>): () => void {
     return this.#engine.on(name, listener)
   }
 
-  /** Connects to the store and starts to sync counts. You don't need to call it, because the first decision does it. */
+  /**
+   * Connects to the store now, instead of at the first decision.
+   *
+   * You don't need to call it.
+   */
   start(): this {
     this.#engine.start()
     this.#told()
@@ -361,8 +407,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Finishes or rejects waiting requests, by `queue.onClose`. Then sends the remaining counts, and closes the store's connection. Each of
-   * the two steps takes at most `closeTimeout`. Later decisions throw `WEIR_CLOSED`. Safe to call twice.
+   * Finishes or rejects waiting requests, sends the remaining counts, each within `closeTimeout`, and closes the connection. Later
+   * decisions throw `WEIR_CLOSED`.
+   *
+   * `queue.onClose` decides about the waiting requests. Safe to call twice.
+   *
+   * @see `@weir/core/docs/reference/errors.md#weir_closed`
    */
   close(): Promise<void> {
     return this.#engine.close()

@@ -11,8 +11,9 @@ import type { LimitersNow } from './manual-blocks.ts'
 /** Options of `usage`. */
 export interface UsageOptions extends PolicyChoice {
   /**
-   * Limits how long the store may take to answer. A duration from 1 ms to 1 minute. If the store is known to be down, the call doesn't
-   * wait.
+   * Limits how long the store may take to answer: 1 ms to 1 minute.
+   *
+   * If the store is known to be down, the call doesn't wait.
    *
    * @default '1s'
    */
@@ -21,22 +22,28 @@ export interface UsageOptions extends PolicyChoice {
 
 /** How much of a policy's limit a key has used. */
 export interface Usage<Name extends string = string> {
+  /** The policy's name. */
   readonly policy: Name
   /** The counted key: a key of more than 256 characters becomes its beginning and a hash. `'all'` if all share one counter. */
   readonly key: string
   /** Units per interval. */
   readonly limit: number
-  /** Units taken, less refunded ones. It may be more than the limit. */
+  /**
+   * Units taken, less refunded ones.
+   *
+   * It may be more than the limit.
+   */
   readonly used: number
   /** Units left, at least 0. */
   readonly remaining: number
-  /** Milliseconds until all units are back. */
+  /** Time until all units are back. */
   readonly resetAfterMs: number
-  /** Milliseconds for which the key is blocked, 0 if it is not, and whether the block is manual. */
+  /** How long the key is blocked, 0 if it is not. */
   readonly blockedForMs: number
+  /** Whether the block is manual. */
   readonly manual: boolean
   /**
-   * `'store'`: the sum over all processes. `'node'`: only this process's counts, because the store did not answer in time or there is none.
+   * `'store'`: the sum over all processes. `'node'`: only this process, because the store did not answer within `timeout` or there is none.
    */
   readonly source: 'store' | 'node'
 }

@@ -60,15 +60,17 @@ export type EtcdTarget =
 /** Options of `etcdStore`, after the addresses. An invalid value throws `WEIR_INVALID_OPTION`, an unknown name `WEIR_UNKNOWN_OPTION`. */
 export interface EtcdStoreOptions {
   /**
-   * Begins the names of all keys, so that several applications can share an etcd. Processes with different namespaces share no counts. 1 to
-   * 100 letters, digits or any of `_ . : -`.
+   * Begins the names of all keys: 1 to 100 letters, digits or any of `_ . : -`.
+   *
+   * So several applications can share an etcd. Processes with different namespaces share no counts.
    *
    * @default 'weir'
    */
   readonly namespace?: string
   /**
-   * Limits how long a call to etcd waits before it counts as failed, and half as long while etcd is down. A duration from 10 ms to 60 s.
-   * Requests to your application wait for etcd only with coordination `'central'` and `'leased'`, at most for `storeTimeout`.
+   * Limits how long a call to etcd waits before it counts as failed, and half as long while etcd is down: 10 ms to 60 s.
+   *
+   * Requests wait for etcd only with coordination `'central'` and `'leased'`, at most for `storeTimeout`.
    *
    * @default 1000
    */

@@ -7,37 +7,43 @@ import { SCHEMA_NAME } from '../schema/schema-sql.ts'
  */
 export interface PostgresStoreOptions {
   /**
-   * Names the schema of the store's tables and functions, and its channel. Processes with different schemas share no counts. 1 to 50
-   * lower-case letters, digits and `_`, not beginning with a digit.
+   * Names the schema for tables and functions: 1 to 50 lower-case letters, digits and `_`, no digit first.
+   *
+   * It also names the channel. Processes with different schemas share no counts.
    *
    * @default 'weir'
    */
   readonly schema?: string
   /**
-   * Creates tables that are not written to the log, which makes them several times cheaper. After a crash of the server, and on a replica
-   * that takes over, they are empty, and the processes send their counts again. Ignored for tables that exist already.
+   * Creates UNLOGGED tables, so no sync waits for a disk. After a crash they are empty, and the processes send their counts again. For
+   * quotas per day or month use `false`. Existing tables stay as they are.
+   *
+   * A replica that becomes the primary has empty tables too.
    *
    * @default true
-   * @see `@weir/core/docs/guides/postgres.md`
    */
   readonly unlogged?: boolean
   /**
-   * Creates the missing parts of the schema. If the role has no permission, an error lists them. With `false`, put the output of
-   * `schemaSql` into a migration.
+   * Creates missing parts of the schema.
+   *
+   * If the role has no permission, an error lists the missing parts. With `false`, put the output of `schemaSql` into a migration.
    *
    * @default true
-   * @see `@weir/core/docs/guides/postgres.md`
+   * @see `@weir/core/docs/guides/postgres.md#a-migration`
    */
   readonly create?: boolean
   /**
-   * Limits how long a sync waits for PostgreSQL before it counts as failed. A duration from 10 ms to 60 s. Requests never wait for it.
+   * Limits how long a sync waits for PostgreSQL before it counts as failed: 10 ms to 60 s.
+   *
+   * Requests wait for PostgreSQL only with coordination `'central'` and `'leased'`, at most for `storeTimeout`.
    *
    * @default 1000
    */
   readonly timeout?: Duration
   /**
-   * Announces totals and blocks by NOTIFY, and receives them by LISTEN on a second connection, so that all processes stop sooner at a
-   * limit. With `false`, limits are less accurate.
+   * Announces totals and blocks by NOTIFY. Without it limits are less accurate.
+   *
+   * A second connection receives them by LISTEN, so that all processes stop sooner at a limit.
    *
    * @default true
    */

@@ -4,29 +4,35 @@ import { checkOptions as checkNames, invalidOption, kindOf } from '@weir/core/sy
 /** Options of `redisStore`, after the connection. An invalid value throws `WEIR_INVALID_OPTION`, an unknown name `WEIR_UNKNOWN_OPTION`. */
 export interface RedisStoreOptions {
   /**
-   * Begins the names of all Redis keys and of the channel, so that several applications can share a Redis. Processes with different
-   * namespaces share no counts. 1 to 100 letters, digits or any of `_ . : / -`.
+   * Begins the names of all keys and of the channel: 1 to 100 letters, digits or any of `_ . : / -`.
+   *
+   * So several applications can share a Redis. Processes with different namespaces share no counts.
    *
    * @default 'weir'
    */
   readonly namespace?: string
   /**
-   * Limits how long a sync waits for Redis before it counts as failed. A duration from 10 ms to 60 s. Requests never wait for it. A shorter
-   * timeout detects outages sooner, but if Redis or this process is overloaded, a healthy reply may count as missing.
+   * Limits how long a sync waits for Redis before it counts as failed: 10 ms to 60 s.
+   *
+   * Requests wait for Redis only with coordination `'central'` and `'leased'`, at most for `storeTimeout`. A shorter timeout detects
+   * outages sooner, but if Redis or this process is overloaded, a healthy reply may count as missing.
    *
    * @default 1000
    */
   readonly timeout?: Duration
   /**
-   * Divides keys into this many groups (hash tags), so that a Cluster can distribute them. A sync makes one call for each group. All
-   * processes must use the same number. A whole number from 1 to 1024.
+   * Divides keys into 1 to 1024 groups (hash tags). All processes must use the same number.
    *
-   * @default 1, or 16 with a Cluster: about five for each of three primaries
-   * @see `@weir/core/docs/guides/production.md`
+   * So a Cluster can distribute them. A sync makes one call for each group. With a Cluster of three primaries, the default is about five
+   * for each.
+   *
+   * @default 1, or 16 with a Cluster
    */
   readonly shards?: number
   /**
-   * Announces totals and blocks by publish/subscribe, so that all processes stop sooner at a limit. With `false`, limits are less accurate.
+   * Announces totals and blocks. Without it limits are less accurate.
+   *
+   * Announcements use publish/subscribe. With them, all processes stop sooner at a limit.
    *
    * @default true
    */

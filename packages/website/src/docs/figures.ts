@@ -1,9 +1,12 @@
-import { choices, distance, expected, farRegions, load } from './accuracy.ts'
+import { choices, distance, expected, farRegions, leases, load } from './accuracy.ts'
 import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
+import { changelog } from './changelog.ts'
 import { coordinations } from './coordinations.ts'
+import { demo } from './demo.ts'
 import { diagram } from './diagram.ts'
 import type { Figure } from './figure.ts'
+import { reference } from './reference/reference.ts'
 import { rooms } from './rooms.ts'
 import { scenes } from './scenes.ts'
 import { sizing } from './sizing.ts'
@@ -14,6 +17,7 @@ import { windows } from './windows.ts'
 export const FIGURES: readonly Figure[] = [
   expected,
   choices,
+  leases,
   load,
   distance,
   farRegions,
@@ -24,6 +28,9 @@ export const FIGURES: readonly Figure[] = [
   sizing,
   smallLimits,
   scenes,
+  reference,
   rooms,
   diagram,
+  demo,
+  changelog,
 ]

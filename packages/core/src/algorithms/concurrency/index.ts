@@ -10,20 +10,22 @@ import { LocalSlots } from './local.ts'
 /** Options of `concurrency`. */
 export interface ConcurrencyOptions {
   /**
-   * Frees a slot that was not released for this long, with a `warning`, so that a lost request doesn't block it forever. A duration from 1
-   * s to 24 days. The slot is freed up to a thirtieth of it later, or half a second if that is longer.
+   * Frees a slot that was not released for this long (1 s to 24 days), with one `warning`. It is freed up to a thirtieth later, or half a
+   * second if that is longer.
+   *
+   * So a lost request doesn't block its slot forever.
    *
    * @default '10m'
-   * @see `@weir/core/docs/guides/concurrency.md`
    */
   readonly maxDuration?: Duration
   /**
-   * When an adapter releases the slot of a request.
-   * - `'handler'`: when the handler has ended and the response has been sent. A client that disconnects doesn't free the slot of a handler
-   *   that still works, so at most `limit` handlers run at a time. Koa, Hono, Fastify and NestJS report the end of a handler. Express and
-   *   `node:http` don't: there it is the same as `'response'`.
-   * - `'response'`: when the response has been sent or its connection has closed, even if the handler still works. Use it if your handlers
-   *   don't end once their client has left, because such a handler would keep its slot for the whole `maxDuration`.
+   * Releases a slot when the handler has ended and the response has been sent, or when the response has been sent or its connection has
+   * closed.
+   *
+   * - `'handler'`: a client that disconnects doesn't free the slot of a handler that still works, so at most `limit` handlers run at a
+   *   time. Koa, Hono, Fastify and NestJS report the end of a handler. Express and `node:http` don't: there it is the same as `'response'`.
+   * - `'response'`: even if the handler still works. Use it if your handlers don't end once their client has left, because such a handler
+   *   would keep its slot for the whole `maxDuration`.
    *
    * Ignored without an adapter: `release`, `schedule` and `wrap` free the slot. Throws `WEIR_INVALID_OPTION` for any other value.
    *

@@ -9,13 +9,13 @@ import { FIRST_REQUEST_STEP } from './first-request-step.ts'
 /** Options of `fixedWindow`. */
 export interface FixedWindowOptions {
   /**
-   * Chooses when windows start.
-   * - `'epoch'`: at whole intervals of the Unix epoch, at the same time for all keys and in all processes.
-   * - `'first-request'`: with a key's first request after its last window, as in most rate limiters of one process. Only with coordination
-   *   `'local'` and `'central'`, and not with `calendar()`.
+   * Starts windows at whole intervals of the Unix epoch, or with a key's first request after its last window.
+   *
+   * - `'epoch'`: at the same time for all keys and in all processes.
+   * - `'first-request'`: as in most rate limiters of one process. Only with coordination `'local'` and `'central'`, and not with
+   *   `calendar()`.
    *
    * @default 'epoch'
-   * @see `@weir/core/docs/guides/algorithms.md`
    */
   readonly start?: 'epoch' | 'first-request'
 }

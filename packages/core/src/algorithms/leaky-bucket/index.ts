@@ -10,14 +10,13 @@ import type { MeterPolicy } from '../meter.ts'
 /** Options of `leakyBucket`. */
 export interface LeakyBucketOptions {
   /**
-   * Lets requests of a burst wait for their turn: the number of units above the pace. Requests beyond it are rejected. At least 0.
+   * Sets how many units above the pace may wait: at least 0. Requests beyond them are rejected.
    *
    * @default the policy's `limit` less 1
-   * @see `@weir/core/docs/guides/algorithms.md`
    */
   readonly burst?: number
   /**
-   * Allows part of the burst without waiting: a number of units from 0 to `burst`.
+   * Allows this part of the burst without waiting: 0 to `burst`.
    *
    * @default 0
    */

@@ -7,17 +7,18 @@ import { slidingWindowStep } from './step.ts'
 /** Options of `slidingWindow`. */
 export interface SlidingWindowOptions {
   /**
-   * Divides the interval into parts whose counts expire one by one. More parts free units sooner and use more memory. A whole number from
-   * 6 to 120. A part lasts at least 5 ms.
+   * Divides the interval into 6 to 120 parts of at least 5 ms, whose counts expire one by one.
+   *
+   * More parts free units sooner and use more memory.
    *
    * @default 30
-   * @see `@weir/core/docs/guides/algorithms.md`
    */
   readonly subWindows?: number
   /**
-   * Opens a key that reached its limit once this fraction of the limit is free: 0.1 is 10 %. More than 0, at most 1. A smaller fraction
-   * allows more under constant overload and costs more syncs. Ignored with coordination `'local'`, where a key opens as soon as a request
-   * fits.
+   * Opens a full key once this fraction of the limit is free: more than 0, at most 1. A smaller one allows more under constant overload,
+   * and costs more syncs. Ignored unless `'background'`.
+   *
+   * With `'local'` and `'central'` a key opens as soon as a request fits.
    *
    * @default 0.1
    */

@@ -12,33 +12,37 @@ import { WARM_UP_STEP } from './warm-up-step.ts'
 /** Options of `tokenBucket`. */
 export interface TokenBucketOptions {
   /**
-   * Sets how many tokens a key can save, and so how many units are allowed at once. A request can't cost more. At least 1.
+   * Sets how many tokens a key can save, and so how many units are allowed at once: at least 1. A request can't cost more.
    *
    * @default the policy's `limit`
-   * @see `@weir/core/docs/guides/algorithms.md`
    */
   readonly burst?: number
   /**
-   * Slows a key down after it was idle: its tokens come slower at first, and at the full pace once it was in use for this long. After the
-   * same time without requests it is cold again. A duration of at least 1 ms, or an object that also sets how much slower. Not allowed
-   * with coordination `'background'`, `maxDebt` and `earlyDrop`.
+   * Slows a key down after it was idle: for this long, at least 1 ms. Not with `'background'`, `maxDebt` or `earlyDrop`.
+   *
+   * Its tokens come slower at first, and at the full pace once it was in use for this long. After the same time without requests it is cold
+   * again. An object also sets how much slower.
    *
    * @default none: tokens always come at the pace of the limit
+   * @see `@weir/core/docs/reference/options.md#warmup`
    */
   readonly warmUp?: Duration | WarmUp
   /**
-   * Limits how many units beyond `burst` a key pays back, after distant processes allowed too many in a flood. At least 0. The key opens
-   * sooner, but units that it doesn't pay back are allowed beyond the limit. Ignored unless the coordination is `'background'`. Not
-   * allowed with `warmUp`.
+   * Limits how many units beyond `burst` a key pays back after distant processes allowed too many: at least 0. Ignored unless
+   * `'background'`.
+   *
+   * The key opens sooner, but units that it doesn't pay back are allowed beyond the limit. Not allowed with `warmUp`.
    *
    * @default all of them are paid back
    * @see `@weir/core/docs/guides/far-regions.md`
    */
   readonly maxDebt?: number
   /**
-   * Rejects some requests at random before the bucket is empty, while more arrive than the limit's pace. A fifth of the tokens stays
-   * free, so the key isn't blocked and nothing is allowed beyond the limit, however far the store is. A few requests of a burst that just
-   * fits may be rejected. Ignored unless the coordination is `'background'`. Not allowed with `warmUp`.
+   * Rejects some requests at random before the bucket is empty, so that it stays open in a flood and has no debt. Needs a burst of at least
+   * four units per process. Ignored unless `'background'`.
+   *
+   * It does so while more arrive than the limit's pace. A fifth of the tokens stays free, so the key isn't blocked and nothing is allowed
+   * beyond the limit, however far the store is. A few requests of a burst that just fits may be rejected. Not allowed with `warmUp`.
    *
    * @default false
    * @see `@weir/core/docs/guides/far-regions.md`
@@ -48,10 +52,10 @@ export interface TokenBucketOptions {
 
 /** How a token bucket warms up. */
 export interface WarmUp {
-  /** Sets how long a cold key takes to reach the full pace, and an idle key to become cold. A duration of at least 1 ms. */
+  /** Sets how long a cold key takes to reach the full pace, and an idle key to become cold: at least 1 ms. */
   readonly duration: Duration
   /**
-   * Sets how many times slower the tokens of a cold key come. More than 1, at most 100.
+   * Sets how many times slower the tokens of a cold key come: more than 1, at most 100.
    *
    * @default 3
    */

@@ -85,7 +85,9 @@ function policyScenario(settings: Settings, options: PolicyOptions, policy: Poli
   }
   const lasting = Math.floor(MOST_TIME / (interval * nodes)) - WARM_UP
   if (lasting < FEWEST_INTERVALS) {
-    throw new OptionsError('This interval is too long to simulate in a page. Use a shorter interval with the same limit, or fewer processes')
+    throw new OptionsError(
+      'This interval is too long to simulate in a page. Use a shorter interval with the same limit, or fewer processes',
+    )
   }
   return {
     policy: options,
