@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 
-/** Folders with pages that somebody needs who has installed a package. Measurements, migration and quick starts are read before. */
+/** Folders with pages for users of an installed package. Measurements, migration and quick starts are read before. */
 const SHIPPED = /^(?:guides|reference|recipes|errors)\//
 
 /** @typedef {{ readonly path: string, readonly text: string }} Page */
