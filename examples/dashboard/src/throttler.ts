@@ -23,5 +23,5 @@ export const port: number = Number(process.env['PORT'] ?? 3000)
 
 export function say(bound: number): void {
   console.log(`The dashboard: http://127.0.0.1:${bound}/weir/`)
-  if (!process.env['PASSWORD']) console.log(`Its password for this start, as PASSWORD is not set: ${secret}`)
+  if (!process.env['PASSWORD']) console.log(`Its password, because PASSWORD is not set: ${secret}`)
 }

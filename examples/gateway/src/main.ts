@@ -36,13 +36,13 @@ async function serve(config: Config): Promise<void> {
       process.on(signal, () => {
         // A second signal ends the process at once.
         if (stopping) process.exit(1)
-        console.log(`${signal}: finishing what is under way.`)
+        console.log(`${signal}: finishing open requests.`)
         void stop()
       })
     }
   }
   const address = await gateway.app.listen(config.listen)
-  if (!cluster.isWorker) console.log(`The gateway listens on ${address}; its health: ${address}/-/health`)
+  if (!cluster.isWorker) console.log(`The gateway listens on ${address}. Its health: ${address}/-/health`)
 }
 
 function readArguments(): { file: string; store: string | undefined } {

@@ -17,7 +17,7 @@ export async function runProcesses(count: number, meetHere: boolean): Promise<vo
     listening.add(worker)
     if (listening.size !== count) return
     const url = `http://${address.includes(':') ? `[${address}]` : address}:${port}`
-    console.log(`The gateway listens on ${url} in ${count} processes; its health: ${url}/-/health`)
+    console.log(`The gateway listens on ${url} in ${count} processes. Its health: ${url}/-/health`)
   })
   cluster.on('exit', (worker, code) => {
     if (stopping) {
@@ -35,7 +35,7 @@ export async function runProcesses(count: number, meetHere: boolean): Promise<vo
       // A second signal ends the program at once.
       if (stopping) process.exit(1)
       stopping = true
-      console.log(`${signal}: finishing what is under way.`)
+      console.log(`${signal}: finishing open requests.`)
       for (const worker of Object.values(cluster.workers ?? {})) worker?.send(STOP)
     })
   }

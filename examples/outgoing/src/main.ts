@@ -16,7 +16,7 @@ interface Told {
 const api = await startApi(ALLOWED)
 // Without REDIS_URL, this process is the store of the workers.
 if (!process.env['REDIS_URL']) serveIpc()
-console.log(`An API that allows ${ALLOWED} calls in any second; three workers call it for ${SECONDS} s as fast as they may.`)
+console.log(`An API that allows ${ALLOWED} calls in any second. Three workers call it for ${SECONDS} s, as fast as the limit allows.`)
 
 const script = fileURLToPath(new URL('./worker.ts', import.meta.url))
 const told = await Promise.all(
@@ -33,5 +33,5 @@ const told = await Promise.all(
   }),
 )
 api.close()
-console.log(`The API answered ${api.answered} calls and rejected ${api.rejected}; at most ${api.busiest} came within a second.`)
+console.log(`The API answered ${api.answered} calls and rejected ${api.rejected}. At most ${api.busiest} came within a second.`)
 process.exitCode = api.rejected === 0 && told.every((said) => said !== undefined) ? 0 : 1

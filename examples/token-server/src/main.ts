@@ -50,7 +50,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
 await permits.start()
 const server = createServer((request, response) => void serve(request, response))
 server.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', () => {
-  console.log(`Ask http://127.0.0.1:${(server.address() as AddressInfo).port}/permits`)
+  console.log(`Listening on http://127.0.0.1:${(server.address() as AddressInfo).port}/permits`)
 })
 
 process.once('SIGTERM', async () => {

@@ -26,7 +26,7 @@ export function honoReader(address: AddressOf = socketAddress): RequestReader<Co
         // An unhandled rejection of this promise would end the process.
         Promise.resolve(given).catch(() => {})
         throw new TypeError(
-          `option "address" returned ${Object.prototype.toString.call(given)}; return a string such as getConnInfo(c).remote.address, no promise`,
+          `option "address" returned ${Object.prototype.toString.call(given)}. Return a string such as getConnInfo(c).remote.address, not a promise`,
         )
       }
       return given ?? undefined

@@ -251,6 +251,6 @@ describe('addresses', () => {
     const app = new Hono()
     app.use(limit).get('/', (c) => c.text('hello'))
     expect(await statuses(app, ['/', '/'])).toEqual([200, 429])
-    expect(warnings).toEqual([expect.stringContaining('; return a string such as getConnInfo(c).remote.address, no promise')])
+    expect(warnings).toEqual([expect.stringContaining('. Return a string such as getConnInfo(c).remote.address, not a promise')])
   })
 })

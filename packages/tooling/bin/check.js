@@ -97,7 +97,7 @@ const steps = {
 const wanted = process.argv.slice(2)
 const unknown = wanted.filter((name) => steps[name] === undefined)
 if (unknown.length > 0) {
-  console.error(`No step is named ${unknown.join(', ')}; there are ${Object.keys(steps).join(', ')}`)
+  console.error(`No step is named ${unknown.join(', ')}. Use ${Object.keys(steps).join(', ')}`)
   process.exit(2)
 }
 /** The number of steps that run at a time. Most are programs of one thread. */

@@ -12,7 +12,7 @@ const wanted = process.argv.slice(2)
 const versions = wanted.length > 0 ? wanted : ['20', '22', '24', '26']
 const bad = versions.find((version) => !/^\d+(\.\d+){0,2}$/.test(version))
 if (bad !== undefined) {
-  console.error(`${JSON.stringify(bad)} is not a Node.js version; give for example 22 or 24.1.0`)
+  console.error(`${JSON.stringify(bad)} is not a Node.js version. Use for example 22 or 24.1.0`)
   process.exit(2)
 }
 const missing = await ensureRedisServer()

@@ -84,9 +84,9 @@ export function compareCounts(counts, allowed) {
     const count = counts[name] ?? 0
     const most = allowed[name] ?? 0
     if (count === most) return []
-    const what = `"${name}" has ${count} comments that begin with What, Who, Whoever or Of; the list allows ${most}.`
-    if (count > most) return [`${what} Begin new ones with a noun or a verb. \`node ${PROGRAM} ${name}\` shows them all.`]
-    return [`${what} \`node ${PROGRAM} --lower\` writes it down.`]
+    const found = `"${name}" has ${count} comments that begin with What, Who, Whoever or Of. The list allows ${most}.`
+    if (count > most) return [`${found} Begin new ones with a noun or a verb. \`node ${PROGRAM} ${name}\` shows them all.`]
+    return [`${found} \`node ${PROGRAM} --lower\` lowers it.`]
   })
 }
 

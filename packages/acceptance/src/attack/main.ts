@@ -8,12 +8,12 @@ import { jobsOf, runJobs } from './harness/run.ts'
 import { type Row, shown, tableOf } from './harness/table.ts'
 
 const program = new Command('attack')
-  .description('Attacks the packed packages, in fresh processes and over real sockets, and says what got through.')
-  .option('--only <text>', 'only attacks whose name, or target, holds this')
+  .description('Attacks the packed packages, in fresh processes and over real sockets, and shows which attacks succeeded.')
+  .option('--only <text>', 'only attacks whose name or target contains this')
   .option('--short', 'smaller, for CI')
   .option('--all', 'a row for everything that was tried')
   .option('--seed <number>', 'of everything that is random; by default 1 with --short, else another each time', Number)
-  .option('--time <seconds>', 'how long each fuzz goes on', Number)
+  .option('--time <seconds>', 'seconds that each fuzz lasts', Number)
   .parse()
 type Options = { only?: string; short?: true; all?: true; seed?: number; time?: number }
 const { only, short = false, all = false, time = short ? 1.5 : 20, ...given } = program.opts<Options>()

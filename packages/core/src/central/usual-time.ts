@@ -21,7 +21,7 @@ export class UsualTime {
     this.#usual += (now - sent - this.#usual) * Math.max(WEIGHT, 1 / this.#answers)
     if (this.#warned || this.#answers < ENOUGH || !(this.#usual > storeTimeout / PART)) return
     this.#warned = true
-    const what = `The store needs ${Math.ceil(this.#usual)} ms on average; "storeTimeout" is ${storeTimeout} ms`
-    this.#warn(`${what}. Slower requests fall back to "failMode". Raise "storeTimeout", or move the store closer.`)
+    const slow = `The store needs ${Math.ceil(this.#usual)} ms on average, but "storeTimeout" is ${storeTimeout} ms`
+    this.#warn(`${slow}. Slower requests fall back to "failMode". Raise "storeTimeout", or move the store closer.`)
   }
 }

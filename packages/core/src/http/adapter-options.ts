@@ -303,7 +303,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
     if (ofPolicy.includes(option)) continue
     const ofAdapter = [...more, ...Object.keys(OWN)]
     const meant = meantBy(option, [...ofAdapter, ...THROTTLER_OPTIONS, ...ofPolicy])
-    throw unknown(option, meant ?? `A policy has: ${ofPolicy.join(', ')}; and an adapter: ${ofAdapter.join(', ')}.`)
+    throw unknown(option, meant ?? `A policy has: ${ofPolicy.join(', ')}. An adapter has: ${ofAdapter.join(', ')}.`)
   }
   if ('policies' in shared && foreign[0] !== undefined)
     throw unknown(foreign[0], 'It is an option of a policy: move it into one of "policies".')

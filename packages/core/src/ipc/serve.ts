@@ -60,7 +60,7 @@ export interface ServeIpcOptions {
 export interface IpcService {
   /** Serves a child process that was forked before `serveIpc` was called. Doing so twice is harmless. */
   attach(child: ChildProcess): void
-  /** Stops serving. From then on each child throttles alone. */
+  /** Stops serving. From then on the policies of the children use their `failMode`. */
   close(): void
 }
 

@@ -31,7 +31,7 @@ export interface IpcStoreOptions {
  * Each side checks the other's messages. A child is trusted like any other process: it can send wrong counts and block keys. But through
  * Weir it can't end its parent or siblings, or make them use more than a bounded amount of memory.
  *
- * If the parent doesn't answer, a process throttles alone and emits one process warning.
+ * If the parent doesn't answer, policies use their `failMode`, and the process emits one warning.
  *
  * @throws {WeirError} `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *

@@ -205,6 +205,6 @@ class Values {
 
 /** The message for a key that an object has twice. */
 export function repeated(name: string, first: Place | undefined): string {
-  const where = first === undefined ? '' : `; the first is in line ${first.line}`
+  const where = first === undefined ? '' : `. The first is in line ${first.line}`
   return `The key ${show(name)} appears twice${where}. Remove one of the two.`
 }

@@ -215,6 +215,6 @@ test('one warning says that a usual round trip takes more than a fifth of the st
   for (let i = 0; i < 80; i++) expect(allowed(await ask(it, node, 'k', 1))).toBe(1)
   await new Promise(setImmediate)
   expect(slow()).toHaveLength(1)
-  expect(slow()[0]).toMatch(/needs (2\d|3\d|4\d) ms on average; "storeTimeout" is 100 ms.*"failMode".*Raise "storeTimeout"/)
+  expect(slow()[0]).toMatch(/needs (2\d|3\d|4\d) ms on average, but "storeTimeout" is 100 ms.*"failMode".*Raise "storeTimeout"/)
   await it.close()
 })

@@ -11,7 +11,7 @@ function problemsOf(text: string): readonly RulesProblem[] {
   return (error as RulesError).problems
 }
 
-const twice = (name: string, line: number) => `The key "${name}" appears twice; the first is in line ${line}. Remove one of the two.`
+const twice = (name: string, line: number) => `The key "${name}" appears twice. The first is in line ${line}. Remove one of the two.`
 
 describe('a key that appears twice is rejected, with both lines', () => {
   test.each<[string, string, string, number, number, string]>([

@@ -24,7 +24,7 @@ interface Options {
 }
 
 const program = new Command('pnpm accuracy')
-  .description('Measures what Weir promises of its accuracy, by simulated clusters of the code that ships.')
+  .description('Measures the promised accuracy of Weir in simulated clusters that run the released code.')
   .option('--case <id>', `one goal only: ${idsOf(GOALS)}, or ${Object.keys(ALL).join(', ')}; may be repeated`, each(chosen))
   .option('--seeds <n>', 'runs of each scenario, with the seeds 1 to n', wholeNumber, 1)
   .option('--intervals <n>', 'measured intervals of each run (default: 80, with --quick 20)', wholeNumber)
@@ -33,10 +33,10 @@ const program = new Command('pnpm accuracy')
   .option('--jobs <n>', 'processes', wholeNumber, availableParallelism())
   .option(
     '--attack',
-    'instead, look for traffic that gets more through than the documentation says: random schedules of requests, and from the best of them on to ones that get further',
+    'instead, search for traffic that exceeds the documented overshoot. It tries random schedules of requests, and improves the best ones',
   )
   .option('--minutes <n>', 'how long an attack goes on', positive, 10)
-  .option('--seed <n>', 'what the schedules of an attack follow from', wholeNumber, 1)
+  .option('--seed <n>', 'seed of the schedules of an attack', wholeNumber, 1)
   .parse()
 const options = program.opts<Options>()
 

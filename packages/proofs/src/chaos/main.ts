@@ -5,11 +5,11 @@ import { killsWithSlots, slotFailuresOf } from './slot-kills.ts'
 import { failuresOf, soak } from './soak.ts'
 
 const program = new Command('chaos')
-  .description('Mixed load on three processes with faults by chance, and a look at what is left of it all.')
+  .description('Runs mixed load on three processes with random faults, and checks for leftovers at the end.')
   .option('--minutes <number>', 'how long', positive, 10)
   .option('--seed <number>', 'which faults; the same seed gives the same ones', Number, Date.now() % 100_000)
   .option('--leases', 'instead, four processes that take quota ahead, of which one is killed in each interval')
-  .option('--slots', 'instead, four processes whose requests hold slots of the cluster, of which one after another is killed')
+  .option('--slots', 'instead, run four processes whose requests use slots, and kill one process after another')
   .parse()
 const { minutes, seed, leases, slots } = program.opts<{ minutes: number; seed: number; leases?: true; slots?: true }>()
 

@@ -403,7 +403,7 @@ const ETCD: readonly Fault[] = [
     end: ({ etcd }) => etcd?.restartEmpty(),
   },
   {
-    name: 'etcd: all leases are revoked by hand',
+    name: 'etcd: all leases are revoked manually',
     stage: 'etcd',
     lasts: 0,
     noticed: false,

@@ -14,14 +14,14 @@ import { runTrial, TRIALS } from './trials.ts'
 const PAGE = fileURLToPath(new URL('../../../../docs/evidence/faults.md', import.meta.url))
 
 const program = new Command('faults')
-  .description('Makes each fault of a store happen while requests flow through all three adapters, and says what clients saw.')
-  .option('--only <text>', 'only faults whose name holds this')
+  .description('Causes each fault of a store while requests pass all three adapters, and shows the results for clients.')
+  .option('--only <text>', 'only faults whose name contains this')
   .option('--seed <number>', 'of the load', Number, 1)
   .option('--scale <part>', 'how long faults last, as a part of their usual length', Number, 1)
-  .option('--bucket', 'the limited policy is a token bucket; what is allowed too much is its debt')
+  .option('--bucket', 'use a token bucket as the policy. Its overshoot is the debt')
   .option('--trials', 'instead, cases of the accuracy goals with processes that are busy all the time, beside a simulation of each')
   .option('--leases', "with coordination: 'leased' and failMode: 'closed'")
-  .option('--node-redis', 'nodes reach Redis by the package redis, and not by ioredis')
+  .option('--node-redis', 'processes use the package redis instead of ioredis')
   .option('--write', 'write docs/evidence/faults.md')
   .parse()
 const { only, seed, scale, write, trials, bucket, leases, nodeRedis } = program.opts<{

@@ -4,8 +4,8 @@ import { LONG, SHORT } from './searches.ts'
 
 const { short } = new Command('pnpm model')
   .description(
-    'Searches all that may happen to leases: every order of messages that are lost, late or doubled, crashes, intervals that end, stores that lose what they knew. It runs ' +
-      "the very code of the nodes and the store, and looks at each state: never more than the limit, no unit lost but a crashed node's.",
+    'Searches all states of leases: every order of lost, late and repeated messages, crashes, ends of intervals, and stores that lose data. It runs ' +
+      'the code of the processes and the store, and checks each state: never more than the limit, and only a crashed process loses units.',
   )
   .option('--short', 'small searches of some seconds', false)
   .parse()

@@ -36,7 +36,7 @@ const options = new Command('pnpm soak')
   .option('--keys <n>', 'busy keys', wholeNumber, 2_000)
   .option('--workers <n>', 'processes at a time', wholeNumber, availableParallelism())
   .option('--minutes <n>', 'starts nothing that would not end within so many minutes', positive, Number.POSITIVE_INFINITY)
-  .option('--record <file>', 'adds each result to this file, and leaves out what it has already; remove it after changes of the code')
+  .option('--record <file>', 'adds each result to this file, and skips runs that it already contains. Remove it after changes of the code')
   .parse()
   .opts<Options>()
 

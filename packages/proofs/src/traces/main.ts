@@ -19,10 +19,10 @@ interface Row {
 }
 
 const program = new Command('pnpm traces')
-  .description('Replays recorded requests through simulated nodes and counts who is rejected, beside exact limiters.')
+  .description('Replays recorded requests in simulated processes and counts rejected clients, beside exact limiters.')
   .argument(
     '[folder]',
-    'holds NAME.tsv.gz: a header line, then milliseconds since the epoch and the client, tab separated, in order of time (default: the environment variable WEIR_TRACES)',
+    'contains NAME.tsv.gz: a header line, then milliseconds since the epoch and the client, tab separated, in order of time (default: the environment variable WEIR_TRACES)',
   )
   .option('--trace <name>', 'only this one; may be repeated', each(String))
   .option('--limit <n>', 'requests per minute and client (default: 30, 60 and 120); may be repeated', each(wholeNumber))

@@ -29,9 +29,11 @@ function roundTrip(milliseconds: number): Partial<Scenario> {
 export const expected: Figure = {
   name: 'expected',
   makes: ['expected'],
-  about: 'overshoot and store operations by nodes, limit and round trip (some minutes)',
+  about: 'overshoot and store operations by processes, limit and round trip (some minutes)',
   async make() {
-    const rows = [['limit', 'nodes', 'round trip', 'overshoot at ×1.1', 'at ×100', 'operations at ×0.1', 'at ×0.9', 'at ×1.1', 'at ×100']]
+    const rows = [
+      ['limit', 'processes', 'round trip', 'overshoot at ×1.1', 'at ×100', 'operations at ×0.1', 'at ×0.9', 'at ×1.1', 'at ×100'],
+    ]
     for (const policy of [SMALL, MIDDLE, LARGE]) {
       for (const nodes of [1, 3, 12, 50]) {
         for (const trip of nodes === 12 ? [1, 10] : [1]) {
@@ -56,7 +58,7 @@ export const expected: Figure = {
 export const choices: Figure = {
   name: 'choices',
   makes: ['choices'],
-  about: 'what leases, spans and publish/subscribe change',
+  about: 'the effect of leases, spans and publish/subscribe',
   async make() {
     const settings: readonly (readonly [string, Rule, Partial<Scenario>])[] = [
       ['defaults: 6 spans, no cooldown', MIDDLE, {}],
@@ -115,7 +117,7 @@ export const load: Figure = {
     for (const nodes of [3, 12, 50]) {
       for (const offered of [0.2, 0.3, 0.5, 0.8, 1, 1.2, 2, 5, 10, 20, 50, 100]) {
         const result = await run(MIDDLE, offered, { nodes })
-        if (result.operations >= 1) operations.push({ name: `${nodes} nodes`, offered, operations: result.operations })
+        if (result.operations >= 1) operations.push({ name: `${nodes} processes`, offered, operations: result.operations })
       }
     }
     return { charts: { 'overshoot-by-load.svg': overshootChart(overshoots), 'operations-by-load.svg': operationsChart(operations) } }
@@ -203,7 +205,7 @@ function offeredAxis(from: number): Plot.Markish {
 
 function overshootChart(points: readonly { name: string; offered: number; overshoot: number }[]): string {
   return draw({
-    label: 'Mean overshoot by offered load, in the background and periodic: twelve nodes, 1000 per 10 seconds',
+    label: 'Mean overshoot by offered load, in the background and periodic: twelve processes, 1000 per 10 seconds',
     x: offered(1),
     y: { label: '↑ overshoot, mean', domain: [0, 0.4], tickFormat: (value: number) => `${Math.round(value * 100)} %` },
     marks: [
@@ -216,10 +218,14 @@ function overshootChart(points: readonly { name: string; offered: number; oversh
 }
 
 function operationsChart(points: readonly { name: string; offered: number; operations: number }[]): string {
-  const colors: Readonly<Record<string, string>> = { '50 nodes': COLORS.second, '12 nodes': COLORS.first, '3 nodes': COLORS.third }
+  const colors: Readonly<Record<string, string>> = {
+    '50 processes': COLORS.second,
+    '12 processes': COLORS.first,
+    '3 processes': COLORS.third,
+  }
   const ticks = [1, 10, 100, 1000, 10_000, 100_000]
   return draw({
-    label: 'Store operations per key and interval by offered load, for 3, 12 and 50 nodes: 1000 per 10 seconds',
+    label: 'Store operations per key and interval by offered load, for 3, 12 and 50 processes: 1000 per 10 seconds',
     marginLeft: 72,
     x: offered(0.2),
     y: {
@@ -246,7 +252,7 @@ function distanceChart(points: readonly { name: string; trip: number; overshoot:
   const colors = [COLORS.second, COLORS.first, COLORS.third, COLORS.muted]
   const names = [...new Set(points.map(({ name }) => name))].sort((a, b) => last(points, b) - last(points, a))
   return draw({
-    label: 'Mean overshoot by round trip to the store, for two limits and two loads: twelve nodes',
+    label: 'Mean overshoot by round trip to the store, for two limits and two loads: twelve processes',
     marginRight: 190,
     x: { label: 'round trip to the store, ms →', domain: [0, 20] },
     y: { label: '↑ overshoot, mean', domain: [0, 0.07], tickFormat: (value: number) => `${Math.round(value * 100)} %` },
@@ -259,7 +265,7 @@ function rateChart(points: readonly { name: string; trip: number; overshoot: num
   // The lines of early drop and of leases would lie on the line of buckets.
   const names = ['fixedWindow()', 'tokenBucket()']
   return draw({
-    label: 'What is allowed in the long run of twenty times the limit, by round trip to the store: twelve nodes',
+    label: 'Requests allowed in the long run at twenty times the limit, by round trip to the store: twelve processes',
     marginRight: 120,
     x: { label: 'round trip to the store, ms →', domain: [0, 250] },
     y: { label: '↑ allowed, of the limit', domain: [0, 2], tickFormat: (value: number) => `${Math.round(value * 100)} %` },

@@ -47,7 +47,7 @@ interface Course {
 export const algorithms: Figure = {
   name: 'algorithms',
   makes: ['algorithms', ...SHAPES.map(([file]) => `algorithm-${file}.svg`)],
-  about: 'what each algorithm allows of the same requests',
+  about: 'requests that each algorithm allows of the same stream',
   async make() {
     const charts: Record<string, string> = {}
     const rows = [['algorithm', 'allowed in all', 'most in any 10 s', 'most in any second', 'longest wait, s']]

@@ -41,7 +41,7 @@ export const straddling: Figure = {
   about: 'an attack that straddles a boundary, on each window shape',
   async make() {
     const rolling: Rolling[] = []
-    const rows = [['window', 'most allowed in any 10 s, one node', 'three nodes', 'twelve nodes']]
+    const rows = [['window', 'most allowed in any 10 s, one process', 'three processes', 'twelve processes']]
     for (const [name, shape] of Object.entries(SHAPES)) {
       const counts: Rolling[][] = []
       for (const nodes of [1, 3, 12])

@@ -33,7 +33,7 @@ function worstAway({ measured }: SimulationResult): string {
 export const coordinations: Figure = {
   name: 'coordinations',
   makes: ['coordinations', 'coordinations-away'],
-  about: 'what each coordination costs, and what it allows while the store is away (a minute)',
+  about: 'the cost of each coordination, and its overshoot while the store is down (a minute)',
   async make() {
     const costs = [
       [

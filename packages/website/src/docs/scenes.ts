@@ -113,7 +113,7 @@ function stream({ came, rows, pace }: Extract<Outcome, { kind: 'stream' }>): str
       `<path d="M${left.toFixed(1)} ${level}h${width.toFixed(1)}" stroke="var(--muted)" stroke-dasharray="4 3"/>`,
     ]
   })
-  const label = 'What came, and what each limiter let through, over time; the broken line is the pace of the limit'
+  const label = 'Requests over time, and the requests that each limiter allowed. The broken line is the pace of the limit'
   return framed(label, WIDTH, Math.ceil(rows.length / COLUMNS) * ROW, parts.join('\n'))
 }
 

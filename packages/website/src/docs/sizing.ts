@@ -25,7 +25,7 @@ export const sizing: Figure = {
   makes: ['sizing'],
   about: 'memory and commands in Redis, on a server of its own',
   async make() {
-    const rows = [['window', 'nodes that sent the key', 'bytes per key', 'commands of a first key-write', 'of a later one']]
+    const rows = [['window', 'processes that sent the key', 'bytes per key', 'commands of a first key write', 'of a later one']]
     for (const nodes of [1, 3, 12]) rows.push(await measured('fixed, per interval', nodes, FIXED, 1))
     for (const cells of [3, 30]) {
       for (const nodes of [1, 3, 12]) rows.push(await measured(`sliding, ${cells} of 30 sub-windows in use`, nodes, SLIDING, cells))

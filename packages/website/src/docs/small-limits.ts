@@ -31,7 +31,7 @@ async function worst(policy: PolicyOptions, nodes: number): Promise<number> {
 export const smallLimits: Figure = {
   name: 'small-limits',
   makes: ['small-limits', 'small-limits-leases'],
-  about: 'what volleys get through, by limit and nodes',
+  about: 'units that bursts get, by limit and processes',
   async make() {
     return {
       tables: {
@@ -43,7 +43,7 @@ export const smallLimits: Figure = {
 }
 
 async function table(name: string, options: Partial<PolicyOptions>): Promise<string[][]> {
-  const rows = [[name, ...NODES.map((nodes) => `${nodes} nodes`)]]
+  const rows = [[name, ...NODES.map((nodes) => `${nodes} processes`)]]
   for (const limit of [1, 5, 20, 100]) {
     const row = [whole(limit)]
     for (const nodes of NODES) row.push(whole(await worst({ limit, interval: 10_000, ...options }, nodes)))

@@ -36,8 +36,8 @@ export const windows: Figure = {
         '×0.9',
         '×1.1',
         '×100',
-        'bytes per quiet key in a node',
-        'bytes per exchanged key',
+        'bytes per key far below its limit in a process',
+        'bytes per synced key',
         'bytes per key busy all the time',
       ],
     ]

@@ -37,7 +37,7 @@ program
 
 program
   .command('releases')
-  .description('writes the sites of what has been released, a folder for each version, for the tags of the repository')
+  .description('writes the sites of all releases, one folder per version, from the tags of the repository')
   .requiredOption('--out <folder>', 'where to')
   .action(async ({ out }: { out: string }) => {
     await buildReleases(folderOf(out))
@@ -46,7 +46,7 @@ program
 
 program
   .command('check')
-  .description('looks for dead links, invalid HTML and requests to others in what was built')
+  .description('checks the built site for dead links, invalid HTML and requests to other servers')
   .action(async () => {
     const faults = await faultsOf(OUT)
     for (const fault of faults) console.log(fault)

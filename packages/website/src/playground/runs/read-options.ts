@@ -75,7 +75,7 @@ function entryOf(text: string, property: Property | SpreadElement): readonly [st
   if (property.type === 'SpreadElement' || property.computed || property.kind !== 'init') {
     throw rejection(text, property.start, 'Only plain options are read')
   }
-  if (property.method) throw rejection(text, property.start, 'Functions of yours are not run here')
+  if (property.method) throw rejection(text, property.start, 'Your functions are not run here')
   const { key } = property
   const name = key.type === 'Identifier' ? key.name : key.type === 'Literal' ? String(key.value) : undefined
   if (name === undefined) throw rejection(text, key.start, 'This is no name of an option')
