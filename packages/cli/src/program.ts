@@ -13,15 +13,14 @@ import { safeText } from './terminal/text.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const EXIT_CODES = `
-Ends with 0 when all is well, with 1 when the answer is no (rules are rejected or differ, or
-somebody else was faster), and with 2 when it could not be done
-(wrong use, or something that could not be read or reached).`
+Exit code 0 is success. 1 means that the answer is no: rules are rejected or differ, or another
+change was faster. 2 is an error: wrong use, or a file or server that can't be read or reached.`
 
 /** The command with all its subcommands. `end` receives the exit code. */
 export function programOf(out: Output, version: string, end: (code: number) => void): Command {
   const { stdout, stderr } = out.surroundings
   const program = new Command('weir')
-    .description('Tries rules for the rate limiter Weir before they go live, brings them there, and looks after a cluster.')
+    .description('Tests rules for the rate limiter Weir before you use them, publishes them, and shows and changes the keys of a cluster.')
     .version(version, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .addHelpText('after', EXIT_CODES)

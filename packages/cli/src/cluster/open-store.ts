@@ -3,7 +3,7 @@ import { UsageError } from '../terminal/usage-error.ts'
 import { etcdTarget } from './etcd-target.ts'
 
 /** Addresses of stores, for help and error messages. */
-export const ADDRESSES = 'redis://host:6379, rediss://…, postgres://host/database, or of etcd http://host:2379 or https://…'
+export const ADDRESSES = 'redis://host:6379, rediss://…, postgres://host/database, or for etcd http://host:2379 or https://…'
 
 /** Milliseconds. No request waits for a command, so a slow store gets more time here than in a service. */
 const TIMEOUT = 3_000

@@ -40,32 +40,47 @@ const LONGEST_ROUND_TRIP = 60_000
 export function addPlan(program: Command, out: Output, end: (code: number) => void): void {
   program
     .command('plan')
-    .summary('replay access logs against rules: who would have been rejected?')
-    .description(
-      'Replays access logs against rules, by the code that ships, with several nodes in virtual time; says who would have been rejected, how often, when and by which policy.',
-    )
-    .argument('<logs...>', 'access logs in the Common or Combined Log Format or as JSON lines, plain or gzip; - for the standard input')
+    .summary('replay access logs against rules')
+    .description('Replays access logs against rules, and shows which requests they would have rejected.')
+    .argument('<logs...>', 'access logs, merged by time. - reads standard input')
     .requiredOption('--rules <file>', 'the rules, in YAML or JSON')
     .option(
       '--against <file>',
-      'other rules, such as those of today: says which requests are decided in another way, and ends with 1 if any are',
+      'other rules, such as the current ones: shows which requests are decided differently. Exit code 1 if any are',
     )
-    .option('--next', 'the rules to come (`next`) of the document, against those that hold in it')
-    .option('--nodes <n>', 'nodes that the requests are spread over, 1 to 100', wholeNumber(1, 100), 3)
+    .option(
+      '--next',
+      'compares the candidate rules (next) of the document with its current ones. Exit code 1 if a request is decided differently',
+    )
+    .option('--nodes <n>', 'processes that the requests are spread over at random, 1 to 100', wholeNumber(1, 100), 3)
     .addOption(
-      new Option('--round-trip <duration>', 'from a node to the store and back, up to 1m')
+      new Option('--round-trip <duration>', 'from a process to the store and back, at most a minute')
         .argParser(durationOption(LONGEST_ROUND_TRIP))
         .default(1, '1ms'),
     )
-    .addOption(new Option('--coordination <name>', 'take this instead of what the rules say').choices(COORDINATIONS))
+    .addOption(
+      new Option(
+        '--coordination <name>',
+        'for all policies, instead of the coordination in the rules. Policies with concurrency support only leased and local, and otherwise keep theirs',
+      ).choices(COORDINATIONS),
+    )
     .option(
       '--client-field <name>',
-      'field that names the client, such as http_x_forwarded_for or req.headers.x-real-ip; of text also the number of a word before the time',
+      'the field with the client, such as http_x_forwarded_for or req.headers.x-real-ip. In text also the number of a word before the time',
     )
-    .option('--proxies <n>', 'addresses at the end of a list that trusted proxies have added, 1 to 100', wholeNumber(1, 100))
-    .option('--max-keys <n>', 'keys of a policy that a process keeps at one time, 1 to 10000000', wholeNumber(1, 10_000_000), 250_000)
-    .option('--top <n>', 'keys to list of each policy, 1 to 1000', wholeNumber(1, 1_000), 5)
-    .option('--json', 'write all figures as JSON')
+    .option(
+      '--proxies <n>',
+      'how many addresses your own proxies append to a list, 1 to 100: the client is the nth from the end. Without it, the client is the only public address of the list',
+      wholeNumber(1, 100),
+    )
+    .option(
+      '--max-keys <n>',
+      'keys of a policy that a process keeps at one time, as the option maxKeys, 1 to 10000000. If a log has more, exit code 2',
+      wholeNumber(1, 10_000_000),
+      250_000,
+    )
+    .option('--top <n>', 'keys to list per policy, 1 to 1000', wholeNumber(1, 1_000), 5)
+    .option('--json', 'prints all figures as JSON')
     .action(async (logs: string[], options: PlanOptions) => {
       const report = await plan(logs, options, out)
       if (options.json === true) out.json(report)

@@ -26,11 +26,11 @@ const MOST_VERSIONS = 1_000
 export function addRules(program: Command, out: Output, end: End): void {
   program
     .command('check')
-    .summary('check rules, and say what they would change')
-    .description('Checks a document of rules whole, as a process does that is to follow it; and says what it would change.')
+    .summary('validate rules')
+    .description('Validates a document of rules, as a process does that follows it.')
     .argument('<rules>', RULES)
-    .option('--against <file>', 'the rules that hold now, to say what changes')
-    .option('--json', 'write the result as JSON')
+    .option('--against <file>', 'the current rules, to show the differences')
+    .option('--json', 'prints the result as JSON')
     .action(async (file: string, { against, json }: { against?: string } & Shown) => {
       const document = await documentIn(file)
       const differences = against === undefined ? undefined : differencesOf((await documentIn(against)).value, document.value)
@@ -39,10 +39,10 @@ export function addRules(program: Command, out: Output, end: End): void {
       if (differences !== undefined) showDifferences(differences, out)
     })
   withSource(program.command('diff'))
-    .summary('say how rules differ from those of a source')
-    .description('Says how rules differ from those that a source holds; ends with 1 if they do.')
+    .summary('show how rules differ from those of a source')
+    .description('Shows how rules differ from those of a source, option by option. Exit code 1 if they do.')
     .argument('<rules>', RULES)
-    .option('--json', 'write the result as JSON')
+    .option('--json', 'prints the result as JSON')
     .action(async (file: string, options: SourceOptions & Shown) => {
       const document = await documentIn(file)
       const held = await using(options, (source) => documentAt(source))
@@ -57,22 +57,20 @@ export function addRules(program: Command, out: Output, end: End): void {
       if (differences.length > 0) end(REJECTED)
     })
   withSource(program.command('push'))
-    .summary('put rules into a source, for all nodes that follow it')
-    .description(
-      'Puts rules into a source, unless they are not the next version of what it holds: then somebody else has changed them meanwhile. Nodes that follow it take them at once.',
-    )
+    .summary('write rules to a source')
+    .description("Validates rules and writes them to a source. Their version must be one above the source's.")
     .argument('<rules>', RULES)
-    .option('--json', 'write the result as JSON')
+    .option('--json', 'prints the result as JSON')
     .action(async (file: string, options: SourceOptions & Shown) => {
       const document = await documentIn(file)
       const rejection = await using(options, (source) => push(document, source))
       told(rejection, versionReport(document.rules), options, out, end)
     })
   withSource(program.command('log'))
-    .summary('list the versions that a source has held')
-    .description('Lists the versions that a source has held, the newest first, which is the one that it holds.')
+    .summary('list the versions of a source')
+    .description('Lists the versions of a source, newest first.')
     .option('--most <n>', 'versions to list, 1 to 1000', wholeNumber(1, MOST_VERSIONS), 20)
-    .option('--json', 'write the result as JSON')
+    .option('--json', 'prints the result as JSON')
     .action(async (options: SourceOptions & Shown & { readonly most: number }) => {
       const versions = (await using(options, (source) => versionsAt(source, options.most))).map(({ rules }) => versionReport(rules))
       if (options.json === true) return out.json(versions)
@@ -80,12 +78,16 @@ export function addRules(program: Command, out: Output, end: End): void {
       if (versions.length === 0) out.note('It holds no rules yet.')
     })
   withSource(program.command('rollback'))
-    .summary('put an older version of the rules back')
-    .description('Puts the rules of an older version back, as a new version: those before the ones that a source holds, or any other.')
-    .argument('[version]', 'its number; default: the version before', wholeNumber(1, Number.MAX_SAFE_INTEGER))
-    .option('--by <who>', 'who does it, for the log')
-    .option('--why <text>', 'the reason, for the log')
-    .option('--json', 'write the result as JSON')
+    .summary('publish older rules again')
+    .description('Publishes older rules as a new version.')
+    .argument(
+      '[version]',
+      'the version to restore. Without it, the last valid one before the current',
+      wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    )
+    .option('--by <who>', 'the author, for the log')
+    .option('--why <text>', 'the reason, for the log. By default it states the version that was restored')
+    .option('--json', 'prints the result as JSON')
     .action(async (version: number | undefined, options: SourceOptions & Shown & ByAndWhy) => {
       const { rejection, document } = await using(options, (source) => rollBack(source, version, options))
       told(rejection, versionReport(document.rules), options, out, end)
@@ -94,9 +96,9 @@ export function addRules(program: Command, out: Output, end: End): void {
 
 function withSource(command: Command): Command {
   return command
-    .addOption(new Option('--source <address>', `where rules are kept: ${SOURCES}`).env('WEIR_SOURCE').makeOptionMandatory())
-    .option('--namespace <text>', 'begins the keys in Redis and etcd', 'weir')
-    .option('--name <text>', 'tells several documents in Redis or etcd apart', 'default')
+    .addOption(new Option('--source <address>', `the source: ${SOURCES}`).env('WEIR_SOURCE').makeOptionMandatory())
+    .option('--namespace <text>', 'beginning of the keys in Redis and etcd', 'weir')
+    .option('--name <text>', 'distinguishes several documents in Redis or etcd', 'default')
 }
 
 function told(rejection: string | undefined, report: VersionReport, { json }: Shown, out: Output, end: End): void {

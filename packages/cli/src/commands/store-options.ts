@@ -10,6 +10,6 @@ export interface StoreOptions {
 /** Adds the options of commands that use a store. */
 export function withStore(command: Command): Command {
   return command
-    .addOption(new Option('--store <address>', `where the nodes meet: ${ADDRESSES}`).env('WEIR_STORE').makeOptionMandatory())
-    .option('--namespace <text>', 'begins the keys in Redis and etcd; the schema in PostgreSQL', 'weir')
+    .addOption(new Option('--store <address>', `the store: ${ADDRESSES}`).env('WEIR_STORE').makeOptionMandatory())
+    .option('--namespace <text>', 'beginning of the keys in Redis and etcd. In PostgreSQL the schema, which must exist', 'weir')
 }

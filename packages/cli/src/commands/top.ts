@@ -17,13 +17,13 @@ const PATIENCE = 4_000
 /** Adds `weir top`. */
 export function addTop(program: Command, out: Output): void {
   withStore(program.command('top'))
-    .summary('show the nodes, and the hottest and the blocked keys')
+    .summary('show the processes, and the most used and the blocked keys')
     .description(
-      'Shows the nodes of a cluster and its hottest and blocked keys, from the store alone: in place in a terminal until q or Ctrl+C, once in a pipe.',
+      'Shows the processes, the keys nearest to their limits, and the blocked keys. In a terminal it refreshes each second until q or Ctrl+C. In a pipe it prints once.',
     )
-    .option('--most <n>', 'rows of each table, 1 to 1000', wholeNumber(1, 1_000), 10)
-    .option('--once', 'look once, in a terminal too')
-    .option('--json', 'write one look as JSON')
+    .option('--most <n>', 'rows per table, 1 to 1000', wholeNumber(1, 1_000), 10)
+    .option('--once', 'prints once, in a terminal too')
+    .option('--json', 'prints once, as JSON')
     .action(async ({ store, namespace, most, once, json }: StoreOptions & { most: number; once?: true; json?: true }) => {
       const watch = new StoreWatch(await openStore(store, namespace))
       try {

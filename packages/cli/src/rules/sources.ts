@@ -18,7 +18,7 @@ export interface SourceOptions {
 }
 
 /** Addresses of sources, for help and error messages. */
-export const SOURCES = 'redis://host:6379, rediss://…, of etcd http://host:2379 or https://…, an address with a path, or a file'
+export const SOURCES = 'redis://host:6379, rediss://…, for etcd http://host:2379 or https://…, a URL with a path, or a file'
 
 /** Milliseconds. */
 const TIMEOUT = 5_000
