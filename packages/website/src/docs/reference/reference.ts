@@ -1,6 +1,7 @@
 import type { Figure } from '../figure.ts'
 import { tableOf } from '../markdown.ts'
 import { COMMANDS, helpTexts } from './command-line.ts'
+import { errorRows } from './errors.ts'
 import { MEMBER_TABLES, memberRows } from './members.ts'
 import { METRIC_TABLES, metricRows } from './metrics.ts'
 import { OPTION_TABLES, optionRows } from './options.ts'
@@ -14,6 +15,8 @@ export async function referenceTables(sources: Sources, options: readonly Public
     ...mapped(MEMBER_TABLES, (table) => tableOf(memberRows(table, sources))),
     ...mapped(METRIC_TABLES, (names) => tableOf(metricRows(names))),
     ...(await helpTexts()),
+    errors: tableOf(errorRows(false)),
+    warnings: tableOf(errorRows(true)),
   }
 }
 
@@ -23,6 +26,8 @@ export const reference: Figure = {
     ...Object.keys(OPTION_TABLES),
     ...Object.keys(MEMBER_TABLES),
     ...Object.keys(METRIC_TABLES),
+    'errors',
+    'warnings',
     'cli-help',
     ...COMMANDS.map((command) => `cli-${command}`),
   ],
