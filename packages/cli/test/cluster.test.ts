@@ -78,7 +78,7 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
       ])
       const { code, out } = await weir(['top', ...at])
       expect(code).toBe(0)
-      expect(out).toMatch(/2 nodes/)
+      expect(out).toMatch(/2 processes/)
       expect(out).toMatch(/│ login +│ 192\.0\.2\.66 │ +30 │ +50 │ 60\.0 % │/)
       expect(out).not.toContain('\x1b')
     })
@@ -103,7 +103,7 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
       )
       const { blocked } = await until(top, (view) => view.blocked.length > 0)
       expect(blocked).toEqual([{ policy: 'client', key: '203.0.113.9', remaining: expect.any(Number), manual: true }])
-      expect((await weir(['top', ...at])).out).toMatch(/│ client +│ 203\.0\.113\.9 │ +[\d.]+ min │ by hand │/)
+      expect((await weir(['top', ...at])).out).toMatch(/│ client +│ 203\.0\.113\.9 │ +[\d.]+ min │ blocked manually │/)
       expect(JSON.parse((await weir(['unblock', ...of('203.0.113.9', '--json')])).out)).toEqual({ key: '203.0.113.9', blockedForMs: 0 })
       await until(
         () => nodes.map((node) => node.peek('203.0.113.9').allowed),
@@ -117,8 +117,8 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
     const other = file('other.json', JSON.stringify({ version: 1, policies: [policies[0], { ...policies[1], name: 'sign-in' }] }))
     const block = async (...rest: readonly string[]) =>
       (await weir(['block', '203.0.113.10', ...at, '--rules', other, '--for', '1s', ...rest])).err
-    expect(await block()).toMatch(/^weir: No node at this store counts by the rule of sign-in now/)
-    expect(await block('--policy', 'client')).not.toContain('No node')
+    expect(await block()).toMatch(/^weir: No process at this store uses the rule of sign-in now/)
+    expect(await block('--policy', 'client')).not.toContain('No process')
   })
 
   describe('weir explain', () => {
@@ -164,7 +164,7 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
       expect((await weir(['usage', ...of('198.51.100.1', '--policy', 'login')])).out).toMatch(
         /│ login +│ 198\.51\.100\.1 │ +6 │ +50 │ +44 │/,
       )
-      expect((await weir(['reset', ...of('198.51.100.1', '--policy', 'login')])).out).toBe('The counts of 198.51.100.1 begin anew.\n')
+      expect((await weir(['reset', ...of('198.51.100.1', '--policy', 'login')])).out).toBe('The counts of 198.51.100.1 are cleared.\n')
       await until(usage, (all) => all[1].used === 0 && all[0].used === 6)
       await until(
         () => nodes.map((node) => node.peek('198.51.100.1').parts[1]?.remaining),
@@ -186,7 +186,7 @@ describe('weir top in a terminal', () => {
             () => written.out,
             (all) => all.includes(text),
           )
-        await shown('0 nodes')
+        await shown('0 processes')
         await server.kill()
         await shown('is unreachable')
         await server.start()
@@ -217,7 +217,7 @@ describe('what can not be done', () => {
 
   it('names what is wrong', async () => {
     const of = (key: string, ...rest: readonly string[]) => [key, '--store', 'redis://127.0.0.1:1', '--rules', rules, ...rest]
-    expect(await weir(['block', ...of('x', '--for', '0s')])).toMatchObject({ code: 2, err: expect.stringContaining('longer than nothing') })
+    expect(await weir(['block', ...of('x', '--for', '0s')])).toMatchObject({ code: 2, err: expect.stringContaining('at least 1ms') })
     expect(await weir(['block', ...of('x', '--for', '10')])).toMatchObject({ code: 2, err: expect.stringContaining('no unit. Use 10s') })
     expect(await weir(['unblock', ...of('')])).toMatchObject({ code: 2, err: expect.stringContaining('It is empty') })
     expect(await weir(['reset', ...of('x', '--policy', 'none')])).toMatchObject({ code: 2, err: expect.stringContaining('"none"') })

@@ -20,12 +20,12 @@ const AT_STORE: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['explain', 'ann', ...KEYS], /│ client │ ann │ .*│ allowed +│/],
   [['block', 'ann', '--for', '1s', ...KEYS], /^ann is blocked for 1 s\.\n$/],
   [['unblock', 'ann', ...KEYS], /^ann is not blocked any more\.\n$/],
-  [['reset', 'ann', ...KEYS], /^The counts of ann begin anew\.\n$/],
-  [['top'], /nodes?\n/],
+  [['reset', 'ann', ...KEYS], /^The counts of ann are cleared\.\n$/],
+  [['top'], /process(?:es)?\n/],
 ]
 /** Commands that use a source of rules, in an order in which each has an effect. */
 const AT_SOURCE: readonly (readonly [args: readonly string[], out: RegExp])[] = [
-  [['push', document], /^It holds version 1 now\.\n$/],
+  [['push', document], /^The source now contains version 1\.\n$/],
   [['diff', document], /^version 1 → version 1\n/],
   [['log'], /^version 1\n$/],
   [['rollback', '1'], /version 1/],

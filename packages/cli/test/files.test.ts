@@ -61,6 +61,6 @@ describe('rules', () => {
     ['without one, the other byte first', Buffer.from(text, 'utf16le').swap16()],
   ])('in UTF-16 %s are rejected, with what to do', async (_, bytes) => {
     const { code, err } = await weir(['check', file('utf16.rules', bytes)])
-    expect([code, err]).toEqual([1, expect.stringContaining('it looks like UTF-16; save it as UTF-8')])
+    expect([code, err]).toEqual([1, expect.stringContaining('it looks like UTF-16. Save it as UTF-8')])
   })
 })

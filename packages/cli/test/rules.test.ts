@@ -44,7 +44,7 @@ describe('weir check', () => {
   it('says that rules hold, and what they would change', async () => {
     const now = rules(1, 100)
     const next = rules(2, 50, '  - { name: login, key: tenant, limit: 5, interval: 1h, match: POST /login, algorithm: tokenBucket }\n')
-    expect(await weir(['check', now])).toMatchObject({ code: 0, out: 'The rules hold: version 1, 1 policy.\n' })
+    expect(await weir(['check', now])).toMatchObject({ code: 0, out: 'The rules are valid: version 1, 1 policy.\n' })
     const { code, out } = await weir(['check', next, '--against', now])
     expect(code).toBe(0)
     expect(out).toContain('~ policies.client.limit: 100 → 50')
@@ -71,7 +71,7 @@ describe.each<Place>([...STORES, FILE])('weir push and diff at %s', (_, source) 
   it('put the next version, and no other', async () => {
     const at = source()
     expect(await weir(['diff', rules(1, 100), ...at])).toMatchObject({ code: 1, out: expect.stringContaining('nothing → version 1') })
-    expect(await weir(['push', rules(1, 100), ...at])).toMatchObject({ code: 0, out: 'It holds version 1 now.\n' })
+    expect(await weir(['push', rules(1, 100), ...at])).toMatchObject({ code: 0, out: 'The source now contains version 1.\n' })
     expect(await weir(['diff', rules(1, 100), ...at])).toMatchObject({ code: 0 })
     // A second push of the same document changes nothing.
     expect((await weir(['push', rules(1, 100), ...at])).code).toBe(0)
@@ -82,7 +82,7 @@ describe.each<Place>([...STORES, FILE])('weir push and diff at %s', (_, source) 
     ])
     const [mine, theirs] = [await weir(['push', rules(2, 90), ...at]), await weir(['push', rules(2, 80), ...at])]
     expect([mine.code, theirs.code]).toEqual([0, 1])
-    expect(theirs.err).toContain('holds version 2, so the next one is 3')
+    expect(theirs.err).toContain('contains version 2, but the document is version')
     expect((await weir(['push', rules(4, 80), ...at])).code).toBe(1)
     expect((await weir(['diff', rules(2, 90), ...at])).code).toBe(0)
   })
@@ -106,7 +106,7 @@ describe.each<Place>([...STORES, FILE])('weir push and diff at %s', (_, source) 
 describe.each<Place>(STORES)('weir log and rollback at %s', (_, source) => {
   it('list the versions, and put an older one back as a new one', async () => {
     const at = source()
-    expect(await weir(['log', ...at])).toMatchObject({ code: 0, out: '', err: 'It holds no rules yet.\n' })
+    expect(await weir(['log', ...at])).toMatchObject({ code: 0, out: '', err: 'The source contains no rules yet.\n' })
     for (const [version, limit] of [
       [1, 100],
       [2, 50],
@@ -127,7 +127,7 @@ describe.each<Place>(STORES)('weir log and rollback at %s', (_, source) => {
       { version: 1 },
     ])
     expect((await weir(['diff', rules(5, 100), ...at])).code).toBe(0)
-    expect(await weir(['rollback', '77', ...at])).toMatchObject({ code: 2, err: expect.stringContaining('holds no version 77') })
+    expect(await weir(['rollback', '77', ...at])).toMatchObject({ code: 2, err: expect.stringContaining('contains no version 77') })
   })
 
   it('put the last good ones back where something else has written what nobody can follow', async () => {
@@ -136,7 +136,7 @@ describe.each<Place>(STORES)('weir log and rollback at %s', (_, source) => {
     for (const version of [1, 2]) await weir(['push', rules(version, version), ...at])
     if (at[1] === redis.url) await redis.command('set', `weir:{rules}:${name}`, 'version: 9')
     else await etcd?.ask('/v3/kv/put', { key: btoa(`weir/rules/${name}`), value: btoa('version: 9') })
-    expect(await weir(['diff', rules(2, 2), ...at])).toMatchObject({ code: 2, err: expect.stringContaining('can not be followed') })
+    expect(await weir(['diff', rules(2, 2), ...at])).toMatchObject({ code: 2, err: expect.stringContaining('are invalid: ') })
     expect(await weir(['rollback', ...at])).toMatchObject({ code: 0, out: expect.stringMatching(/version 3 .*back to version 2/) })
     expect((await weir(['diff', rules(3, 2), ...at])).code).toBe(0)
   })
@@ -162,7 +162,7 @@ describe('a document as another version', () => {
 
 describe('a source', () => {
   it.each([
-    [['--source', 'ftp://example.com/rules'], '"ftp" is no source of rules'],
+    [['--source', 'ftp://example.com/rules'], '"ftp" is not a source of rules'],
     [['--source', 'redis://127.0.0.1:1'], "Can't use Redis at"],
     [['--source', 'http://127.0.0.1:1'], "Can't use etcd at 127.0.0.1:1, weir/rules/default"],
     [['--source', 'http://127.0.0.1:1,http://127.0.0.1:2/'], "Can't use etcd at 127.0.0.1:1,127.0.0.1:2"],

@@ -22,7 +22,7 @@ class Limited {
   readonly #waits: boolean
   readonly #node: Node
   #limit: number | undefined
-  /** Requests that were let in so far, and those that were not. */
+  /** Requests so far. */
   allowed = 0
   rejected = 0
 
@@ -105,7 +105,7 @@ class Limited {
   }
 }
 
-/** The policy's limit, where others than this hold for the key. */
+/** The policy's limit, while the key has another one. */
 const USUAL = 7
 
 /** The allowed units without a limit of their own, before and after requests with this limit. */
@@ -189,7 +189,7 @@ const STEPS = [
   [26, 0.5],
 ] as const
 
-/** Not those whose requests wait for a place: one that would be late by the new limit is rejected, and others may wait instead. */
+/** Without buckets whose requests wait: a request that would be late by the new limit is rejected, and others may wait instead. */
 const FILLED = EACH_CELL.filter(({ name, coordination }) => /Bucket/.test(name) && !(/leaky/.test(name) && coordination === 'background'))
 
 describe.each(FILLED)('with $name, $coordination, a limit that is changed after a rest', ({ algorithm, coordination }) => {
@@ -236,7 +236,7 @@ test.each(['update', 'override'] as const)(
       expect(it.allowed - before).toBeLessThanOrEqual(1)
       before = it.allowed
     }
-    // A store takes what came last to have drained at the new pace.
+    // The store drains the latest units at the new pace.
     expect(it.allowed).toBeGreaterThanOrEqual(28 + 6)
     await it.close()
   },

@@ -103,7 +103,7 @@ test('what a store warns of becomes a warning of the throttler, each time', asyn
   throttler.on('warning', ({ error }) => heard.push(error))
   const errors = ['one', 'two'].map((message) => new WeirError('WEIR_WARN_STORE_VALUE', message))
   for (const error of errors) node.warned?.(error)
-  // A store may warn in the middle of anything; listeners hear of it afterwards.
+  // A store may warn in the middle of a step. Listeners get the warning afterwards.
   await undefined
   expect(heard).toEqual(errors)
 })

@@ -12,7 +12,7 @@ const CENTRAL = { name: 'central', limit: 10, interval: '1h', coordination: 'cen
 
 type Made = Scene & { readonly node: Node; readonly all: (...asked: (CheckOptions | undefined)[]) => Promise<Decision[]> }
 
-/** A node that knows its store, unless it is `fresh`; and what becomes of requests to one key that come at the same moment. */
+/** A process that has synced, unless it is `fresh`, and the decisions for requests of one key that come at the same moment. */
 async function made(policies: AnyPolicyOptions<never> | readonly AnyPolicyOptions<never>[], fresh = false): Promise<Made> {
   const here = scene()
   here.store.roundTrip = 2

@@ -4,7 +4,7 @@ import type { AnyPolicyOptions } from '../src/decide/policy.ts'
 import { EACH_CELL } from './support/cells.ts'
 import { scene } from './support/nodes.ts'
 
-/** Two nodes with a store, each of which has allowed requests of the key; both have heard of that. */
+/** Two processes with a store. Each has allowed requests of the key and has received the count of the other. */
 async function twoNodes(algorithm: AnyAlgorithm, coordination: Coordination, limit: number) {
   const { world, node, close } = scene()
   const policy = (limit: number): AnyPolicyOptions =>
@@ -31,7 +31,7 @@ async function twoNodes(algorithm: AnyAlgorithm, coordination: Coordination, lim
   return { offer, limitTo, rest: (time: number) => world.run(time), close }
 }
 
-// A bucket that delays lets requests wait for what was lowered.
+// A bucket that delays requests lets them wait until they fit the lowered limit.
 const SHARED = EACH_CELL.filter(({ algorithm, coordination }) => coordination !== 'local' && algorithm.delay === undefined)
 
 test.each(SHARED)(

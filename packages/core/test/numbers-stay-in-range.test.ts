@@ -21,7 +21,7 @@ vi.setConfig({ testTimeout: 60_000 })
 const MOST = Number.MAX_SAFE_INTEGER
 const DAY = 24 * 3_600_000
 
-/** Anything that somebody may take for a number of units. */
+/** Values that a caller may pass as a number of units. */
 const nonsense = fc.constantFrom<unknown>(
   Number.NaN,
   Number.POSITIVE_INFINITY,
@@ -113,7 +113,7 @@ const KINDS: Readonly<Record<string, Partial<PolicyOptions>>> = {
   'two windows, open without a store': { algorithm: slidingCounter(), coordination: 'periodic', failMode: 'open' },
 }
 
-/** Every number that is said of a request. */
+/** Checks every number of a decision. */
 function checkDecision(decision: Decision): void {
   for (const { allowed, limit, remaining, resetAfterMs, retryAfterMs, cost: taken, policy } of [decision, ...decision.parts]) {
     expect(limit).toBeGreaterThanOrEqual(1)
@@ -224,13 +224,13 @@ describe.each(Object.entries(KINDS))('%s', (_, kind) => {
         await here.world.run(30)
         for (let i = 0; i < 3; i++) other?.check('a')
         await play(here, node, steps, policy, connected)
-        // After all of it a key that nobody has touched is counted like any other.
+        // After all of it an unused key is counted like any other.
         here.store.health = 'up'
         await here.world.run(10_000)
         const whole = Math.min(5, Math.floor(node.policies[0]?.limit as number))
         for (let i = 0; i < whole; i++) expect(node.check('untouched').allowed).toBe(true)
         for (const touched of ['a', 'b']) node.unblock(touched)
-        // And once its window has passed so is one that was touched.
+        // A used key is counted like any other once its window has passed.
         await here.world.run(300_000)
         for (let i = 0; i < whole; i++) expect(node.check('b'), `check ${i}`).toMatchObject({ allowed: true })
         await here.close()

@@ -70,7 +70,7 @@ function Overview({ view, live }: { view: View; live: Live }) {
             ))}
           </fieldset>
         </Chart>
-        <Chart title="Exchange of counts" unit="slowest node" points={points} series={ROUND_TRIP} format={latency} />
+        <Chart title="Syncs" unit="slowest process" points={points} series={ROUND_TRIP} format={latency} />
       </section>
       <div class="pair">
         <Reasons view={view} />
@@ -93,7 +93,7 @@ function Figures({ view }: { view: View }) {
   const all = allowed + rejected
   return (
     <section class="figures" aria-label="Now">
-      <Figure name="Allowed" value={rate(allowed)} unit={away ? 'requests / s, this node' : 'requests / s'} tone="ok" />
+      <Figure name="Allowed" value={rate(allowed)} unit={away ? 'requests / s, this process' : 'requests / s'} tone="ok" />
       <Figure
         name="Rejected"
         value={rate(rejected)}
@@ -101,9 +101,9 @@ function Figures({ view }: { view: View }) {
         tone={rejected > 0 ? 'no' : ''}
       />
       <Figure name="Blocked keys" value={count(blocked)} unit="" tone={blocked > 0 ? 'no' : ''} />
-      <Figure name="Live nodes" value={count(view.nodeCount)} unit={away ? 'before the store went away' : ''} tone="" stale={away} />
+      <Figure name="Live processes" value={count(view.nodeCount)} unit={away ? 'before the store went down' : ''} tone="" stale={away} />
       <Figure
-        name="Exchange"
+        name="Sync"
         value={view.state === 'local' ? 'none' : span(roundTrip ?? 0)}
         unit={view.sync.failures > 0 ? `${count(view.sync.failures)} failed` : view.state === 'local' ? 'one process' : 'round trip'}
         tone=""

@@ -36,7 +36,7 @@ const signIn = readFileSync(here('sign-in.html'), 'utf8')
   .replace(/<!--(?!said-->|going-->).*?-->\n/gs, '')
   .replace('/*style*/', () => signInStyle)
 
-const text = `// Made by page/build.js; not to be changed by hand.
+const text = `// Made by page/build.js. Don't edit.
 export const BUILD: string = ${JSON.stringify(createHash('sha256').update(page).digest('hex').slice(0, 12))}
 export const SCRIPT_HASH: string = ${JSON.stringify(hash(script))}
 export const STYLE_HASH: string = ${JSON.stringify(hash(style))}

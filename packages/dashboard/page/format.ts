@@ -49,16 +49,16 @@ export function moment(time: number): string {
 /** Texts for the reasons of rejections. */
 export const REASONS: Readonly<Record<string, string>> = {
   limit: 'Limit reached',
-  cooldown: 'In its cooldown',
-  blocked: 'Blocked by hand',
-  storeDown: 'Without the store: no room in this node’s share',
-  overflow: 'No room in the table of keys',
+  cooldown: 'In cooldown',
+  blocked: 'Blocked manually',
+  storeDown: 'Store down: the share of this process is used up',
+  overflow: 'The table of keys is full',
   denied: 'On the deny list',
-  queue: 'Could not go in time, or the queue was full',
+  queue: 'Waited too long, or the queue was full',
 }
 
 /** A key's name. Keys that don't fit into a full table share a counter with a name that no user has. */
 export function keyName(key: string): string {
-  if (key === '\u0000overflow') return '(keys without room)'
+  if (key === '\u0000overflow') return '(keys beyond the full table)'
   return key === '' ? '(empty)' : visible(key)
 }

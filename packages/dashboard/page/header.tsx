@@ -44,17 +44,17 @@ export function Header({ view, connected, signedIn }: { view: View | undefined; 
       </header>
       {view !== undefined && !connected && (
         <p class="banner warn" role="alert">
-          <b>This page has lost its server.</b> What it shows is old; it comes back by itself.
+          <b>This page can't reach its server.</b> The data is stale. The page reconnects by itself.
         </p>
       )}
       {connected && view !== undefined && (view.state === 'storeDown' || away > 0) && (
         <p class="banner no" role="alert">
           <b>
             {view.state === 'storeDown'
-              ? `The store has been away for ${span(Math.max(1_000, view.storeDownMs))}.`
-              : `${away} ${away === 1 ? 'node is' : 'nodes are'} without the store.`}
+              ? `The store has been down for ${span(Math.max(1_000, view.storeDownMs))}.`
+              : `${away} ${away === 1 ? 'process' : 'processes'} can't reach the store.`}
           </b>{' '}
-          Requests are decided by what each node knows; counts are exchanged again when it answers.
+          Each process decides with the counts it has, and syncs again once the store answers.
           {view.sync.lastError !== undefined && view.state === 'storeDown' && <code>{view.sync.lastError}</code>}
         </p>
       )}

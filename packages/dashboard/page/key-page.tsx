@@ -10,10 +10,10 @@ import { useFound } from './use-found.ts'
 
 const USED = [{ label: 'Used', index: 1, color: '--accent', fill: true }] as const
 const CAUSES: Readonly<Record<string, string>> = {
-  manual: 'by hand',
-  remote: 'told by the store',
-  exceeded: 'over its limit',
-  expired: 'its time was over',
+  manual: 'manually',
+  remote: 'by another process',
+  exceeded: 'exceeded its limit',
+  expired: 'expired',
 }
 
 /** All data of one key, and its actions. */
@@ -30,11 +30,11 @@ export function KeyPage({ name, view }: { name: string; view: View }) {
         <h2 id="this-key">
           <span class="key whole">{keyName(key)}</span>
         </h2>
-        {key !== name && <p class="soft">It is longer than 256 characters, and counted by its beginning and a hash.</p>}
+        {key !== name && <p class="soft">The key is longer than 256 characters, so it is counted by its beginning and a hash.</p>}
         <p class="said" role="status">
           {said}
         </p>
-        {found === undefined ? <p class="soft">Asking…</p> : <Parts found={found} view={view} act={act} />}
+        {found === undefined ? <p class="soft">Loading…</p> : <Parts found={found} view={view} act={act} />}
         {view.actions && <BlockHere name={key} view={view} act={act} />}
         {found !== undefined && <Note key={key} name={key} note={found.note} actions={view.actions} act={act} />}
       </section>
@@ -177,9 +177,9 @@ function Note({ name, note, actions, act }: { name: string; note: string; action
 function Events({ events }: { events: readonly KeyEvent[] }) {
   return (
     <section class="panel" aria-labelledby="blocks">
-      <h2 id="blocks">Its blocks</h2>
+      <h2 id="blocks">Blocks</h2>
       {events.length === 0 ? (
-        <p class="soft">This process has heard of none.</p>
+        <p class="soft">None since this process started to watch.</p>
       ) : (
         <ol class="log">
           {events.slice(0, 50).map(({ time, kind, policy, cause, durationMs: ms }) => (

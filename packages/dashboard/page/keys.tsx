@@ -46,11 +46,11 @@ export function Keys({ view }: { view: View }) {
       <div class="pair">
         <section class={away ? 'panel stale' : 'panel'} aria-labelledby="hot">
           <h2 id="hot">
-            Hottest <span class="badge">{top.length}</span>
+            Most used <span class="badge">{top.length}</span>
           </h2>
-          {away && <p class="soft">Of other nodes what was known before the store went away.</p>}
+          {away && <p class="soft">Counts of other processes are from before the store went down.</p>}
           {top.length === 0 ? (
-            <p class="soft">{search === '' ? 'No key is in use.' : 'None of the hottest keys.'}</p>
+            <p class="soft">{search === '' ? 'No key is in use.' : 'None of the most used keys.'}</p>
           ) : (
             <table>
               <thead>
@@ -78,7 +78,7 @@ export function Keys({ view }: { view: View }) {
           </h2>
           {view.actions && <BlockForm policies={view.policies.map(({ name }) => name)} block={(body) => act('block', body)} />}
           {blocked.length === 0 ? (
-            <p class="soft">{search === '' ? 'No key is blocked.' : 'No blocked key holds this.'}</p>
+            <p class="soft">{search === '' ? 'No key is blocked.' : 'No blocked key contains this.'}</p>
           ) : (
             <table>
               <thead>
@@ -147,7 +147,7 @@ function BlockedRow({ one, note, dryRun, actions, unblock }: BlockedRowProps) {
     await unblock()
     setBusy(false)
   }
-  const about = `${one.policy}${one.cause === 'manual' ? ', by hand' : ''}${dryRun ? ', a dry run: not rejected' : ''}`
+  const about = `${one.policy}${one.cause === 'manual' ? ', manually' : ''}${dryRun ? ', not rejected because of the dry run' : ''}`
   return (
     <tr class={dryRun ? 'stale' : ''}>
       <KeyCell policy={about} name={one.key} note={note} />

@@ -16,9 +16,9 @@ const BLOCKS_SHOWN = 8
 export function LogList({ view }: { view: View }) {
   return (
     <section class="panel" aria-labelledby="log">
-      <h2 id="log">What happened</h2>
+      <h2 id="log">Log</h2>
       {view.log.length === 0 ? (
-        <p class="soft">Nothing since this node began to watch.</p>
+        <p class="soft">Nothing since this process started to watch.</p>
       ) : (
         <ol class="log">
           {shown(view.log).map(({ time, kind, text }) => (

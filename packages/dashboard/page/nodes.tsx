@@ -12,11 +12,11 @@ export function Nodes({ view }: { view: View }) {
   const versions = versionsOf(view.nodes)
   return (
     <section class="panel" aria-labelledby="nodes">
-      <h2 id="nodes">Nodes</h2>
+      <h2 id="nodes">Processes</h2>
       <table>
         <thead>
           <tr>
-            <th scope="col">Node</th>
+            <th scope="col">Process</th>
             <th scope="col">State</th>
             <th scope="col" class="number">
               Lag
@@ -43,12 +43,12 @@ export function Nodes({ view }: { view: View }) {
       </table>
       {versions.length > 1 && (
         <p class="soft">
-          Nodes have different <a href={RULES}>rules</a>: {versions.join(', ')}. They share counts, and each keeps its own limits.
+          The processes use different <a href={RULES}>rules</a>: {versions.join(', ')}. They share counts, and each applies its own limits.
         </p>
       )}
       {silent > 0 && (
         <p class="soft">
-          {silent} more {silent === 1 ? 'node has' : 'nodes have'} not told anything yet.
+          {silent} more {silent === 1 ? 'process has' : 'processes have'} not reported yet.
         </p>
       )}
     </section>
@@ -57,14 +57,14 @@ export function Nodes({ view }: { view: View }) {
 
 /** The version with its digest, because two documents may have the same version. */
 export function versionOf({ rules }: NodeView): string {
-  return rules?.version === undefined ? 'of the code' : `${rules.version} (${rules.digest})`
+  return rules?.version === undefined ? 'from code' : `${rules.version} (${rules.digest})`
 }
 
 /** The versions in use, with their number of processes. */
 function versionsOf(nodes: readonly NodeView[]): readonly string[] {
   const counts = new Map<string, number>()
   for (const node of nodes) if (node.rules !== undefined) counts.set(versionOf(node), (counts.get(versionOf(node)) ?? 0) + 1)
-  return [...counts].map(([version, many]) => `${version} at ${many} ${many === 1 ? 'node' : 'nodes'}`)
+  return [...counts].map(([version, many]) => `${version} in ${many} ${many === 1 ? 'process' : 'processes'}`)
 }
 
 function Row({ node }: { node: NodeView }) {
@@ -88,7 +88,7 @@ function Row({ node }: { node: NodeView }) {
         {node.rules?.away !== undefined && <span class="rule no">rules can't be read: {visible(node.rules.away)}</span>}
       </th>
       <td data-label="State">
-        <span class={`dot ${tone}`}>{late ? 'not heard of' : (STATES[state] ?? state)}</span>
+        <span class={`dot ${tone}`}>{late ? 'no report' : (STATES[state] ?? state)}</span>
       </td>
       <td class={`number ${late ? 'no' : ''}`} data-label="Lag">
         {node.self ? '–' : span(age)}

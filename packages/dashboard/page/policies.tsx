@@ -11,7 +11,7 @@ export function Policies({ view }: { view: View }) {
         <thead>
           <tr>
             <th scope="col">Policy</th>
-            <th scope="col">Hottest key</th>
+            <th scope="col">Most used key</th>
             <th scope="col" class="number">
               Units / s
             </th>
@@ -55,7 +55,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
           {means(policy)}
         </span>
       </th>
-      <td data-label="Hottest key">
+      <td data-label="Most used key">
         {hottest === undefined ? (
           <span class="soft">none yet</span>
         ) : (
@@ -85,7 +85,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
       </td>
       <td class="number" data-label="Unsynced">
         {count(policy.unsynced)}
-        {policy.leased > 0 && <span class="rule">{count(Math.round(policy.leased))} held ahead</span>}
+        {policy.leased > 0 && <span class="rule">{count(Math.round(policy.leased))} taken ahead</span>}
       </td>
       <td class={`number ${policy.overshoot > 0.1 ? 'no' : ''}`} data-label="Overshoot">
         {percent(policy.overshoot)}

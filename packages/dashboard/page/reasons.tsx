@@ -8,7 +8,7 @@ export function Reasons({ view }: { view: View }) {
     <section class="panel" aria-labelledby="reasons">
       <h2 id="reasons">Why requests are rejected</h2>
       {view.reasons.length === 0 ? (
-        <p class="soft">None was since these nodes began.</p>
+        <p class="soft">No request was rejected since these processes started.</p>
       ) : (
         <table>
           <thead>
@@ -21,7 +21,7 @@ export function Reasons({ view }: { view: View }) {
                 Part
               </th>
               <th scope="col" class="number">
-                Since the nodes began
+                Since start
               </th>
             </tr>
           </thead>
@@ -35,7 +35,7 @@ export function Reasons({ view }: { view: View }) {
                 <td class="number" data-label="Part">
                   {rejected > 0 ? percent(one.rate / rejected) : '–'}
                 </td>
-                <td class="number" data-label="Since the nodes began">
+                <td class="number" data-label="Since start">
                   {count(one.total)}
                 </td>
               </tr>

@@ -24,7 +24,7 @@ export function RulesPage({ view }: { view: View }) {
       </nav>
       {found === undefined ? (
         <p class="waiting" role="status">
-          Asking…
+          Loading…
         </p>
       ) : (
         <>
@@ -32,7 +32,7 @@ export function RulesPage({ view }: { view: View }) {
             <VersionList found={found} view={view} />
             <WhoRuns view={view} />
           </div>
-          <PolicyList id="rules-now" title="Policies in force" policies={found.policies} />
+          <PolicyList id="rules-now" title="Current policies" policies={found.policies} />
           {found.next !== undefined && <Next next={found.next} view={view} />}
           <Overrides
             found={found}
@@ -55,7 +55,7 @@ function VersionList({ found: { source, versions }, view }: { found: RulesFound;
     <section class="panel" aria-labelledby="versions">
       <h2 id="versions">Versions</h2>
       {source === undefined ? (
-        <p class="soft">The node that shows this follows no rules: its policies stand in code.</p>
+        <p class="soft">This process follows no rules. Its policies are in code.</p>
       ) : (
         <p class="soft">
           <span class="text">{visible(source)}</span>
@@ -70,7 +70,7 @@ function VersionList({ found: { source, versions }, view }: { found: RulesFound;
               <th scope="col">Who</th>
               <th scope="col">Why</th>
               <th scope="col" class="number">
-                Nodes
+                Processes
               </th>
             </tr>
           </thead>
@@ -80,7 +80,7 @@ function VersionList({ found: { source, versions }, view }: { found: RulesFound;
               <tr key={`${one.digest} ${versions.length - place}`}>
                 <th scope="row">
                   <span class="name">{one.version ?? '?'}</span>
-                  {one.digest === self?.rules?.digest && <span class="tag">in force</span>}
+                  {one.digest === self?.rules?.digest && <span class="tag">current</span>}
                   <span class="rule">{one.digest}</span>
                 </th>
                 <td data-label="When">{whenOf(one)}</td>
@@ -90,7 +90,7 @@ function VersionList({ found: { source, versions }, view }: { found: RulesFound;
                 <td data-label="Why">
                   <span class="text">{one.why === undefined ? '–' : visible(one.why)}</span>
                 </td>
-                <td class="number" data-label="Nodes">
+                <td class="number" data-label="Processes">
                   {view.nodes.filter(({ rules }) => rules?.digest === one.digest).length}
                 </td>
               </tr>
@@ -103,7 +103,7 @@ function VersionList({ found: { source, versions }, view }: { found: RulesFound;
 }
 
 function whenOf({ at, since }: RulesFound['versions'][number]): string {
-  if (at === undefined) return since === undefined ? '–' : `${moment(since)}, at this node`
+  if (at === undefined) return since === undefined ? '–' : `${moment(since)}, in this process`
   const time = Date.parse(at)
   return Number.isNaN(time) ? visible(at) : moment(time)
 }
@@ -111,11 +111,11 @@ function whenOf({ at, since }: RulesFound['versions'][number]): string {
 function WhoRuns({ view: { nodes } }: { view: View }) {
   return (
     <section class="panel" aria-labelledby="who-runs">
-      <h2 id="who-runs">Who runs which</h2>
+      <h2 id="who-runs">Processes</h2>
       <table>
         <thead>
           <tr>
-            <th scope="col">Node</th>
+            <th scope="col">Process</th>
             <th scope="col">Version</th>
           </tr>
         </thead>
@@ -139,11 +139,11 @@ function WhoRuns({ view: { nodes } }: { view: View }) {
 
 function VersionOf({ node }: { node: NodeView }) {
   const { rules } = node
-  if (rules === undefined) return <span class="soft">follows none</span>
+  if (rules === undefined) return <span class="soft">follows no rules</span>
   return (
     <>
       {versionOf(node)}
-      {rules.from === 'file' && <span class="tag">from its file of the last good ones</span>}
+      {rules.from === 'file' && <span class="tag">from its file of the last valid rules</span>}
       {rules.rejected !== undefined && (
         <span class="rule no text">
           rejected version {rules.rejected.version ?? '?'}: {visible(rules.rejected.problem)}
@@ -159,13 +159,13 @@ function PolicyList({ id, title, policies }: { id: string; title: string; polici
     <section class="panel" aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
       {policies.length === 0 ? (
-        <p class="soft">None of a document. The overview has those of the code.</p>
+        <p class="soft">The rules contain no policies. The overview lists the policies in code.</p>
       ) : (
         <table>
           <thead>
             <tr>
               <th scope="col">Policy</th>
-              <th scope="col">As it was written</th>
+              <th scope="col">Options</th>
             </tr>
           </thead>
           <tbody>
@@ -174,7 +174,7 @@ function PolicyList({ id, title, policies }: { id: string; title: string; polici
                 <th scope="row">
                   <span class="name">{visible(policy.name)}</span>
                 </th>
-                <td data-label="As it was written">
+                <td data-label="Options">
                   <Options policy={policy} />
                 </td>
               </tr>
@@ -254,7 +254,7 @@ function Overrides({ found: { overrides }, search, look, turn }: OverridesOption
                     <td class="number" data-label="Limit">
                       {limit.toLocaleString('en')}
                     </td>
-                    <td data-label="Until">{until === null ? 'it stays' : moment(until)}</td>
+                    <td data-label="Until">{until === null ? 'no end' : moment(until)}</td>
                   </tr>
                 ))}
               </tbody>
@@ -262,7 +262,7 @@ function Overrides({ found: { overrides }, search, look, turn }: OverridesOption
           )}
           <div class="turn">
             <p class="said" role="status">
-              {found === 0 ? 'No limit of a key holds this.' : `${from + 1} to ${last} of ${found.toLocaleString('en')}`}
+              {found === 0 ? 'No limit of a key contains this.' : `${from + 1} to ${last} of ${found.toLocaleString('en')}`}
             </p>
             {found > rows.length && (
               <>
@@ -284,18 +284,18 @@ function Overrides({ found: { overrides }, search, look, turn }: OverridesOption
 function Next({ next, view: { judged } }: { next: NonNullable<RulesFound['next']>; view: View }) {
   return (
     <>
-      <PolicyList id="rules-next" title="To come, only judged" policies={next.policies} />
+      <PolicyList id="rules-next" title="Candidate policies, not applied" policies={next.policies} />
       <section class="panel" aria-labelledby="judged">
-        <h2 id="judged">What those to come would have done</h2>
+        <h2 id="judged">Effect of the candidate rules</h2>
         <p class="soft">
-          On the requests of all nodes that have told, since each began to judge.
-          {next.overrides > 0 && ` They have ${count(next.overrides)} limits of single keys.`}
+          For the requests of all processes with a report, since each process loaded the candidate rules.
+          {next.overrides > 0 && ` The candidate rules contain ${count(next.overrides)} limits of single keys.`}
         </p>
         <div class="pair">
           <table>
             <thead>
               <tr>
-                <th scope="col">Policy to come</th>
+                <th scope="col">Candidate policy</th>
                 <th scope="col" class="number">
                   Would allow
                 </th>
@@ -321,7 +321,7 @@ function Next({ next, view: { judged } }: { next: NonNullable<RulesFound['next']
             </tbody>
           </table>
           {judged.keys.length === 0 ? (
-            <p class="soft">They would have rejected no key.</p>
+            <p class="soft">The candidate rules would have rejected no key.</p>
           ) : (
             <table>
               <thead>

@@ -5,9 +5,9 @@ const TEXTS: Readonly<Record<string, string>> = {
   ok: 'would be allowed',
   limit: 'at its limit',
   cooldown: 'exceeded its limit',
-  blocked: 'blocked by hand',
-  storeDown: 'rejected while the store is away',
-  overflow: 'without room in the table',
+  blocked: 'blocked manually',
+  storeDown: 'rejected while the store is down',
+  overflow: 'rejected because the table of keys is full',
 }
 
 /** The result of a key's next request, as text. A dry run rejects no request. */
@@ -15,7 +15,7 @@ export function standing({ reason, retryAfterMs, dryRun }: Found['parts'][number
   const left = retryAfterMs > 0 ? `, ${span(retryAfterMs)} left` : ''
   const text = (TEXTS[reason] ?? reason) + left
   if (reason === 'ok') return { text, tone: 'ok' }
-  return dryRun ? { text: `${text}; allowed, as this is a dry run`, tone: 'warn' } : { text, tone: 'no' }
+  return dryRun ? { text: `${text}, but allowed because of the dry run`, tone: 'warn' } : { text, tone: 'no' }
 }
 
 /**

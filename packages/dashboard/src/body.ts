@@ -26,7 +26,7 @@ export async function readBody(request: IncomingMessage & { readonly body?: unkn
   // Some parsers leave an empty object if they don't read the type of the body.
   const parsed = typeof body === 'object' && body !== null
   if (parsed && (request.readableEnded || Object.keys(body).length > 0)) return body
-  if (request.readableEnded) throw new BadBody(400, 'The body is gone: something has read it before.')
+  if (request.readableEnded) throw new BadBody(400, 'The body was already read. Mount the dashboard before body parsers.')
   return text(request, most)
 }
 

@@ -24,22 +24,24 @@ export class Log {
     }
     this.#offs = [
       throttler.on('blocked', ({ policy, key, cause, durationMs: ms }) => {
-        const why = cause === 'manual' ? 'by hand' : cause === 'remote' ? 'told by the store' : 'over its limit'
+        const why = cause === 'manual' ? 'manually' : cause === 'remote' ? 'by another process' : 'exceeded its limit'
         add('blocked', `${short(key)} in ${policy} for ${span(ms)}, ${why}`)
       }),
       throttler.on('unblocked', ({ policy, key, cause }) => {
-        const why = cause === 'manual' ? 'by hand' : cause === 'remote' ? 'told by the store' : 'its time was over'
+        const why = cause === 'manual' ? 'manually' : cause === 'remote' ? 'by another process' : 'expired'
         add('unblocked', `${short(key)} in ${policy}, ${why}`)
       }),
-      throttler.on('storeDown', ({ cause }) => add('storeDown', `The store is away: ${messageOf(cause)}`)),
+      throttler.on('storeDown', ({ cause }) => add('storeDown', `The store is down: ${messageOf(cause)}`)),
       throttler.on('storeUp', ({ durationMs: after }) => add('storeUp', `The store answers again, after ${(after / 1_000).toFixed(1)} s`)),
-      throttler.on('overflow', ({ policy, maxKeys }) => add('overflow', `${policy} has no room for more than ${maxKeys} keys`)),
-      throttler.on('nodes', ({ nodes, before }) => add('nodes', `${nodes} live ${nodes === 1 ? 'node' : 'nodes'}, before ${before}`)),
+      throttler.on('overflow', ({ policy, maxKeys }) => add('overflow', `The table of ${policy} is full, with ${maxKeys} keys`)),
+      throttler.on('nodes', ({ nodes, before }) =>
+        add('nodes', `${nodes} live ${nodes === 1 ? 'process' : 'processes'}, before ${before}`),
+      ),
       throttler.on('rulesApplied', ({ version, before, by, why }) => {
         const who = by === undefined ? '' : `, by ${visible(by)}`
         add(
           'rules',
-          `version ${version} holds, before ${before ?? 'policies of the code'}${who}${why === undefined ? '' : `: ${visible(why)}`}`,
+          `version ${version} applied, before ${before ?? 'policies in code'}${who}${why === undefined ? '' : `: ${visible(why)}`}`,
         )
       }),
       throttler.on('warning', ({ error }) => add('warning', visible(error.message))),

@@ -50,7 +50,7 @@ test('times are said as people say them, and two marks of an axis differ', () =>
   const throttler = throttlerFor()
   const log = new Log(throttler, () => {})
   throttler.block('a', '90m', { policy: 'user' })
-  expect(log.entries[0]?.text.replaceAll('\u00a0', ' ')).toMatch(/ in user for 1 h 30 min, by hand$/)
+  expect(log.entries[0]?.text.replaceAll('\u00a0', ' ')).toMatch(/ in user for 1 h 30 min, manually$/)
   log.close()
   expect([750, 1_000, 1_250, 12_500].map((ms) => latency(ms).replaceAll('\u00a0', ' '))).toEqual(['750 ms', '1 s', '1.25 s', '12.5 s'])
 })

@@ -216,7 +216,7 @@ describe.skipIf(CHROMIUM === undefined)(
       const { page, handler, port, server } = await open()
       handler.close()
       await stop(server)
-      await page.getByText('This page has lost its server.').waitFor()
+      await page.getByText("This page can't reach its server.").waitFor()
       const again = throttlerFor()
       again.block('after the restart', '1h')
       const next = dashboard(again, { authorize: 'none' })
@@ -226,7 +226,7 @@ describe.skipIf(CHROMIUM === undefined)(
         .getByRole('rowheader', { name: /after the restart/ })
         .first()
         .waitFor()
-      expect(await page.getByText('This page has lost its server.').count()).toBe(0)
+      expect(await page.getByText("This page can't reach its server.").count()).toBe(0)
     })
 
     test('fits a phone', async () => {
@@ -256,7 +256,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.setViewportSize({ width: 390, height: 800 })
       const narrow = await columns()
       expect(narrow.map(([name]) => name.replaceAll('"', ''))).toEqual([
-        'Hottest key',
+        'Most used key',
         'Units / s',
         'Rejections / s',
         'Keys',
@@ -278,8 +278,8 @@ describe.skipIf(CHROMIUM === undefined)(
         .getByRole('link', { name: '\\u{202e}gnp/<b>#key=&' })
         .click()
       await page.getByRole('heading', { name: '\\u{202e}gnp/<b>#key=&' }).waitFor()
-      await page.getByText('blocked by hand, ').waitFor()
-      await page.getByRole('region', { name: 'Its blocks' }).getByText('in user for 1 h, by hand').waitFor()
+      await page.getByText('blocked manually, ').waitFor()
+      await page.getByRole('region', { name: 'Blocks' }).getByText('in user for 1 h, manually').waitFor()
       await page.getByRole('button', { name: 'Unblock in user' }).click()
       await expect.poll(() => throttler.peek(evil).allowed).toBe(true)
       await page.getByRole('button', { name: 'Reset in user' }).click()
@@ -324,17 +324,17 @@ describe.skipIf(CHROMIUM === undefined)(
       const { page } = await show(throttler)
       for (let i = 0; i < 150; i++) throttler.check('mallory')
       const reasons = page.getByRole('region', { name: 'Why requests are rejected' })
-      await reasons.getByRole('row', { name: /In its cooldown/ }).waitFor()
+      await reasons.getByRole('row', { name: /In cooldown/ }).waitFor()
       const grey = () => page.locator('.stale').count()
       expect(await grey()).toBe(0)
       hub.away = true
-      await page.getByText('The store has been away for').waitFor()
+      await page.getByText('The store has been down for').waitFor()
       expect(await page.locator('.figure.stale').allTextContents()).toEqual([
-        expect.stringContaining('Live nodes'),
-        expect.stringContaining('Exchange'),
+        expect.stringContaining('Live processes'),
+        expect.stringContaining('Sync'),
         expect.stringContaining('Overshoot'),
       ])
-      await page.getByText('Of other nodes what was known before the store went away.').waitFor()
+      await page.getByText('Counts of other processes are from before the store went down.').waitFor()
       hub.away = false
       await expect.poll(grey).toBe(0)
     })
@@ -346,11 +346,11 @@ describe.skipIf(CHROMIUM === undefined)(
       onTestFinished(() => throttler.close())
       for (let i = 0; i < 5; i++) throttler.check('alice')
       const { page } = await show(throttler)
-      await page.getByText('dry, a dry run: not rejected').waitFor()
+      await page.getByText('dry, not rejected because of the dry run').waitFor()
       await page.getByRole('heading', { name: 'Blocked 0' }).waitFor()
       await page.getByText('1 would be').waitFor()
       await page.getByRole('searchbox', { name: 'Find a key' }).fill('alice')
-      await page.getByText('allowed, as this is a dry run').waitFor()
+      await page.getByText('allowed because of the dry run').waitFor()
     })
 
     test('every control has a name, every region a heading', async () => {
@@ -360,7 +360,7 @@ describe.skipIf(CHROMIUM === undefined)(
       )
       expect(nameless).toBe(0)
       expect(await page.getByRole('main').count()).toBe(1)
-      for (const name of ['Limits', 'Keys', 'Nodes', 'What happened']) expect(await page.getByRole('region', { name }).count()).toBe(1)
+      for (const name of ['Limits', 'Keys', 'Processes', 'Log']) expect(await page.getByRole('region', { name }).count()).toBe(1)
       for (const table of await page.getByRole('table').all()) expect(await table.getByRole('columnheader').count()).toBeGreaterThan(0)
     })
   },

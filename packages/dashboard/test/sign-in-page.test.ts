@@ -58,7 +58,7 @@ describe.skipIf(CHROMIUM === undefined)(
       // Browsers distinguish sites by name, not by port.
       await page.goto(url.replace('127.0.0.1', 'localhost'))
       await page.getByRole('link', { name: 'to the dashboard' }).click()
-      await page.getByRole('link', { name: 'Go on to the dashboard' }).click()
+      await page.getByRole('link', { name: 'Continue to the dashboard' }).click()
       await limits(page).waitFor()
     })
 

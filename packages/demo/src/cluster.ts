@@ -158,13 +158,13 @@ export class Cluster {
       !signal.aborted &&
       !this.gateways.every(({ snapshot }) => snapshot?.state === 'synced' && snapshot.nodes >= this.gateways.length)
     ) {
-      if (this.lost.length > 0) throw new DemoError(this.lost.join('; '))
+      if (this.lost.length > 0) throw new DemoError(this.lost.join('. '))
       if (Date.now() > deadline) {
         const states = this.gateways.map(
           ({ about, snapshot }) =>
-            `${about}: ${snapshot?.state ?? 'silent'}, ${snapshot?.nodes ?? 0} nodes${snapshot?.sync.lastError ? `, ${snapshot.sync.lastError}` : ''}`,
+            `${about}: ${snapshot?.state ?? 'silent'}, ${snapshot?.nodes ?? 0} processes${snapshot?.sync.lastError ? `, ${snapshot.sync.lastError}` : ''}`,
         )
-        throw new DemoError(`the gateways did not meet within ${MEET_DEADLINE / 1000} s (${states.join('; ')})`)
+        throw new DemoError(`the gateways did not see each other within ${MEET_DEADLINE / 1000} s (${states.join('; ')})`)
       }
       await sleep(20, signal)
     }

@@ -51,7 +51,7 @@ async function runWay(
   screen.animate(() => compareFrame({ coordination, storeText: cluster.storeText, start, total, count: tally.total() }, screen.colors))
   await cluster.start({ limit, globalLimit: globalLimit(limit), interval, spans, cooldown, coordination }, signal)
   const { url } = cluster
-  if (url === undefined) throw new DemoError('--compare counts the commands of a Redis server, and there is none')
+  if (url === undefined) throw new DemoError('--compare counts the commands of a Redis server, but there is no Redis server')
   await warmUp(cluster, signal)
   const sender = new Sender(cluster.ports, (answer) => tally.add(answer))
   let work: ServerWork

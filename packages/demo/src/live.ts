@@ -109,10 +109,10 @@ function events({ gateways }: Cluster, { killed, restarted }: Outage, start: num
   const told = gateways.flatMap(({ about, states }) =>
     states.map(({ state, time }) => ({
       time,
-      text: `${about} ${state === 'storeDown' ? 'goes on alone: it limits by its share' : 'is synced again'}`,
+      text: `${about} ${state === 'storeDown' ? 'lost Redis and applies its share of the limit' : 'is synced again'}`,
     })),
   )
   if (killed !== undefined) told.push({ time: killed, text: 'Redis was killed' })
-  if (restarted !== undefined) told.push({ time: restarted, text: 'Redis was started again, empty' })
+  if (restarted !== undefined) told.push({ time: restarted, text: 'Redis was restarted without its data' })
   return told.sort((a, b) => a.time - b.time).map(({ time, text }) => `${at(time)}  ${text}`)
 }

@@ -77,29 +77,29 @@ interface RawOptions {
 function definition(): Command {
   return new Command('pnpm demo')
     .description(
-      'One backend, and before it three gateways in processes of their own, on Express, Fastify and Koa.\n' +
-        'They share one limit per client and one for everyone. A steady population stays within its limits;\n' +
-        'one client, mallory, sends five times what it may.',
+      'One backend, and in front of it three gateways in separate processes, with Express, Fastify and Koa.\n' +
+        'They share one limit per client and one for all clients. Most clients stay within their limits.\n' +
+        'One client, mallory, sends five times its limit.',
     )
-    .option('--duration <seconds>', 'how long requests are sent (default: 30, with --compare 20; a replay sends all there is)', seconds)
+    .option('--duration <seconds>', 'how long requests are sent (default: 30, with --compare 20; a replay sends the whole log)', seconds)
     .option('--limit <n>', 'requests per client and interval (default: 60, with --compare 1000)', atLeastOne)
     .option('--interval <time>', 'length of the interval (default: 2s, with --compare 20s; with --log 1m, in the log’s time)', duration)
-    .option('--spans <n>', 'parts of the interval; counts are exchanged at the end of each at the latest', wholeSpans, 6)
-    .option('--cooldown <time>', 'how long a client that exceeds its limit stays blocked; 0: until the interval ends', duration, 0)
+    .option('--spans <n>', 'parts of the interval. Counts are synced at the end of each part at the latest', wholeSpans, 6)
+    .option('--cooldown <time>', 'how long a client that exceeds its limit stays blocked (0: until the interval ends)', duration, 0)
     .addOption(
       new Option('--store <kind>', 'auto: REDIS_URL if set, else a private redis-server if installed, else ipc (no server)')
         .choices(STORES)
         .default('auto'),
     )
-    .option('--kill-redis', 'kill the private redis-server after a third of the time, start it again after two thirds', false)
-    .option('--compare', 'run twice, the second time with a store that decides about each request, and compare what it costs', false)
+    .option('--kill-redis', 'kill the private redis-server after a third of the time, restart it after two thirds', false)
+    .option('--compare', 'run twice, the second time with a store that decides each request, and compare the cost', false)
     .option('--log <file>', 'replay an access log (Common or Combined Log Format, plain or .gz) and compare with an exact limiter')
     .option('--window <time>', 'replay the busiest stretch of this length (default: 1h)', duration)
-    .option('--speed <factor>', 'replay so many times faster, intervals too (default: 60)', factor)
-    .option('--json', 'print only a summary for programs, when all is over', false)
+    .option('--speed <factor>', 'replay this many times faster, intervals too (default: 60)', factor)
+    .option('--json', 'print only a summary at the end, as JSON', false)
     .allowExcessArguments(false)
     .showSuggestionAfterError(false)
-    .helpOption('--help', 'show this')
+    .helpOption('--help', 'show this help')
     .addHelpText(
       'after',
       '\nREDIS_URL     a Redis to use instead of a private one\nREDIS_SERVER  the redis-server program to start (default: the one in PATH)\nPOSTGRES_URL  a PostgreSQL to use with --store postgres, instead of a private one\nETCD_URL      an etcd to use with --store etcd, instead of a private one\n\nIt ends by itself, also on Ctrl-C, and leaves no process behind.',
@@ -111,22 +111,23 @@ function checked(raw: RawOptions, env: NodeJS.ProcessEnv): DemoOptions {
   if (!replay && raw.window !== undefined) throw new UsageError('--window needs --log')
   if (!replay && raw.speed !== undefined) throw new UsageError('--speed needs --log')
   if (replay && raw.killRedis)
-    throw new UsageError('--kill-redis cannot be combined with --log: the exact limiter it is compared with knows no outage')
+    throw new UsageError('--kill-redis cannot be combined with --log, because the exact limiter of --log has no outages')
   if (replay && raw.cooldown > 0)
-    throw new UsageError('--cooldown cannot be combined with --log: the exact limiter it is compared with has none')
+    throw new UsageError('--cooldown cannot be combined with --log, because the exact limiter of --log has no cooldown')
   if (raw.compare && replay) throw new UsageError('--compare cannot be combined with --log')
   if (raw.compare && raw.killRedis) throw new UsageError('--compare cannot be combined with --kill-redis')
   const other = raw.store !== 'auto' && raw.store !== 'redis'
-  if (raw.compare && other) throw new UsageError(`--compare counts the commands of a Redis server: not with --store ${raw.store}`)
+  if (raw.compare && other)
+    throw new UsageError(`--compare counts the commands of a Redis server, so it cannot be combined with --store ${raw.store}`)
   if (raw.killRedis && other) throw new UsageError(`--kill-redis cannot be combined with --store ${raw.store}`)
-  if (raw.killRedis && env['REDIS_URL']) throw new UsageError('--kill-redis kills only a redis-server of its own: unset REDIS_URL')
+  if (raw.killRedis && env['REDIS_URL']) throw new UsageError('--kill-redis kills only a private redis-server. Unset REDIS_URL')
   const speed = raw.speed ?? 60
   const usual = replay ? { ...REPLAY, duration: undefined } : raw.compare ? COMPARE : LIVE
   const interval = raw.interval ?? usual.interval
   const real = replay ? interval / speed : interval
   if (real < SHORTEST_INTERVAL) {
     throw new UsageError(
-      `an interval would last ${Number(real.toFixed(3))} ms; it must be at least ${SHORTEST_INTERVAL} ms${replay ? ' (lower --speed or raise --interval)' : ''}`,
+      `an interval would last ${Number(real.toFixed(3))} ms, but must last at least ${SHORTEST_INTERVAL} ms${replay ? ' (lower --speed or raise --interval)' : ''}`,
     )
   }
   if (real / raw.spans < 5) throw new UsageError(`--spans ${raw.spans} is too many: a span would be shorter than 5 ms`)

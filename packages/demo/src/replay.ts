@@ -99,7 +99,7 @@ function announce(
   screen.line(title(screen.colors))
   screen.line(`store: ${storeText}`)
   screen.line(
-    `replaying ${plural(records.length, 'request')} of ${whenLogged(from)} to ${whenLogged(to)} at ${count(speed)} times their pace, in ${seconds(total)}: ` +
+    `replaying ${plural(records.length, 'request')} of ${whenLogged(from)} to ${whenLogged(to)} at ${count(speed)} times its speed, in ${seconds(total)}: ` +
       `${count(limit)} per ${duration(interval)} and client become ${count(limit)} per ${duration(interval / speed)}`,
   )
 }

@@ -23,7 +23,7 @@ describe('the store of the demo', () => {
 
   it.each(['redis', 'postgres', 'etcd'] as const)('says what it takes where %s is asked for and missing', (kind) => {
     expect(() => choose(kind, BARE)).toThrow(UsageError)
-    expect(() => choose(kind, BARE)).toThrow(new RegExp(`^--store ${kind} needs .*: install it, name .* or set [A-Z]+_URL$`))
+    expect(() => choose(kind, BARE)).toThrow(new RegExp(`^--store ${kind} needs .*\\. Install it, set .* or set [A-Z]+_URL$`))
   })
 
   it('is not what was not asked for', () => {

@@ -50,7 +50,7 @@ describe('the frame', () => {
     expect(text).toMatch(/together +│ +130 │ +50 │ +21 │/)
     expect(text).toMatch(/mallory \(5× its limit\) +█{30} +100 of 100 +50 rejected/)
     expect(text).toMatch(/everyone +█{8}░{22} +130 of 500/)
-    expect(text).toContain('3 live nodes, 9 syncs and 20 keys exchanged a second')
+    expect(text).toContain('3 live processes, 9 syncs and 20 keys synced a second')
     expect(text).toContain('mallory 1.2 s left')
     expect(text).toContain('Redis was killed')
   })

@@ -92,7 +92,7 @@ describe('the demo', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colours and cursor movements are what must not be there
     expect(stdout).not.toMatch(/\x1b/)
     expect(stdout).toContain('store: ipcStore')
-    expect(stdout).toMatch(/interval \d+ of \d+, rejected \d+ \| mallory \d+ of 40 \| .*3 nodes \| blocked/)
+    expect(stdout).toMatch(/interval \d+ of \d+, rejected \d+ \| mallory \d+ of 40 \| .*3 processes \| blocked/)
     expect(stdout).toMatch(/Done: [\d,]+ requests in 3\.\d s/)
     expect(stdout).toMatch(/The 8 other clients sent \d+ requests; /)
   })
@@ -114,6 +114,6 @@ describe('the demo', () => {
   it('says in one line that there is no Redis at REDIS_URL, without its password', TIMEOUT, async () => {
     const { code, stdout, stderr } = await runDemo(['--duration', '2'], { REDIS_URL: 'redis://:secret@127.0.0.1:1' })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/^weir demo: no Redis at redis:\/\/\*\*\*@127\.0\.0\.1:1: .*\n$/)
+    expect(stderr).toMatch(/^weir demo: Redis at redis:\/\/\*\*\*@127\.0\.0\.1:1 is unreachable: .*\n$/)
   })
 })

@@ -36,7 +36,7 @@ describe('the arguments', () => {
   })
 
   it.each([
-    ['--compare --store ipc', /not with --store ipc/],
+    ['--compare --store ipc', /cannot be combined with --store ipc/],
     ['--compare --log x', /cannot be combined with --log/],
     ['--compare --kill-redis', /cannot be combined with --kill-redis/],
     ['--duration', /--duration <seconds>.*argument missing/],
@@ -58,7 +58,7 @@ describe('the arguments', () => {
     ['--window 2h', /--window needs --log/],
     ['--store files', /Allowed choices are auto, redis, postgres, etcd, ipc/],
     ['--store ipc --kill-redis', /cannot be combined with --store ipc/],
-    ['--store etcd --compare', /counts the commands of a Redis server: not with --store etcd/],
+    ['--store etcd --compare', /counts the commands of a Redis server, so it cannot be combined with --store etcd/],
     ['--frobnicate', /unknown option '--frobnicate'/],
     ['surplus', /too many arguments/],
   ])('%s is one clear line', (line, message) => {
@@ -74,7 +74,7 @@ describe('the arguments', () => {
   })
 
   it('never let the demo kill a Redis that is not its own', () => {
-    expect(() => parse('--kill-redis', { REDIS_URL: 'redis://example' })).toThrow(/unset REDIS_URL/)
+    expect(() => parse('--kill-redis', { REDIS_URL: 'redis://example' })).toThrow(/Unset REDIS_URL/)
   })
 
   it('--help says what there is', () => {

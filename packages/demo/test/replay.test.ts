@@ -87,7 +87,7 @@ describe('a replayed log', () => {
     expect(code).toBe(0)
     expect(stdout).toContain('store: ipcStore')
     expect(stdout).toMatch(/2001:db8::7 .* 150 .* \d+ .* \d+/)
-    expect(stdout).toContain('1 dirty line skipped')
+    expect(stdout).toContain('1 unreadable line skipped')
     expect(stdout).toContain('by an exact limiter: ')
   })
 
@@ -96,6 +96,8 @@ describe('a replayed log', () => {
     writeFileSync(file, 'hello\n\n')
     const { code, stdout, stderr } = await runDemo(['--log', file])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(/^weir demo: the log ".*" holds no record \(1 lines, none in Common or Combined Log Format\) \(see --help\)\n$/)
+    expect(stderr).toMatch(
+      /^weir demo: the log ".*" contains no record \(1 lines, none in Common or Combined Log Format\) \(see --help\)\n$/,
+    )
   })
 })

@@ -70,7 +70,7 @@ describe.skipIf(missing !== '')(`in a real terminal multiplexer${missing}`, () =
         const text = shown()
         if (text.includes('Done:')) break
         frames++
-        for (const once of ['three gateways, one limit', '│ gateway', '│ together', 'busiest clients', 'live nodes'])
+        for (const once of ['three gateways, one limit', '│ gateway', '│ together', 'busiest clients', 'live processes'])
           expect(text.split(once).length - 1, `${once} in\n${text}`).toBeLessThanOrEqual(1)
       }
     }

@@ -142,7 +142,7 @@ describeEtcd('rules in etcd', () => {
     expect(await rules.history(10)).toEqual([4, 3, 2, 1].map((version) => textOf(version)))
     await vi.waitFor(() => expect(follower.status.version).toBe(4), DEADLINE)
     await deleteBy(key)
-    await vi.waitFor(() => expect(follower.status).toMatchObject({ version: 4, away: 'it holds no rules' }), DEADLINE)
+    await vi.waitFor(() => expect(follower.status).toMatchObject({ version: 4, away: 'it contains no rules' }), DEADLINE)
     expect(throttler.policies[0]?.limit).toBe(4)
     // An entry of the history that is not a document is ignored.
     await putBy(`${key}/history/9999999999999999`, 'nonsense')

@@ -25,7 +25,7 @@ export const expressReader: RequestReader<Request> = Object.freeze({
   socket: (req: Request) => req.socket,
   forgeable: (req: Request) =>
     trustsAnyone(req)
-      ? '"trust proxy" trusts every address, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the addresses of your proxies'
+      ? '"trust proxy" trusts every address, so the first address of X-Forwarded-For is used, even if a client wrote it. Set it to the addresses of your proxies'
       : undefined,
   howToTrust: (_req: Request, withoutAddress: boolean) =>
     withoutAddress

@@ -53,7 +53,7 @@ export function fastifyReader(): FastifyReader {
     socket: (request) => request.raw.socket,
     forgeable: (request) =>
       trustsAnyone(request)
-        ? '"trustProxy" trusts every address, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the addresses of your proxies'
+        ? '"trustProxy" trusts every address, so the first address of X-Forwarded-For is used, even if a client wrote it. Set it to the addresses of your proxies'
         : undefined,
     howToTrust: (_request, withoutAddress) =>
       withoutAddress

@@ -149,7 +149,7 @@ export class RouteLimits {
     if (this.#serves) {
       throw new WeirError(
         'WEIR_INVALID_OPTION',
-        'app.throttle() was called with limits while requests are served, most likely in a handler. Call it once, before the application starts, and use what it returns: const login = app.throttle({ name: "login", limit: 5 }), and login.check(request) in the handler.',
+        'app.throttle() was called with limits while requests are served, most likely in a handler. Call it once, before the application starts, and keep its result: const login = app.throttle({ name: "login", limit: 5 }), and login.check(request) in the handler.',
       )
     }
     const limit = this.#places.add(options, String('name' in options ? options.name : 'app.throttle()'))
@@ -213,7 +213,7 @@ export class RouteLimits {
       return limit ? this.#guardOf(limit) : general
     } catch (error) {
       // The application has started already, so the error is reported and the plugin's own limits apply.
-      general.report(String(config.url), 'A route is limited as the plugin says', error)
+      general.report(String(config.url), 'A route uses the limits of the plugin', error)
       return general
     }
   }
@@ -251,7 +251,7 @@ function tooLate(name: string): WeirError {
 function misplaced(name: string): WeirError {
   return new WeirError(
     'WEIR_INVALID_OPTION',
-    `Option "throttle" of route ${name} stands beside "config", where Fastify ignores it. Write { config: { throttle: { limit: 20 } } } or { config: { throttle: false } }.`,
+    `Option "throttle" of route ${name} is beside "config", where Fastify ignores it. Write { config: { throttle: { limit: 20 } } } or { config: { throttle: false } }.`,
   )
 }
 

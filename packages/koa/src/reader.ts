@@ -28,7 +28,7 @@ export function koaReader(router: RouterLike | undefined): RequestReader<Context
       const { proxy, maxIpsCount, proxyIpHeader } = ctx.app as { proxy?: boolean; maxIpsCount?: number; proxyIpHeader?: string }
       const listed = (proxyIpHeader ?? 'X-Forwarded-For').toLowerCase() === 'x-forwarded-for'
       return proxy === true && listed && !maxIpsCount
-        ? '"app.proxy" is true without "app.maxIpsCount", so the first address of X-Forwarded-For is believed, whoever wrote it. Set "app.maxIpsCount" to the number of your proxies'
+        ? '"app.proxy" is true without "app.maxIpsCount", so the first address of X-Forwarded-For is used, even if a client wrote it. Set "app.maxIpsCount" to the number of your proxies'
         : undefined
     },
     howToTrust: () => 'Set app.proxy = true, and app.maxIpsCount = 1 for one proxy.',

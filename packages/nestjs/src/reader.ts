@@ -32,7 +32,7 @@ export const nestReader: RequestReader<ExecutionContext> = Object.freeze({
     const request = requestOf(context)
     if (!trustsAnyone(request)) return undefined
     const setting = request.raw === undefined ? '"trust proxy"' : '"trustProxy"'
-    return `${setting} trusts every address, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the addresses of your proxies`
+    return `${setting} trusts every address, so the first address of X-Forwarded-For is used, even if a client wrote it. Set it to the addresses of your proxies`
   },
   howToTrust: (context: ExecutionContext, withoutAddress: boolean) => {
     const request = requestOf(context)

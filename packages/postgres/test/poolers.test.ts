@@ -19,7 +19,7 @@ describe('behind pgbouncer', () => {
     expect(await b.eventually(() => b.count('k', 4).catch(() => undefined))).toBe(7)
     await until(() => a.warnings.length > 0 && b.warnings.length > 0, 'both have said it')
     expect(a.warnings.map(({ code, message }) => [code, message])).toEqual([
-      ['WEIR_STORE_UNAVAILABLE', expect.stringContaining('a pooler between this node and PostgreSQL')],
+      ['WEIR_STORE_UNAVAILABLE', expect.stringContaining('a pooler between this process and PostgreSQL')],
     ])
     // Other processes receive their announcements nevertheless.
     await until(async () => {

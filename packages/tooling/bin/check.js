@@ -1,4 +1,4 @@
-// Runs all checks except the tests: lint, types, boundaries, packaging, manifests, links, the site. Arguments name single steps:
+// Runs all checks except the tests: lint, types, boundaries, words, packaging, manifests, links, the site. Arguments name single steps:
 // `pnpm check lint types`.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,8 +10,10 @@ import { commentViolations } from '../src/comments.js'
 import { packPublicPackages } from '../src/pack.js'
 import { roomViolations } from '../src/rooms.js'
 import { run } from '../src/run.js'
+import { wordViolations } from '../src/words.js'
 import { ROOT, workspacePackages } from '../src/workspace.js'
 
+/** @import { Violation } from '../src/boundaries.js' */
 /** @typedef {{ ok: boolean, output: string }} Result */
 
 const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' }
@@ -35,12 +37,24 @@ const script = (name) => tool('pnpm', 'run', '--silent', name)
 
 /** @returns {Promise<Result>} */
 async function boundaries() {
-  const found = [
+  return resultOf([
     ...boundaryViolations(ROOT),
     ...workspacePackages().flatMap(({ directory }) => roomViolations(directory)),
     ...chanceViolations(),
     ...commentViolations(),
-  ]
+  ])
+}
+
+/** @returns {Promise<Result>} */
+async function words() {
+  return resultOf(wordViolations())
+}
+
+/**
+ * @param {readonly Violation[]} found
+ * @returns {Result}
+ */
+function resultOf(found) {
   return { ok: found.length === 0, output: found.map(({ file, rule, message }) => `${file}: ${message} (${rule})`).join('\n') }
 }
 
@@ -73,6 +87,7 @@ const steps = {
   packaging,
   lint: () => script('lint'),
   boundaries,
+  words,
   knip: () => script('knip'),
   links: () => script('links'),
   size: () => script('size'),

@@ -34,6 +34,6 @@ export async function openStore(address: string, namespace: string): Promise<Sto
       return etcdStore(etcdTarget(address), { namespace, timeout: TIMEOUT })
     }
     default:
-      throw new UsageError(`${JSON.stringify(address.replace(/:.*/s, ''))} is no address of a store. Use ${ADDRESSES}.`)
+      throw new UsageError(`${JSON.stringify(address.replace(/:.*/s, ''))} is not an address of a store. Use ${ADDRESSES}.`)
   }
 }

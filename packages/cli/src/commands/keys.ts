@@ -43,7 +43,7 @@ export function addKeys(program: Command, out: Output): void {
     .description('Clears the counts of a key in all processes. A manual block stays.')
     .action(async (key: string, options: KeyOptions) => {
       await change(options, out, (throttler, choice) => throttler.reset(key, choice))
-      done(`The counts of ${safeText(key)} begin anew.`, { key, reset: true }, options, out)
+      done(`The counts of ${safeText(key)} are cleared.`, { key, reset: true }, options, out)
     })
   ofKey(program.command('usage'))
     .summary('show how much of its limits a key has used')
@@ -62,7 +62,7 @@ export function ofKey(command: Command): Command {
   return withStore(command.argument('<key>', 'as it is counted, such as an address', someText))
     .requiredOption('--rules <file>', 'the rules of your processes, in YAML or JSON')
     .option('--policy <name>', 'only this policy, instead of all')
-    .option('--json', 'prints the result as JSON')
+    .option('--json', 'print the result as JSON')
 }
 
 /** Rejects an empty text, such as a variable of a script that is not set. */
@@ -75,7 +75,7 @@ function positive(text: string): number {
   // A number needs a unit, because a block of ten milliseconds would be useless.
   if (/^\d+$/.test(text)) throw new InvalidArgumentError(`It has no unit. Use ${text}s for seconds, or ${text}m for minutes.`)
   const value = durationOption(LONGEST_BLOCK)(text)
-  if (value < 1) throw new InvalidArgumentError('It must be longer than nothing.')
+  if (value < 1) throw new InvalidArgumentError('It must be at least 1ms.')
   return value
 }
 
@@ -112,7 +112,7 @@ export async function change(
     .filter(({ id, name }) => (policy ?? name) === name && !watch.knows(id))
     .map(({ name }) => safeText(name, 30))
   if (unknown.length > 0)
-    out.note(`weir: No node at this store counts by the rule of ${unknown.join(', ')} now. Check --store, --namespace and --rules.`)
+    out.note(`weir: No process at this store uses the rule of ${unknown.join(', ')} now. Check --store, --namespace and --rules.`)
   let failure: string | undefined
   throttler.on('syncFailed', ({ error }) => {
     failure = error instanceof Error ? error.message : String(error)
@@ -131,7 +131,7 @@ export async function change(
   } finally {
     await throttler.close()
   }
-  if (failure !== undefined) throw new UsageError(`It may not have reached the store: ${failure}`)
+  if (failure !== undefined) throw new UsageError(`The change may not have reached the store: ${failure}`)
 }
 
 /** Checks that the store answers. A throttler would retry instead, because a service should survive an outage. */
@@ -150,7 +150,7 @@ function checkPolicy(policy: string, policies: readonly { readonly name?: string
   const names = policies.flatMap(({ name = 'default', limits }) => [name, ...Object.keys(limits ?? {}).map((plan) => `${name}:${plan}`)])
   if (names.includes(policy)) return
   throw new UsageError(
-    `There is no policy ${JSON.stringify(policy)} in the rules; there is ${names.map((name) => JSON.stringify(name)).join(', ')}.`,
+    `There is no policy ${JSON.stringify(policy)} in the rules. Use ${names.map((name) => JSON.stringify(name)).join(' or ')}.`,
   )
 }
 
@@ -164,7 +164,7 @@ function showUsage(usages: readonly Usage[], out: Output): void {
       count(limit),
       count(remaining),
       duration(resetAfterMs),
-      blockedFor === 0 ? '' : `${duration(blockedFor)}${manual ? ', by hand' : ''}`,
+      blockedFor === 0 ? '' : `${duration(blockedFor)}${manual ? ', manually' : ''}`,
     ]),
   )
 }

@@ -8,9 +8,9 @@ const FEW = 0.01
 
 const WHY: Readonly<Record<UnknownRequest['why'], string>> = {
   client:
-    'Its client is not known: there is none, or more than one address could be it. Pass --client-field with the field, or the number of the word before the time, that names it; for a list of addresses also --proxies.',
-  time: 'Its time is not known. Log it with a date and a zone, or in seconds since the Unix epoch.',
-  form: 'Its form is not known. Log in the Combined Log Format or JSON.',
+    'It has no client, or several addresses could be its client. Pass --client-field with the field that contains the client, or the number of the word before the time. For a list of addresses, pass --proxies too.',
+  time: 'Its time is unreadable. Log it with a date and a zone, or in seconds since the Unix epoch.',
+  form: 'Its format is unknown. Log in the Combined Log Format or JSON.',
   length: 'It is longer than 128 KiB.',
 }
 
@@ -24,21 +24,21 @@ function unknownText({ unknown, lines, firstUnknown }: LogSummary): string {
 
 /** The gaps of a plan that are large enough for the command to end with 2. */
 export function missingIn(log: LogSummary): readonly string[] {
-  const late = `${count(log.late)} of ${plural(log.records, 'request')} are out of order by too much, and left out. Sort the log by time, or give each server's log as a file of its own.`
+  const late = `${count(log.late)} of ${plural(log.records, 'request')} are too far out of order, and left out. Sort the log by time, or give each server's log as a file of its own.`
   return [...(log.unknown > 0 ? [unknownText(log)] : []), ...(log.late > FEW * log.records ? [late] : [])]
 }
 
 /** Why there is no plan: no line could be read. */
 export function nothingIn(log: LogSummary): string {
-  const what = log.files.map((file) => safeText(file)).join(', ')
-  if (log.unknown > 0) return `There is no request in ${what} that could be read. ${unknownText(log)}`
-  return `There is no request in ${what}: ${count(log.lines)} lines, none in the Common or Combined Log Format or a JSON object with a time and a client.`
+  const files = log.files.map((file) => safeText(file)).join(', ')
+  if (log.unknown > 0) return `No request in ${files} could be read. ${unknownText(log)}`
+  return `There is no request in ${files}. None of its ${count(log.lines)} lines is in the Common or Combined Log Format, or is a JSON object with a time and a client.`
 }
 
 /** Why there is no plan: processes can't keep all keys of a policy. */
 export function tooManyKeys(policy: string, time: number, maxKeys: number): string {
   const more = `The policy ${JSON.stringify(policy)} has more than ${count(maxKeys)} keys at one time, first at ${moment(time)} UTC.`
-  return `${more} Processes with this "maxKeys" count all further keys as one. Pass a larger --max-keys and give your throttlers that "maxKeys", or replay a part of the log.`
+  return `${more} Processes with this "maxKeys" count all further keys as one. Pass a larger --max-keys and set the same "maxKeys" in your throttlers, or replay a part of the log.`
 }
 
 /** The field that clients are counted by. */
@@ -46,7 +46,7 @@ export function clientText({ field, others }: ClientSummary, requests: number): 
   const rest = others.map((other) => safeText(other)).join(', ')
   if (field === undefined) return `client: ${rest}`
   const lacking = requests - field.requests
-  return `client: ${safeText(field.name)}${lacking > 0 ? `; ${plural(lacking, 'request')} without it count by ${rest}` : ''}`
+  return `client: ${safeText(field.name)}${lacking > 0 ? `, and ${rest} for ${plural(lacking, 'request')} without it` : ''}`
 }
 
 /** Advice for logs whose requests seem to come from balancers. */

@@ -12,14 +12,14 @@ export function showPlan(report: PlanReport, out: Output): void {
   const { bold } = out.colors
   const time = log.from === undefined || log.to === undefined ? '' : `, ${moment(log.from)} to ${moment(log.to)} UTC`
   out.line(`${bold(plural(log.records - log.late, 'request'))} of ${log.files.map((file) => safeText(file)).join(', ')}${time}`)
-  out.line(`${plural(nodes, 'node')}, ${duration(roundTrip)} to the store and back`)
+  out.line(`${plural(nodes, 'process', 'processes')}, ${duration(roundTrip)} to the store and back`)
   showLog(log, out)
   for (const one of against === undefined ? [plan] : [against, plan]) showRules(one, out)
   if (changes === undefined) return
   out.line()
-  out.line(bold('What changes'))
-  showChange('rejected now, and not before', changes.rejectedNow, out)
-  showChange('allowed now, and rejected before', changes.allowedNow, out)
+  out.line(bold('Changes'))
+  showChange('rejected now, allowed before', changes.rejectedNow, out)
+  showChange('allowed now, rejected before', changes.allowedNow, out)
 }
 
 function showLog(log: LogSummary, out: Output): void {
@@ -30,10 +30,10 @@ function showLog(log: LogSummary, out: Output): void {
     yellow(balancersText(client, records)),
     unreadable > 0 ? yellow(`${count(unreadable)} of ${plural(lines, 'line')} could not be read, such as`) : '',
     ...samples.map((sample) => dim(`  ${safeText(sample, out.width - 4)}`)),
-    late > 0 ? yellow(`${plural(late, 'request')} out of order by too much, left out: give each server's log as a file of its own`) : '',
-    ...torn.map((file) => yellow(`the compressed data of ${safeText(file)} is torn or damaged: what comes before was read`)),
+    late > 0 ? yellow(`${plural(late, 'request')} too far out of order, left out: pass each server's log as its own file`) : '',
+    ...torn.map((file) => yellow(`the compressed data of ${safeText(file)} is damaged: the part before the damage was read`)),
     withoutRequest > 0 ? dim(`${plural(withoutRequest, 'line')} without an HTTP request, counted as GET /`) : '',
-    broken > 0 ? dim(`${plural(broken, 'line')} that ${broken === 1 ? 'is' : 'are'} only the end of a broken one`) : '',
+    broken > 0 ? dim(`${plural(broken, 'line')} that ${broken === 1 ? 'is' : 'are'} only the end of a broken line`) : '',
   ]
   for (const note of notes) if (note !== '') out.line(note)
 }
@@ -47,7 +47,7 @@ function showRules(report: RulesReport, out: Output): void {
   out.line(`${bold(safeText(report.rules))}, version ${report.version}: ${share}`)
   for (const note of report.notes) out.line(yellow(safeText(note, 400)))
   out.table(
-    ['policy', 'rule', '#requests', '#rejected', '#of keys', '#exact', '#too many', '#worst'],
+    ['policy', 'rule', '#requests', '#rejected', '#of keys', '#exact', '#overshoot', '#worst'],
     report.policies.map((policy) => [
       safeText(policy.name, 30),
       ruleOf(policy),
@@ -73,22 +73,22 @@ function showRules(report: RulesReport, out: Output): void {
       showKeys(policy, out)
     }
   }
-  if (uncounted > 0) out.line(`${plural(uncounted, 'request')} to which no policy applies`)
-  const asked = store.decisions > 0 ? `, ${plural(store.decisions, 'decision')}` : ''
+  if (uncounted > 0) out.line(`${plural(uncounted, 'request')} that match no policy`)
+  const decisions = store.decisions > 0 ? `, ${plural(store.decisions, 'decision')}` : ''
   const each = requests === 0 ? 0 : (store.keyWrites + store.decisions) / requests
   out.line(
-    `store   ${plural(store.exchanges, 'exchange')}, ${plural(store.keyWrites, 'key-write')}${asked}: ${Number(each.toPrecision(2))} operations a request ${dim('(a central counter: 1)')}`,
+    `store   ${plural(store.exchanges, 'sync')}, ${plural(store.keyWrites, 'key write')}${decisions}: ${Number(each.toPrecision(2))} operations per request ${dim('(a central counter: 1)')}`,
   )
-  const held = report.policies.map(({ name, keysHeld, overflowing }) => {
-    const full = overflowing ? yellow(', and more than fit') : ''
+  const keys = report.policies.map(({ name, keysHeld, overflowing }) => {
+    const full = overflowing ? yellow(', and the table is full') : ''
     return `${count(keysHeld)} of ${safeText(name, 30)}${full}`
   })
-  out.line(`memory  keys at a node: ${held.join(', ')}; about ${bytes(memory.bytes)}, ${bytes(memory.bytesPerKey)} a key`)
+  out.line(`memory  keys per process: ${keys.join(', ')}, about ${bytes(memory.bytes)}, ${bytes(memory.bytesPerKey)} per key`)
 }
 
 function ruleOf({ limit, interval, algorithm, coordination, dryRun }: PolicyReport): string {
-  const over = interval === 0 ? 'in flight' : `per ${duration(interval)}`
-  return `${count(limit)} ${over}, ${algorithm}, ${coordination}${dryRun ? ', dry run' : ''}`
+  const per = interval === 0 ? 'in flight' : `per ${duration(interval)}`
+  return `${count(limit)} ${per}, ${algorithm}, ${coordination}${dryRun ? ', dry run' : ''}`
 }
 
 /** The rejections of a policy in each part of the log. */
@@ -125,13 +125,13 @@ function showKeys({ top, rejectedKeys, uncountedKeys }: PolicyReport, out: Outpu
   const more = rejectedKeys - top.length
   const { dim } = out.colors
   if (more > 0) out.line(dim(`and ${plural(more, 'further key')}; --top lists more`))
-  if (uncountedKeys > 0) out.line(dim(`there were too many keys to count each: counts of some may be too low`))
+  if (uncountedKeys > 0) out.line(dim(`there were too many keys to count each, so some counts may be too low`))
 }
 
-function showChange(what: string, { requests, keys, top }: ChangeReport, out: Output): void {
+function showChange(change: string, { requests, keys, top }: ChangeReport, out: Output): void {
   const { red, green, dim } = out.colors
   const paint = requests === 0 ? green : red
-  out.line(`${paint(count(requests))} ${what}, of ${plural(keys, 'key')}`)
+  out.line(`${paint(count(requests))} ${change}, of ${plural(keys, 'key')}`)
   if (top.length === 0) return
   out.table(
     ['policy', 'key', '#requests'],

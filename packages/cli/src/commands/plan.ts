@@ -46,11 +46,11 @@ export function addPlan(program: Command, out: Output, end: (code: number) => vo
     .requiredOption('--rules <file>', 'the rules, in YAML or JSON')
     .option(
       '--against <file>',
-      'other rules, such as the current ones: shows which requests are decided differently. Exit code 1 if any are',
+      'other rules, such as the current ones, to show which requests are decided differently. Exit code 1 if any are',
     )
     .option(
       '--next',
-      'compares the candidate rules (next) of the document with its current ones. Exit code 1 if a request is decided differently',
+      'compare the candidate rules (next) of the document with its current ones. Exit code 1 if a request is decided differently',
     )
     .option('--nodes <n>', 'processes that the requests are spread over at random, 1 to 100', wholeNumber(1, 100), 3)
     .addOption(
@@ -80,7 +80,7 @@ export function addPlan(program: Command, out: Output, end: (code: number) => vo
       250_000,
     )
     .option('--top <n>', 'keys to list per policy, 1 to 1000', wholeNumber(1, 1_000), 5)
-    .option('--json', 'prints all figures as JSON')
+    .option('--json', 'print all figures as JSON')
     .action(async (logs: string[], options: PlanOptions) => {
       const report = await plan(logs, options, out)
       if (options.json === true) out.json(report)
@@ -106,7 +106,7 @@ interface Candidate {
 async function plan(files: readonly string[], options: PlanOptions, out: Output): Promise<PlanReport> {
   const { clientField, proxies } = options
   const documents = await documentsOf(options)
-  if (files.filter((file) => file === '-').length > 1) throw new UsageError('The standard input, -, can be read only once.')
+  if (files.filter((file) => file === '-').length > 1) throw new UsageError('Standard input, -, can be read only once. Pass - once.')
   const logs = await Logs.open(files.map(pathOf), out.surroundings.stdin, {
     // Variables of nginx begin with a dollar sign.
     field: clientField?.toLowerCase().replace(/^\$/, ''),
@@ -202,7 +202,7 @@ async function documentsOf(options: PlanOptions): Promise<readonly Rules[]> {
     const mine = await rulesOf(file, 'running', options)
     return against === undefined ? [mine] : [mine, await rulesOf(against, 'running', options)]
   }
-  if (against !== undefined) throw new UsageError('Rules are compared with one other document: either --next or --against.')
+  if (against !== undefined) throw new UsageError('Rules can be compared with one other document. Use --next or --against, not both.')
   return [await rulesOf(file, 'next', options), await rulesOf(file, 'running', options)]
 }
 
@@ -210,14 +210,14 @@ async function rulesOf(file: string, part: 'running' | 'next', { next, coordinat
   const stoodIn: StoodIn[] = []
   const document = checkText<never>(await textIn(file), logFunctions(stoodIn))
   const set = part === 'next' ? document.next : document
-  if (set === undefined) throw new UsageError(`There are no rules to come, "next", in ${JSON.stringify(file)}.`)
-  const notes = stoodIn.map(({ kind, name }) => `For "${name}" of "${kind}" the field "${name}" of the log is taken.`)
+  if (set === undefined) throw new UsageError(`${JSON.stringify(file)} has no candidate rules. Add them as "next", or remove --next.`)
+  const notes = stoodIn.map(({ kind, name }) => `The field "${name}" of the log stands in for the function "${name}" of "${kind}".`)
   if (document.next !== undefined && next === undefined)
-    notes.push('The rules to come, "next", are left out: --next compares them with those that hold.')
+    notes.push('The candidate rules, "next", are left out. Pass --next to compare them with the current ones.')
   const policies = (set.policies as unknown as readonly LogPolicy[]).map((policy) => {
     const made = coordination === undefined ? policy : coordinated(policy, coordination)
     if (made === policy && coordination !== undefined && hasSlots(policy))
-      notes.push(`The policy ${nameOf(policy)} keeps its coordination: slots know "leases" and "local" only.`)
+      notes.push(`The policy ${nameOf(policy)} keeps its coordination, because concurrency supports only "leased" and "local".`)
     return made
   })
   // Reports invalid policies now instead of at the first request.
@@ -233,7 +233,7 @@ function candidateOf(
 ): Candidate {
   const leftOut = timed ? [] : all.filter(hasSlots)
   const policies = all.filter((policy) => !leftOut.includes(policy))
-  if (policies.length === 0) throw new UsageError(`There is no policy in ${JSON.stringify(file)} that can be replayed. ${UNTIMED}`)
+  if (policies.length === 0) throw new UsageError(`No policy in ${JSON.stringify(file)} can be replayed. ${UNTIMED}`)
   const names = new Set(leftOut.map(({ name = 'default' }) => name))
   return {
     file,
@@ -245,8 +245,7 @@ function candidateOf(
 }
 
 /** Without durations it is unknown which requests are in flight together. */
-const UNTIMED =
-  'The log does not tell how long requests took: in nginx, put $request_time behind the user agent, or "request_time" into JSON lines.'
+const UNTIMED = 'The log has no durations of requests. In nginx, put $request_time after the user agent, or "request_time" into JSON lines.'
 
 function nameOf({ name = 'default' }: LogPolicy): string {
   return JSON.stringify(name)
@@ -256,6 +255,6 @@ function reportOf({ file, version, bytesPerKey, notes, cluster }: Candidate, rep
   const { tally, usage, untimed } = replay
   if (tally === undefined || usage === undefined) throw new Error('Nothing was replayed.')
   const slots = cluster.policies.filter(hasSlots).map(nameOf).join(', ')
-  const untold = `The log does not tell how long ${count(untimed)} of ${count(records)} requests took: in ${slots} they take no time.`
+  const untold = `The log has no duration for ${count(untimed)} of ${count(records)} requests, so they use no time in ${slots}.`
   return rulesReport({ rules: file, version, tally, usage, bytesPerKey, notes: untimed === 0 ? notes : [...notes, untold] }, top)
 }

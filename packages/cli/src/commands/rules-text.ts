@@ -39,7 +39,7 @@ export function showDifferences(differences: readonly Difference[], out: Output)
 export function contentsText({ policies, overrides, next }: CheckedRules<never>): string {
   const noun = policies.length === 1 ? 'policy' : 'policies'
   const some = overrides.length === 0 ? '' : `, ${plural(overrides.length, 'override')}`
-  return `${count(policies.length)} ${noun}${some}${next === undefined ? '' : ', rules to come'}`
+  return `${count(policies.length)} ${noun}${some}${next === undefined ? '' : ', candidate rules'}`
 }
 
 function valueText(value: unknown): string {

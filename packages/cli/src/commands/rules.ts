@@ -30,19 +30,19 @@ export function addRules(program: Command, out: Output, end: End): void {
     .description('Validates a document of rules, as a process does that follows it.')
     .argument('<rules>', RULES)
     .option('--against <file>', 'the current rules, to show the differences')
-    .option('--json', 'prints the result as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (file: string, { against, json }: { against?: string } & Shown) => {
       const document = await documentIn(file)
       const differences = against === undefined ? undefined : differencesOf((await documentIn(against)).value, document.value)
       if (json === true) return out.json({ ...versionReport(document.rules), ...(differences && { differences }) })
-      out.line(`The rules hold: ${versionText(versionReport(document.rules))}, ${contentsText(document.rules)}.`)
+      out.line(`The rules are valid: ${versionText(versionReport(document.rules))}, ${contentsText(document.rules)}.`)
       if (differences !== undefined) showDifferences(differences, out)
     })
   withSource(program.command('diff'))
     .summary('show how rules differ from those of a source')
     .description('Shows how rules differ from those of a source, option by option. Exit code 1 if they do.')
     .argument('<rules>', RULES)
-    .option('--json', 'prints the result as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (file: string, options: SourceOptions & Shown) => {
       const document = await documentIn(file)
       const held = await using(options, (source) => documentAt(source))
@@ -57,10 +57,12 @@ export function addRules(program: Command, out: Output, end: End): void {
       if (differences.length > 0) end(REJECTED)
     })
   withSource(program.command('push'))
-    .summary('write rules to a source')
-    .description("Validates rules and writes them to a source. Their version must be one above the source's.")
+    .summary('write rules to a source, for all processes that follow it')
+    .description(
+      "Validates rules and writes them to a source. Their version must be one above the source's. Processes that follow it apply them immediately.",
+    )
     .argument('<rules>', RULES)
-    .option('--json', 'prints the result as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (file: string, options: SourceOptions & Shown) => {
       const document = await documentIn(file)
       const rejection = await using(options, (source) => push(document, source))
@@ -70,12 +72,12 @@ export function addRules(program: Command, out: Output, end: End): void {
     .summary('list the versions of a source')
     .description('Lists the versions of a source, newest first.')
     .option('--most <n>', 'versions to list, 1 to 1000', wholeNumber(1, MOST_VERSIONS), 20)
-    .option('--json', 'prints the result as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (options: SourceOptions & Shown & { readonly most: number }) => {
       const versions = (await using(options, (source) => versionsAt(source, options.most))).map(({ rules }) => versionReport(rules))
       if (options.json === true) return out.json(versions)
       for (const version of versions) out.line(versionText(version))
-      if (versions.length === 0) out.note('It holds no rules yet.')
+      if (versions.length === 0) out.note('The source contains no rules yet.')
     })
   withSource(program.command('rollback'))
     .summary('publish older rules again')
@@ -87,7 +89,7 @@ export function addRules(program: Command, out: Output, end: End): void {
     )
     .option('--by <who>', 'the author, for the log')
     .option('--why <text>', 'the reason, for the log. By default it states the version that was restored')
-    .option('--json', 'prints the result as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (version: number | undefined, options: SourceOptions & Shown & ByAndWhy) => {
       const { rejection, document } = await using(options, (source) => rollBack(source, version, options))
       told(rejection, versionReport(document.rules), options, out, end)
@@ -104,7 +106,7 @@ function withSource(command: Command): Command {
 function told(rejection: string | undefined, report: VersionReport, { json }: Shown, out: Output, end: End): void {
   if (rejection !== undefined) end(REJECTED)
   if (json === true) out.json({ pushed: rejection === undefined, ...(rejection === undefined ? {} : { why: rejection }), rules: report })
-  else if (rejection === undefined) out.line(`It holds ${versionText(report)} now.`)
+  else if (rejection === undefined) out.line(`The source now contains ${versionText(report)}.`)
   else out.note(`weir: ${rejection}`)
 }
 
@@ -127,7 +129,7 @@ async function documentAt(source: OpenSource): Promise<Document | undefined> {
   try {
     return text === undefined ? undefined : documentOf(text)
   } catch (error) {
-    if (error instanceof RulesError) throw new UsageError(`What ${source.name} holds can not be followed: ${error.message}`)
+    if (error instanceof RulesError) throw new UsageError(`The rules in ${source.name} are invalid: ${error.message}`)
     throw error
   }
 }
@@ -139,8 +141,8 @@ async function push(document: Document, source: OpenSource): Promise<string | un
   const { version } = document.rules
   const held = before === undefined ? undefined : heldVersion(before)
   if (held !== undefined && version !== held + 1) {
-    const hint = version <= held ? 'somebody else may have changed the rules since. Look with weir diff, and' : 'versions have no gaps:'
-    return `${source.name} holds version ${held}, so the next one is ${held + 1}; the document is version ${version}: ${hint} give it "version": ${held + 1}.`
+    const hint = version <= held ? 'Another push may have changed the rules. Run weir diff, then' : 'Versions have no gaps, so'
+    return `${source.name} contains version ${held}, but the document is version ${version}. ${hint} set "version": ${held + 1}.`
   }
   return replace(source, before, document.text)
 }
@@ -159,7 +161,7 @@ async function replace(source: OpenSource, before: string | undefined, text: str
   if (source.replace === undefined) throw new UsageError(`${source.name} can't be written.`)
   return (await source.replace(before, text))
     ? undefined
-    : `${source.name} was changed by somebody else at the same moment; nothing was written.`
+    : `Another push changed ${source.name} at the same moment. Nothing was written. Run weir diff, then push again.`
 }
 
 /** Valid documents that a source has kept, newest first. Skips documents that are no longer valid. */
@@ -190,7 +192,7 @@ async function rollBack(
   const old = version === undefined ? previous : versions.find(({ rules }) => rules.version === version)
   if (before === undefined || newest === undefined || old === undefined)
     throw new UsageError(
-      `${source.name} holds no ${version === undefined ? 'older version' : `version ${version}`}; weir log lists what there is.`,
+      `${source.name} contains no ${version === undefined ? 'older version' : `version ${version}`}. weir log lists its versions.`,
     )
   const change = {
     at: new Date().toISOString(),

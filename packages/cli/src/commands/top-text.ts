@@ -6,13 +6,11 @@ import { count, duration, percent, plural, safeText } from '../terminal/text.ts'
 export function topText({ live, nodes, hot, blocked }: ClusterView, most: number, out: Output): readonly string[] {
   const { bold, dim, red, yellow } = out.colors
   const silent = live - nodes.length
-  const lines = [
-    `${bold(plural(live, 'node'))}${silent > 0 ? dim(`, ${count(silent)} of which ${silent === 1 ? 'has' : 'have'} not told of themselves yet`) : ''}`,
-  ]
+  const lines = [`${bold(plural(live, 'process', 'processes'))}${silent > 0 ? dim(`, ${count(silent)} of them without a report yet`) : ''}`]
   if (nodes.length > 0) {
     lines.push(
       out.tableText(
-        ['node', 'state', '#allowed', '#rejected', '#keys', '#round trip', '#told'],
+        ['process', 'state', '#allowed', '#rejected', '#keys', '#round trip', '#reported'],
         nodes
           .slice(0, most)
           .map(({ label, state, requests, policies, roundTripMs: roundTrip, age }) => [
@@ -29,7 +27,7 @@ export function topText({ live, nodes, hot, blocked }: ClusterView, most: number
   }
   if (hot.length > 0) {
     lines.push(
-      bold('hottest keys'),
+      bold('keys nearest to their limits'),
       out.tableText(
         ['policy', 'key', '#used', '#of', '#part'],
         hot
@@ -55,7 +53,7 @@ export function topText({ live, nodes, hot, blocked }: ClusterView, most: number
             safeText(policy, 30),
             safeText(key),
             duration(remaining),
-            manual ? 'by hand' : 'exceeded its limit',
+            manual ? 'blocked manually' : 'exceeded its limit',
           ]),
       ),
     )

@@ -22,8 +22,8 @@ export function addTop(program: Command, out: Output): void {
       'Shows the processes, the keys nearest to their limits, and the blocked keys. In a terminal it refreshes each second until q or Ctrl+C. In a pipe it prints once.',
     )
     .option('--most <n>', 'rows per table, 1 to 1000', wholeNumber(1, 1_000), 10)
-    .option('--once', 'prints once, in a terminal too')
-    .option('--json', 'prints once, as JSON')
+    .option('--once', 'print once, in a terminal too')
+    .option('--json', 'print once, as JSON')
     .action(async ({ store, namespace, most, once, json }: StoreOptions & { most: number; once?: true; json?: true }) => {
       const watch = new StoreWatch(await openStore(store, namespace))
       try {
@@ -51,7 +51,7 @@ function frames(watch: StoreWatch, most: number, out: Output): () => Promise<rea
       return last
     } catch (error) {
       if (last === undefined) throw error
-      return [out.colors.red(`The store does not answer: ${safeText(reasonOf(error), out.width - 28)}`), ...last]
+      return [out.colors.red(`The store doesn't answer: ${safeText(reasonOf(error), out.width - 28)}`), ...last]
     }
   }
 }

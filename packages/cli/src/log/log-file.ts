@@ -83,7 +83,7 @@ export async function sizeOf(names: readonly string[]): Promise<number | undefin
     if (found.isDirectory()) throw new UsageError(`Can't read the log ${JSON.stringify(name)}: it is a folder.`)
     // A device may never end. `/dev/stdin` is a device if it is a terminal.
     if (found.isCharacterDevice() || found.isBlockDevice())
-      throw new UsageError(`Can't read the log ${JSON.stringify(name)}: it is a device. Use a file, a pipe, or - for the standard input.`)
+      throw new UsageError(`Can't read the log ${JSON.stringify(name)}: it is a device. Use a file, a pipe, or - for standard input.`)
     // Pipes, such as `<(…)` in a shell.
     if (!found.isFile()) return undefined
     sum += found.size

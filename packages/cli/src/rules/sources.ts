@@ -46,7 +46,7 @@ export async function openSource({ source: address, namespace, name }: SourceOpt
     case 'file':
       return sourceOf(fileRules(pathOf(address)))
     default:
-      throw new UsageError(`${JSON.stringify(scheme)} is no source of rules. Use ${SOURCES}.`)
+      throw new UsageError(`${JSON.stringify(scheme)} is not a source of rules. Use ${SOURCES}.`)
   }
 }
 

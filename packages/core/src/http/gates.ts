@@ -93,12 +93,12 @@ export class Gates<Req> {
     return this.#opens(gate, value) ? gate.passes : this.ask(request, at + 1)
   }
 
-  /** Whether a result is exactly the one that settles a request. */
+  /** Whether a result settles a request. */
   #opens({ option, settles }: Gate<Req>, answer: unknown): boolean {
     if (typeof answer === 'boolean') return answer === settles
     if (answer instanceof NoAnswer) this.#report(option, `Option "${option}"`, answer)
     // Values that JavaScript treats as false mean "no" here too.
-    else if (answer) this.#report(option, `Option "${option}" must answer true or false; it answered`, show(answer))
+    else if (answer) this.#report(option, `Option "${option}" must return true or false, but returned`, show(answer))
     return false
   }
 }

@@ -53,11 +53,11 @@ export class Settlement<Args extends readonly unknown[], Name extends string> {
     try {
       const { skipFailedRequests, skipSuccessfulRequests } = this.#options
       if (success === true ? skipSuccessfulRequests : success === false && skipFailedRequests) this.#throttler.refund(decision)
-      else if (success instanceof NoAnswer) this.#report('settle', 'Nothing is refunded, as option "requestWasSuccessful"', success)
+      else if (success instanceof NoAnswer) this.#report('settle', 'Nothing is refunded, because option "requestWasSuccessful"', success)
       else if (typeof success !== 'boolean')
         this.#report(
           'settle',
-          'Option "requestWasSuccessful" must answer true or false, so nothing is refunded; it answered',
+          'Nothing is refunded, because option "requestWasSuccessful" must return true or false, but returned',
           show(success),
         )
     } catch (error) {

@@ -117,7 +117,7 @@ export class HubDecisions {
     const { policy, key, limit } = question
     const lifetime = policy.step.lifetime(state, this.#timeOf(question, request), limit, policy.parameters)
     const bytes = keyBytes(key) + NUMBER_BYTES * state.length + SEQUENCE_BYTES * (kept.sequences.size + 1)
-    if (bytes > kept.bytes && kept.account?.take(bytes - kept.bytes) === false) throw new Error('There is no room for another key.')
+    if (bytes > kept.bytes && kept.account?.take(bytes - kept.bytes) === false) throw new Error('The table of keys is full.')
     kept.bytes = Math.max(bytes, kept.bytes)
     kept.state.length = 0
     for (const number of state) kept.state.push(number)

@@ -180,7 +180,7 @@ class ServedChild {
 
   #nodeOf(id: string): string | undefined {
     const node = this.#named(id)
-    if (!this.#nodes.has(node) && this.#nodes.size >= MOST_NODES) return this.#warn('too many nodes')
+    if (!this.#nodes.has(node) && this.#nodes.size >= MOST_NODES) return this.#warn('too many processes')
     this.#nodes.add(node)
     return node
   }

@@ -151,7 +151,7 @@ class IpcConnection implements StoreConnection, ChannelUser {
   }
 
   disconnected(): void {
-    for (const id of [...this.#questions.keys()]) this.#settle(id)?.reject(this.#alone('The parent process is gone'))
+    for (const id of [...this.#questions.keys()]) this.#settle(id)?.reject(this.#alone('The parent process has ended'))
     parentChannel.leave(this)
   }
 

@@ -53,16 +53,16 @@ export function logEvents(given: Logger, emitter: Emitter): void {
   const logger = fieldLogger(given)
   const node = () => emitter.node
   emitter.on('storeDown', ({ cause }) =>
-    logger.warn({ node: node(), err: logged(cause) }, 'weir: the store is down; policies use their failMode'),
+    logger.warn({ node: node(), err: logged(cause) }, 'weir: the store is down, so policies use their failMode'),
   )
   emitter.on('storeUp', ({ durationMs }) => logger.info({ node: node(), durationMs }, 'weir: the store answers again'))
   emitter.on('overflow', ({ policy, maxKeys }) => logger.warn({ node: node(), policy, maxKeys }, 'weir: the table of keys is full'))
-  emitter.on('nodes', ({ nodes, before }) => logger.debug({ node: node(), nodes, before }, 'weir: the number of nodes changed'))
+  emitter.on('nodes', ({ nodes, before }) => logger.debug({ node: node(), nodes, before }, 'weir: the number of processes changed'))
   emitter.on('peerRuleDiffers', ({ policy, node: other, changes }) =>
-    logger.info({ node: node(), policy, other, changes }, 'weir: another node has this rule with other numbers'),
+    logger.info({ node: node(), policy, other, changes }, 'weir: another process has this rule with other options'),
   )
   emitter.on('rulesApplied', ({ version, before, by, why }) =>
-    logger.info({ node: node(), version, before, by, why }, 'weir: other rules hold'),
+    logger.info({ node: node(), version, before, by, why }, 'weir: new rules applied'),
   )
   emitter.on('warning', ({ error }) => logger.warn({ node: node(), err: logged(error), code: error.code }, `weir: ${error.message}`))
 }

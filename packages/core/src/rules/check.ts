@@ -124,7 +124,7 @@ function checkSet<Req>(
     for (const each of expanded ?? []) {
       const name = each.name ?? 'default'
       if (problems.try(here, () => parsePolicy(each as PolicyOptions<never>, store)) === undefined) break
-      if (names.has(name)) problems.add([...here, 'name'], `Two policies are named ${show(name)}; give each a "name" of its own.`)
+      if (names.has(name)) problems.add([...here, 'name'], `Two policies are named ${show(name)}. Give each a different "name".`)
       names.add(name)
     }
     return [made]

@@ -225,7 +225,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     const place = this.#mayWait ? -1 : rules.policies.findIndex(waits)
     if (place < 0) return rules
     const message =
-      'It makes requests wait, for the store or until there is room, and the application may use "check", which can\'t: follow the middleware instead of its throttler, or begin with a policy that waits.'
+      'Its requests may wait for the store or for their turn, but the application may use "check", which can\'t wait. Follow the middleware instead of its throttler, or start with a policy that waits.'
     const at = parsed.placeOf(['policies', place])
     throw new RulesError([{ path: `policies[${place}]`, line: at?.line, column: at?.column, message }], rules.version)
   }

@@ -61,7 +61,7 @@ function checkOverride(given: unknown, policies: ReadonlySet<string>, path: Path
   if (strange !== undefined) return wrong(strange, `Unknown option ${show(strange)}. An override has: ${OPTIONS.join(', ')}.`)
   const { policy, key, limit, until } = given
   if (typeof policy !== 'string' || !policies.has(policy)) {
-    return wrong('policy', `There is no policy ${show(policy)}; there is ${[...policies].map((name) => show(name)).join(', ')}.`)
+    return wrong('policy', `There is no policy ${show(policy)}. Use ${[...policies].map((name) => show(name)).join(' or ')}.`)
   }
   if (typeof key !== 'string' || key === '' || key.length > LONGEST_KEY)
     return wrong('key', `It is ${show(key)}. Use a string of 1 to ${LONGEST_KEY} characters.`)

@@ -35,8 +35,8 @@ export interface ParsedRules {
  */
 export function parseRules(text: string, { yaml }: ParseOptions = {}): ParsedRules {
   if (typeof text !== 'string') throw problem(`it is ${show(text)}. Use a text`)
-  if (text.length > LONGEST_DOCUMENT) throw problem(`it has ${text.length} characters; the most is ${LONGEST_DOCUMENT}`)
-  if (UTF_16.test(text)) throw problem('it looks like UTF-16; save it as UTF-8')
+  if (text.length > LONGEST_DOCUMENT) throw problem(`it has ${text.length} characters, more than ${LONGEST_DOCUMENT}`)
+  if (UTF_16.test(text)) throw problem('it looks like UTF-16. Save it as UTF-8')
   const plain = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
   if (yaml === undefined || /^\s*\{/.test(plain)) return parseJson(plain, yaml)
   try {

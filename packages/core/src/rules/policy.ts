@@ -13,7 +13,7 @@ import type { Path, Problems } from './problems.ts'
  */
 const MOST_PARTS = 1_000
 
-const CANDIDATE = 'Remove it: candidates stand in "next" of the document.'
+const CANDIDATE = 'Remove it. Candidate policies belong in "next" of the document.'
 
 /** A policy of a document, in the form of a policy in code. */
 export type MadePolicy<Req = unknown> = AnyPolicyOptions<Req> | PlannedPolicyOptions<Req>
@@ -33,7 +33,7 @@ export class PolicyMaker<Req> {
     const before = this.#problems.list.length
     for (const option of ['plans', 'match', 'key'] as const) {
       const parts = countOf(given[option])
-      if (parts > MOST_PARTS) this.#problems.add([...path, option], `It has ${parts} entries; the most is ${MOST_PARTS}.`)
+      if (parts > MOST_PARTS) this.#problems.add([...path, option], `It has ${parts} entries. Use at most ${MOST_PARTS}.`)
     }
     // In code, `candidate` makes a policy a candidate. A document has `next` for candidates.
     if ('candidate' in given) this.#problems.add([...path, 'candidate'], CANDIDATE)

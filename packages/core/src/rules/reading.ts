@@ -135,11 +135,11 @@ export class Reading {
         abort.abort()
       }
       timer = this.#clock.setTimeout(() => end(`it did not answer within ${this.#timeout} ms`), this.#timeout)
-      this.#giveUp = () => end('nobody waits for it any more')
+      this.#giveUp = () => end('it was cancelled')
     })
     try {
       const text = await Promise.race([this.#source.read(abort.signal), ended])
-      if (text === undefined) throw new Error('it holds no rules')
+      if (text === undefined) throw new Error('it contains no rules')
       return text
     } finally {
       this.#clock.clearTimeout(timer)

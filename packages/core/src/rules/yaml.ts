@@ -105,7 +105,7 @@ function withoutStacks<T>(run: () => T): T {
 }
 
 function reasonOf({ code, message }: YamlText['errors'][number]): string {
-  if (code === 'MULTIPLE_DOCS') return 'it has several documents, separated by "---"; rules are one document'
+  if (code === 'MULTIPLE_DOCS') return 'it has several documents, separated by "---". Keep one'
   if (message.includes('call stack')) return 'its lists and maps are nested too deeply'
   return message.split('\n')[0] as string
 }

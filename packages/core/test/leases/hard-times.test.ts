@@ -11,7 +11,7 @@ import { EPOCH } from '../support/world.ts'
 const INTERVAL = 10_000
 const leases = { name: 'leases', limit: 100, interval: INTERVAL, coordination: 'leased', failMode: 'closed' } as const
 
-/** Nodes that know their store, two seconds into an interval, and what they allow of a key by the interval of the store's clock. */
+/** Processes that have synced, two seconds into an interval, and their allowed requests of a key per interval of the store's clock. */
 async function started(count: number, options: object = {}) {
   const here = scene()
   here.store.roundTrip = 2

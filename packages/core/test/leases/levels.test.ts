@@ -18,10 +18,10 @@ async function started(policies: Parameters<ReturnType<typeof scene>['node']>[0]
   const nodes = Array.from({ length: count }, () => here.node(policies))
   const asks = [policies].flat().some(({ coordination }) => coordination === 'central')
   for (const node of nodes) node.start()
-  // The code that asks the store is loaded first, which takes real time.
+  // The code that sends requests to the store is loaded first, which takes real time.
   if (asks) await vi.waitFor(() => expect(here.store.deciders).toBe(count), { timeout: 4_000, interval: 5 })
   await here.world.runTo(12_000)
-  /** Lets time pass until it is there: what asks the store for some policies is loaded meanwhile, which takes real time. */
+  /** Lets virtual time pass until the result is there. Code for the store is loaded meanwhile, which takes real time. */
   const settled = async <T>(promise: Promise<T>): Promise<T> => {
     let done = false
     void promise.finally(() => {
@@ -71,7 +71,7 @@ test('units that were granted while another level rejected are there for other n
   const here = await started([leases, { ...central, limit: 1 }])
   const [one, two] = here.nodes
   expect((await here.ask(one)).allowed).toBe(true)
-  // The lease is asked for and granted, then the other level rejects.
+  // The lease is granted, then the other level rejects.
   expect((await here.ask(two, 1)).policy?.name).toBe('central')
   for (const node of [one, two]) node.update([leases, { ...central, limit: 1_000 }])
   await here.world.run(100)
@@ -157,7 +157,7 @@ test('a request that asks the store again waits no longer than its storeTimeout 
   for (let i = 0; i < 8; i++) void one.checkAsync('b').then(() => ended.push(here.world.time - since))
   await here.world.run(200)
   expect(ended).toHaveLength(8)
-  // Those that found units here, and those that the second answer would have come too late for.
+  // Requests that found units here end first. For the others the second reply would have come too late.
   expect([Math.min(...ended), Math.max(...ended)]).toEqual([70, 100])
   await here.close()
 })

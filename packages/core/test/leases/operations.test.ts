@@ -140,7 +140,7 @@ test('a dry run allows all, and tells what it would reject', async () => {
   const decisions: Decision[] = []
   for (let i = 0; i < 20; i++) decisions.push(await here.ask(i % 2 === 0 ? one : two))
   expect(decisions.every(({ allowed }) => allowed)).toBe(true)
-  // Nothing waits, so each node goes by what it has heard last.
+  // Requests don't wait, so each process uses the last counts that it received.
   const rejected = decisions.filter(({ reason }) => reason === 'limit').length
   expect(Math.abs(rejected - 10)).toBeLessThan(3)
   await here.close()

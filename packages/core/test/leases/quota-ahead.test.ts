@@ -10,7 +10,7 @@ const other = { name: 'other', limit: 1, interval: '1h' } as const
 
 type Node = ReturnType<Scene['node']>
 
-/** Nodes that know their store, two seconds into an interval. */
+/** Processes that have synced, two seconds into an interval. */
 async function started(count: number, policies: Parameters<Scene['node']>[0] = leases) {
   const here = scene()
   here.store.roundTrip = 2
@@ -108,7 +108,7 @@ test('with the next interval the whole limit is there again', async () => {
   expect((await here.ask(node, 'a', 97)).allowed).toBe(true)
   expect((await here.ask(node)).allowed).toBe(false)
   await here.world.runTo(20_002)
-  // It was taken in the last span, so nobody waits.
+  // The process took quota ahead in the last span, so no request waits.
   expect(offer(node, 'a', 5)).toBe(5)
   await here.close()
 })
@@ -224,7 +224,7 @@ test('a cooldown starts when the use that was told fills the limit, not when the
   const here = await started(2, { ...leases, cooldown: '1m' })
   const [one, two] = here.nodes
   await here.ask(one)
-  // So much that what the other one has used is missing.
+  // The whole limit, of which the other process has used one unit.
   expect(await here.ask(two, 'a', 100)).toMatchObject({ allowed: false, reason: 'limit' })
   // The other node returns its lease while this one waits.
   expect((await here.ask(two, 'a', 99)).allowed).toBe(true)

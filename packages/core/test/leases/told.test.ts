@@ -19,7 +19,7 @@ test('a snapshot tells the units that a node holds ahead of requests, and nothin
   expect(snapshot(node).policies[0]?.leased).toBe(0)
   void node.checkAsync('a')
   await world.run(10)
-  // Half of a half, as there are two nodes, beside the one that was needed.
+  // Half of a half because there are two processes, and the unit of the request.
   expect(snapshot(node).policies[0]).toMatchObject({ leased: 25, allowed: 1, overshoot: 0 })
   void node.checkAsync('a', 99)
   await world.run(100)

@@ -8,6 +8,7 @@ import { show, WeirError, type WeirErrorCode } from '../../src/report/errors.ts'
 const packages = fileURLToPath(new URL('../../..', import.meta.url))
 const page = readFileSync(join(packages, '../docs/reference/errors.md'), 'utf8')
 const pages = errorPages(page).map(({ path }) => `@weir/core/docs/${path}`)
+const listOfCodes = 'report/errors.ts'
 const listed = [...page.matchAll(/^### (WEIR_\w+)$/gm)].map(([, code]) => code as string)
 
 function isPublished(manifest: string): boolean {
@@ -27,7 +28,7 @@ function sourcesOfPublished(): { name: string; file: string; text: string }[] {
 function codesInSources(): Set<string> {
   const codes = new Set<string>()
   for (const { name, file, text } of sourcesOfPublished()) {
-    if (name === 'core' && file === 'errors.ts') continue
+    if (name === 'core' && file === listOfCodes) continue
     // A command names environment variables in this way.
     for (const [, code] of text.matchAll(/(?<!\.env\()'(WEIR_[A-Z_]+)'/g)) codes.add(code as string)
   }
@@ -35,8 +36,8 @@ function codesInSources(): Set<string> {
 }
 
 function codesOfType(): string[] {
-  const source = readFileSync(join(packages, 'core/src/report/errors.ts'), 'utf8')
-  const type = source.slice(source.indexOf('export type WeirErrorCode'), source.indexOf('/** Every error'))
+  const source = readFileSync(join(packages, 'core/src', listOfCodes), 'utf8')
+  const [, type = ''] = /^export type WeirErrorCode =\n((?: {2}\| .*\n)+)/m.exec(source) ?? []
   return [...type.matchAll(/'(WEIR_[A-Z_]+)'/g)].map(([, code]) => code as string)
 }
 

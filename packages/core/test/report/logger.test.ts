@@ -30,9 +30,9 @@ test('a logger is told of changes of state, and of nothing else', async () => {
   expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
     ['warn', 'weir: the table of keys is full'],
     ['warn', expect.stringContaining('counts as 1')],
-    ['warn', 'weir: the store is down; policies use their failMode'],
+    ['warn', 'weir: the store is down, so policies use their failMode'],
     ['info', 'weir: the store answers again'],
-    ['debug', 'weir: the number of nodes changed'],
+    ['debug', 'weir: the number of processes changed'],
   ])
   expect(log.lines[0]?.fields).toEqual({ node: throttler.nodeId, policy: 'user', maxKeys: 2 })
   expect(log.lines[2]?.fields).toEqual({ node: throttler.nodeId, err: expect.any(Error) })
@@ -82,7 +82,7 @@ test('a logger of no more than error and warn is told in the message', async () 
   const { nodeId } = throttler
   expect(lines).toEqual([
     [expect.stringMatching(new RegExp(`^weir: .*counts as 1.* \\(node: ${nodeId}, code: WEIR_WARN_INVALID_COST\\)$`)), 'Weir'],
-    [`weir: the store is down; policies use their failMode (node: ${nodeId}, err: away forged line)`, 'Weir'],
+    [`weir: the store is down, so policies use their failMode (node: ${nodeId}, err: away forged line)`, 'Weir'],
   ])
 })
 
@@ -110,8 +110,8 @@ test('a logger without info, but with log and debug, is told by these, bound to 
   node({ limit: 4, interval: '1m' }).start()
   await world.run(3_000)
   expect(log.lines.map((line) => line.replace(/ \(.*/, ''))).toEqual([
-    'warn weir: the store is down; policies use their failMode',
+    'warn weir: the store is down, so policies use their failMode',
     'log weir: the store answers again',
-    'debug weir: the number of nodes changed',
+    'debug weir: the number of processes changed',
   ])
 })

@@ -78,7 +78,7 @@ describe('a document that can not be used is rejected with the place and what is
     ['a version that is none', of({}, { version: '7' }), 'version', 'a whole number from 1'],
     ['an unknown member', of({}, { policy: [] }), 'policy', 'A document has'],
     ['a change without a time', of({}, { change: { at: 'yesterday' } }), 'change.at', 'a time such as'],
-    ['an override of nothing', of({}, { overrides: [{ policy: 'c', key: 'k', limit: 1 }] }), 'overrides[0].policy', 'there is "a", "b"'],
+    ['an override of nothing', of({}, { overrides: [{ policy: 'c', key: 'k', limit: 1 }] }), 'overrides[0].policy', 'Use "a" or "b"'],
     ['a negative override', of({}, { overrides: [{ policy: 'a', key: 'k', limit: -1 }] }), 'overrides[0].limit', 'Use 0, or a number'],
     [
       'an override without a zone',
@@ -98,7 +98,7 @@ describe('a document that can not be used is rejected with the place and what is
       'overrides[1]',
       'two overrides',
     ],
-    ['a policy to come among those that hold', of({ candidate: true }), 'policies[1].candidate', 'stand in "next" of the document'],
+    ['a policy to come among those that hold', of({ candidate: true }), 'policies[1].candidate', 'belong in "next" of the document'],
     [
       'rules to come that are bad',
       of({}, { next: { policies: [{ ...GOOD, limit: 0 }] } }),
@@ -155,7 +155,7 @@ describe('a document of much nonsense is rejected without much work', () => {
     const [problem, ...others] = rejected(
       `{ "version": 1, "policies": [{ ${key}"interval": "1m", "limit": 1, "${option}": ${value} }] }`,
     ).problems
-    expect(problem).toMatchObject({ path: `policies[0].${option}`, message: 'It has 20000 entries; the most is 1000.' })
+    expect(problem).toMatchObject({ path: `policies[0].${option}`, message: 'It has 20000 entries. Use at most 1000.' })
     expect(others).toEqual([])
   })
 })
@@ -186,7 +186,7 @@ describe('a text that is torn', () => {
   })
 
   test('one that is too long is not read', () => {
-    expect(rejected(' '.repeat(8_000_001)).message).toContain('the most is 8000000')
+    expect(rejected(' '.repeat(8_000_001)).message).toContain('more than 8000000')
   })
 })
 

@@ -230,7 +230,7 @@ describe('a source that is away', () => {
 
   test('is away while it holds nothing', async () => {
     const { rules: follower } = await followed(new Held())
-    expect(follower.status).toMatchObject({ version: undefined, away: 'it holds no rules' })
+    expect(follower.status).toMatchObject({ version: undefined, away: 'it contains no rules' })
   })
 })
 

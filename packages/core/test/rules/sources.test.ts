@@ -378,7 +378,7 @@ describe('an address', () => {
     const url = await server((_, response) => response.writeHead(status, { location: elsewhere }).end())
     const node = await started(httpRules(url, { headers: { 'x-token': 'secret' } }))
     const { origin } = new URL(elsewhere)
-    const away = `it redirects to another origin, ${origin}; give httpRules that address if you trust it`
+    const away = `it redirects to another origin, ${origin}. If you trust it, pass that address to httpRules()`
     expect(node.rules.status).toMatchObject({ version: undefined, away })
     expect(node.warned).toEqual(['WEIR_WARN_RULES_SOURCE'])
     expect(node.limit()).toBe(99)
@@ -387,7 +387,7 @@ describe('an address', () => {
 
   test.each([
     ['in a circle', '/rules', 'it redirects more than 5 times'],
-    ['to no address', 'http://', 'it redirects to what is no address'],
+    ['to no address', 'http://', 'it redirects to an invalid address'],
     ['to no place', undefined, 'it answers 302'],
   ])('that redirects %s changes nothing', async (_, location, away) => {
     const url = await server((_, response) => response.writeHead(302, location === undefined ? {} : { location }).end())

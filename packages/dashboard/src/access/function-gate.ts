@@ -52,7 +52,7 @@ export class FunctionGate implements Gate {
     this.#warn(
       new WeirError(
         'WEIR_WARN_OPTION_FUNCTION_FAILED',
-        `The dashboard's "authorize" ${how}, so the request was rejected. Return exactly true or false.`,
+        `The dashboard's "authorize" ${how}, so the request was rejected. Return exactly true or false within 1 s.`,
         { cause },
       ),
       `dashboard.authorize ${how}`,

@@ -2,8 +2,8 @@ import { answer, json } from '../answer.ts'
 import { type Gate, type Grant, UNLIMITED, type Visit } from './gate.ts'
 import { hasSafeHost } from './origin.ts'
 
-const REJECTED = `With authorize: 'none' the dashboard answers requests only that name this server by an IP address or as "localhost":
-any other name could be one that a foreign web site lets lead here. Say who may see it:
+const REJECTED = `With authorize: 'none' the dashboard answers only if the address contains an IP address or "localhost",
+because another web site could point its own host name here. Set "authorize":
 
     dashboard(throttler, { authorize: password(process.env.DASHBOARD_PASSWORD) })
 `

@@ -24,8 +24,8 @@ const POLICY = [
   "frame-ancestors 'none'",
 ]
 
-const GOING = '<p class="going">Signed in already? <a href="./">Go on to the dashboard</a></p>'
-const ELSEWHERE = 'This form did not come from this page. A proxy in front must pass the Host field on.'
+const GOING = '<p class="going">Signed in already? <a href="./">Continue to the dashboard</a></p>'
+const ELSEWHERE = 'This form was sent from another page. If a proxy is in front, it must forward the Host header.'
 
 /** `authorize: password(…)`: a page to sign in, and a cookie with the session. */
 export class PasswordGate implements Gate, SignIn {

@@ -25,7 +25,9 @@ export async function busiestWindow(file: string, length: number, interval: numb
   })
   const first = busiestStart(counts, Math.max(1, Math.ceil(length / interval)))
   if (first === undefined)
-    throw new UsageError(`the log ${JSON.stringify(file)} holds no record (${report.lines} lines, none in Common or Combined Log Format)`)
+    throw new UsageError(
+      `the log ${JSON.stringify(file)} contains no record (${report.lines} lines, none in Common or Combined Log Format)`,
+    )
   const from = first * interval
   const to = from + Math.max(1, Math.ceil(length / interval)) * interval
   const records: LogRecord[] = []

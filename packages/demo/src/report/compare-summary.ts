@@ -99,9 +99,9 @@ function checksOf(ways: readonly Way[], [background, central]: readonly WaySumma
   if (background === undefined || central === undefined) return checks
   const [few, many] = [background.redis.commands, central.redis.commands]
   checks.push({
-    name: 'Redis had less to do where counts are exchanged in the background',
+    name: 'Redis executed fewer commands with background syncs',
     ok: few < many,
-    detail: `${few} commands in place of ${many}`,
+    detail: `${few} commands instead of ${many}`,
   })
   return checks
 }

@@ -15,9 +15,9 @@ export function compareWords(summary: CompareSummary, colors: Colors): string {
     `${colors.bold('Done')}: ${count(background.requests)} requests, twice; ${count(limits.perClient)} per ${duration(limits.intervalMs)} and client. Store: ${store}.`,
     '',
     table(background, central, colors),
-    `Redis executed ${less.toFixed(1)} % fewer commands. Asked about each request, it answers before the request goes on: here after a round trip`,
-    'within one machine, elsewhere after one of that network. (Of a client that is known to have reached its limit it is not asked again.)',
-    'In the background no request waits, and for that a limit may be exceeded a little.',
+    `Redis executed ${less.toFixed(1)} % fewer commands. If Redis decides each request, the request waits for its reply: here a round trip`,
+    'within one machine, elsewhere a round trip of your network. (A client that has reached its limit is rejected without Redis.)',
+    'With background syncs no request waits, but slightly more than the limit may be allowed.',
     ...checkLines({ checks, latestMs: Math.max(...ways.map(({ latestMs }) => latestMs)) }, colors),
   ].join('\n')
 }

@@ -170,7 +170,7 @@ function liveChecks({ options, cluster, globalLimit, interrupted }: LiveRun, sum
   const checks: Check[] = [
     { name: 'every request was answered', ok: summary.errors.count === 0, detail: summary.errors.first ?? 'no errors' },
     {
-      name: 'nobody else was rejected',
+      name: 'no other client was rejected',
       ok: rejected > 0 && rejected === storeDown ? null : judged(rejected === 0),
       detail: `${rejected} of ${allowed + rejected} requests`,
     },
@@ -181,19 +181,19 @@ function liveChecks({ options, cluster, globalLimit, interrupted }: LiveRun, sum
       judged(steady.every(({ abusive, latestMs }) => within(abusive, limit, latestMs))),
     ),
     held(
-      'everyone together',
+      'all clients together',
       globalLimit,
       steady.map(({ allowed }) => allowed),
       judged(steady.every((one) => within(one, globalLimit, one.latestMs))),
     ),
-    { name: 'the gateways knew each other', ok: summary.nodes === cluster.gateways.length, detail: `${summary.nodes} live nodes` },
+    { name: 'the gateways saw each other', ok: summary.nodes === cluster.gateways.length, detail: `${summary.nodes} live processes` },
   ]
   if (cooldown === 0) {
     const least = Math.min(...steady.map(({ abusive }) => abusive.allowed))
     const part = Math.min(100, (100 * least) / limit).toFixed(least < limit ? 1 : 0)
     if (steady.length > 0)
       checks.push({
-        name: least < limit ? `${ABUSER} got at least ${part} % of what it may have` : `${ABUSER} got all that it may have`,
+        name: least < limit ? `${ABUSER} got at least ${part} % of its limit` : `${ABUSER} got its whole limit`,
         ok: judged(least >= limit * (1 - TOLERANCE)),
         detail: `at least ${least} of ${limit} in an interval`,
       })
@@ -202,8 +202,8 @@ function liveChecks({ options, cluster, globalLimit, interrupted }: LiveRun, sum
     const { storeDownAfterMs: storeDown, storeUpAfterMs: recovered } = summary.outage
     const all = (times: readonly (number | null)[]): string => times.map((time) => (time === null ? 'never' : `${time} ms`)).join(', ')
     checks.push(
-      { name: 'every gateway noticed that Redis was gone', ok: !storeDown.includes(null), detail: `after ${all(storeDown)}` },
-      { name: 'every gateway found it again', ok: !recovered.includes(null), detail: `after ${all(recovered)}` },
+      { name: 'every gateway noticed that Redis was down', ok: !storeDown.includes(null), detail: `after ${all(storeDown)}` },
+      { name: 'every gateway reconnected', ok: !recovered.includes(null), detail: `after ${all(recovered)}` },
     )
   }
   return checks

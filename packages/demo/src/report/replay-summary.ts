@@ -63,7 +63,7 @@ export function replaySummary(run: ReplayRun): ReplaySummary {
   const shared = runSummary(run, statusOf(cluster, run.end))
   const checks: Check[] = [
     { name: 'every request was answered', ok: shared.errors.count === 0, detail: shared.errors.first ?? 'no errors' },
-    { name: 'the gateways knew each other', ok: shared.nodes === cluster.gateways.length, detail: `${shared.nodes} live nodes` },
+    { name: 'the gateways saw each other', ok: shared.nodes === cluster.gateways.length, detail: `${shared.nodes} live processes` },
   ]
   return {
     ...shared,

@@ -28,12 +28,12 @@ export function liveWords(summary: LiveSummary, colors: Colors): string {
     const during = intervals.filter((one) => one.whole && one.outage)
     const most = Math.max(0, ...during.map((one) => one.abusive.allowed))
     lines.push(
-      `Redis was killed after ${seconds(outage.killedAfterMs)}: the gateways noticed (${slowest(outage.storeDownAfterMs)}) and went on by what they knew` +
-        `${during.length === 0 ? '' : `; ${abusive.client} got at most ${count(most)} in an interval`}.`,
+      `Redis was killed after ${seconds(outage.killedAfterMs)}: the gateways noticed (${slowest(outage.storeDownAfterMs)}) and decided with the counts they had` +
+        `${during.length === 0 ? '' : `. ${abusive.client} got at most ${count(most)} in an interval`}.`,
     )
     if (outage.restartedAfterMs !== undefined) {
       lines.push(
-        `It was started again, empty, after ${seconds(outage.restartedAfterMs)}: they were synced again (${slowest(outage.storeUpAfterMs)}).`,
+        `It was restarted without its data after ${seconds(outage.restartedAfterMs)}: the gateways were synced again (${slowest(outage.storeUpAfterMs)}).`,
       )
     }
   }
@@ -43,28 +43,28 @@ export function liveWords(summary: LiveSummary, colors: Colors): string {
 /** The summary of a replay, as text. */
 export function replayWords(summary: ReplaySummary, colors: Colors): string {
   const { log, limits, comparison, strayed, exactByLog } = summary
-  const broken = log.broken > 0 ? `, ${plural(log.broken, 'line')} with only the end of a broken one` : ''
+  const broken = log.broken > 0 ? `, ${plural(log.broken, 'line')} with only the end of a broken line` : ''
   const noise = log.withoutRequest > 0 ? `, ${count(log.withoutRequest)} without an HTTP request (sent as GET /)` : ''
-  const same = comparison.sameClients ? colors.green('the very same clients') : colors.yellow('not the same clients')
+  const same = comparison.sameClients ? colors.green('the same clients') : colors.yellow('different clients')
   return [
     opening(summary, colors),
-    `The log: ${plural(log.lines, 'line')}, ${plural(log.records, 'record')}${broken}${noise}; ${log.skipped === 0 ? 'nothing' : plural(log.skipped, 'dirty line')} skipped${log.truncated ? '; its compressed data ends early' : ''}.`,
+    `The log: ${plural(log.lines, 'line')}, ${plural(log.records, 'record')}${broken}${noise}; ${log.skipped === 0 ? 'nothing' : plural(log.skipped, 'unreadable line')} skipped${log.truncated ? '. Its compressed data ends early' : ''}.`,
     `Replayed: ${plural(log.requests, 'request')} of ${plural(log.clients, 'client')}, ${whenLogged(Date.parse(log.from))} to ${whenLogged(Date.parse(log.to))}, ${count(limits.speed)} times faster; ${count(limits.perClient)} per ${duration(limits.logIntervalMs)} and client as ${count(limits.perClient)} per ${duration(limits.intervalMs)}.`,
     '',
     comparisonTable(summary, colors),
     `Rejected by the gateways and by an exact limiter: ${same}.`,
     ...(comparison.requestsStoreDown > 0 ? [withoutStore(comparison.requestsStoreDown)] : []),
-    'The exact limiter is one counter per client and interval, asked about every request in the interval in which it reached its gateway.',
+    'The exact limiter is one counter per client and interval. It decides each request in the interval in which the request reached its gateway.',
     strayed === 0
       ? 'Every request arrived in its own interval, so the log’s own times give the same figures.'
-      : `${plural(strayed, 'request')} arrived in another interval than the log’s; by the log’s own times an exact limiter rejects ${plural(exactByLog.clientsRejected, 'client')} ${plural(exactByLog.requestsRejected, 'request')}.`,
+      : `${plural(strayed, 'request')} arrived in another interval than in the log. By the log’s own times an exact limiter rejects ${plural(exactByLog.clientsRejected, 'client')} ${plural(exactByLog.requestsRejected, 'request')}.`,
     exchange(summary),
     ...checkLines(summary, colors),
   ].join('\n')
 }
 
 function withoutStore(rejected: number): string {
-  return `${plural(rejected, 'request')} rejected while the store’s answer was overdue: then a gateway holds its part of the limit.`
+  return `${plural(rejected, 'request')} rejected while the store’s reply was late, because a gateway then applies its share of the limit.`
 }
 
 function comparisonTable({ comparison }: ReplaySummary, colors: Colors): string {
@@ -102,18 +102,18 @@ function exchange({ sync, requests }: RunSummary): string {
   const commands =
     sync.storeCommands === null
       ? ''
-      : ` and ${count(sync.storeCommands)} Redis commands (${(sync.storeCommands / Math.max(1, requests)).toFixed(2)} for each request; --compare shows what a counter in Redis takes)`
-  return `It took ${plural(sync.syncs, 'sync')}${sync.failed > 0 ? `, ${count(sync.failed)} of them failed,` : ''} of ${plural(sync.keysExchanged, 'key')}${commands}; no request waited for one.`
+      : ` and ${count(sync.storeCommands)} Redis commands (${(sync.storeCommands / Math.max(1, requests)).toFixed(2)} for each request; --compare shows the commands of a counter in Redis)`
+  return `It took ${plural(sync.syncs, 'sync')}${sync.failed > 0 ? `, ${count(sync.failed)} of them failed,` : ''} of ${plural(sync.keysExchanged, 'key')}${commands}. No request waited for a sync.`
 }
 
 export function checkLines({ checks, latestMs }: Pick<RunSummary, 'checks' | 'latestMs'>, colors: Colors): string[] {
-  const late = colors.yellow(`This machine was too busy: requests were up to ${seconds(latestMs)} late. The figures say little.`)
+  const late = colors.yellow(`This machine was too busy: requests were up to ${seconds(latestMs)} late. The figures mean little.`)
   return [
     ...(latestMs < TOO_LATE ? [] : [late]),
     '',
     ...checks.map(
       ({ name, ok, detail }) =>
-        `${ok === null ? colors.yellow('–') : ok ? colors.green('✓') : colors.red('✗')} ${name} ${colors.dim(`(${detail}${ok === null ? '; not judged' : ''})`)}`,
+        `${ok === null ? colors.yellow('–') : ok ? colors.green('✓') : colors.red('✗')} ${name} ${colors.dim(`(${detail}${ok === null ? ', not judged' : ''})`)}`,
     ),
   ]
 }

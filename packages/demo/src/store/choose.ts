@@ -12,14 +12,14 @@ const SERVERS = {
     variable: 'POSTGRES_URL',
     form: /^postgres(ql)?:\/\/./,
     begin: 'postgres://',
-    missing: 'PostgreSQL: install it, name the folder of its programs in POSTGRES_BIN, or set POSTGRES_URL',
+    missing: 'PostgreSQL. Install it, set POSTGRES_BIN to the folder of its programs, or set POSTGRES_URL',
     there: (env: NodeJS.ProcessEnv) => findPostgres(env) !== undefined,
   },
   etcd: {
     variable: 'ETCD_URL',
     form: /^https?:\/\/./,
     begin: 'http:// or https://',
-    missing: 'etcd: install it, name it in ETCD_SERVER, or set ETCD_URL',
+    missing: 'etcd. Install it, set ETCD_SERVER to its path, or set ETCD_URL',
     there: (env: NodeJS.ProcessEnv) => findEtcdServer(env) !== undefined,
   },
 } as const
@@ -51,8 +51,9 @@ export function chooseStore(
   }
   const program = installedRedis(env)
   if (program !== undefined) return { kind: 'redis', origin: 'private', program }
-  if (killRedis) throw new UsageError('--kill-redis needs redis-server: install it, or name it in REDIS_SERVER')
-  if (store === 'redis') throw new UsageError('--store redis needs redis-server: install it, name it in REDIS_SERVER, or set REDIS_URL')
+  if (killRedis) throw new UsageError('--kill-redis needs redis-server. Install it, or set REDIS_SERVER to its path')
+  if (store === 'redis')
+    throw new UsageError('--store redis needs redis-server. Install it, set REDIS_SERVER to its path, or set REDIS_URL')
   return { kind: 'ipc', origin: 'parent' }
 }
 

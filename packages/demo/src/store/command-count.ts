@@ -34,7 +34,7 @@ export class CommandCount {
       await Promise.race([this.#client.connect().then(() => this.#client.ping()), late])
     } catch (error) {
       this.#client.disconnect()
-      throw new UsageError(`no Redis at ${shownUrl(url)}: ${error instanceof Error ? error.message : String(error)}`)
+      throw new UsageError(`Redis at ${shownUrl(url)} is unreachable: ${error instanceof Error ? error.message : String(error)}`)
     }
     await this.#poll()
     this.#timer = setInterval(() => void this.#poll(), POLL)

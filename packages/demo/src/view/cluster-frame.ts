@@ -67,11 +67,11 @@ function clusterTable({ gateways }: ClusterView, colors: Colors): string {
 }
 
 export function storeLine({ status, rates }: ClusterView, colors: Colors): string {
-  const operations = `${count(rates.operations)} ${status.commands === undefined ? 'keys exchanged' : 'Redis commands'} a second`
-  return `${colors.dim('store   ')} ${plural(status.nodes, 'live node')}, ${count(rates.syncs)} syncs and ${operations}${status.failures > 0 ? colors.red(`, ${plural(status.failures, 'failed sync')}`) : ''}`
+  const operations = `${count(rates.operations)} ${status.commands === undefined ? 'keys synced' : 'Redis commands'} a second`
+  return `${colors.dim('store   ')} ${count(status.nodes)} live processes, ${count(rates.syncs)} syncs and ${operations}${status.failures > 0 ? colors.red(`, ${plural(status.failures, 'failed sync')}`) : ''}`
 }
 
 export function blockedLine({ blocked }: ClusterStatus, colors: Colors): string {
   const shown = blocked.slice(0, 4).map(({ key, left }) => `${colors.red(safeText(key, 24))} ${seconds(left)} left`)
-  return `${colors.dim('blocked ')} ${shown.length === 0 ? 'nobody' : shown.join(', ')}${blocked.length > 4 ? ` and ${blocked.length - 4} more` : ''}`
+  return `${colors.dim('blocked ')} ${shown.length === 0 ? 'no client' : shown.join(', ')}${blocked.length > 4 ? ` and ${blocked.length - 4} more` : ''}`
 }

@@ -14,8 +14,8 @@ export interface CompareView {
 }
 
 export const WAY_TEXTS = {
-  background: 'counts exchanged in the background',
-  central: 'the store asked about each request',
+  background: 'syncs in the background',
+  central: 'the store decides each request',
 } as const
 
 export function compareFrame({ coordination, storeText, start, total, count: { allowed, rejected } }: CompareView, colors: Colors): string {

@@ -26,7 +26,7 @@ export class Lines {
     if (screen.mode !== 'lines') return
     const { interval } = view()
     screen.line(
-      `Requests start in ${seconds(start - Date.now())}. A line for each interval of ${seconds(interval)}; each gateway as allowed+rejected so far.`,
+      `Requests start in ${seconds(start - Date.now())}. One line per interval of ${seconds(interval)}. Each gateway is shown as allowed+rejected so far.`,
     )
     this.#timer = setInterval(() => this.#print(SETTLED), 100)
   }
@@ -66,7 +66,7 @@ export function intervalLine(view: LiveView, finished: IntervalTally, at: number
     `interval ${count(finished.total.allowed)} of ${count(view.globalLimit)}, rejected ${count(finished.total.rejected)}`,
     `${ABUSER} ${count(mallory.allowed)} of ${count(view.limit)}`,
     `${count(rates.syncs)} syncs/s ${count(rates.operations)} ${status.commands === undefined ? 'keys/s' : 'commands/s'}`,
-    `${status.nodes} nodes`,
-    `blocked ${names.join(', ') || 'nobody'}`,
+    `${status.nodes} processes`,
+    `blocked ${names.join(', ') || 'no client'}`,
   ].join(' | ')
 }

@@ -48,13 +48,13 @@ export function replayLine(view: ReplayView): string {
     `the log’s ${whenLogged(view.logTime)}`,
     `gateways ${view.gateways.map(({ count: own }) => `${count(own.allowed)}+${count(own.rejected)}`).join(' ')}`,
     `${count(view.rates.syncs)} syncs/s ${count(view.rates.operations)} ${view.status.commands === undefined ? 'keys/s' : 'commands/s'}`,
-    `${view.status.nodes} nodes`,
+    `${view.status.nodes} processes`,
     `rejected ${rejectedText(view)}`,
   ].join(' | ')
 }
 
 function rejectedText({ rejected }: ReplayView): string {
-  if (rejected.length === 0) return 'nobody so far'
+  if (rejected.length === 0) return 'no client so far'
   const shown = rejected.slice(0, 3).map(([client, { rejected: times }]) => `${safeText(client, LONGEST_NAME)} ${plural(times, 'time')}`)
   return `${shown.join(', ')}${rejected.length > 3 ? ` and ${plural(rejected.length - 3, 'more client')}` : ''}`
 }

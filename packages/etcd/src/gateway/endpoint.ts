@@ -150,7 +150,7 @@ function bodyOf(text: string, status: IncomingMessage['statusCode'] & number): u
   try {
     body = JSON.parse(text)
   } catch {
-    throw new EtcdError(-1, `HTTP status ${status} and no JSON; is this etcd 3.4 or newer?`)
+    throw new EtcdError(-1, `HTTP status ${status} and no JSON. Is this etcd 3.4 or newer?`)
   }
   if (status === 200) return body
   const { code, message, error } = (typeof body === 'object' && body !== null ? body : {}) as { readonly [name: string]: unknown }

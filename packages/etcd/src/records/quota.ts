@@ -25,7 +25,7 @@ type Grants = Pick<typeof import('@weir/core/leases'), 'grantLease' | 'newLeaseR
  */
 export function quotaChange(grants: Grants, node: string, name: string, block: string, entry: SyncEntry, now: number): Change<Granted> {
   const { policy, key, lease: ask } = entry
-  if (ask === undefined) throw new TypeError('The entry asks for no quota.')
+  if (ask === undefined) throw new TypeError('The entry requests no quota.')
   // For an interval that isn't running, etcd has no leases and never will.
   const served = grants.servesLease(ask, now, policy.width)
   return {

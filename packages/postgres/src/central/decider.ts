@@ -138,7 +138,7 @@ export class PostgresDecider implements Decider {
       if (found.includes(undefined)) pending.resolve(undefined)
       else if (!found.includes(false)) pending.resolve(verdicts[i])
       else if (++pending.tries < MOST_TRIES) late.push(pending)
-      else pending.reject(new Error('Other nodes were always quicker.'))
+      else pending.reject(new Error('Other processes changed the row first in every attempt.'))
     })
     this.#queue.unshift(...late)
   }

@@ -86,7 +86,7 @@ export class Listener {
     }
     if (heard || this.#closed) return
     this.close()
-    deaf('a pooler between this node and PostgreSQL gives connections away after each transaction')
+    deaf('a pooler between this process and PostgreSQL changes the connection after each transaction')
   }
 }
 

@@ -161,7 +161,7 @@ export class PostgresConnection implements StoreConnection {
     this.#node.warned?.(
       new WeirError(
         'WEIR_STORE_UNAVAILABLE',
-        `Can't LISTEN on PostgreSQL (${reason}); limits are less accurate. pgbouncer in transaction mode blocks LISTEN: use session mode or a direct connection.`,
+        `Can't LISTEN on PostgreSQL (${reason}), so limits are less accurate. pgbouncer in transaction mode blocks LISTEN: use session mode or a direct connection.`,
       ),
     )
   }
@@ -192,7 +192,7 @@ const OTHERWISE = 'Weir tries again. Check the server, its address and the netwo
 /** The next step for an error of PostgreSQL, or of pg, that only another setting fixes. */
 function nextStep(code: string, message: string, { schema, create }: CheckedOptions): string | undefined {
   if (lacks(code))
-    return `Run the statements of schemaSql() as a role that may, and grant this one what it needs to the schema ${schema}${create ? '' : ', as the store is not to make it'}.`
+    return `Run the statements of schemaSql() as a role that may create the schema ${schema}, and grant this role access to it${create ? '' : ', because the option "create" is false'}.`
   // pg itself throws without a code if there is no password.
   if (code === '28P01' || /password must be a string/.test(message))
     return 'Check the user and the password in the URL, or the options "user" and "password" of pg.'

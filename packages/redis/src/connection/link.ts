@@ -76,7 +76,7 @@ export function subscriberOf(channel: string, clock: Clock): (subscribe: () => P
       // A WeirError, because its message is safe to print even if the server's text is not.
       const { code, message } = new WeirError(
         'WEIR_STORE_UNAVAILABLE',
-        `Can't SUBSCRIBE to the channel ${channel} (${error.message}); limits are less accurate. Give this user the permissions under "Permissions" in the README of @weir/redis.`,
+        `Can't SUBSCRIBE to the channel ${channel} (${error.message}), so limits are less accurate. Give this user the permissions under "Permissions" in the README of @weir/redis.`,
       )
       process.emitWarning(message, { type: 'WeirWarning', code })
     })

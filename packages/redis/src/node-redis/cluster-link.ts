@@ -130,7 +130,7 @@ export class ClusterLink implements Link {
     for (let redirected = 0; ; redirected++) {
       if (connection === undefined) {
         this.#lookAgain()
-        throw this.#lastError ?? new Error('The primary of a slot is not known.')
+        throw this.#lastError ?? new Error('A slot has no known primary.')
       }
       try {
         return await (asking ? connection.ask(...command) : connection.command(...command))
@@ -244,6 +244,6 @@ function rangesOf(reply: unknown, map: AddressMap | undefined, asked: Place): re
     if (typeof from !== 'number' || typeof to !== 'number' || !(Number(port) > 0)) continue
     ranges.push({ from, to, place: reached({ host: named, port: Number(port) }, map) })
   }
-  if (ranges.length === 0) throw new Error('The Cluster tells no primaries.')
+  if (ranges.length === 0) throw new Error('The Cluster lists no primaries.')
   return ranges
 }

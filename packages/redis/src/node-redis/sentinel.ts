@@ -80,7 +80,7 @@ function pause(clock: Clock, milliseconds: number): { readonly over: Promise<typ
 /** Reads the address of a primary from a Sentinel's reply. */
 export function primaryOf(reply: unknown, name: string): Place {
   const [host, port] = Array.isArray(reply) ? (reply as unknown[]).map(String) : []
-  if (host === undefined || !(Number(port) > 0)) throw new Error(`The Sentinels know no primary ${JSON.stringify(name)}.`)
+  if (host === undefined || !(Number(port) > 0)) throw new Error(`The Sentinels have no primary named ${JSON.stringify(name)}.`)
   return { host, port: Number(port) }
 }
 

@@ -135,5 +135,5 @@ class RulesKey implements RedisRules {
 
 function textOf(reply: unknown): string | undefined {
   if (reply === null || typeof reply === 'string') return reply ?? undefined
-  throw new WeirError('WEIR_STORE_REPLY', 'The rules in Redis are no text. Write them with replace(), or with `weir rules`.')
+  throw new WeirError('WEIR_STORE_REPLY', 'The rules in Redis are not a text. Write them with `weir push`, or with replace().')
 }

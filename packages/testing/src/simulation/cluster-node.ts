@@ -53,7 +53,7 @@ export class ClusterNode {
       const until = this.#closed.get(key)
       if (until !== undefined && now < until && this.clock.events === this.#events) {
         throw new Error(
-          `Node ${this.place} allowed "${key}" at ${now}, though it had rejected it until ${until} and nothing happened since.`,
+          `Process ${this.place} allowed "${key}" at ${now}, although it had rejected the key until ${until} and nothing changed since.`,
         )
       }
     }

@@ -267,7 +267,7 @@ export class SimulatedStore implements Store {
           return
         }
         if (this.#outage === 'reject') {
-          down.send(() => connection.dispatch(() => fail('WEIR_STORE_UNAVAILABLE', 'The store refused the connection.')), 0, true)
+          down.send(() => connection.dispatch(() => fail('WEIR_STORE_UNAVAILABLE', 'The store rejected the connection.')), 0, true)
           return
         }
         const reply = handle()

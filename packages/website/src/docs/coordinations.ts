@@ -1,15 +1,13 @@
 import type { PolicyOptions } from '@weir/core'
-import { type FaultPlan, figuresOf, poisson, type Scenario, type SimulationResult, simulate } from '@weir/testing'
+import { type FaultPlan, figuresOf, type SimulationResult } from '@weir/testing'
+import { MIDDLE, run } from './accuracy.ts'
 import { type Figure, percent, whole } from './figure.ts'
 
-const RULE = { limit: 1000, interval: 10_000 } satisfies PolicyOptions
-const NODES = 12
-
-const SETTINGS: readonly (readonly [name: string, policy: PolicyOptions, more: Partial<Scenario>])[] = [
-  ["`'local'`", { ...RULE, coordination: 'local' }, {}],
-  ["`'background'`, the default", RULE, {}],
-  ["`'leased'`, `failMode: 'closed'`", { ...RULE, coordination: 'leased', failMode: 'closed' }, {}],
-  ["`'periodic'`", { ...RULE, coordination: 'periodic' }, {}],
+const SETTINGS: readonly (readonly [name: string, options: Pick<PolicyOptions, 'coordination' | 'failMode'>])[] = [
+  ["`'local'`", { coordination: 'local' }],
+  ["`'background'`, the default", {}],
+  ["`'leased'`, `failMode: 'closed'`", { coordination: 'leased', failMode: 'closed' }],
+  ["`'periodic'`", { coordination: 'periodic' }],
 ]
 
 /** The store is down for an interval and a half in every fifth interval. */
@@ -22,15 +20,11 @@ const away: FaultPlan = {
     }),
 }
 
-function run(policy: PolicyOptions, times: number, more: Partial<Scenario>): Promise<SimulationResult> {
-  return simulate({ policy, nodes: NODES, intervals: 20, load: poisson(times), network: { latency: 0.5 }, ...more })
-}
-
 /** The worst interval in which the store was down. */
 function worstAway({ measured }: SimulationResult): string {
   const { overshoot } = figuresOf(
     measured.filter(({ outage }) => outage),
-    RULE.limit,
+    MIDDLE.limit,
   )
   return percent(overshoot.max)
 }
@@ -54,12 +48,13 @@ export const coordinations: Figure = {
       ],
     ]
     const loses = [['coordination', 'worst interval at ×1.1', 'at ×2', 'at ×100', 'rejected below the limit, ×0.9']]
-    for (const [name, policy, more] of SETTINGS) {
+    for (const [name, options] of SETTINGS) {
+      const policy = { ...MIDDLE, ...options }
       const up: SimulationResult[] = []
       const down: SimulationResult[] = []
       for (const times of [0.9, 1.1, 2, 100]) {
-        up.push(await run(policy, times, more))
-        down.push(await run(policy, times, { ...more, faults: away }))
+        up.push(await run(policy, times))
+        down.push(await run(policy, times, { faults: away }))
       }
       const [below, ...above] = up
       costs.push([

@@ -1,7 +1,9 @@
-import { choices, distance, expected, farRegions, load } from './accuracy.ts'
+import { choices, distance, expected, farRegions, leases, load } from './accuracy.ts'
 import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
+import { changelog } from './changelog.ts'
 import { coordinations } from './coordinations.ts'
+import { demo } from './demo.ts'
 import { diagram } from './diagram.ts'
 import type { Figure } from './figure.ts'
 import { reference } from './reference/reference.ts'
@@ -15,6 +17,7 @@ import { windows } from './windows.ts'
 export const FIGURES: readonly Figure[] = [
   expected,
   choices,
+  leases,
   load,
   distance,
   farRegions,
@@ -28,4 +31,6 @@ export const FIGURES: readonly Figure[] = [
   reference,
   rooms,
   diagram,
+  demo,
+  changelog,
 ]

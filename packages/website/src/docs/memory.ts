@@ -24,7 +24,7 @@ const agreeing = backgroundStore({
   }),
 })
 
-/** Bytes that a process needs for each key after `units` units of each, without the key's string. */
+/** Bytes that a process needs for each key after `units` units of each, with its copy of the key. */
 export function bytesPerKey(policy: PolicyOptions, units: number): Promise<number> {
   return bytesHeld(policy, KEYS, async (throttler, keys, clock) => {
     for (const key of keys) throttler.check(key, units)

@@ -38,7 +38,7 @@ function chartOf({ name, at = 0 }: Still, outcome: Outcome): string {
   switch (outcome.kind) {
     case 'lanes': {
       const { height, parts } = pictureOf(outcome, at, WIDTH, PALETTE)
-      return framed(`${outcome.nodes} nodes and a store after ${at} seconds`, WIDTH, height, parts)
+      return framed(`${outcome.nodes} processes and a store after ${at} seconds`, WIDTH, height, parts)
     }
     case 'curves':
       return curves(outcome)

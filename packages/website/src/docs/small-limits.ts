@@ -34,13 +34,16 @@ export const smallLimits: Figure = {
   about: 'what volleys get through, by limit and nodes',
   async make() {
     return {
-      tables: { 'small-limits': await table({}), 'small-limits-leases': await table({ coordination: 'leased', failMode: 'closed' }) },
+      tables: {
+        'small-limits': await table('limit', {}),
+        'small-limits-leases': await table("limit with `'leased'`", { coordination: 'leased', failMode: 'closed' }),
+      },
     }
   },
 }
 
-async function table(options: Partial<PolicyOptions>): Promise<string[][]> {
-  const rows = [['limit', ...NODES.map((nodes) => `${nodes} nodes`)]]
+async function table(name: string, options: Partial<PolicyOptions>): Promise<string[][]> {
+  const rows = [[name, ...NODES.map((nodes) => `${nodes} nodes`)]]
   for (const limit of [1, 5, 20, 100]) {
     const row = [whole(limit)]
     for (const nodes of NODES) row.push(whole(await worst({ limit, interval: 10_000, ...options }, nodes)))

@@ -1,10 +1,9 @@
 import type { PolicyOptions } from '@weir/core'
 import { slidingCounter, slidingWindow } from '@weir/core'
-import { poisson, type SimulationResult, simulate } from '@weir/testing'
+import { MIDDLE, run } from './accuracy.ts'
 import { type Figure, percent, whole } from './figure.ts'
 import { bytesPerBusyKey, bytesPerKey } from './memory.ts'
 
-const BASE = { limit: 1000, interval: 10_000 }
 const SHAPES: readonly (readonly [string, Pick<PolicyOptions, 'algorithm' | 'coordination'>])[] = [
   ['`fixedWindow()`, `background` (default)', {}],
   ['`fixedWindow()`, `periodic`', { coordination: 'periodic' }],
@@ -43,7 +42,7 @@ export const windows: Figure = {
       ],
     ]
     for (const [name, shape] of SHAPES) {
-      const policy = { ...BASE, ...shape }
+      const policy = { ...MIDDLE, ...shape }
       const [tenth, below, above, double, flood] = await inTurn([0.1, 0.9, 1.1, 2, 100], (times) => run(policy, times))
       limits.push([
         name,
@@ -54,9 +53,9 @@ export const windows: Figure = {
       costs.push([
         name,
         ...[tenth, below, above, flood].map((result) => whole(result?.operations ?? 0)),
-        whole(await bytesPerKey(policy, 1)),
-        whole(await bytesPerKey(policy, 600)),
-        whole(await bytesPerBusyKey(policy)),
+        about(await bytesPerKey(policy, 1)),
+        about(await bytesPerKey(policy, 600)),
+        about(await bytesPerBusyKey(policy)),
       ])
     }
     return { tables: { 'windows-limits': limits, 'windows-costs': costs, 'reopen-at': await reopenings() } }
@@ -74,7 +73,7 @@ async function reopenings(): Promise<string[][]> {
     [0.1, 60],
   ] as const) {
     const [above, double] = await inTurn([1.1, 2], (times) =>
-      run({ ...BASE, algorithm: slidingWindow({ reopenAt: reopen, subWindows: buckets }) }, times),
+      run({ ...MIDDLE, algorithm: slidingWindow({ reopenAt: reopen, subWindows: buckets }) }, times),
     )
     rows.push([
       `\`reopenAt: ${reopen}, subWindows: ${buckets}\``,
@@ -87,8 +86,9 @@ async function reopenings(): Promise<string[][]> {
   return rows
 }
 
-function run(policy: PolicyOptions, times: number): Promise<SimulationResult> {
-  return simulate({ policy, nodes: 12, intervals: times > 10 ? 15 : 30, load: poisson(times) })
+/** Two digits, because the memory of a process differs by some per cent between runs. */
+function about(bytes: number): string {
+  return whole(Number(bytes.toPrecision(2)))
 }
 
 async function inTurn<In, Out>(list: readonly In[], make: (one: In) => Promise<Out>): Promise<Out[]> {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -57,5 +57,5 @@ function filesOf(directory: string): string[] {
 }
 
 function exists(file: string): boolean {
-  return statSync(join(ROOT, file), { throwIfNoEntry: false })?.isFile() ?? false
+  return existsSync(join(ROOT, file))
 }

@@ -53,7 +53,7 @@ export function nowhereOf(version: string): string {
 <h1>There is no such page</h1>
 <p><a id="newest">The documentation of Weir ${version}</a></p>
 <script>
-// A page is not told where it is shown: the top is what holds the folder of a version.
+// This page is served for any missing address, so the top is the folder above a version's folder.
 const [, above] = /^(.*?\\/)\\d+\\.\\d+\\.\\d+\\//.exec(location.pathname) ?? /^(.*\\/)/.exec(location.pathname)
 document.getElementById('newest').href = above + '${version}/index.html'
 </script>

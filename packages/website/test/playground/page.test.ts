@@ -300,7 +300,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await page.getByRole('navigation').count()).toBe(0)
       expect(await page.getByRole('slider').count()).toBe(0)
       expect(await page.getByRole('table', { includeHidden: true }).count()).toBe(0)
-      expect(await page.locator('.promise').textContent()).toContain('rejects only on proof')
+      expect(await page.locator('.promise').textContent()).toContain('once confirmed counts show')
       expect(await page.locator('.clock').textContent()).toMatch(/^12\.5 s of/)
       await page.getByRole('button', { name: 'Play' }).click()
       await page.getByRole('button', { name: 'Pause' }).waitFor()

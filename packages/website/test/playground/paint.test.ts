@@ -79,6 +79,6 @@ test('as SVG a moment holds what is on the canvas', async () => {
   paintGround(brush, at(1900))
   paint(brush, at(1900))
   const svg = String(brush)
-  for (const word of ['node 1', 'node 3', 'the limit', 'store: 5']) expect(svg).toContain(`>${word}`)
+  for (const word of ['process 1', 'process 3', 'the limit', 'store: 5']) expect(svg).toContain(`>${word}`)
   expect(svg).not.toMatch(/NaN|undefined|Infinity/)
 })

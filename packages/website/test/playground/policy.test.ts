@@ -26,16 +26,16 @@ describe('options that are pasted', () => {
   })
 
   test.each([
-    ['globalThis', /can't be known/],
+    ['globalThis', /has no value here/],
     ['{ limit: fetch("https://example.com") }', /Only these are called/],
     ['{ limit: tokenBucket.constructor("return 1")() }', /Only these are called/],
     ['{ limit: (0, eval)("1") }', /Only these are called/],
-    ['{ limit: () => 3 }', /Functions of yours/],
-    ['{ limit() { return 3 } }', /Functions of yours/],
+    ['{ limit: () => 3 }', /Your functions/],
+    ['{ limit() { return 3 } }', /Your functions/],
     ['{ get limit() { return 3 } }', /Only plain options/],
     ['{ ...globalThis }', /Only plain options/],
     ['{ ["limit"]: 3 }', /Only plain options/],
-    ['{ limit: 3 }, alert(1)', /something follows/],
+    ['{ limit: 3 }, alert(1)', /Remove the text after it/],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what is pasted
     ['{ limit: `${1}` }', /Only plain values/],
     ['{ limit: new Date() }', /Only plain values/],

@@ -18,7 +18,7 @@ describe('the straddling attack', () => {
     expect(figure('fixedWindow()', 'Most in any interval')).toBe(400)
     expect(figure('slidingLog()', 'Most in any interval')).toBe(200)
     // The overshoot that a sliding window may have because it frees units early.
-    expect(figure('slidingWindow()', 'Beyond the limit')).toBeLessThanOrEqual(0.02)
+    expect(figure('slidingWindow()', 'Above the limit')).toBeLessThanOrEqual(0.02)
     // A bucket allows its burst, and the limit's refill in addition.
     expect(figure('tokenBucket()', 'Most in any interval')).toBeGreaterThan(300)
     expect(figure('tokenBucket()', 'Most in any interval')).toBeLessThanOrEqual(400)
@@ -26,7 +26,7 @@ describe('the straddling attack', () => {
 
   test('gets no unit too many from leases: two windows, and exactly the limit in each', async () => {
     const figure = await curvesOf('?scene=straddle&nodes=6&limit=100&load=20&rtt=10&seed=3')
-    expect(figure("fixedWindow(), 'leased'", 'Allowed in all')).toBe(200)
+    expect(figure("fixedWindow(), 'leased'", 'Allowed in total')).toBe(200)
   })
 })
 

@@ -108,7 +108,7 @@ function parseMethod(pattern: string): { readonly method: string | undefined; re
   const parts = typeof pattern === 'string' ? /^(?:([A-Z]+)\s+)?(\/\S*)$/.exec(pattern) : null
   if (parts === null) throw invalidOption('paths', pattern, ALLOWED)
   const method = parts[1] === undefined ? undefined : countedMethod(parts[1])
-  if (method === 'OTHER') throw invalidOption('paths', pattern, ALLOWED, `Weir does not know the method ${parts[1]}.`)
+  if (method === 'OTHER') throw invalidOption('paths', pattern, ALLOWED, `Weir doesn't support the method ${parts[1]}.`)
   return { method, path: parts[2] as string }
 }
 

@@ -90,7 +90,7 @@ export class ProxyWatch<Req> {
     this.#unknown = true
     const why =
       address !== undefined
-        ? `The framework takes ${show(address)} for the address of a client: your proxy writes no addresses into its header, or clients can write it.`
+        ? `The framework uses ${show(address)} as the address of a client. Either your proxy writes no addresses into its header, or clients can write the header.`
         : connection === undefined
           ? 'A request came without a connection that Weir can read.'
           : 'A request came over a Unix socket, which has no address.'

@@ -64,7 +64,7 @@ export class RuleAnswers<Req> {
       const allowed = byAddress ? 'an address' : 'a string or a number'
       this.#warn(
         'WEIR_INVALID_KEY',
-        `The key function of policy ${show(rule.name)} ${problemOf(answer)}; such requests are counted by address. Return ${allowed}.${hint}`,
+        `The key function of policy ${show(rule.name)} ${problemOf(answer)}, so such requests are counted by address. Return ${allowed}.${hint}`,
         rule.name,
       )
     }
@@ -77,7 +77,7 @@ export class RuleAnswers<Req> {
       rule.matchReported = true
       this.#warn(
         'WEIR_WARN_CALLBACK_FAILED',
-        `The match function of policy ${show(rule.name)} ${problemOf(answer)}; the policy applies to such requests. Return true or false.`,
+        `The match function of policy ${show(rule.name)} ${problemOf(answer)}, so the policy applies to such requests. Return true or false.`,
         rule.name,
       )
     }
@@ -90,7 +90,7 @@ export class RuleAnswers<Req> {
     if (!state.reported) {
       state.reported = true
       const plans = alternatives(group.plans)
-      const message = `The plan function of policy ${show(group.policy)} ${problemOf(answer)}; such requests have the plan ${show(group.smallest)}. Return ${plans}.`
+      const message = `The plan function of policy ${show(group.policy)} ${problemOf(answer)}, so such requests have the plan ${show(group.smallest)}. Return ${plans}.`
       this.#warn('WEIR_WARN_CALLBACK_FAILED', message, group.policy)
     }
     return group.smallest
@@ -100,7 +100,7 @@ export class RuleAnswers<Req> {
     if (isCost(answer)) return answer
     if (!rule.costReported) {
       rule.costReported = true
-      const message = `The cost function of policy ${show(rule.name)} ${problemOf(answer)}; such requests cost 1. Return a finite number > 0.`
+      const message = `The cost function of policy ${show(rule.name)} ${problemOf(answer)}, so such requests cost 1. Return a finite number > 0.`
       this.#warn('WEIR_WARN_INVALID_COST', message, rule.name)
     }
     return 1
@@ -113,7 +113,7 @@ export class RuleAnswers<Req> {
       rule.limitReported = true
       this.#warn(
         'WEIR_WARN_INVALID_LIMIT',
-        `The limit function of policy ${show(rule.name)} ${problemOf(answer)}; such requests have the "fallbackLimit". Return 0, Infinity or a number of at least 1.`,
+        `The limit function of policy ${show(rule.name)} ${problemOf(answer)}, so such requests have the "fallbackLimit". Return 0, Infinity or a number of at least 1.`,
         rule.name,
       )
     }

@@ -82,7 +82,7 @@ function watchFile(file: string, changed: () => void): () => void {
 async function replaceFile(file: string, before: string | undefined, text: string): Promise<boolean> {
   // The lock is kept from the comparison to the replacement.
   const lock = await open(`${file}.lock`, 'wx').catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'EEXIST' ? new Error(`somebody else writes it; if nobody does, delete ${file}.lock`) : error
+    throw error.code === 'EEXIST' ? new Error(`another process writes it. If none does, delete ${file}.lock`) : error
   })
   try {
     if ((await textOf(file)) !== before) return false

@@ -90,10 +90,10 @@ async function answerOf(address: URL, headers: Headers, signal: AbortSignal): Pr
     const location = REDIRECTIONS.has(answer.status) ? answer.headers.get('location') : null
     if (location === null) return answer
     await answer.body?.cancel()
-    if (!URL.canParse(location, from.href)) throw new Error('it redirects to what is no address')
+    if (!URL.canParse(location, from.href)) throw new Error('it redirects to an invalid address')
     const to = new URL(location, from)
     if (to.origin !== address.origin)
-      throw new Error(`it redirects to another origin, ${to.origin}; give httpRules that address if you trust it`)
+      throw new Error(`it redirects to another origin, ${to.origin}. If you trust it, pass that address to httpRules()`)
     // `fetch` accepts no address with a password.
     to.username = ''
     to.password = ''

@@ -111,7 +111,7 @@ function readReply(reply: unknown, request: SyncRequest, nonsense: Nonsense): Sy
   )
   if (request.heartbeat === undefined) return { time, results, blocks }
   const heartbeat = attempt(() => readHeartbeat(reply['heartbeat'], request, time, nonsense))
-  if (heartbeat === undefined) nonsense('the answer to a heartbeat')
+  if (heartbeat === undefined) nonsense('the reply to a heartbeat')
   return heartbeat === undefined ? { time, results, blocks } : { time, results, blocks, heartbeat }
 }
 
@@ -206,8 +206,8 @@ function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number,
     leases: ifUsable(listOf(MOST_ITEMS, readNotice, 'news of a lease')),
     ahead: optional<number>((ahead) => (typeof ahead === 'number' && isNumber(time + ahead, 0, LATEST) ? ahead : undefined)),
     watched: flag,
-    statuses: ifUsable(listOf(MOST_STATUSES, readStatus, 'the status of a node')),
-    rules: ifUsable(listOf(MOST_RULES, readRules, 'the rules of a node')),
+    statuses: ifUsable(listOf(MOST_STATUSES, readStatus, 'the status of a process')),
+    rules: ifUsable(listOf(MOST_RULES, readRules, 'the rules of a process')),
   })(value)
 }
 

@@ -84,7 +84,7 @@ test.each([
   [
     'a text that is no address',
     { ip: 'garbage', connection: proxy },
-    'The framework takes "garbage" for the address of a client',
+    'The framework uses "garbage" as the address of a client',
     'Trust 10.0.0.1.',
   ],
   [

@@ -57,12 +57,13 @@ export class LocalRestingWindow extends LocalMeter {
 
   #used(slot: number, now: number): number {
     const since = now - (this.fields[slot * 2 + 1] as number)
-    // A request that comes when it was told to must fit, though differences of times are rounded.
+    // A request that comes at the end of its retry time must fit, though differences of times are rounded.
     return since < this.site.policy.interval - 2e-6 ? (this.fields[slot * 2] as number) : 0
   }
 }
 `,
   'step.ts': `
+
 import type { MeterPolicy } from '../meter.ts'
 import type { Step, Verdict } from '../step.ts'
 

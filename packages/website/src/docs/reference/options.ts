@@ -61,6 +61,7 @@ export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
   'options-ipc': { page: OPTIONS, from: ['core IpcStoreOptions', 'core ServeIpcOptions'] },
   'options-redis': { page: OPTIONS, from: ['redis RedisStoreOptions'] },
   'options-postgres': { page: 'docs/guides/postgres.md', from: ['postgres PostgresStoreOptions'] },
+  'options-dashboard': { page: 'docs/guides/dashboard.md', from: ['dashboard DashboardOptions'] },
   'options-etcd': { page: 'docs/guides/etcd.md', from: ['etcd EtcdStoreOptions'] },
 }
 
@@ -84,8 +85,7 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
   'core HttpRulesOptions': 'docs/guides/rules.md',
   'etcd EtcdRulesOptions': 'docs/guides/rules.md',
   'redis RedisRulesOptions': 'docs/guides/rules.md',
-  'dashboard DashboardOptions': 'packages/dashboard/README.md',
-  'dashboard DashboardPluginOptions': 'packages/dashboard/README.md',
+  'dashboard DashboardPluginOptions': 'docs/guides/dashboard.md',
   'etcd EtcdTarget': 'docs/guides/etcd.md',
   'etcd EtcdTls': 'docs/guides/etcd.md',
   'fastify NamedThrottleOptions': OPTIONS,

@@ -6,9 +6,9 @@ import type { Settings } from '../settings/settings.ts'
 const LASTS = 2.3
 const WHAT = [
   ['reject', 'Kill Redis'],
-  ['hang', 'Hang it'],
-  ['empty', 'Kill it, back empty'],
-  ['cut', 'Cut half of the nodes off'],
+  ['hang', 'Hang Redis'],
+  ['empty', 'Kill Redis, lose its data'],
+  ['cut', 'Cut off half of the processes'],
 ] as const
 
 interface FaultsProps {
@@ -24,7 +24,7 @@ export function Faults({ settings, film, time, onChange }: FaultsProps) {
   const position = time / film.interval
   const lasting = film.fault !== undefined && time >= film.fault.from && time < film.fault.until
   return (
-    <fieldset class="faults" aria-label="What happens now">
+    <fieldset class="faults" aria-label="Faults">
       {WHAT.map(([fault, label]) => (
         <button
           key={fault}
@@ -37,7 +37,7 @@ export function Faults({ settings, film, time, onChange }: FaultsProps) {
         </button>
       ))}
       <button type="button" disabled={!lasting} onClick={() => onChange({ until: position })}>
-        Bring it back
+        Repair
       </button>
     </fieldset>
   )

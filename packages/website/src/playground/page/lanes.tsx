@@ -65,7 +65,7 @@ function Cluster({ outcome, settings, embedded, begin, onChange }: LanesProps) {
         player={player}
         length={film.length}
         small={embedded}
-        step="To the next exchange or proof"
+        step="To the next sync or rejection"
         onStep={() => player.seek(film.next(player.now()))}
       />
       {settings.scene === 'outage' && !embedded && <Faults settings={settings} film={film} time={player.time} onChange={onChange} />}
@@ -74,7 +74,7 @@ function Cluster({ outcome, settings, embedded, begin, onChange }: LanesProps) {
         class="lanes"
         style={{ height: `${heightOf(film.nodes)}px` }}
         role="img"
-        aria-label={`${film.nodes} nodes and a store.${embedded ? '' : ' The table below says the same.'}`}
+        aria-label={`${film.nodes} processes and a store.${embedded ? '' : ' The table below has the same figures.'}`}
       >
         <svg ref={ground} />
         <canvas ref={moving} />
@@ -134,10 +134,10 @@ function Legend() {
   return (
     <ul class="legend">
       <li style={{ '--mark': 'var(--ok)' }}>allowed here</li>
-      <li style={{ '--mark': 'color-mix(in srgb, var(--accent) 35%, transparent)' }}>known of others</li>
+      <li style={{ '--mark': 'color-mix(in srgb, var(--accent) 35%, transparent)' }}>received from others</li>
       <li style={{ '--mark': 'var(--no)' }}>rejected</li>
       <li class="dot" style={{ '--mark': 'var(--accent)' }}>
-        exchange of counts
+        sync
       </li>
       <li class="dot" style={{ '--mark': 'var(--warn)' }}>
         announcement
@@ -149,17 +149,17 @@ function Legend() {
 function NodeTable({ film, time }: { readonly film: Film; readonly time: number }) {
   const sum = film.sum(time)
   return (
-    <Scroll label="The nodes at this moment">
+    <Scroll label="The processes at this moment">
       <table>
         <caption>
-          After {duration(time)}: {whole(sum)} allowed of {whole(film.limit)} ({percent(sum / film.limit)}); the store knows of{' '}
+          After {duration(time)}: {whole(sum)} allowed of {whole(film.limit)} ({percent(sum / film.limit)}). The store has{' '}
           {whole(film.stored(time))}
         </caption>
         <thead>
           <tr>
-            <th scope="col">Node</th>
+            <th scope="col">Process</th>
             <th scope="col">Allowed here</th>
-            <th scope="col">Known of others</th>
+            <th scope="col">Received from others</th>
             <th scope="col">Rejected</th>
             <th scope="col">Rejects since</th>
           </tr>

@@ -41,7 +41,7 @@ export function OutcomeView({ settings, found: { of, outcome, error, running }, 
       {outcome?.kind === 'policy' && <PolicyView outcome={outcome} />}
       {outcome !== undefined && !embedded && (
         <p class="fingerprint">
-          Fingerprint of all decisions: <code>{outcome.digest}</code>. The address of this page holds all that the run depends on.
+          Fingerprint of all decisions: <code>{outcome.digest}</code>. The address of this page contains all settings of the run.
         </p>
       )}
     </div>

@@ -7,11 +7,11 @@ import { Scroll } from './scroll.tsx'
 /** The effect of a visitor's own policy in a cluster. */
 export function PolicyView({ outcome }: { readonly outcome: PolicyOutcome }) {
   return (
-    <section class="panel results" aria-label="What came out">
+    <section class="panel results" aria-label="Results">
       <Figures table={policyTable(outcome)} />
       <h2>A sentence for an agreement</h2>
       <blockquote>{outcome.agreement}</blockquote>
-      <h2>A test of just that</h2>
+      <h2>A test of this sentence</h2>
       <Copied text={outcome.test} />
       {outcome.log !== undefined && (
         <>

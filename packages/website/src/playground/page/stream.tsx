@@ -36,7 +36,7 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
                   viewBox={`0 0 ${came.length} ${HEIGHT}`}
                   preserveAspectRatio="none"
                   role="img"
-                  aria-label={`${name}: ${whole(allowed)} of ${whole(sum(came))} went on, ${longestWait === 0 ? 'none waited' : `the longest wait was ${duration(longestWait)}`}`}
+                  aria-label={`${name}: ${whole(allowed)} of ${whole(sum(came))} were allowed, ${longestWait === 0 ? 'none waited' : `the longest wait was ${duration(longestWait)}`}`}
                 >
                   <path d={shapeOf(came, top)} fill="var(--came)" />
                   <path d={shapeOf(went, top)} fill="var(--ok)" />

@@ -15,7 +15,7 @@ export function Ways({ outcome }: { readonly outcome: LanesOutcome }) {
       <Figures kind="ways" table={waysTable(outcome)} />
       <Chart
         title="Allowed in each interval"
-        unit={`requests; the limit is ${whole(limit)}`}
+        unit={`requests, with a limit of ${whole(limit)}`}
         x={{ label: 'seconds', values: offered.map((_, index) => ((index + 1) * interval) / 1000) }}
         limit={limit}
         series={ways.map(({ name, perInterval }, index) => ({ label: name, color: COLORS[index] ?? '--ink', values: perInterval }))}

@@ -26,7 +26,7 @@ export interface Frame {
   readonly still: boolean
 }
 
-const LABEL = 62
+const LABEL = 66
 const STORE = 54
 /** Milliseconds for which a message is visible at least, the first rejection is highlighted, and arrivals are visible. */
 const SEEN = 350
@@ -83,7 +83,7 @@ export function paintGround(brush: Brush, frame: Frame): void {
   const tracks: number[] = []
   for (let node = 0; node < film.nodes; node++) {
     const storeDown = film.storeDown(node, time)
-    const text = storeDown ? `${node + 1} alone` : `node ${node + 1}`
+    const text = storeDown ? `${node + 1} alone` : `process ${node + 1}`
     brush.text(storeDown ? palette.warn : palette.soft, size, 'left', text, 0, node * row + thick / 2 + 1)
     tracks.push(bar, node * row + 1, barWidth, thick)
   }
@@ -136,7 +136,7 @@ function proof(brush: Brush, { time, palette }: Frame, places: Places, node: num
   if (fresh <= 0) return
   const { bar, barWidth, row, thick } = places
   brush.frame(palette.no, 2, bar, node * row + 1, barWidth + 5, thick, Number(fresh.toFixed(2)))
-  if (row >= 14) brush.text(palette.ink, SIZE, 'right', 'proven: rejects', bar + barWidth - 6, node * row + thick / 2 + 1)
+  if (row >= 14) brush.text(palette.ink, SIZE, 'right', 'confirmed: rejects', bar + barWidth - 6, node * row + thick / 2 + 1)
 }
 
 /** Recent requests, the newest beside the lane. Adjacent requests become one mark. */

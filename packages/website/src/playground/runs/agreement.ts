@@ -23,25 +23,25 @@ const IN_WHAT = {
 /** A sentence for a service level agreement. */
 export function agreementOf(settings: Settings, { limit, interval }: Policy, { yardstick, exceeded, wronglyRejected }: Exceeding): string {
   const beyond = (part: number) => `${Math.ceil(part * limit)} (${upwards(part * 100, 2)} %)`
-  const among = `With ${numberOf(settings, 'nodes')} nodes, a round trip of ${numberOf(settings, 'rtt')} ms and ${numberOf(settings, 'load')} times the limit asked for`
+  const among = `With ${numberOf(settings, 'nodes')} processes, a round trip of ${numberOf(settings, 'rtt')} ms and a load of ${numberOf(settings, 'load')} times the limit`
   const allowed = `${limit} requests per ${lengthOf(interval)}`
   const most = yardstick === 'debt' ? overdrawn() : passed(IN_WHAT[yardstick])
   function passed(inWhat: string): string {
-    if (exceeded.max === 0) return `no more than the ${allowed} pass`
+    if (exceeded.max === 0) return `no more than ${allowed} are allowed`
     const usually = exceeded.p95 === 0 ? 'no' : `at most ${beyond(exceeded.p95)}`
-    return `${usually} more than the ${allowed} pass ${inWhat} for 95 % of the time, and at most ${beyond(exceeded.max)} more at any time simulated`
+    return `${usually} more than ${allowed} are allowed ${inWhat} for 95 % of the time, and at most ${beyond(exceeded.max)} more at any simulated time`
   }
   function overdrawn(): string {
-    const bucket = `the bucket that ${allowed} fill is`
+    const bucket = `a bucket of ${allowed} is`
     if (exceeded.max === 0) return `${bucket} never overdrawn`
     const usually = exceeded.p95 === 0 ? 'not overdrawn' : `overdrawn by at most ${beyond(exceeded.p95)}`
-    return `${bucket} ${usually} for 95 % of the time, and by at most ${beyond(exceeded.max)} at any time simulated`
+    return `${bucket} ${usually} for 95 % of the time, and by at most ${beyond(exceeded.max)} at any simulated time`
   }
   const wrongly =
     wronglyRejected === 0
-      ? 'nobody is rejected who is within the limit'
-      : `at most ${upwards(wronglyRejected * 100, 3)} % of requests are rejected though they are within the limit`
-  return `${among}, ${most}; ${wrongly}.`
+      ? 'no client within the limit is rejected'
+      : `at most ${upwards(wronglyRejected * 100, 3)} % of requests are rejected although they are within the limit`
+  return `${among}, ${most}. During this, ${wrongly}.`
 }
 
 /** A test of the agreement, to copy. */

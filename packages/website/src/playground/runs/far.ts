@@ -45,7 +45,7 @@ export async function runFar(settings: Settings): Promise<CurvesOutcome> {
   return {
     kind: 'curves',
     title: "Allowed ahead of the limit's pace",
-    unit: 'requests since the begin, less what the limit brings in that time',
+    unit: 'requests since the start, minus the limit for that time',
     x: { label: 'seconds', values: moments.map((moment) => Number((moment / 1000).toFixed(3))) },
     y: 'whole',
     limit,

@@ -85,7 +85,7 @@ function policyScenario(settings: Settings, options: PolicyOptions, policy: Poli
   }
   const lasting = Math.floor(MOST_TIME / (interval * nodes)) - WARM_UP
   if (lasting < FEWEST_INTERVALS) {
-    throw new OptionsError('Intervals this long take too long in a page: give a shorter one, with the same limit, or fewer nodes')
+    throw new OptionsError('This interval is too long to simulate in a page. Use a shorter interval with the same limit, or fewer processes')
   }
   return {
     policy: options,
@@ -107,11 +107,11 @@ function checked(options: PolicyOptions): Policy {
   const policy = throttler.policies[0] as Policy
   if (policy.coordination === 'central') {
     throw new OptionsError(
-      "With 'central' the store decides each request: exactly the limit, one operation and one round trip for each request. There is nothing to simulate",
+      "With 'central' the store decides each request, so exactly the limit is allowed, with one operation and one round trip per request. There is nothing to simulate",
     )
   }
   if (policy.algorithm.slots !== undefined)
-    throw new OptionsError('concurrency() limits requests in flight, and those of this page take no time')
+    throw new OptionsError('concurrency() limits requests in flight, but requests of this page have no duration')
   if (typeof options.limit !== 'number' || policy.calendar !== undefined) {
     throw new OptionsError('This page runs policies with one limit, and intervals of one length')
   }

@@ -27,7 +27,7 @@ export function readOptions(given: string): PolicyOptions {
   }
   const rest = text.slice(expression.end).replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '')
   if (expression.type === 'SequenceExpression' || rest.trim() !== '')
-    throw rejection(text, expression.end, 'Only one object of options is read; here something follows it')
+    throw rejection(text, expression.end, 'Only one object of options is read. Remove the text after it')
   const value = read(text, expression)
   if (typeof value !== 'object' || value === null || Array.isArray(value) || expression.type !== 'ObjectExpression') {
     throw rejection(text, expression.start, "Options are an object, such as { limit: 100, interval: '1m' }")
@@ -54,7 +54,7 @@ function read(text: string, node: Expression | SpreadElement): unknown {
     case 'Identifier':
       if (node.name === 'undefined') return undefined
       if (node.name === 'Infinity') return Number.POSITIVE_INFINITY
-      throw rejection(text, node.start, `What "${node.name}" is can't be known here: write the value itself`)
+      throw rejection(text, node.start, `"${node.name}" has no value here. Write the value itself`)
     case 'ArrayExpression':
       return node.elements.map((element) => (element === null ? undefined : read(text, element)))
     case 'ObjectExpression':
@@ -66,7 +66,7 @@ function read(text: string, node: Expression | SpreadElement): unknown {
     }
     case 'ArrowFunctionExpression':
     case 'FunctionExpression':
-      throw rejection(text, node.start, 'Functions of yours are not run here: write a value in their place, or leave the option away')
+      throw rejection(text, node.start, 'Your functions are not run here. Use a value instead, or remove the option')
   }
   throw rejection(text, node.start, 'Only plain values are read')
 }

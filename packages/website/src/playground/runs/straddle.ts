@@ -25,7 +25,7 @@ const SHAPES: readonly Shape[] = [
   { name: 'fixedWindow()', options: {} },
   { name: 'slidingCounter(), two windows', options: { algorithm: slidingCounter(), coordination: 'periodic' } },
   { name: 'slidingWindow()', options: { algorithm: slidingWindow() } },
-  { name: 'slidingLog(), at one place', options: { algorithm: slidingLog(), coordination: 'local' }, alone: true },
+  { name: 'slidingLog(), one process', options: { algorithm: slidingLog(), coordination: 'local' }, alone: true },
   { name: 'tokenBucket()', options: { algorithm: tokenBucket() } },
   { name: "fixedWindow(), 'leased'", options: { coordination: 'leased', storeTimeout: '1s' } },
 ]
@@ -57,14 +57,14 @@ export async function runStraddle(settings: Settings): Promise<CurvesOutcome> {
   return {
     kind: 'curves',
     title: 'Allowed in the interval before each moment',
-    unit: `requests; the limit is ${limit}`,
+    unit: `requests, with a limit of ${limit}`,
     x: { label: 'seconds after the boundary', values: moments.map((moment) => Number((moment / 1000).toFixed(3))) },
     y: 'whole',
     limit,
     columns: [
       ['Most in any interval', 'whole'],
-      ['Beyond the limit', 'part'],
-      ['Allowed in all', 'whole'],
+      ['Above the limit', 'part'],
+      ['Allowed in total', 'whole'],
       ['Waited', 'part'],
     ],
     rows: found.map(([{ name }, { times, result }]) => {

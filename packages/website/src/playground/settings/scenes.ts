@@ -11,7 +11,7 @@ export interface Scene {
 
 export type SceneName = 'limit' | 'outage' | 'straddle' | 'stream' | 'far' | 'policy'
 
-const NODES: NumberControl = { kind: 'number', name: 'nodes', label: 'Nodes', least: 1, most: 50, step: 1, fallback: 5 }
+const NODES: NumberControl = { kind: 'number', name: 'nodes', label: 'Processes', least: 1, most: 50, step: 1, fallback: 5 }
 const LOAD: NumberControl = {
   kind: 'number',
   name: 'load',
@@ -69,7 +69,7 @@ const SEED: NumberControl = { kind: 'number', name: 'seed', label: 'Seed', least
 export const SCENES: readonly Scene[] = [
   {
     name: 'limit',
-    title: 'One limit, N nodes',
+    title: 'One limit, N processes',
     promise: 'Each process decides in memory, and rejects a key once confirmed counts show that its limit is reached.',
     tested: 'npx -y pnpm accuracy --case 3',
     controls: [NODES, LOAD, ROUND_TRIP, LIMIT, INTERVAL, BALANCING, SEED],
@@ -88,12 +88,12 @@ export const SCENES: readonly Scene[] = [
       {
         kind: 'choice',
         name: 'fault',
-        label: 'What happens',
+        label: 'Fault',
         choices: [
           ['reject', 'Redis is killed'],
           ['hang', 'Redis hangs'],
-          ['empty', 'killed, and back empty'],
-          ['cut', 'half of the nodes are cut off'],
+          ['empty', 'Redis is killed and loses its data'],
+          ['cut', 'half of the processes are cut off'],
           ['none', 'nothing'],
         ],
         fallback: 'reject',
@@ -103,7 +103,7 @@ export const SCENES: readonly Scene[] = [
       {
         kind: 'choice',
         name: 'failMode',
-        label: 'While the store is away (failMode)',
+        label: 'While the store is down (failMode)',
         choices: [
           ['share', "'share': by its share"],
           ['open', "'open': allow all"],
@@ -158,12 +158,12 @@ export const SCENES: readonly Scene[] = [
   {
     name: 'far',
     title: 'Far regions',
-    promise: 'Far from the store, processes allow more before they learn of each other. A token bucket pays this back.',
+    promise: 'Far from the store, processes allow more before they receive the counts of the others. A token bucket pays this back.',
     tested: 'npx -y pnpm accuracy --case B12',
     controls: [
       { ...NODES, fallback: 6 },
-      { ...NODES, name: 'far', label: 'Of them far away', least: 0, fallback: 6 },
-      { ...ROUND_TRIP, label: 'Round trip of those', fallback: 100 },
+      { ...NODES, name: 'far', label: 'Far processes', least: 0, fallback: 6 },
+      { ...ROUND_TRIP, label: 'Their round trip', fallback: 100 },
       { ...LOAD, fallback: 20 },
       { ...LIMIT, most: 1000 },
       INTERVAL,

@@ -8,14 +8,14 @@ export function saidOf(outcome: Outcome): string {
     case 'lanes': {
       const [weir] = outcome.ways
       if (weir === undefined) return ''
-      return `${whole(outcome.requests)} requests: ${percent(weir.allowedOfExact)} of what the limit allows were allowed, in the worst interval ${percent(weir.worst)} beyond the limit.`
+      return `${whole(outcome.requests)} requests: ${percent(weir.allowedOfExact)} of the exact limit were allowed, ${percent(weir.worst)} above the limit in the worst interval.`
     }
     case 'curves': {
       const [label, unit] = outcome.columns[0] ?? ['', 'whole']
       return `${label}. ${outcome.rows.map(({ name, figures }) => `${name}: ${WRITTEN[unit](figures[0] ?? 0)}`).join('. ')}.`
     }
     case 'stream':
-      return `Went on. ${outcome.rows
+      return `Allowed. ${outcome.rows
         .map(
           ({ name, allowed, longestWait }) =>
             `${name}: ${whole(allowed)}${longestWait === 0 ? '' : `, after ${duration(longestWait)} at most`}`,

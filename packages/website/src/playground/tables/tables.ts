@@ -39,8 +39,8 @@ export function waysTable({ ways }: LanesOutcome): Table {
     name: 'Three ways to count',
     columns: [
       'Counted by',
-      'Allowed of what the limit allows',
-      'Worst interval beyond the limit',
+      'Allowed, of the exact limit',
+      'Worst interval, above the limit',
       'Rejected wrongly',
       'Store operations per request',
       'Added latency',
@@ -58,7 +58,7 @@ export function waysTable({ ways }: LanesOutcome): Table {
 
 export function curvesTable({ columns, rows }: CurvesOutcome): Table {
   return {
-    name: 'What came out',
+    name: 'Results',
     columns: ['Limiter', ...columns.map(([label]) => label)],
     rows: rows.map(({ name, figures }) => [name, ...figures.map((figure, index) => WRITTEN[columns[index]?.[1] ?? 'short'](figure))]),
     code: true,
@@ -67,9 +67,9 @@ export function curvesTable({ columns, rows }: CurvesOutcome): Table {
 
 export function streamTable({ came, rows }: StreamOutcome): Table {
   return {
-    name: 'What came out',
+    name: 'Results',
     caption: `${whole(sum(came))} requests came. The broken line is the limit's pace.`,
-    columns: ['Algorithm', 'Went on', 'Most in any interval', 'Most in a twentieth of it', 'Longest wait'],
+    columns: ['Algorithm', 'Allowed', 'Most in any interval', 'Most in a twentieth of it', 'Longest wait'],
     rows: rows.map(({ name, allowed, mostInInterval, mostAtOnce, longestWait }) => [
       name,
       whole(allowed),
@@ -82,9 +82,9 @@ export function streamTable({ came, rows }: StreamOutcome): Table {
 }
 
 const EXCEEDED = {
-  overshoot: 'Beyond the limit, in an interval',
-  worstWindow: 'Beyond the limit, in any stretch of an interval’s length',
-  debt: 'In the bucket beyond what it holds',
+  overshoot: 'Above the limit, in an interval',
+  worstWindow: 'Above the limit, in any stretch of an interval’s length',
+  debt: 'In the bucket above its capacity',
 } as const
 
 export function policyTable(outcome: PolicyOutcome): Table {
@@ -92,17 +92,17 @@ export function policyTable(outcome: PolicyOutcome): Table {
   const { limit, interval, algorithm, coordination, bytesPerKey } = understood
   return {
     name: 'Figures',
-    caption: `${whole(limit)} per ${lengthOf(interval)}, ${algorithm}, '${coordination}'; ${whole(intervals)} intervals with ${whole(requests)} requests, after two of warm-up`,
+    caption: `${whole(limit)} per ${lengthOf(interval)}, ${algorithm}, '${coordination}'. ${whole(intervals)} intervals with ${whole(requests)} requests, after two of warm-up`,
     columns: [],
     rows: [
       [`${EXCEEDED[yardstick]}: half of the time at most (p50)`, percent(exceeded.p50)],
       ['The same, 95 % of the time at most (p95)', percent(exceeded.p95)],
       ['The same, at most', percent(exceeded.max)],
       ['Rejected wrongly, of all requests', percent(outcome.wronglyRejected)],
-      ['Allowed, of what an exact limiter allows', percent(outcome.allowedOfExact)],
-      ['Waited, of those that were allowed', percent(outcome.waited)],
-      ['Operations at the store for a key and interval, all nodes', short(outcome.operations)],
-      ['Numbers that a node keeps for a key, beside the key', `${bytesPerKey} bytes`],
+      ['Allowed, of the exact limit', percent(outcome.allowedOfExact)],
+      ['Waited, of the allowed requests', percent(outcome.waited)],
+      ['Store operations per key and interval, all processes', short(outcome.operations)],
+      ['Memory per key and process, without the key itself', `${bytesPerKey} bytes`],
     ],
   }
 }

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { agrees, faultOf, figuresOf, passagesOf } from './measured.ts'
+import { pages } from './pages.ts'
+
+/** Figures that no table has, because they are no measurements. */
+const EXCEPTIONS: readonly (readonly [page: string, figure: string, why: string])[] = [
+  ['docs/guides/comparison.md', '320 ns', 'a claim of another library'],
+  ['docs/guides/costs.md', '10 MB', 'an example of a limit'],
+  ['docs/guides/custom-algorithm.md', '8 bytes', 'the size of a number'],
+  ['docs/guides/etcd.md', '2 GB', 'a default of etcd'],
+  ['docs/guides/etcd.md', '1.5 MB', 'a default of etcd'],
+  ['docs/guides/etcd.md', '39 MB', 'arithmetic'],
+  ['docs/guides/observability.md', '10 %', 'the threshold of an alert'],
+  ['docs/guides/observability.md', '8 KB', 'a bound in the code'],
+  ['docs/guides/redis.md', '122 MB', 'an example of the formula above it'],
+  ['docs/guides/rules.md', '8,000,000 bytes', 'a bound in the code'],
+  ['docs/guides/rules.md', '8 MB', 'a bound in the code'],
+  ['docs/guides/rules.md', '1.5 MB', 'a default of etcd'],
+  ['docs/reference/command-line.md', '1 %', 'a bound in the code'],
+  ['docs/reference/command-line.md', '128 KiB', 'a bound in the code'],
+  ['docs/reference/metrics.md', '80 %', 'the threshold of an alert'],
+  ['docs/reference/store-layout.md', '128 MB', 'a bound in the code'],
+  ['docs/reference/store-layout.md', '1 GB', 'a bound in the code'],
+  ['docs/reference/store-layout.md', '16 MB', 'a bound in the code'],
+]
+
+const all = pages()
+const passages = all.filter(({ path }) => !path.startsWith('docs/evidence/')).flatMap(passagesOf)
+
+test('every marked figure equals the figure of its table', () => {
+  const faults = passages.flatMap(({ page, marks }) =>
+    marks.map((mark) => [page, faultOf(mark, all)] as const).filter(([, fault]) => fault !== undefined),
+  )
+  expect(faults).toEqual([])
+})
+
+test('every mark stands below its figure', () => {
+  const lost = passages.flatMap(({ page, text, marks }) =>
+    marks.filter(({ figure }) => !text.includes(figure)).map(({ figure }) => [page, figure]),
+  )
+  expect(lost).toEqual([])
+})
+
+test('every percentage, size and CPU time is marked, generated or an exception', () => {
+  const unmarked = passages.flatMap((passage) => {
+    const marked = new Set(passage.marks.map(({ figure }) => figure))
+    return figuresOf(passage)
+      .filter((figure) => !marked.has(figure))
+      .map((figure) => `${passage.page}: ${figure}`)
+  })
+  expect(new Set(unmarked)).toEqual(new Set(EXCEPTIONS.map(([page, figure]) => `${page}: ${figure}`)))
+})
+
+test('figures are compared by the digits that they show', () => {
+  expect(agrees('3 %', '2.70 %', '')).toBe(true)
+  expect(agrees('2.9 %', '2.70 %', '')).toBe(false)
+  expect(agrees('91 KB', '90,880', 'gzip, bytes')).toBe(true)
+  expect(agrees('77 KB', '90,880', 'gzip, bytes')).toBe(false)
+  expect(agrees('0.5 %', '0.4 % (0.5 %)', '')).toBe(false)
+})
