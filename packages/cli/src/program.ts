@@ -13,14 +13,14 @@ import { safeText } from './terminal/text.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const EXIT_CODES = `
-Exit codes: 0 success. 1 the answer is no: rules are rejected or differ, or another change was
-faster. 2 an error: wrong use, or a file or server that can't be read or reached.`
+Exit code 0 is success. 1 means that the answer is no: rules are rejected or differ, or another
+change was faster. 2 is an error: wrong use, or a file or server that can't be read or reached.`
 
 /** The command with all its subcommands. `end` receives the exit code. */
 export function programOf(out: Output, version: string, end: (code: number) => void): Command {
   const { stdout, stderr } = out.surroundings
   const program = new Command('weir')
-    .description('Tests rules of the rate limiter Weir on your access logs, publishes them, and watches a cluster.')
+    .description('Tests rules for the rate limiter Weir before you use them, publishes them, and shows and changes the keys of a cluster.')
     .version(version, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .addHelpText('after', EXIT_CODES)

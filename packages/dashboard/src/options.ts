@@ -18,30 +18,36 @@ export type Authorize<Request = IncomingMessage> = PasswordAccess | AuthorizeFun
 /** Options of the dashboard. */
 export interface DashboardOptions<Request = IncomingMessage> {
   /**
-   * Decides who may open the dashboard, and block, unblock and reset keys if `actions` is on.
+   * Decides who may see the dashboard.
+   *
    * - `password('…')`: people who sign in with this password.
    * - A function of the request and of `'view'` or `'act'`: requests for which it returns exactly `true`, or a promise of it within a
    *   second.
    * - `'none'`: all who reach the server, by an IP address or as `localhost`. Only for servers that listen on a loopback address.
    *
-   * Throws `WEIR_MISSING_OPTION` if it is absent.
+   * With `actions`, it also decides who may block, unblock and reset keys. Throws `WEIR_MISSING_OPTION` if it is absent.
+   *
+   * @see `@weir/core/docs/guides/dashboard.md#who-may-see-it`
    */
   readonly authorize: Authorize<Request>
   /**
-   * Lets people block, unblock and reset keys if `authorize` allows them to `'act'`.
+   * Lets people who may `'act'` block, unblock and reset keys in all processes.
    *
    * @default false
    */
   readonly actions?: boolean
   /**
-   * Serves the dashboard at this path, such as `'/weir'`, for servers that do not cut the mount path off. Requests elsewhere are passed
-   * on.
+   * Names the mount path, if your server leaves it in `request.url`.
+   *
+   * Such as `'/weir'`. Requests elsewhere are passed on.
    *
    * @default none: the server cuts the mount path off
    */
   readonly path?: string
   /**
-   * Limits how many dashboards are open at once. Further ones get 503. A whole number of at least 1.
+   * Limits the open dashboards: at least 1.
+   *
+   * Further ones get 503.
    *
    * @default 50
    */

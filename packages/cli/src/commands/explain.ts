@@ -26,7 +26,7 @@ export function addExplain(program: Command, out: Output): void {
   ofKey(program.command('explain'))
     .summary('show why a key is allowed or rejected')
     .description(
-      'Shows for each policy the units of a key at all processes, its block, and whether a request of one unit would be allowed now. Lists the processes that count the key most.',
+      'Shows per policy the units of a key in all processes, its block, and whether the next request of one unit would be allowed. A second table lists the processes that count the key most.',
     )
     .action(async (key: string, options: KeyOptions) => {
       let rows: readonly Row[] = []

@@ -24,30 +24,30 @@ const LONGEST_BLOCK = 31_536_000_000
 /** Adds `weir block`, `unblock`, `reset` and `usage`. */
 export function addKeys(program: Command, out: Output): void {
   ofKey(program.command('block'))
-    .summary('reject a key in all processes for a time')
-    .description('Rejects a key in all processes for a time, even if it has used nothing. Replaces an existing block.')
-    .requiredOption('--for <duration>', 'how long, such as 10m', positive)
+    .summary('reject a key for a time')
+    .description('Rejects a key in all processes for a time, even if it has used nothing. It replaces an existing block.')
+    .requiredOption('--for <duration>', 'how long, with a unit, at most a year', positive)
     .action(async (key: string, options: KeyOptions & { readonly for: number }) => {
       await change(options, out, (throttler, choice) => throttler.block(key, options.for, choice))
       done(`${safeText(key)} is blocked for ${duration(options.for)}.`, { key, blockedForMs: options.for }, options, out)
     })
   ofKey(program.command('unblock'))
-    .summary('lift the block of a key in all processes')
+    .summary('lift the block of a key')
     .description('Lifts the block of a key in all processes, manual or not. Its counts stay.')
     .action(async (key: string, options: KeyOptions) => {
       await change(options, out, (throttler, choice) => throttler.unblock(key, choice))
       done(`${safeText(key)} is not blocked any more.`, { key, blockedForMs: 0 }, options, out)
     })
   ofKey(program.command('reset'))
-    .summary('clear the counts of a key in all processes')
-    .description('Clears the counts of a key in all processes, as if it had made no request yet. A manual block stays.')
+    .summary('clear the counts of a key')
+    .description('Clears the counts of a key in all processes. A manual block stays.')
     .action(async (key: string, options: KeyOptions) => {
       await change(options, out, (throttler, choice) => throttler.reset(key, choice))
       done(`The counts of ${safeText(key)} are cleared.`, { key, reset: true }, options, out)
     })
   ofKey(program.command('usage'))
     .summary('show how much of its limits a key has used')
-    .description('Shows how much of its limits a key has used in all processes together.')
+    .description('Shows how much of its limits a key has used in all processes, and whether it is blocked.')
     .action(async (key: string, options: KeyOptions) => {
       let usages: readonly Usage[] = []
       await change(options, out, async (throttler, choice) => {
@@ -59,8 +59,8 @@ export function addKeys(program: Command, out: Output): void {
 }
 
 export function ofKey(command: Command): Command {
-  return withStore(command.argument('<key>', 'the key as it is counted, such as an address', someText))
-    .requiredOption('--rules <file>', 'the rules that the processes use, in YAML or JSON')
+  return withStore(command.argument('<key>', 'as it is counted, such as an address', someText))
+    .requiredOption('--rules <file>', 'the rules of your processes, in YAML or JSON')
     .option('--policy <name>', 'only this policy, instead of all')
     .option('--json', 'print the result as JSON')
 }

@@ -40,30 +40,45 @@ const LONGEST_ROUND_TRIP = 60_000
 export function addPlan(program: Command, out: Output, end: (code: number) => void): void {
   program
     .command('plan')
-    .summary('replay access logs against rules: which requests would be rejected?')
-    .description(
-      'Replays access logs against rules with the released code, with several processes in virtual time. Shows which keys would have been rejected, how often, when and by which policy.',
-    )
-    .argument('<logs...>', 'access logs in the Common or Combined Log Format or as JSON lines, plain or gzip, or - for standard input')
+    .summary('replay access logs against rules')
+    .description('Replays access logs against rules, and shows which requests they would have rejected.')
+    .argument('<logs...>', 'access logs, merged by time. - reads standard input')
     .requiredOption('--rules <file>', 'the rules, in YAML or JSON')
     .option(
       '--against <file>',
-      'other rules, such as the current ones: shows which requests are decided differently. Exit code 1 if any are',
+      'other rules, such as the current ones, to show which requests are decided differently. Exit code 1 if any are',
     )
-    .option('--next', 'compare the candidate rules (`next`) of the document with its current ones')
-    .option('--nodes <n>', 'processes that the requests are spread over, 1 to 100', wholeNumber(1, 100), 3)
+    .option(
+      '--next',
+      'compare the candidate rules (next) of the document with its current ones. Exit code 1 if a request is decided differently',
+    )
+    .option('--nodes <n>', 'processes that the requests are spread over at random, 1 to 100', wholeNumber(1, 100), 3)
     .addOption(
-      new Option('--round-trip <duration>', 'from a process to the store and back, up to 1m')
+      new Option('--round-trip <duration>', 'from a process to the store and back, at most a minute')
         .argParser(durationOption(LONGEST_ROUND_TRIP))
         .default(1, '1ms'),
     )
-    .addOption(new Option('--coordination <name>', 'use this instead of the coordination in the rules').choices(COORDINATIONS))
+    .addOption(
+      new Option(
+        '--coordination <name>',
+        'for all policies, instead of the coordination in the rules. Policies with concurrency support only leased and local, and otherwise keep theirs',
+      ).choices(COORDINATIONS),
+    )
     .option(
       '--client-field <name>',
-      'field that contains the client, such as http_x_forwarded_for or req.headers.x-real-ip. In text also the number of a word before the time',
+      'the field with the client, such as http_x_forwarded_for or req.headers.x-real-ip. In text also the number of a word before the time',
     )
-    .option('--proxies <n>', 'addresses that trusted proxies append to a list, 1 to 100', wholeNumber(1, 100))
-    .option('--max-keys <n>', 'keys of a policy that a process keeps at one time, 1 to 10000000', wholeNumber(1, 10_000_000), 250_000)
+    .option(
+      '--proxies <n>',
+      'how many addresses your own proxies append to a list, 1 to 100: the client is the nth from the end. Without it, the client is the only public address of the list',
+      wholeNumber(1, 100),
+    )
+    .option(
+      '--max-keys <n>',
+      'keys of a policy that a process keeps at one time, as the option maxKeys, 1 to 10000000. If a log has more, exit code 2',
+      wholeNumber(1, 10_000_000),
+      250_000,
+    )
     .option('--top <n>', 'keys to list per policy, 1 to 1000', wholeNumber(1, 1_000), 5)
     .option('--json', 'print all figures as JSON')
     .action(async (logs: string[], options: PlanOptions) => {

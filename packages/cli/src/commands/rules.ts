@@ -26,8 +26,8 @@ const MOST_VERSIONS = 1_000
 export function addRules(program: Command, out: Output, end: End): void {
   program
     .command('check')
-    .summary('validate rules, and show what they would change')
-    .description('Validates a document of rules, as a process does that follows it, and shows what it would change.')
+    .summary('validate rules')
+    .description('Validates a document of rules, as a process does that follows it.')
     .argument('<rules>', RULES)
     .option('--against <file>', 'the current rules, to show the differences')
     .option('--json', 'print the result as JSON')
@@ -40,7 +40,7 @@ export function addRules(program: Command, out: Output, end: End): void {
     })
   withSource(program.command('diff'))
     .summary('show how rules differ from those of a source')
-    .description('Shows how rules differ from those of a source. Exit code 1 if they do.')
+    .description('Shows how rules differ from those of a source, option by option. Exit code 1 if they do.')
     .argument('<rules>', RULES)
     .option('--json', 'print the result as JSON')
     .action(async (file: string, options: SourceOptions & Shown) => {
@@ -57,9 +57,9 @@ export function addRules(program: Command, out: Output, end: End): void {
       if (differences.length > 0) end(REJECTED)
     })
   withSource(program.command('push'))
-    .summary('put rules into a source, for all processes that follow it')
+    .summary('write rules to a source, for all processes that follow it')
     .description(
-      'Puts rules into a source if their version is the next one. Otherwise another push was faster. Processes that follow the source apply the rules immediately.',
+      "Validates rules and writes them to a source. Their version must be one above the source's. Processes that follow it apply them immediately.",
     )
     .argument('<rules>', RULES)
     .option('--json', 'print the result as JSON')
@@ -70,7 +70,7 @@ export function addRules(program: Command, out: Output, end: End): void {
     })
   withSource(program.command('log'))
     .summary('list the versions of a source')
-    .description('Lists the versions of a source, newest first. The first one is current.')
+    .description('Lists the versions of a source, newest first.')
     .option('--most <n>', 'versions to list, 1 to 1000', wholeNumber(1, MOST_VERSIONS), 20)
     .option('--json', 'print the result as JSON')
     .action(async (options: SourceOptions & Shown & { readonly most: number }) => {
@@ -80,11 +80,15 @@ export function addRules(program: Command, out: Output, end: End): void {
       if (versions.length === 0) out.note('The source contains no rules yet.')
     })
   withSource(program.command('rollback'))
-    .summary('put an older version of the rules back')
-    .description('Publishes older rules as a new version: the previous ones, or the given version.')
-    .argument('[version]', 'its number (default: the previous version)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .summary('publish older rules again')
+    .description('Publishes older rules as a new version.')
+    .argument(
+      '[version]',
+      'the version to restore. Without it, the last valid one before the current',
+      wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    )
     .option('--by <who>', 'the author, for the log')
-    .option('--why <text>', 'the reason, for the log')
+    .option('--why <text>', 'the reason, for the log. By default it states the version that was restored')
     .option('--json', 'print the result as JSON')
     .action(async (version: number | undefined, options: SourceOptions & Shown & ByAndWhy) => {
       const { rejection, document } = await using(options, (source) => rollBack(source, version, options))
@@ -94,7 +98,7 @@ export function addRules(program: Command, out: Output, end: End): void {
 
 function withSource(command: Command): Command {
   return command
-    .addOption(new Option('--source <address>', `the source of the rules: ${SOURCES}`).env('WEIR_SOURCE').makeOptionMandatory())
+    .addOption(new Option('--source <address>', `the source: ${SOURCES}`).env('WEIR_SOURCE').makeOptionMandatory())
     .option('--namespace <text>', 'beginning of the keys in Redis and etcd', 'weir')
     .option('--name <text>', 'distinguishes several documents in Redis or etcd', 'default')
 }

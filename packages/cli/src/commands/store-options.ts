@@ -10,6 +10,6 @@ export interface StoreOptions {
 /** Adds the options of commands that use a store. */
 export function withStore(command: Command): Command {
   return command
-    .addOption(new Option('--store <address>', `the store that the processes share: ${ADDRESSES}`).env('WEIR_STORE').makeOptionMandatory())
-    .option('--namespace <text>', 'beginning of the keys in Redis and etcd. In PostgreSQL the schema', 'weir')
+    .addOption(new Option('--store <address>', `the store: ${ADDRESSES}`).env('WEIR_STORE').makeOptionMandatory())
+    .option('--namespace <text>', 'beginning of the keys in Redis and etcd. In PostgreSQL the schema, which must exist', 'weir')
 }

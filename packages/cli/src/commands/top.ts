@@ -17,9 +17,9 @@ const PATIENCE = 4_000
 /** Adds `weir top`. */
 export function addTop(program: Command, out: Output): void {
   withStore(program.command('top'))
-    .summary('show the processes, the keys nearest to their limits and the blocked keys')
+    .summary('show the processes, and the most used and the blocked keys')
     .description(
-      'Shows the processes of a cluster, the keys nearest to their limits and the blocked keys. Reads the store only. In a terminal it refreshes until q or Ctrl+C, in a pipe it prints once.',
+      'Shows the processes, the keys nearest to their limits, and the blocked keys. In a terminal it refreshes each second until q or Ctrl+C. In a pipe it prints once.',
     )
     .option('--most <n>', 'rows per table, 1 to 1000', wholeNumber(1, 1_000), 10)
     .option('--once', 'print once, in a terminal too')

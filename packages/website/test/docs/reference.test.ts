@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { METRICS } from '@weir/metrics'
 import { afterAll, expect, test } from 'vitest'
 import { replaceTable } from '../../src/docs/markdown.ts'
+import { COMMANDS } from '../../src/docs/reference/command-line.ts'
 import { MEMBER_TABLES, membersOf } from '../../src/docs/reference/members.ts'
 import { METRIC_TABLES } from '../../src/docs/reference/metrics.ts'
 import { EXPLAINED, OPTION_TABLES, typeOf, UNEXPLAINED } from '../../src/docs/reference/options.ts'
@@ -16,8 +17,8 @@ afterAll(() => sources.close())
 
 const options = publicOptions(sources, sources.entries)
 
-test('the tables agree with the sources; if not, run `pnpm charts reference`', () => {
-  const tables = referenceTables(sources, options)
+test('the tables agree with the sources; if not, run `pnpm charts reference`', async () => {
+  const tables = await referenceTables(sources, options)
   for (const { text } of pages())
     for (const [name, table] of Object.entries(tables))
       expect(replaceTable(text, name, table) ?? text, 'Run `pnpm charts reference`').toBe(text)
@@ -39,6 +40,12 @@ test('each public member of a throttler is in a table', () => {
 
 test('each metric is in a table', () => {
   expect(Object.values(METRIC_TABLES).flat().sort()).toEqual(METRICS.map(({ name }) => name).sort())
+})
+
+test('each command is on the page', () => {
+  const [, listed = ''] = /^Commands:\n([\s\S]*?)\n\n/m.exec(readFileSync(join(ROOT, 'docs/reference/command-line.md'), 'utf8')) ?? []
+  const names = [...listed.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name)
+  expect(names.filter((name) => name !== 'help')).toEqual(COMMANDS)
 })
 
 function isInTable(option: PublicOption): boolean {

@@ -62,6 +62,7 @@ export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
   'options-ipc': { page: OPTIONS, from: ['core IpcStoreOptions', 'core ServeIpcOptions'] },
   'options-redis': { page: OPTIONS, from: ['redis RedisStoreOptions'] },
   'options-postgres': { page: 'docs/guides/postgres.md', from: ['postgres PostgresStoreOptions'] },
+  'options-dashboard': { page: 'docs/guides/dashboard.md', from: ['dashboard DashboardOptions'] },
   'options-etcd': { page: 'docs/guides/etcd.md', from: ['etcd EtcdStoreOptions'] },
 }
 
@@ -85,7 +86,6 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
   'core HttpRulesOptions': 'docs/guides/rules.md',
   'etcd EtcdRulesOptions': 'docs/guides/rules.md',
   'redis RedisRulesOptions': 'docs/guides/rules.md',
-  'dashboard DashboardOptions': 'docs/guides/dashboard.md',
   'dashboard DashboardPluginOptions': 'docs/guides/dashboard.md',
   'etcd EtcdTarget': 'docs/guides/etcd.md',
   'etcd EtcdTls': 'docs/guides/etcd.md',
