@@ -214,7 +214,7 @@ describe.skipIf(CHROMIUM === undefined)(
     test('says what came out once for each run, and nothing while it plays', async () => {
       const { page } = await open(`?scene=limit${QUICK}`)
       const said = page.getByRole('status')
-      await expect.poll(() => said.textContent()).toMatch(/requests: .* of what the limit allows were allowed/)
+      await expect.poll(() => said.textContent()).toMatch(/requests: .* of the exact limit were allowed/)
       const before = await said.textContent()
       const changes = page.evaluate(`new Promise((resolve) => {
         let changes = 0
