@@ -71,7 +71,7 @@ describe('for programs that read', () => {
   })
 })
 
-test.each(['accuracy', 'exactness', 'far-regions', 'algorithms', 'how-it-works', 'try-it'])(
+test.each(['exactness', 'far-regions', 'algorithms', 'how-it-works', 'try-it'])(
   'a picture of a scene stands in a place where that scene can run, and as Markdown is a picture: %s',
   async (guide) => {
     const html = await (await fetch(`${top}guides/${guide}.html`)).text()
@@ -174,7 +174,7 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     expect(outside).toEqual([])
   }, 120_000)
 
-  test.each(['accuracy', 'algorithms', 'exactness'])(
+  test.each(['far-regions', 'algorithms', 'exactness'])(
     'a scene runs in the guide, and is a picture before: %s',
     async (guide) => {
       const plain = await browser.newPage({ javaScriptEnabled: false })
