@@ -25,9 +25,9 @@ storeContract(
   { describe, test },
 )
 
-test('a name that no Sentinel knows is told', async () => {
+test('an unknown name is reported', async () => {
   const node = new TestNode(redisStore({ ...options(), name: 'other' }))
-  await expect(node.count('k', 1)).rejects.toMatchObject({ message: expect.stringContaining('know no primary "other"') })
+  await expect(node.count('k', 1)).rejects.toMatchObject({ message: expect.stringContaining('have no primary named "other"') })
   await node.close()
 })
 

@@ -74,7 +74,7 @@ describe('a run', () => {
         ++calls % 2 === 1 ? { allowed: false, reason: 'limit', retryAfterMs: 1000 } : { allowed: true, reason: 'ok', retryAfterMs: 0 },
       close: async () => {},
     }
-    await expect(simulate({ ...base, nodes: 1, node: () => fickle })).rejects.toThrow(/nothing happened since/)
+    await expect(simulate({ ...base, nodes: 1, node: () => fickle })).rejects.toThrow(/nothing changed since/)
   })
 
   it('asks with promises where requests may wait', async () => {
