@@ -27,7 +27,7 @@ export function sidebar(): Group[] {
   return [
     {
       text: 'Begin',
-      items: [{ text: 'Weir in two minutes', link: '/start' }, { text: 'Find your question', link: '/overview' }, ...items('Start')],
+      items: [{ text: 'Weir at a glance', link: '/start' }, { text: 'Find your question', link: '/overview' }, ...items('Start')],
     },
     ...['Core concepts', 'Traffic shaping', 'Operations', 'Extending', 'Migration'].map((text) => ({
       text,
