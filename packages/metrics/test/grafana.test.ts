@@ -53,11 +53,12 @@ test('the dashboard shows every metric', () => {
   for (const { prometheus } of METRICS) expect(shown, prometheus).toContain(prometheus)
 })
 
-test('the dashboard shows enforced policies unless you choose another mode', () => {
+test('alerts use enforced policies only, and the dashboard shows them unless you choose another mode', () => {
   const check = (expression: string, selector: string) => {
     for (const [, name = '', list] of expression.matchAll(/\b(weir_\w+)(\{[^}]*\})?/g))
       if (labelsOf.get(name)?.includes('mode')) expect(list, expression).toContain(selector)
   }
+  for (const { expr } of rules) check(expr, 'mode="enforced"')
   for (const { expr } of dashboard.panels.flatMap(({ targets = [] }) => targets)) check(expr, 'mode="$mode"')
   expect(dashboard.templating.list).toContainEqual(
     expect.objectContaining({ name: 'mode', query: 'enforced,dry-run,candidate', current: { text: 'enforced', value: 'enforced' } }),
