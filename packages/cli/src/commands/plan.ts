@@ -168,14 +168,13 @@ async function replayAll(
   let requests = 0
   const send = async (records: readonly LogRecord[]): Promise<void> => {
     for (const record of records) {
+      if (requests++ % 100 === 0) progress.look(() => ({ done: logs.done(requests), requests: count(requests) }))
       for (const replay of replays) {
         const waiting = replay.add(record)
         if (waiting !== undefined) await waiting
         if (replay.crowded !== undefined) throw new UsageError(tooManyKeys(replay.crowded, record.time, maxKeys))
       }
     }
-    requests += records.length
-    progress.look(() => ({ done: logs.position, requests: count(requests) }))
   }
   try {
     await send(first)
