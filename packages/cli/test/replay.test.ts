@@ -15,6 +15,7 @@ function record(time: number): LogRecord {
     target: '/',
     valid: true,
     duration: undefined,
+    status: undefined,
     field: () => undefined,
   }
 }

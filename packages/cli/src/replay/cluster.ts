@@ -43,7 +43,7 @@ const SHORTEST_SKIP = 20_000
 /** The resources that a cluster has used. */
 export interface ClusterUsage {
   readonly store: StoreStatistics
-  /** For each policy the most keys that one process keeps, and whether a process had more than `maxKeys`. */
+  /** For each policy the most keys that one process kept at a look, and whether a process had more than `maxKeys`. */
   readonly keys: readonly { readonly held: number; readonly overflowing: boolean }[]
   /** Warnings of the processes, each once. */
   readonly warnings: readonly string[]
@@ -72,6 +72,7 @@ export class ReplayCluster {
   readonly #guards: Guard<LogRecord, never[]>[] = []
   readonly #warnings = new Set<string>()
   #exact: Guard<LogRecord, never[]> | undefined
+  #keys: ClusterUsage['keys'] = []
   /** A policy with more than `maxKeys` keys at one time. The exact count then counts further keys together, so it is no longer exact. */
   crowded: string | undefined
 
@@ -224,17 +225,19 @@ export class ReplayCluster {
     return this.#time.takeTouched() || waiting ? this.#time.settled() : undefined
   }
 
+  /** Notes how many keys the processes keep. It takes longer than a request. */
+  look(): void {
+    const nodes = this.#guards.map(({ throttler }) => snapshot(throttler, { top: 1, blocked: 1 }).policies)
+    this.#keys = this.policies.map((_, place) => ({
+      held: Math.max(this.#keys[place]?.held ?? 0, ...nodes.map((policies) => policies[place]?.keys ?? 0)),
+      overflowing: this.#keys[place]?.overflowing === true || nodes.some((policies) => policies[place]?.overflowing === true),
+    }))
+  }
+
   /** Resources used since the boot. */
   get usage(): ClusterUsage {
-    const nodes = this.#guards.map(({ throttler }) => snapshot(throttler, { top: 1, blocked: 1 }).policies)
-    return {
-      store: this.#store.statistics,
-      keys: this.policies.map((_, place) => ({
-        held: Math.max(...nodes.map((policies) => policies[place]?.keys ?? 0)),
-        overflowing: nodes.some((policies) => policies[place]?.overflowing === true),
-      })),
-      warnings: [...this.#warnings],
-    }
+    this.look()
+    return { store: this.#store.statistics, keys: this.#keys, warnings: [...this.#warnings] }
   }
 
   /** Stops all clocks, so that no timer fires any more. */

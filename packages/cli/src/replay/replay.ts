@@ -8,6 +8,8 @@ export type Decided = (record: LogRecord, decision: Decision | undefined) => voi
 
 /** The longest time until a pending request must be decided, in milliseconds, besides the interval of its policy. */
 const UNDER_WAY = 5_000
+/** Requests between two looks at the keys of the processes. */
+const LOOK = 1_000
 
 /** Sends the requests of a log through a cluster, and counts the decisions. */
 export class Replay {
@@ -22,6 +24,7 @@ export class Replay {
   /** End of the last request that occupies slots. */
   #busy = Number.NEGATIVE_INFINITY
   #pending = 0
+  #requests = 0
   readonly #slots: boolean
   /** Requests without a duration in the log. Their slots are free again immediately. */
   untimed = 0
@@ -47,6 +50,7 @@ export class Replay {
   add(record: LogRecord): Promise<void> | undefined {
     const cluster = this.#cluster
     if (cluster === undefined) return this.#start(record.time).then(() => this.add(record))
+    if (++this.#requests % LOOK === 0) cluster.look()
     const passed = cluster.until(record.time, Math.max(this.#last, this.#busy))
     this.#last = record.time
     return passed === undefined ? this.#ask(cluster, record) : passed.then(() => this.#ask(cluster, record))
