@@ -46,7 +46,7 @@ describe('a suggestion', () => {
     expect(out).toMatch(
       /^A limit of 1 per 1 min leaves 99 % of 201 clients alone\.\nIt rejects 49 \(19\.6 %\) of 250 requests, from 1 client\.\n/,
     )
-    expect(out).toContain('192.0.2.66  50 in 1 min from 2026-03-07 12:01:00, 50 requests in all')
+    expect(out).toContain('192.0.2.66  50 in 1 min from 2026-03-07 12:01 UTC, 50 requests')
     for (const one of out.split('\n')) if (!one.includes(log)) expect(one.length).toBeLessThanOrEqual(80)
   })
 

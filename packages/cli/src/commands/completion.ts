@@ -53,6 +53,7 @@ function bash(commands: readonly Command[]): readonly string[] {
   )
   return [
     '_weir() {',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: variables of the shell
     '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" command="${COMP_WORDS[1]}"',
     '  [ "$COMP_CWORD" -eq 1 ] && command=',
     '  case "$command $prev" in',

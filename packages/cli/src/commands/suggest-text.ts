@@ -57,7 +57,8 @@ function limitsOf({ leaves99, leaves999, others }: SuggestReport): readonly Limi
 
 function showClient({ client, requests, busiest, busiestAt, agents, routes, statuses }: ClientReport, interval: number, out: Output): void {
   const { cyan, dim } = out.colors
-  const most = `${count(busiest)} in ${duration(interval)} from ${moment(busiestAt)}, ${plural(requests, 'request')} in all`
+  const at = interval % 60_000 === 0 ? moment(busiestAt).slice(0, -3) : moment(busiestAt)
+  const most = `${count(busiest)} in ${duration(interval)} from ${at} UTC, ${plural(requests, 'request')}`
   out.line(`${cyan(safeText(client, 40))}  ${most}`)
   for (const [name, texts, longest] of [
     ['agent', agents.slice(0, 1), out.width - 22],
