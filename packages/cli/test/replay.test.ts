@@ -44,3 +44,17 @@ it.each(['background', 'central', 'leased'] as const)(
     expect(usage?.warnings).toEqual([])
   },
 )
+
+it('requests that wait are decided in time, before a silence is skipped', async () => {
+  const decided: number[] = []
+  const policies = [{ name: 'client', key: 'ip', limit: 1, interval: '20s', delay: '1m' }] as const
+  const replay = new Replay({ policies, overrides: [], nodes: 1, roundTrip: 1, maxKeys: 1_000, seed: 1 }, (_, decision) =>
+    decided.push(decision?.allowed === true ? 1 : 0),
+  )
+  for (let i = 0; i < 3; i++) await replay.add(record(START + i))
+  await replay.add(record(START + HOUR))
+  await replay.close()
+  expect(decided).toEqual([1, 1, 1, 1])
+  // An exact count, too, allows them one by one, 20 s apart.
+  expect(replay.tally?.policies[0]?.balance).toMatchObject({ beyond: 0, missed: 0 })
+})

@@ -34,7 +34,7 @@ export interface PolicyReport {
   /** The most keys that a process keeps, and whether there were more than `maxKeys`. */
   readonly keysHeld: number
   readonly overflowing: boolean
-  /** Keys that were dropped because there were too many. `top` and `rejectedKeys` may miss some of them. */
+  /** Keys that were dropped, because only a bounded number is counted. `top` and `rejectedKeys` may miss some of them. */
   readonly uncountedKeys: number
 }
 

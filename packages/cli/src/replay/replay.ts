@@ -20,6 +20,8 @@ export class Replay {
   #usage: ClusterUsage | undefined
   /** Milliseconds after which a request has no effect any more. */
   #memory = 0
+  /** The longest time that a request may wait, in milliseconds. */
+  #delay = 0
   #last = 0
   /** End of the last request that occupies slots. */
   #busy = Number.NEGATIVE_INFINITY
@@ -43,6 +45,7 @@ export class Replay {
     await cluster.boot()
     this.#tally = new Tally(cluster.policies, this.#options.maxKeys)
     this.#memory = Math.max(...cluster.policies.map(memoryOf)) + UNDER_WAY
+    this.#delay = Math.max(...cluster.policies.map(delayOf))
     this.#last = time
   }
 
@@ -51,7 +54,7 @@ export class Replay {
     const cluster = this.#cluster
     if (cluster === undefined) return this.#start(record.time).then(() => this.add(record))
     if (++this.#requests % LOOK === 0) cluster.look()
-    const passed = cluster.until(record.time, Math.max(this.#last, this.#busy))
+    const passed = cluster.until(record.time, Math.max(this.#last + this.#delay, this.#busy))
     this.#last = record.time
     return passed === undefined ? this.#ask(cluster, record) : passed.then(() => this.#ask(cluster, record))
   }
@@ -136,8 +139,14 @@ export class Replay {
 }
 
 /** Milliseconds for which a policy's counts and blocks may matter. */
-function memoryOf({ interval, cooldown, cooldownGrowth, delay }: Policy): number {
-  const held = typeof delay === 'number' ? delay : 0
+function memoryOf(policy: Policy): number {
+  const { interval, cooldown, cooldownGrowth } = policy
   // The factor is more than 2, because the longest month is a little longer than the usual one.
-  return 2.1 * interval + Math.max(cooldown, cooldownGrowth === undefined ? 0 : cooldownGrowth.max + cooldownGrowth.memory) + held
+  return (
+    2.1 * interval + Math.max(cooldown, cooldownGrowth === undefined ? 0 : cooldownGrowth.max + cooldownGrowth.memory) + delayOf(policy)
+  )
+}
+
+function delayOf({ delay }: Policy): number {
+  return typeof delay === 'number' ? delay : 0
 }
