@@ -88,3 +88,16 @@ describe('help', () => {
     expect((await weir([])).code).toBe(2)
   })
 })
+
+it('rules that do not support the given coordination end with 2', async () => {
+  const { code, err } = await weir([
+    'plan',
+    log,
+    '--rules',
+    rules('counter.json', { algorithm: 'slidingLog', coordination: 'local' }),
+    '--coordination',
+    'leased',
+  ])
+  expect(code).toBe(2)
+  expect(err).toContain('coordination')
+})

@@ -436,17 +436,4 @@ describe('what can not be done', () => {
       message: expect.any(String),
     })
   })
-
-  it('ends with 2 where the rules can not be coordinated as asked', async () => {
-    const { code, err } = await weir([
-      'plan',
-      log,
-      '--rules',
-      rules('counter.json', { algorithm: 'slidingLog', coordination: 'local' }),
-      '--coordination',
-      'leased',
-    ])
-    expect(code).toBe(2)
-    expect(err).toContain('coordination')
-  })
 })
