@@ -2,10 +2,13 @@ import { WeirError } from '@weir/core'
 import { nearest } from '@weir/core/inspect'
 import { RulesError } from '@weir/core/rules'
 import { Command, CommanderError } from 'commander'
+import { addCompletion } from './commands/completion.ts'
+import { addExamples } from './commands/examples.ts'
 import { addExplain } from './commands/explain.ts'
 import { addKeys } from './commands/keys.ts'
 import { addPlan } from './commands/plan.ts'
 import { addRules } from './commands/rules.ts'
+import { addSuggest } from './commands/suggest.ts'
 import { addTop } from './commands/top.ts'
 import { FINE, REJECTED, WRONG_USE } from './terminal/exit-codes.ts'
 import { Output, type Surroundings } from './terminal/output.ts'
@@ -14,7 +17,8 @@ import { UsageError } from './terminal/usage-error.ts'
 
 const EXIT_CODES = `
 Exit code 0 is success. 1 means that the answer is no: rules are rejected or differ, or another
-change was faster. 2 is an error: wrong use, or a file or server that can't be read or reached.`
+change was faster. 2 is an error: wrong use, or a file or server that can't be read or reached.
+weir plan also ends with 3 for stricter rules, and with 4 for looser ones.`
 
 /** The command with all its subcommands. `end` receives the exit code. */
 export function programOf(out: Output, version: string, end: (code: number) => void): Command {
@@ -29,12 +33,15 @@ export function programOf(out: Output, version: string, end: (code: number) => v
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .configureHelp({ helpWidth: out.width, showGlobalOptions: false })
   addPlan(program, out, end)
+  addSuggest(program, out, end)
   addRules(program, out, end)
   addTop(program, out)
   addKeys(program, out)
   addExplain(program, out)
+  addCompletion(program, out)
   program.helpCommand('help [command]', 'show the help of a command')
   for (const command of program.commands) {
+    addExamples(command)
     command
       .copyInheritedSettings(program)
       .helpOption('-h, --help', 'show this help')
@@ -68,8 +75,13 @@ export async function run(args: readonly string[], surroundings: Surroundings, v
     return code
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? FINE : WRONG_USE
-    return failed(error, args.includes('--json'), out)
+    return failed(error, wantsJson(args), out)
   }
+}
+
+/** Whether the result is JSON: with `--json`, or in `weir plan` with `--format json`. */
+function wantsJson(args: readonly string[]): boolean {
+  return args.includes('--json') || args.includes('--format=json') || args[args.indexOf('--format') + 1] === 'json'
 }
 
 function failed(error: unknown, json: boolean, out: Output): number {

@@ -34,6 +34,8 @@ const AT_SOURCE: readonly (readonly [args: readonly string[], out: RegExp])[] = 
 const LOCAL: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['check', document], /./],
   [['plan', file('access.log', `${line(0, '192.0.2.1')}\n`), '--rules', document], /./],
+  [['suggest', file('access-too.log', `${line(0, '192.0.2.1')}\n`)], /./],
+  [['completion', 'bash'], /complete /],
 ]
 const WRONG: readonly (readonly [args: readonly string[], why: RegExp])[] = [
   [[], /Usage: weir/],

@@ -24,7 +24,8 @@ describe('more keys than processes may keep', () => {
       '10',
       '--nodes',
       '1',
-      '--json',
+      '--format',
+      'json',
     ])
     const { plan }: PlanReport = JSON.parse(out)
     expect(plan.policies[0]?.overflowing).toBe(false)

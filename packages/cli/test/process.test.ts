@@ -10,7 +10,7 @@ const start = (...args: string[]) =>
 
 it('ends quietly where nobody reads on', { timeout: 60_000 }, async () => {
   const log = file('access.log', line(0, '192.0.2.1').repeat(50))
-  const weir = start('plan', log, '--rules', rules('rules.json', {}), '--json')
+  const weir = start('plan', log, '--rules', rules('rules.json', {}), '--format', 'json')
   // Closes the pipe early, like `head`.
   weir.stdout.destroy()
   let said = ''

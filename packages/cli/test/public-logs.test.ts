@@ -31,7 +31,7 @@ describe.skipIf(missing).each(LOGS)(`the public log $name${why}`, ({ name, read,
   it('is read whole, and rejected as by an exact limiter', { timeout: 240_000 }, async () => {
     const limited = rules(`${name}.json`, { limit: 30 })
     const alone = ['--nodes', '1', '--coordination', 'local']
-    const { code, out } = await weir(['plan', join(FOLDER, `${name}.log.gz`), '--rules', limited, ...alone, '--json'])
+    const { code, out } = await weir(['plan', join(FOLDER, `${name}.log.gz`), '--rules', limited, ...alone, '--format', 'json'])
     const { log, plan }: PlanReport = JSON.parse(out)
     expect(code).toBe(0)
     expect(log).toMatchObject(read)

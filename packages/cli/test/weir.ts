@@ -16,7 +16,7 @@ type Input = Iterable<string | Buffer> | AsyncIterable<string>
 /** Runs the command in this process, in a pipe or a terminal. The input may depend on the output so far. */
 export async function weir(
   args: readonly string[],
-  { stdin = [] as Input | ((written: { readonly out: string }) => Input), tty = false, env = {} } = {},
+  { stdin = [] as Input | ((written: { readonly out: string }) => Input), tty = false, env = {}, columns = 120 } = {},
 ): Promise<Ended> {
   const written = { out: '', err: '' }
   const stream = (name: 'out' | 'err') =>
@@ -27,7 +27,7 @@ export async function weir(
           done()
         },
       }),
-      { isTTY: tty, columns: 120 },
+      { isTTY: tty, columns },
     )
   const input = Readable.from(typeof stdin === 'function' ? stdin(written) : stdin, { objectMode: false })
   const surroundings = { stdin: input, stdout: stream('out'), stderr: stream('err'), env }

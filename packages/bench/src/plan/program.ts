@@ -28,7 +28,11 @@ const stdout = new Writable({
 })
 let code = -1
 const { cpu, wall } = await timedAsync(async () => {
-  code = await run(['plan', log, '--rules', rules, '--json'], { stdin: new PassThrough(), stdout, stderr: process.stderr, env: {} }, '0')
+  code = await run(
+    ['plan', log, '--rules', rules, '--format', 'json'],
+    { stdin: new PassThrough(), stdout, stderr: process.stderr, env: {} },
+    '0',
+  )
 })
 if (code !== 0) throw new Error(`weir plan ended with ${code}`)
 const { plan } = JSON.parse(text) as { readonly plan: { readonly requests: number; readonly rejected: number } }

@@ -19,7 +19,8 @@ export interface PolicyReport {
   readonly rejected: number
   /** Requests that an exact central count would have rejected. */
   readonly exactRejected: number
-  /** Keys with at least one rejected request. */
+  /** Keys of the policy, and those with at least one rejected request. */
+  readonly keys: number
   readonly rejectedKeys: number
   /**
    * Units allowed that an exact count rejects (`units`), and units rejected that it allows (`missed`). `worst` is the largest overshoot of
@@ -33,7 +34,7 @@ export interface PolicyReport {
   /** The most keys that a process keeps, and whether there were more than `maxKeys`. */
   readonly keysHeld: number
   readonly overflowing: boolean
-  /** Keys that were dropped because there were too many. `top` and `rejectedKeys` may miss some of them. */
+  /** Keys that were dropped, because only a bounded number is counted. `top` and `rejectedKeys` may miss some of them. */
   readonly uncountedKeys: number
 }
 
@@ -67,7 +68,7 @@ export interface RulesReport {
   readonly notes: readonly string[]
 }
 
-/** The output of `weir plan --json`. */
+/** The output of `weir plan --format json`. */
 export interface PlanReport {
   readonly log: LogSummary
   readonly nodes: number
@@ -77,6 +78,14 @@ export interface PlanReport {
   /** With `--against`: the report of the other rules, and the differences. */
   readonly against?: RulesReport
   readonly changes?: { readonly rejectedNow: ChangeReport; readonly allowedNow: ChangeReport }
+}
+
+/** The output of `weir plan --sweep --format json`. */
+export interface SweepReport extends Pick<PlanReport, 'log' | 'nodes' | 'roundTrip'> {
+  /** The policy whose limit differs. */
+  readonly policy: string
+  /** By limit, the least first. */
+  readonly sweep: readonly RulesReport[]
 }
 
 /** Requests that only one of two documents rejects. */
@@ -135,6 +144,7 @@ function policyReport(tally: PolicyTally, keys: ClusterUsage['keys'][number] | u
     requests: tally.requests,
     rejected: tally.rejected,
     exactRejected: tally.exactRejected,
+    keys: tally.keys.size,
     rejectedKeys: tally.keys.rejectedKeys,
     overshoot: { units: balance.beyond, missed: balance.missed, worst: balance.worst },
     top: tally.keys.top(top),

@@ -1,57 +1,51 @@
-import { type Coordination, createThrottler, memoryStore } from '@weir/core'
+import type { Coordination } from '@weir/core'
 import { type Command, Option } from 'commander'
-import { Logs } from '../log/logs.ts'
+import type { Logs } from '../log/logs.ts'
 import type { LogRecord } from '../log/record.ts'
-import { type ClusterOptions, coordinated, hasSlots, type LogPolicy } from '../replay/cluster.ts'
+import { type ClusterOptions, hasSlots } from '../replay/cluster.ts'
 import { Comparison } from '../replay/comparison.ts'
 import { bytesPerKey } from '../replay/memory.ts'
 import { Replay } from '../replay/replay.ts'
-import { logFunctions, type StoodIn } from '../rules/log-functions.ts'
-import { checkText, pathOf, textIn } from '../rules/read-rules.ts'
-import { FINE, REJECTED, WRONG_USE } from '../terminal/exit-codes.ts'
+import { FINE, LOOSER, REJECTED, STRICTER, WRONG_USE } from '../terminal/exit-codes.ts'
 import type { Output } from '../terminal/output.ts'
-import { Progress } from '../terminal/progress.ts'
 import { count, safeText } from '../terminal/text.ts'
 import { UsageError } from '../terminal/usage-error.ts'
+import { eachRecord, type LogOptions, ofLogs, summaryOf, withLogs } from './log-options.ts'
 import { durationOption, wholeNumber } from './options.ts'
-import { missingIn, nothingIn, tooManyKeys } from './plan-log.ts'
-import { changesReport, type PlanReport, type RulesReport, rulesReport } from './plan-report.ts'
-import { showPlan } from './plan-text.ts'
+import { type FailIf, failIfOption, fails } from './plan-fail-if.ts'
+import { missingIn, tooManyKeys } from './plan-log.ts'
+import { changesReport, type PlanReport, type RulesReport, rulesReport, type SweepReport } from './plan-report.ts'
+import { documentsOf, nameOf, type Rules, type RulesOptions, sweepOption } from './plan-rules.ts'
+import { showCsv, showMarkdown } from './plan-tables.ts'
+import { showPlan, showSweep } from './plan-text.ts'
 
-interface PlanOptions {
-  readonly rules: string
-  readonly against?: string
-  readonly next?: true
+interface PlanOptions extends LogOptions, RulesOptions {
   readonly nodes: number
   readonly roundTrip: number
-  readonly coordination?: Coordination
-  readonly clientField?: string
-  readonly proxies?: number
   readonly maxKeys: number
   readonly top: number
-  readonly json?: true
+  readonly format: 'text' | 'csv' | 'md' | 'json'
+  readonly failIf?: FailIf
 }
 
 const COORDINATIONS: readonly Coordination[] = ['background', 'periodic', 'leased', 'central', 'local']
 /** A minute. No real store is further away. */
 const LONGEST_ROUND_TRIP = 60_000
+const EXIT_CODES = `
+Exit code 0: no problem. 1: --fail-if applies, or the rules are invalid. 2: an error, or requests of
+the log are left out. With --against or --next, 3: stricter, because some requests would be rejected
+that are allowed now. 4: looser, because some would be allowed that are rejected now, and none the
+other way round.`
 
 /** Adds `weir plan`. */
 export function addPlan(program: Command, out: Output, end: (code: number) => void): void {
-  program
-    .command('plan')
+  ofLogs(program.command('plan'))
     .summary('replay access logs against rules')
     .description('Replays access logs against rules, and shows which requests they would have rejected.')
-    .argument('<logs...>', 'access logs, merged by time. - reads standard input')
     .requiredOption('--rules <file>', 'the rules, in YAML or JSON')
-    .option(
-      '--against <file>',
-      'other rules, such as the current ones, to show which requests are decided differently. Exit code 1 if any are',
-    )
-    .option(
-      '--next',
-      'compare the candidate rules (next) of the document with its current ones. Exit code 1 if a request is decided differently',
-    )
+    .option('--against <file>', 'other rules, such as the current ones, to show which requests are decided differently')
+    .option('--next', 'compare the candidate rules (next) of the document with its current ones')
+    .option('--sweep <policy.limit=list>', 'try several limits of one policy, such as client.limit=30,60,120, at most 20', sweepOption)
     .option('--nodes <n>', 'processes that the requests are spread over at random, 1 to 100', wholeNumber(1, 100), 3)
     .addOption(
       new Option('--round-trip <duration>', 'from a process to the store and back, at most a minute')
@@ -65,32 +59,47 @@ export function addPlan(program: Command, out: Output, end: (code: number) => vo
       ).choices(COORDINATIONS),
     )
     .option(
-      '--client-field <name>',
-      'the field with the client, such as http_x_forwarded_for or req.headers.x-real-ip. In text also the number of a word before the time',
-    )
-    .option(
-      '--proxies <n>',
-      'how many addresses your own proxies append to a list, 1 to 100: the client is the nth from the end. Without it, the client is the only public address of the list',
-      wholeNumber(1, 100),
-    )
-    .option(
       '--max-keys <n>',
       'keys of a policy that a process keeps at one time, as the option maxKeys, 1 to 10000000. If a log has more, exit code 2',
       wholeNumber(1, 10_000_000),
       250_000,
     )
     .option('--top <n>', 'keys to list per policy, 1 to 1000', wholeNumber(1, 1_000), 5)
-    .option('--json', 'print all figures as JSON')
+    .option(
+      '--fail-if <condition>',
+      'exit code 1 if more requests are rejected, as a number or in percent of all requests: rejected>100, rejected>1%',
+      failIfOption,
+    )
+    .addOption(
+      new Option('--format <name>', 'csv and md contain a row per policy, json all figures')
+        .choices(['text', 'csv', 'md', 'json'])
+        .default('text'),
+    )
+    .addHelpText('after', EXIT_CODES)
     .action(async (logs: string[], options: PlanOptions) => {
+      if (options.sweep !== undefined && options.failIf !== undefined)
+        throw new UsageError('--fail-if needs one set of rules. Remove --sweep.')
       const report = await plan(logs, options, out)
-      if (options.json === true) out.json(report)
-      else showPlan(report, out)
-      const { changes } = report
-      end(changes !== undefined && changes.rejectedNow.requests + changes.allowedNow.requests > 0 ? REJECTED : FINE)
+      show(report, options, out)
+      end('sweep' in report ? FINE : codeOf(report, options))
       const missing = missingIn(report.log)
       if (missing.length > 0) end(WRONG_USE)
       for (const text of missing) out.note(`weir: ${safeText(text, 1_000)}`)
     })
+}
+
+function show(report: PlanReport | SweepReport, { format }: PlanOptions, out: Output): void {
+  if (format === 'json') out.json(report)
+  else if (format === 'csv') showCsv(report, out)
+  else if (format === 'md') showMarkdown(report, out)
+  else if ('sweep' in report) showSweep(report, out)
+  else showPlan(report, out)
+}
+
+function codeOf({ plan: { rejected, requests }, changes }: PlanReport, { failIf }: PlanOptions): number {
+  if (failIf !== undefined && fails(failIf, rejected, requests)) return REJECTED
+  if (changes === undefined) return FINE
+  return changes.rejectedNow.requests > 0 ? STRICTER : changes.allowedNow.requests > 0 ? LOOSER : FINE
 }
 
 /** One document of rules, ready for a replay. */
@@ -103,41 +112,28 @@ interface Candidate {
   readonly notes: readonly string[]
 }
 
-async function plan(files: readonly string[], options: PlanOptions, out: Output): Promise<PlanReport> {
-  const { clientField, proxies } = options
+async function plan(files: readonly string[], options: PlanOptions, out: Output): Promise<PlanReport | SweepReport> {
   const documents = await documentsOf(options)
-  if (files.filter((file) => file === '-').length > 1) throw new UsageError('Standard input, -, can be read only once. Pass - once.')
-  const logs = await Logs.open(files.map(pathOf), out.surroundings.stdin, {
-    // Variables of nginx begin with a dollar sign.
-    field: clientField?.toLowerCase().replace(/^\$/, ''),
-    proxies,
-  })
-  try {
-    return await planOf(logs, documents, options, out)
-  } finally {
-    logs.close()
-  }
+  return withLogs(files, options, out, (logs) => planOf(logs, documents, options, out))
 }
 
-async function planOf(logs: Logs, documents: readonly Rules[], options: PlanOptions, out: Output): Promise<PlanReport> {
-  const { nodes, roundTrip, top, clientField } = options
+async function planOf(logs: Logs, documents: readonly Rules[], options: PlanOptions, out: Output): Promise<PlanReport | SweepReport> {
+  const { nodes, roundTrip, top, sweep } = options
   const batches = logs.read()
   const first = await firstOf(batches)
   const timed = first.some(({ duration }) => duration !== undefined)
   const candidates = first.length === 0 ? [] : documents.map((document) => candidateOf(document, timed, options))
-  const comparison = candidates.length === 1 ? undefined : new Comparison()
+  const comparison = candidates.length === 1 || sweep !== undefined ? undefined : new Comparison()
   const replays = candidates.map(
     ({ cluster }, place) => new Replay(cluster, comparison && ((record, decision) => comparison.add(record, decision, place === 0))),
   )
-  await replayAll(logs, first, batches, replays, options.maxKeys, out)
-  const { summary } = logs
-  if (summary.records === 0) throw new UsageError(nothingIn(summary))
-  if (summary.client.field?.requests === 0)
-    throw new UsageError(`No request of the log has the field ${JSON.stringify(clientField)}, which --client-field names.`)
-  const reports = candidates.map((candidate, place) => reportOf(candidate, replays[place] as Replay, top, summary.records - summary.late))
+  await replayAll(logs, joined(first, batches), replays, options.maxKeys, out)
+  const log = summaryOf(logs)
+  const reports = candidates.map((candidate, place) => reportOf(candidate, replays[place] as Replay, top, log.records - log.late))
+  if (sweep !== undefined) return { log, nodes, roundTrip, policy: sweep.policy, sweep: reports }
   const [mine, other] = reports as [RulesReport, RulesReport | undefined]
   return {
-    log: summary,
+    log,
     nodes,
     roundTrip,
     plan: mine,
@@ -156,73 +152,32 @@ async function firstOf(batches: Batches): Promise<readonly LogRecord[]> {
   }
 }
 
+async function* joined(first: readonly LogRecord[], rest: Batches): AsyncGenerator<readonly LogRecord[]> {
+  yield first
+  yield* rest
+}
+
 async function replayAll(
   logs: Logs,
-  first: readonly LogRecord[],
-  batches: Batches,
+  batches: AsyncIterable<readonly LogRecord[]>,
   replays: readonly Replay[],
   maxKeys: number,
   out: Output,
 ): Promise<void> {
-  const progress = new Progress(out.surroundings.stderr, logs.size)
-  let requests = 0
-  const send = async (records: readonly LogRecord[]): Promise<void> => {
-    for (const record of records) {
-      for (const replay of replays) {
-        const waiting = replay.add(record)
-        if (waiting !== undefined) await waiting
-        if (replay.crowded !== undefined) throw new UsageError(tooManyKeys(replay.crowded, record.time, maxKeys))
-      }
+  const check = ({ time }: LogRecord): void => {
+    for (const { crowded } of replays) if (crowded !== undefined) throw new UsageError(tooManyKeys(crowded, time, maxKeys))
+  }
+  await eachRecord(logs, batches, out, (record) => {
+    let waiting: Promise<unknown> | undefined
+    for (const replay of replays) {
+      const added = replay.add(record)
+      if (added !== undefined) waiting = waiting === undefined ? added : Promise.all([waiting, added])
     }
-    requests += records.length
-    progress.look(() => ({ done: logs.position, requests: count(requests) }))
-  }
-  try {
-    await send(first)
-    for await (const records of batches) await send(records)
-    for (const replay of replays) await replay.close()
-  } finally {
-    progress.stop()
-  }
-}
-
-/** The rules of a document: the current ones, or the ones under `next`. */
-interface Rules {
-  readonly file: string
-  readonly version: number
-  readonly policies: readonly LogPolicy[]
-  readonly overrides: ClusterOptions['overrides']
-  readonly notes: readonly string[]
-}
-
-/** The rules, and the rules to compare them with, if there are any. */
-async function documentsOf(options: PlanOptions): Promise<readonly Rules[]> {
-  const { rules: file, against, next } = options
-  if (next === undefined) {
-    const mine = await rulesOf(file, 'running', options)
-    return against === undefined ? [mine] : [mine, await rulesOf(against, 'running', options)]
-  }
-  if (against !== undefined) throw new UsageError('Rules can be compared with one other document. Use --next or --against, not both.')
-  return [await rulesOf(file, 'next', options), await rulesOf(file, 'running', options)]
-}
-
-async function rulesOf(file: string, part: 'running' | 'next', { next, coordination }: PlanOptions): Promise<Rules> {
-  const stoodIn: StoodIn[] = []
-  const document = checkText<never>(await textIn(file), logFunctions(stoodIn))
-  const set = part === 'next' ? document.next : document
-  if (set === undefined) throw new UsageError(`${JSON.stringify(file)} has no candidate rules. Add them as "next", or remove --next.`)
-  const notes = stoodIn.map(({ kind, name }) => `The field "${name}" of the log stands in for the function "${name}" of "${kind}".`)
-  if (document.next !== undefined && next === undefined)
-    notes.push('The candidate rules, "next", are left out. Pass --next to compare them with the current ones.')
-  const policies = (set.policies as unknown as readonly LogPolicy[]).map((policy) => {
-    const made = coordination === undefined ? policy : coordinated(policy, coordination)
-    if (made === policy && coordination !== undefined && hasSlots(policy))
-      notes.push(`The policy ${nameOf(policy)} keeps its coordination, because concurrency supports only "leased" and "local".`)
-    return made
+    if (waiting !== undefined) return waiting.then(() => check(record))
+    check(record)
+    return undefined
   })
-  // Reports invalid policies now instead of at the first request.
-  createThrottler({ policies, store: memoryStore() })
-  return { file: part === 'next' ? `${file}, next` : file, version: document.version, policies, overrides: set.overrides, notes }
+  for (const replay of replays) await replay.close()
 }
 
 /** @param timed whether the log contains the durations of requests */
@@ -246,10 +201,6 @@ function candidateOf(
 
 /** Without durations it is unknown which requests are in flight together. */
 const UNTIMED = 'The log has no durations of requests. In nginx, put $request_time after the user agent, or "request_time" into JSON lines.'
-
-function nameOf({ name = 'default' }: LogPolicy): string {
-  return JSON.stringify(name)
-}
 
 function reportOf({ file, version, bytesPerKey, notes, cluster }: Candidate, replay: Replay, top: number, records: number): RulesReport {
   const { tally, usage, untimed } = replay

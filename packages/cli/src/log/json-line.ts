@@ -36,6 +36,9 @@ const METHOD = ['method', 'request_method', 'requestmethod', 'http_method', 'htt
 const TARGET = ['uri', 'request_uri', 'url', 'requesturi', 'requesturl', 'requestpath', 'path', 'target', 'resourcepath']
 /** Fields in which log collectors (Docker, Kubernetes, journald, Filebeat, GCP) put the original line. */
 const LINE = ['log', 'message', 'line', 'textpayload', 'msg']
+const STATUS = ['status', 'status_code', 'statuscode', 'response_code', 'downstreamstatus']
+/** Objects that may contain the status. */
+const ANSWERS = ['res', 'response', 'http', 'httprequest']
 /** Durations of requests. Names of nginx mean seconds, and names with `ms` milliseconds. The unit of `duration` depends on its size. */
 const SECONDS = ['request_time', 'response_time_s', 'elapsed_s']
 const MILLISECONDS = ['responsetime', 'duration_ms', 'response_time_ms', 'latency_ms', 'elapsed_ms', 'elapsedms', 'durationms']
@@ -127,6 +130,12 @@ class JsonRecord implements LogRecord {
     // Caddy logs seconds, and no request takes a day (1e5 s). A larger number is in nanoseconds.
     if (number !== undefined) return number < 1e5 ? number * 1000 : number / 1e6
     return typeof duration === 'string' ? spanOf(duration) : undefined
+  }
+
+  get status(): string | undefined {
+    const inner = ANSWERS.map((name) => this.#fields[name]).filter(isObject)
+    const found = [this.#fields, ...inner.map(lowered)].map((fields) => text(first(fields, STATUS))).find((one) => one !== undefined)
+    return found !== undefined && /^\d{3}$/.test(found) ? found : undefined
   }
 
   field(name: string): string | undefined {

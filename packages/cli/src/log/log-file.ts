@@ -1,7 +1,7 @@
-import { createReadStream, ReadStream } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import { createGunzip } from 'node:zlib'
+import { createGunzip, type Gunzip } from 'node:zlib'
 import { UsageError } from '../terminal/usage-error.ts'
 import type { Clients } from './client.ts'
 import { type LineCounts, LineReader } from './line-reader.ts'
@@ -21,6 +21,7 @@ export class LogFile {
   readonly #reader: LineReader
   #pieces: AsyncIterator<Buffer> | undefined
   #over = false
+  #read = 0
 
   constructor(name: string, input: Input, counts: LineCounts, clients: Clients) {
     this.name = name
@@ -28,9 +29,9 @@ export class LogFile {
     this.#reader = new LineReader(name, counts, clients)
   }
 
-  /** Bytes read so far, before decompression. */
+  /** Bytes of the log whose lines were read so far. For a compressed log these are compressed bytes. */
   get position(): number {
-    return this.#input.position()
+    return this.#input.unzipped()?.bytesWritten ?? this.#read
   }
 
   /**
@@ -46,6 +47,7 @@ export class LogFile {
       this.#pieces ??= this.#input.stream()[Symbol.asyncIterator]() as AsyncIterator<Buffer>
       const { done, value } = await this.#pieces.next()
       if (done !== true) {
+        this.#read += value.length
         this.#reader.write(value, records)
         return true
       }
@@ -68,7 +70,8 @@ export class LogFile {
 
 interface Input {
   stream(): Readable
-  position(): number
+  /** The decompression, if there is one. */
+  unzipped(): Gunzip | undefined
   close(): void
 }
 
@@ -119,16 +122,17 @@ export async function openLog(name: string, counts: LineCounts, clients: Clients
 
 function inputOf(source: () => Readable, compressed: boolean): Input {
   let opened: Readable | undefined
+  let unzipped: Gunzip | undefined
   return {
     stream() {
       opened = source()
       if (!compressed) return opened
-      const unzipped = createGunzip({ chunkSize: PIECE })
+      unzipped = createGunzip({ chunkSize: PIECE })
       // `pipe` does not forward errors.
-      opened.once('error', (error) => unzipped.destroy(error))
+      opened.once('error', (error) => unzipped?.destroy(error))
       return opened.pipe(unzipped)
     },
-    position: () => (opened instanceof ReadStream ? opened.bytesRead : 0),
+    unzipped: () => unzipped,
     close: () => void opened?.destroy(),
   }
 }

@@ -46,9 +46,14 @@ export class Logs {
     this.size = size
   }
 
-  /** Bytes read so far, of all logs. */
-  get position(): number {
-    return this.#files.reduce((sum, { position }) => sum + position, 0)
+  /**
+   * Bytes of all logs that are done. Thousands of requests are kept for sorting, so they are fewer than the bytes read.
+   *
+   * @param requests how many requests of `read` are done
+   */
+  done(requests: number): number {
+    const read = this.#files.reduce((sum, { position }) => sum + position, 0)
+    return this.#counts.records === 0 ? 0 : Math.min(read, Math.floor((read * requests) / this.#counts.records))
   }
 
   /** Stops reading all logs. */

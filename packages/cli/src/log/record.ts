@@ -16,6 +16,8 @@ export interface LogRecord {
   readonly valid: boolean
   /** Milliseconds until the answer. Undefined if the log does not contain it. */
   readonly duration: number | undefined
+  /** The status of the answer, such as `404`. Undefined if the log does not contain it. */
+  readonly status: string | undefined
   /** A header of the request, or another field of the log, by its name in lower case. In text logs also a word by its number. */
   field(name: string): string | undefined
 }

@@ -23,6 +23,9 @@ const AFTER_REQUEST = /" (?:\d{3}|-) (?:\d+|-)(?= |\t|$)/y
  * of upstreams follow it.
  */
 const DURATION = /[\s"](?:(?:rt|request_time)[=:]"?)?(\d{1,9}\.\d{3})(?=["\s]|$)/
+/** The status, before the size of the answer. */
+const STATUS = /" (\d{3}) (?:\d+|-)$/
+const LONGEST_STATUS = 40
 const AGENT_LINE = /^\s+"(?:[^"\\]|\\.)*"\s*$/
 
 /**
@@ -118,6 +121,10 @@ class TextRecord implements LogRecord {
     // Quoted text comes from clients, and may look like a time.
     const found = DURATION.exec(rest.slice(QUOTED.exec(rest)?.[0].length ?? 0))?.[1]
     return found === undefined ? undefined : Number(found) * 1000
+  }
+
+  get status(): string | undefined {
+    return STATUS.exec(this.#line.slice(Math.max(0, this.#rest - LONGEST_STATUS), this.#rest))?.[1]
   }
 
   field(name: string): string | undefined {

@@ -2,6 +2,7 @@ import type { Coordination, Decision, PlannedPolicyOptions, Policy, RequestPolic
 import { adapterOf, createGuard, type Guard } from '@weir/core/adapter'
 import { snapshot } from '@weir/core/inspect'
 import type { Override } from '@weir/core/rules'
+import { isLoadingCode, type StoreConnection, type StoreNode } from '@weir/core/sync'
 import { NodeClock, SeededRandom, SimulatedStore, type StoreStatistics, VirtualTime } from '@weir/testing'
 import type { LogRecord } from '../log/record.ts'
 import { logReader } from './reader.ts'
@@ -33,25 +34,45 @@ export interface ClusterOptions {
 const BOOT = 2_000
 /** Longer than the default, because over weeks of a log heartbeats would be most of the work. All processes stay alive anyway. */
 const HEARTBEAT = 10_000
+/** Milliseconds after the last request until processes have sent all counts, besides two round trips. */
+const SETTLING = 5_000
+/** Milliseconds before the next request in which processes sync again after a silence, besides two round trips. */
+const WAKING = 2_000
+/** Shorter silences need hardly more heartbeats than the syncs after a skipped one. */
+const SHORTEST_SKIP = 20_000
 /** The resources that a cluster has used. */
 export interface ClusterUsage {
   readonly store: StoreStatistics
-  /** For each policy the most keys that one process keeps, and whether a process had more than `maxKeys`. */
+  /** For each policy the most keys that one process kept at a look, and whether a process had more than `maxKeys`. */
   readonly keys: readonly { readonly held: number; readonly overflowing: boolean }[]
   /** Warnings of the processes, each once. */
   readonly warnings: readonly string[]
 }
 
+/** A store at which processes stay alive without heartbeats, so that they can skip a silence. */
+class PatientStore extends SimulatedStore {
+  override open(node: StoreNode): StoreConnection {
+    const connection = super.open(node)
+    return {
+      sync: ({ heartbeat, ...rest }) =>
+        connection.sync({ ...rest, ...(heartbeat !== undefined && { heartbeat: { ...heartbeat, ttl: Number.MAX_SAFE_INTEGER } }) }),
+      ...(connection.decider !== undefined && { decider: connection.decider.bind(connection) }),
+      close: () => connection.close(),
+    }
+  }
+}
+
 /** Processes with the released code, in virtual time. One more process counts all requests alone, which is an exact central count. */
 export class ReplayCluster {
   readonly #time: VirtualTime
-  readonly #store: SimulatedStore
+  readonly #store: PatientStore
   readonly #random: SeededRandom
   readonly #clocks: NodeClock[] = []
   readonly #options: ClusterOptions
   readonly #guards: Guard<LogRecord, never[]>[] = []
   readonly #warnings = new Set<string>()
   #exact: Guard<LogRecord, never[]> | undefined
+  #keys: ClusterUsage['keys'] = []
   /** A policy with more than `maxKeys` keys at one time. The exact count then counts further keys together, so it is no longer exact. */
   crowded: string | undefined
 
@@ -62,7 +83,7 @@ export class ReplayCluster {
     // Each start gets different random numbers.
     this.#random = new SeededRandom(`${seed} ${start}`)
     this.#time = new VirtualTime(-BOOT, start)
-    this.#store = new SimulatedStore({
+    this.#store = new PatientStore({
       time: this.#time,
       random: this.#random.stream('network'),
       network: { latency: roundTrip / 2 },
@@ -132,14 +153,46 @@ export class ReplayCluster {
     return this.#time.epoch + this.#time.now
   }
 
-  /** Advances virtual time. Undefined if no event happened that needs waiting. */
-  until(time: number): Promise<void> | undefined {
+  /**
+   * Advances virtual time. Undefined if no event happened that needs waiting.
+   *
+   * @param quiet when the last request ended, or was sent
+   */
+  until(time: number, quiet: number): Promise<void> | undefined {
     const moment = time - this.#time.epoch
     if (moment < this.#time.nextAt) {
       this.#time.pass(Math.max(moment, this.#time.now))
       return undefined
     }
-    return this.#time.runUntil(Math.max(moment, this.#time.now))
+    const from = quiet - this.#time.epoch
+    const margin = 2 * this.#options.roundTrip
+    return moment - from > SHORTEST_SKIP + 2 * margin
+      ? this.#skip(from + SETTLING + margin, moment - WAKING - margin).then(() => this.#runUntil(moment))
+      : this.#runUntil(moment)
+  }
+
+  /**
+   * Suspends all processes in a silence, because otherwise heartbeats would be nearly all work of a sparse log. No count changes meanwhile,
+   * and the processes sync before the next request.
+   */
+  async #skip(from: number, to: number): Promise<void> {
+    const time = this.#time
+    await this.#runUntil(from)
+    // A message that is under way arrives first, because a process would take its late answer for an outage.
+    while (time.nextAt <= Math.min(time.now + this.#options.roundTrip, to)) await this.#runUntil(time.nextAt)
+    for (const clock of this.#clocks) clock.stall(to)
+    await this.#runUntil(to)
+  }
+
+  /** Runs all events up to a moment. Awaits promises without a turn of the event loop, which takes longer than most events. */
+  async #runUntil(moment: number): Promise<void> {
+    const time = this.#time
+    while (time.nextAt <= moment) {
+      if (!time.step()) continue
+      await time.drained()
+      if (isLoadingCode()) await time.settled()
+    }
+    if (moment > time.now) time.pass(moment)
   }
 
   /** Advances to the next event, without a request. */
@@ -172,17 +225,19 @@ export class ReplayCluster {
     return this.#time.takeTouched() || waiting ? this.#time.settled() : undefined
   }
 
+  /** Notes how many keys the processes keep. It takes longer than a request. */
+  look(): void {
+    const nodes = this.#guards.map(({ throttler }) => snapshot(throttler, { top: 1, blocked: 1 }).policies)
+    this.#keys = this.policies.map((_, place) => ({
+      held: Math.max(this.#keys[place]?.held ?? 0, ...nodes.map((policies) => policies[place]?.keys ?? 0)),
+      overflowing: this.#keys[place]?.overflowing === true || nodes.some((policies) => policies[place]?.overflowing === true),
+    }))
+  }
+
   /** Resources used since the boot. */
   get usage(): ClusterUsage {
-    const nodes = this.#guards.map(({ throttler }) => snapshot(throttler, { top: 1, blocked: 1 }).policies)
-    return {
-      store: this.#store.statistics,
-      keys: this.policies.map((_, place) => ({
-        held: Math.max(...nodes.map((policies) => policies[place]?.keys ?? 0)),
-        overflowing: nodes.some((policies) => policies[place]?.overflowing === true),
-      })),
-      warnings: [...this.#warnings],
-    }
+    this.look()
+    return { store: this.#store.statistics, keys: this.#keys, warnings: [...this.#warnings] }
   }
 
   /** Stops all clocks, so that no timer fires any more. */

@@ -33,6 +33,11 @@ export class KeyCounts {
     return count
   }
 
+  /** All keys. Keys that were dropped count again if they return. */
+  get size(): number {
+    return this.#keys.size + this.dropped
+  }
+
   /** Keys with at least one rejected request. */
   get rejectedKeys(): number {
     let keys = 0

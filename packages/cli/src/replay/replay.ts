@@ -6,8 +6,10 @@ import { Tally } from './tally.ts'
 /** Receives each decision as soon as it is made. */
 export type Decided = (record: LogRecord, decision: Decision | undefined) => void
 
-/** Milliseconds until all messages and timers are done. */
+/** The longest time until a pending request must be decided, in milliseconds, besides the interval of its policy. */
 const UNDER_WAY = 5_000
+/** Requests between two looks at the keys of the processes. */
+const LOOK = 1_000
 
 /** Sends the requests of a log through a cluster, and counts the decisions. */
 export class Replay {
@@ -18,39 +20,42 @@ export class Replay {
   #usage: ClusterUsage | undefined
   /** Milliseconds after which a request has no effect any more. */
   #memory = 0
+  /** The longest time that a request may wait, in milliseconds. */
+  #delay = 0
   #last = 0
   /** End of the last request that occupies slots. */
   #busy = Number.NEGATIVE_INFINITY
   #pending = 0
+  #requests = 0
   readonly #slots: boolean
   /** Requests without a duration in the log. Their slots are free again immediately. */
   untimed = 0
 
-  /** @throws WeirError (from `start`) for invalid policies */
+  /** @throws WeirError (from `add`) for invalid policies */
   constructor(options: ClusterOptions, decided?: Decided) {
     this.#options = options
     this.#slots = options.policies.some(hasSlots)
     this.#decided = decided
   }
 
-  /** Creates the cluster at the first request, and again after a pause so long that all counts have expired. */
-  async start(time: number): Promise<void> {
-    await this.#end()
+  /** Creates the cluster at the first request. */
+  async #start(time: number): Promise<void> {
     const cluster = new ReplayCluster(this.#options, Math.floor(time))
     this.#cluster = cluster
     await cluster.boot()
-    this.#tally ??= new Tally(cluster.policies, this.#options.maxKeys)
+    this.#tally = new Tally(cluster.policies, this.#options.maxKeys)
     this.#memory = Math.max(...cluster.policies.map(memoryOf)) + UNDER_WAY
+    this.#delay = Math.max(...cluster.policies.map(delayOf))
     this.#last = time
   }
 
   /** Adds a request of the log. Undefined if the next one doesn't need to wait. */
   add(record: LogRecord): Promise<void> | undefined {
     const cluster = this.#cluster
-    if (cluster === undefined || record.time - Math.max(this.#last, this.#busy) > this.#memory)
-      return this.start(record.time).then(() => this.add(record))
+    if (cluster === undefined) return this.#start(record.time).then(() => this.add(record))
+    if (++this.#requests % LOOK === 0) cluster.look()
+    const passed = cluster.until(record.time, Math.max(this.#last + this.#delay, this.#busy))
     this.#last = record.time
-    const passed = cluster.until(record.time)
     return passed === undefined ? this.#ask(cluster, record) : passed.then(() => this.#ask(cluster, record))
   }
 
@@ -128,35 +133,20 @@ export class Replay {
     this.#cluster = undefined
     const until = this.#last + this.#memory
     while (this.#pending > 0 && cluster.now <= until) await cluster.step()
-    this.#usage = added(this.#usage, cluster.usage)
+    this.#usage = cluster.usage
     cluster.stop()
   }
 }
 
 /** Milliseconds for which a policy's counts and blocks may matter. */
-function memoryOf({ interval, cooldown, cooldownGrowth, delay }: Policy): number {
-  const held = typeof delay === 'number' ? delay : 0
+function memoryOf(policy: Policy): number {
+  const { interval, cooldown, cooldownGrowth } = policy
   // The factor is more than 2, because the longest month is a little longer than the usual one.
-  return 2.1 * interval + Math.max(cooldown, cooldownGrowth === undefined ? 0 : cooldownGrowth.max + cooldownGrowth.memory) + held
+  return (
+    2.1 * interval + Math.max(cooldown, cooldownGrowth === undefined ? 0 : cooldownGrowth.max + cooldownGrowth.memory) + delayOf(policy)
+  )
 }
 
-function added(before: ClusterUsage | undefined, usage: ClusterUsage): ClusterUsage {
-  if (before === undefined) return usage
-  const { store } = usage
-  return {
-    store: {
-      exchanges: before.store.exchanges + store.exchanges,
-      decisions: before.store.decisions + store.decisions,
-      heartbeats: before.store.heartbeats + store.heartbeats,
-      entries: before.store.entries + store.entries,
-      blocks: before.store.blocks + store.blocks,
-      announcements: before.store.announcements + store.announcements,
-      failures: before.store.failures + store.failures,
-    },
-    keys: usage.keys.map(({ held, overflowing }, place) => ({
-      held: Math.max(held, before.keys[place]?.held ?? 0),
-      overflowing: overflowing || before.keys[place]?.overflowing === true,
-    })),
-    warnings: [...new Set([...before.warnings, ...usage.warnings])],
-  }
+function delayOf({ delay }: Policy): number {
+  return typeof delay === 'number' ? delay : 0
 }

@@ -34,6 +34,11 @@ export function percent(part: number, whole: number): string {
   return value < 0.1 ? '< 0.1 %' : `${value.toFixed(1)} %`
 }
 
+/** A part of a whole, with its percentage: `9,032 (44.2 %)`. */
+export function shareOf(part: number, whole: number): string {
+  return `${count(part)} (${percent(part, whole)})`
+}
+
 const UNITS = [
   ['d', 86_400_000],
   ['h', 3_600_000],

@@ -227,3 +227,20 @@ describe('a log in UTF-16', () => {
     expect(() => read(log)).toThrow('"test.log" is in UTF-16. Convert it: iconv')
   })
 })
+
+describe('the status of the answer is read', () => {
+  const base = { time: ISO, remote_addr: CLIENT, method: 'GET', uri: '/' }
+  it.each([
+    ['text', CLF, '200'],
+    ['text without a status', CLF.replace(' 200 512', ' - -'), undefined],
+    ['text whose request imitates one', CLF.replace('/a?b', '/a\\" 404 1').replace(' 200 ', ' 301 '), '301'],
+    ['nginx and Caddy', json({ ...base, status: 404 }), '404'],
+    ['Traefik', json({ ...base, DownstreamStatus: 502 }), '502'],
+    ['Envoy', json({ ...base, response_code: 429 }), '429'],
+    ['pino-http', json({ ...base, res: { statusCode: 204 } }), '204'],
+    ['no number', json({ ...base, status: 'fine' }), undefined],
+  ])('from %s', (_, text, status) => {
+    const [record] = read(`${text}\n`).records
+    expect([record?.client, record?.status]).toEqual([CLIENT, status])
+  })
+})

@@ -13,6 +13,7 @@ function record(time: number, coarse = true): LogRecord {
     target: '/',
     valid: true,
     duration: undefined,
+    status: undefined,
     field: () => undefined,
   }
 }

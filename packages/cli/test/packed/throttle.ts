@@ -18,7 +18,7 @@ async function main(): Promise<void> {
     },
   })
   const surroundings = { stdin: Readable.from([Buffer.from(log)]), stdout, stderr: process.stderr, env: {} }
-  await run(['plan', '-', '--rules', rules, '--nodes', '1', '--json'], surroundings, '0')
+  await run(['plan', '-', '--rules', rules, '--nodes', '1', '--format', 'json'], surroundings, '0')
   const { plan } = JSON.parse(text) as { plan: { allowed: number; rejected: number } }
   console.log([...Array(plan.allowed).fill('allowed'), ...Array(plan.rejected).fill('rejected')].join(' '))
   rmSync(folder, { recursive: true })

@@ -4,6 +4,7 @@ import { run } from '@weir/cli'
 /** The commands of `weir`. */
 export const COMMANDS: readonly string[] = [
   'plan',
+  'suggest',
   'check',
   'diff',
   'push',
@@ -15,6 +16,7 @@ export const COMMANDS: readonly string[] = [
   'reset',
   'usage',
   'explain',
+  'completion',
 ]
 
 /** The help texts by the names of their marks, as the program prints them. */
