@@ -169,15 +169,16 @@ describe.skipIf(CHROMIUM === undefined)(
       expect((await moment()) - before).toBeLessThan(1000)
     })
 
-    test('tells who of a log would be rejected, and lets nobody else know; a test can be copied', async () => {
+    test('answers for a pasted log without sending it anywhere, and copies a test', async () => {
       const { page, heard } = await open(`?scene=policy${QUICK}`, { permissions: ['clipboard-read', 'clipboard-write'] })
       const requests: string[] = []
       page.on('request', (request) => requests.push(request.url()))
       const line = '192.0.2.7 - - [10/Oct/2025:13:55:36 +0000] "GET / HTTP/1.1" 200 12'
       const log = page.locator('#set-log')
       await log.fill('nothing of the kind')
-      await page.getByText('None of 1 lines is a request').waitFor()
+      await page.locator('.answer', { hasText: 'None of 1 lines is a request' }).waitFor()
       await log.fill(`${line}\n`.repeat(30))
+      await page.locator('.answer', { hasText: 'Rejects 10 of 30 requests (33 %), from 1 of 1 clients.' }).waitFor()
       await page.getByRole('row', { name: '192.0.2.7 30 10' }).waitFor()
       expect(requests).toEqual([])
       expect(page.url()).not.toContain('192.0.2.7')
@@ -213,7 +214,7 @@ describe.skipIf(CHROMIUM === undefined)(
 
     test('says what came out once for each run, and nothing while it plays', async () => {
       const { page } = await open(`?scene=limit${QUICK}`)
-      const said = page.getByRole('status')
+      const said = page.locator('.outcome > [role=status]')
       await expect.poll(() => said.textContent()).toMatch(/requests: .* of the exact limit were allowed/)
       const before = await said.textContent()
       const changes = page.evaluate(`new Promise((resolve) => {

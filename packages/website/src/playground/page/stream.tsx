@@ -16,7 +16,7 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
   // A spike may be higher than the picture, so it is cut off. The table shows its number.
   const top = Math.max(4 * pace, 2)
   return (
-    <section class="panel results" aria-label="One stream, every algorithm">
+    <section class="panel" aria-label="One stream, every algorithm">
       <ul class="legend">
         <li style={{ '--mark': 'var(--came)' }}>came</li>
         <li style={{ '--mark': 'var(--ok)' }}>went on</li>
@@ -48,17 +48,20 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
           ))}
         </div>
       </Played>
-      {!embedded && (
-        <>
-          <Bars outcome={outcome} />
-          <Figures table={streamTable(outcome)} />
-        </>
-      )}
     </section>
   )
 }
 
-/** The pictures as a table. */
+/** The figures, and the pictures as a table. */
+export function StreamTables({ outcome }: { readonly outcome: StreamOutcome }) {
+  return (
+    <div class="panel">
+      <Bars outcome={outcome} />
+      <Figures table={streamTable(outcome)} />
+    </div>
+  )
+}
+
 function Bars({ outcome: { came, rows, bar } }: { readonly outcome: StreamOutcome }) {
   return (
     <details>

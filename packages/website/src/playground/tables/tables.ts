@@ -30,7 +30,7 @@ export function tablesOf(outcome: Outcome): readonly Table[] {
     case 'stream':
       return [streamTable(outcome)]
     case 'policy':
-      return [policyTable(outcome), ...(outcome.log === undefined ? [] : [logTable(outcome.log)])]
+      return [...(outcome.log === undefined ? [] : [logTable(outcome.log)]), policyTable(outcome)]
   }
 }
 
@@ -107,15 +107,25 @@ export function policyTable(outcome: PolicyOutcome): Table {
   }
 }
 
-export function logTable({ lines, requests, rejected, clients, worst }: LogOutcome): Table {
-  const name = 'Clients of the log'
-  if (requests === 0) {
-    const caption = `None of ${whole(lines)} lines is a request in the Common or the Combined Log Format.`
-    return { name, caption, columns: [], rows: [] }
-  }
+/** The result of a log in a sentence. */
+export function logAnswer({ lines, requests, rejected, clients, limited }: LogOutcome): string {
+  if (requests === 0) return `None of ${whole(lines)} lines is a request in the Common or the Combined Log Format.`
+  if (rejected === 0) return `Rejects none of ${whole(requests)} requests from ${whole(clients)} clients.`
+  return `Rejects ${whole(rejected)} of ${whole(requests)} requests (${percent(rejected / requests)}), from ${whole(limited)} of ${whole(clients)} clients.`
+}
+
+/** The part of a log that was left out. Undefined if all lines were replayed. */
+export function logCut({ lines, replayed }: LogOutcome): string | undefined {
+  return lines === replayed
+    ? undefined
+    : `The log is too long for a page: only the first ${whole(replayed)} of ${whole(lines)} lines were replayed.`
+}
+
+export function logTable({ replayed, requests, limited, worst }: LogOutcome): Table {
+  const listed = worst.length < limited ? `The ${whole(worst.length)} clients with the most rejections, of ${whole(limited)}. ` : ''
   return {
-    name,
-    caption: `${whole(requests)} requests of ${whole(clients)} clients in ${whole(lines)} lines: ${whole(rejected)} would be rejected (${percent(rejected / requests)}), counted by client in one process`,
+    name: 'Clients of the log',
+    caption: `${listed}${whole(requests)} of ${whole(replayed)} lines are requests. They are counted by client in one process`,
     columns: worst.length === 0 ? [] : ['Client', 'Requests', 'Rejected'],
     rows: worst.map((entry) => [entry.client.slice(0, 80), whole(entry.requests), whole(entry.rejected)]),
   }
