@@ -28,7 +28,7 @@ describe.skipIf(CHROMIUM === undefined)(
       unserve()
     })
 
-    test('holds on to nothing, neither of runs that were replaced nor of minutes that were watched', async () => {
+    test('keeps no memory of replaced runs or of watched minutes', async () => {
       const watched = await Watched.open(await browser.newPage(), root)
       await watched.start()
       for (let seed = 1; seed <= WARM_UP; seed++) await watched.round(seed)

@@ -74,7 +74,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(heard).toEqual([])
     })
 
-    test.each(SCENES.map(({ name }) => name))('reacts to each control, as the address tells: %s', async (scene) => {
+    test.each(SCENES.map(({ name }) => name))('reacts to each control, and updates its address: %s', async (scene) => {
       const { page, heard } = await open(`?scene=${scene}${QUICK}`)
       let settings = readAddress(`?scene=${scene}${QUICK}`)
       for (const control of SCENES.find(({ name }) => name === scene)?.controls ?? []) {
@@ -147,7 +147,7 @@ describe.skipIf(CHROMIUM === undefined)(
       },
     )
 
-    test('plays as fast as it is asked to', async () => {
+    test('plays at the chosen speed', async () => {
       const { page } = await open(`?scene=limit${QUICK}`)
       const speed = page.getByRole('combobox', { name: 'Speed' })
       await speed.selectOption('30')
@@ -200,19 +200,19 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => new URL(page.url()).searchParams.get('nodes')).toBe('6')
     })
 
-    test('rests at first for those who want no motion', async () => {
+    test('is paused at first with reduced motion', async () => {
       const { page } = await open(`?scene=limit${QUICK}`, { reducedMotion: 'reduce' })
       await page.getByRole('button', { name: 'Play' }).waitFor()
       expect(await page.locator('.clock').textContent()).toMatch(/^0 ms/)
     })
 
-    test('shows all at once to those who want no motion, where a picture is all that there is', async () => {
+    test('shows a whole chart immediately with reduced motion', async () => {
       const { page } = await open(`?scene=straddle${QUICK}`, { reducedMotion: 'reduce' })
       await page.getByRole('button', { name: 'Play' }).waitFor()
       expect(await page.locator('.clock').textContent()).toMatch(/^(\S+ s) of \1$/)
     })
 
-    test('says what came out once for each run, and nothing while it plays', async () => {
+    test('announces each result once, and nothing while it plays', async () => {
       const { page } = await open(`?scene=limit${QUICK}`)
       const said = page.locator('.outcome > [role=status]')
       await expect.poll(() => said.textContent()).toMatch(/requests: .* of the exact limit were allowed/)
@@ -229,7 +229,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => said.textContent()).not.toBe(before)
     })
 
-    test('is dark or light as the reader has chosen in the documentation, at once', async () => {
+    test('follows the colour scheme of the documentation immediately', async () => {
       const context = await browser.newContext({ colorScheme: 'light' })
       onTestFinished(() => context.close())
       const [page, other] = [await context.newPage(), await context.newPage()]
@@ -248,7 +248,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => background(page)).not.toBe(light)
     })
 
-    test('a fault begins at the moment that is seen, and the film goes on', async () => {
+    test('a fault begins at the shown moment, and the film continues', async () => {
       const { page } = await open('?scene=outage&fault=none&load=5&limit=50&nodes=3')
       await page.getByRole('button', { name: 'Pause' }).click()
       await page.getByRole('slider', { name: 'Moment' }).fill('17000')
@@ -285,7 +285,7 @@ describe.skipIf(CHROMIUM === undefined)(
       },
     )
 
-    test('follows its address from the moment that it is there', async () => {
+    test('follows its address as soon as it is loaded', async () => {
       const page = await browser.newPage()
       onTestFinished(() => page.close())
       await page.addInitScript(`addEventListener('load', () => {
@@ -296,7 +296,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('.outcome[data-of^="?scene=stream&"]').waitFor({ timeout: 60_000 })
     })
 
-    test('embedded it shows the scene alone, from the moment that it is asked for', async () => {
+    test('embedded, it shows only the scene, from the given moment', async () => {
       const { page } = await open(`?scene=limit${QUICK}&at=12.5&embed`, { reducedMotion: 'reduce' })
       expect(await page.getByRole('navigation').count()).toBe(0)
       expect(await page.getByRole('slider').count()).toBe(0)
@@ -310,7 +310,7 @@ describe.skipIf(CHROMIUM === undefined)(
         expect(await page.getByRole('link', { name }).getAttribute('target')).toBe('_top')
     })
 
-    test('embedded it tells the page around it how high it is', async () => {
+    test('embedded, it reports its height to the page around it', async () => {
       const page = await browser.newPage()
       onTestFinished(() => page.close())
       await page.goto(`${root}guides/try-it.html`)

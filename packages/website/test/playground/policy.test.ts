@@ -19,7 +19,7 @@ async function outcomeOf(
   return (await run(settingsOf('policy', { options, nodes: 3, load: 2, ...more }), logs)) as PolicyOutcome
 }
 
-describe('options that are pasted', () => {
+describe('pasted options', () => {
   test('are read as a program would', () => {
     const text = `{
       // a comment
@@ -69,7 +69,7 @@ describe('options that are pasted', () => {
     ["{ limit: 10, interval: calendar('month') }", /one length/],
     ["{ limit: 1e8, interval: '1m' }", /more than a page/],
     ["{ limit: 100, interval: '1d' }", /too long/],
-  ])('get the answer that they would get at the start of a program: %s', async (options, message) => {
+  ])('are checked as at the start of a program: %s', async (options, message) => {
     await expect(outcomeOf(options)).rejects.toThrow(message)
   })
 })
@@ -80,7 +80,7 @@ describe.each([
   ["{ limit: 100, interval: '10s', algorithm: tokenBucket({ burst: 40 }) }", 'debt'],
   ["{ limit: 100, interval: '10s', coordination: 'leased', storeTimeout: '1s' }", 'overshoot'],
 ])('the test to copy, of %s', (options, yardstick) => {
-  test('passes, and fails where the limit is exceeded by more', async () => {
+  test('passes, and fails with a smaller overshoot', async () => {
     const outcome = await outcomeOf(options, { rtt: 80, load: 4, balancing: 'zipf' })
     expect(outcome.yardstick).toBe(yardstick)
     await passes(outcome.test)

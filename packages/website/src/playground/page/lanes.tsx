@@ -31,7 +31,7 @@ export function Lanes({ outcome, settings, embedded, begin, onChange }: LanesPro
   const picture = useRef<Picture>()
   const ground = useRef<SVGSVGElement>(null)
   const moving = useRef<HTMLCanvasElement>(null)
-  const [told, setTold] = useState(false)
+  const [isOpen, setOpen] = useState(false)
   const player = usePlayer({
     length: film.length,
     begin: begin ?? beginOf(film),
@@ -73,9 +73,9 @@ export function Lanes({ outcome, settings, embedded, begin, onChange }: LanesPro
         <canvas ref={moving} />
       </div>
       {!embedded && (
-        <details onToggle={({ currentTarget }) => setTold(currentTarget.open)}>
+        <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
           <summary>This moment as a table</summary>
-          {told && <NodeTable film={film} time={player.time} />}
+          {isOpen && <NodeTable film={film} time={player.time} />}
         </details>
       )}
     </section>

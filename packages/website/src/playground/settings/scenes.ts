@@ -96,7 +96,7 @@ export const SCENES: readonly Scene[] = [
           ['hang', 'Redis hangs'],
           ['empty', 'Redis is killed and loses its data'],
           ['cut', 'half of the processes are cut off'],
-          ['none', 'nothing'],
+          ['none', 'no fault'],
         ],
         fallback: 'reject',
       },

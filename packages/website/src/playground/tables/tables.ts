@@ -42,7 +42,7 @@ export function waysTable({ ways }: LanesOutcome): Table {
       'Allowed, of the exact limit',
       'Worst interval, above the limit',
       'Rejected wrongly',
-      'Store operations per request',
+      'Key writes per request',
       'Added latency',
     ],
     rows: ways.map(({ name, allowedOfExact, worst, falselyRejected, operations, wait }) => [
@@ -68,7 +68,7 @@ export function curvesTable({ columns, rows }: CurvesOutcome): Table {
 export function streamTable({ came, rows }: StreamOutcome): Table {
   return {
     name: 'Results',
-    caption: `${whole(sum(came))} requests came. The broken line is the limit's pace.`,
+    caption: `${whole(sum(came))} requests. The broken line is the limit's pace.`,
     columns: ['Algorithm', 'Allowed', 'Most in any interval', 'Most in a twentieth of it', 'Longest wait'],
     rows: rows.map(({ name, allowed, mostInInterval, mostAtOnce, longestWait }) => [
       name,
@@ -101,7 +101,7 @@ export function policyTable(outcome: PolicyOutcome): Table {
       ['Rejected wrongly, of all requests', percent(outcome.wronglyRejected)],
       ['Allowed, of the exact limit', percent(outcome.allowedOfExact)],
       ['Waited, of the allowed requests', percent(outcome.waited)],
-      ['Store operations per key and interval, all processes', short(outcome.operations)],
+      ['Key writes per key and interval, all processes', short(outcome.operations)],
       ['Memory per key and process, without the key itself', `${bytesPerKey} bytes`],
     ],
   }
