@@ -126,8 +126,8 @@ describe('an access log', () => {
   test('begins with its answer', async () => {
     const answer = async (text: string) => logAnswer((await replayed(text)) as LogOutcome)
     expect(await answer(log)).toBe('Rejects 18 of 31 requests (58 %), from 1 of 2 clients.')
-    expect(await answer(line('10.0.0.1', 1))).toBe('Rejects none of 1 requests from 1 clients.')
-    expect(await answer('nothing\n')).toBe('None of 1 lines is a request in the Common or the Combined Log Format.')
+    expect(await answer(line('10.0.0.1', 1))).toBe('Rejects none of 1 request from 1 client.')
+    expect(await answer('nothing\n')).toBe('No request in 1 line. The page reads the Common and the Combined Log Format.')
     expect(await replayed('\n')).toBeUndefined()
   })
 
@@ -140,6 +140,14 @@ describe('an access log', () => {
     const table = logTable((await replayed(many)) as LogOutcome)
     expect(table.rows).toHaveLength(20)
     expect(table.caption).toContain('The 20 clients with the most rejections, of 25')
+  })
+
+  test('is replayed without its pauses: three requests at noon on each day of a year', async () => {
+    const days = Array.from({ length: 365 }, (_, day) => new Date(Date.UTC(2025, 0, 1 + day)).toUTCString().split(' '))
+    const year = days.map(([, day, month, year]) =>
+      `10.0.0.1 - - [${day}/${month}/${year}:12:00:00 +0000] "GET / HTTP/1.1" 200 12\n`.repeat(3),
+    )
+    expect(await replayLog({ limit: 2, interval: '1s' }, [new Blob(year)])).toMatchObject({ requests: 1095, rejected: 365 })
   })
 
   test('is read even if a line is endless, and fails if the file is damaged', async () => {

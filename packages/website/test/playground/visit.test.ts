@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { SCENES } from '../../src/playground/settings/scenes.ts'
-import { CHROMIUM, complaints, launch, MISSING, serve, unserve } from './browser.ts'
+import { CHROMIUM, complaints, launch, MISSING, seriousOf, serve, unserve } from './browser.ts'
 
 /** Settings with very short runs. */
 const QUICK = `&limit=20&interval=10&load=1.5&${new URLSearchParams({ options: "{ limit: 20, interval: '10s' }" })}`
@@ -120,10 +120,11 @@ describe.skipIf(CHROMIUM === undefined)(
       },
     )
 
-    test.each(SIZES)('is as wide as the screen, at %i px', async (width, viewport) => {
+    test.each(SIZES)('is as wide as the screen, and usable for everyone, at %i px', async (width, viewport) => {
       for (const { name } of SCENES) {
         const { page } = await open(`?scene=${name}${QUICK}`, { viewport })
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+        if (viewport === PHONE) expect(await seriousOf(page)).toEqual([])
         if (viewport === DESKTOP) {
           const [controls, picture] = [await page.locator('.controls').boundingBox(), await page.locator('.picture').boundingBox()]
           expect(controls?.y).toBe(picture?.y)
@@ -142,8 +143,9 @@ describe.skipIf(CHROMIUM === undefined)(
         const heading = document.querySelector('h1')
         for (const type of ['dragover', 'drop']) heading.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }))
       }`)
-      await answer(page, 'Rejects 30 of 50 requests (60 %), from 1 of 1 clients.')
+      await answer(page, 'Rejects 30 of 50 requests (60 %), from 1 of 1 client.')
       await page.getByText('access.log.gz, ').waitFor()
+      expect(await seriousOf(page)).toEqual([])
       // The answer is above all other results.
       expect(await page.locator('.results h2').first().textContent()).toBe('Your access log')
       await page.getByRole('button', { name: 'Share' }).click()
@@ -156,19 +158,19 @@ describe.skipIf(CHROMIUM === undefined)(
 
     test('a log of any length leaves the page usable, and shows how many lines were replayed', async () => {
       const { page } = await open(`?scene=policy${QUICK}`)
-      await page.getByLabel('Choose log files').setInputFiles({ name: 'long.log', mimeType: 'text/plain', buffer: Buffer.from(LONG) })
+      await page.getByLabel('Choose files').setInputFiles({ name: 'long.log', mimeType: 'text/plain', buffer: Buffer.from(LONG) })
       await page.getByText('long.log, 2 MB').waitFor()
       // The controls react while the log is read.
       await page.locator('#set-balancing').selectOption('zipf')
       await expect.poll(() => new URL(page.url()).searchParams.get('balancing')).toBe('zipf')
       await page.getByText('only the first 1,000,000 of 1,000,010 lines were replayed').waitFor({ timeout: 60_000 })
-      await page.getByLabel('Choose log files').setInputFiles([
+      await page.getByLabel('Choose files').setInputFiles([
         { name: 'access.log', mimeType: 'text/plain', buffer: Buffer.from(LINE.repeat(15)) },
         { name: 'access.log.1.gz', mimeType: 'application/gzip', buffer: gzipSync(LINE.repeat(15)) },
       ])
-      await answer(page, 'Rejects 10 of 30 requests (33 %), from 1 of 1 clients.')
+      await answer(page, 'Rejects 10 of 30 requests (33 %), from 1 of 1 client.')
       await page.getByText('2 files, ').waitFor()
-      await page.getByLabel('Choose log files').setInputFiles({
+      await page.getByLabel('Choose files').setInputFiles({
         name: 'broken.gz',
         mimeType: 'application/gzip',
         buffer: gzipSync(LINE.repeat(15)).subarray(0, 40),

@@ -68,17 +68,20 @@ export function LogField({ logs, onChange }: LogFieldProps) {
           </button>
         </p>
       )}
-      <input
-        id="set-log-file"
-        type="file"
-        multiple
-        aria-label="Choose log files"
-        onChange={({ currentTarget }) => {
-          choose(currentTarget.files)
-          // So that the same file can be chosen again after a change.
-          currentTarget.value = ''
-        }}
-      />
+      <label class="choose">
+        Choose files
+        <input
+          id="set-log-file"
+          class="hidden"
+          type="file"
+          multiple
+          onChange={({ currentTarget }) => {
+            choose(currentTarget.files)
+            // So that the same file can be chosen again after a change.
+            currentTarget.value = ''
+          }}
+        />
+      </label>
     </div>
   )
 }

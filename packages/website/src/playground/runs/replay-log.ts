@@ -71,7 +71,12 @@ async function decide(options: PolicyOptions, requests: readonly { readonly time
   const throttler = createThrottler({ policies: [{ ...local, coordination: 'local' }], clock })
   for (const { time, from } of requests) {
     // Logs have whole seconds, so most requests have the same time as the previous one.
-    if (time > clock.now()) await clock.advance(time - clock.now())
+    const idle = time - clock.now()
+    if (idle > 0) {
+      // Timers run once per pause instead of for each interval in it, because a log of a month has many. They decide nothing.
+      clock.stall(clock.time.now + idle)
+      await clock.advance(idle)
+    }
     if (!throttler.check(from.client).allowed) from.rejected++
   }
   await throttler.close()

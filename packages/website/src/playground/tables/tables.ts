@@ -5,7 +5,7 @@ import type { PolicyOutcome } from '../runs/policy.ts'
 import type { LogOutcome } from '../runs/replay-log.ts'
 import type { Outcome } from '../runs/run.ts'
 import type { StreamOutcome } from '../runs/stream.ts'
-import { duration, percent, short, whole } from './format.ts'
+import { duration, percent, plural, short, whole } from './format.ts'
 
 /** Figures of a run as text, for the page and the command. */
 export interface Table {
@@ -109,9 +109,9 @@ export function policyTable(outcome: PolicyOutcome): Table {
 
 /** The result of a log in a sentence. */
 export function logAnswer({ lines, requests, rejected, clients, limited }: LogOutcome): string {
-  if (requests === 0) return `None of ${whole(lines)} lines is a request in the Common or the Combined Log Format.`
-  if (rejected === 0) return `Rejects none of ${whole(requests)} requests from ${whole(clients)} clients.`
-  return `Rejects ${whole(rejected)} of ${whole(requests)} requests (${percent(rejected / requests)}), from ${whole(limited)} of ${whole(clients)} clients.`
+  if (requests === 0) return `No request in ${plural(lines, 'line')}. The page reads the Common and the Combined Log Format.`
+  if (rejected === 0) return `Rejects none of ${plural(requests, 'request')} from ${plural(clients, 'client')}.`
+  return `Rejects ${whole(rejected)} of ${plural(requests, 'request')} (${percent(rejected / requests)}), from ${whole(limited)} of ${plural(clients, 'client')}.`
 }
 
 /** The part of a log that was left out. Undefined if all lines were replayed. */
@@ -125,7 +125,7 @@ export function logTable({ replayed, requests, limited, worst }: LogOutcome): Ta
   const listed = worst.length < limited ? `The ${whole(worst.length)} clients with the most rejections, of ${whole(limited)}. ` : ''
   return {
     name: 'Clients of the log',
-    caption: `${listed}${whole(requests)} of ${whole(replayed)} lines are requests. They are counted by client in one process`,
+    caption: `${listed}Requests in ${whole(requests)} of ${plural(replayed, 'line')}, counted by client in one process`,
     columns: worst.length === 0 ? [] : ['Client', 'Requests', 'Rejected'],
     rows: worst.map((entry) => [entry.client.slice(0, 80), whole(entry.requests), whole(entry.rejected)]),
   }
