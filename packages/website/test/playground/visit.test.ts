@@ -13,7 +13,7 @@ const LINE = '192.0.2.7 - - [10/Oct/2025:13:55:36 +0000] "GET / HTTP/1.1" 200 12
 /** The content of a long log, which is no request in any line, so that its replay costs little. */
 const LONG = 'x\n'.repeat(1_000_010)
 
-/** Holds messages to the worker back while `held` is true. */
+/** Delays messages to the worker while `held` is true. */
 const HELD = `{
   const post = Worker.prototype.postMessage
   const waiting = []
