@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(unserve)
 
 test.each(SCENES.map((scene) => [scene.name, scene] as const))(
-  'the guide tells of each scene its promise, and where that is tested: %s',
+  'the guide contains the promise of each scene, and its test: %s',
   (_, scene) => {
     const section = sections.find((text) => text.startsWith(`## ${scene.title}\n`))
     expect(section).toContain(`\n${scene.promise}\n`)
@@ -23,11 +23,11 @@ test.each(SCENES.map((scene) => [scene.name, scene] as const))(
   },
 )
 
-test('what the page links to is served beside it', async () => {
+test('the linked guide is served beside the page', async () => {
   expect(await (await fetch(`${root}guides/try-it.html`)).text()).toBe(GUIDE)
 })
 
-test('the addresses of the guides are those that the page would write', () => {
+test('the guides have addresses as the page writes them', () => {
   for (const { address } of STILLS) expect(writeAddress(readAddress(address))).toBe(address)
   expect(new URLSearchParams(embeddedAddress(STILLS[0] as (typeof STILLS)[0])).has('embed')).toBe(true)
 })

@@ -7,13 +7,13 @@ import { readAddress } from '../../src/playground/settings/settings.ts'
 const outcome = (await run(readAddress('?scene=limit&nodes=4&limit=60&load=5&rtt=40'))) as LanesOutcome
 const film = new Film(outcome)
 
-test('at the end of each interval it shows what was allowed in it', () => {
+test('the end of each interval shows all its allowed requests', () => {
   outcome.ways[0]?.perInterval.forEach((allowed, index) => {
     expect(film.sum((index + 1) * film.interval - 1e-6)).toBe(allowed)
   })
 })
 
-test('no node knows more of others than they allowed, and one that rejects knows that the limit is reached', () => {
+test('a process confirms at most what the others allowed, and rejects only at the limit', () => {
   let proofs = 0
   for (let time = 0; time < film.length; time += 211) {
     for (let node = 0; node < film.nodes; node++) {
@@ -27,7 +27,7 @@ test('no node knows more of others than they allowed, and one that rejects knows
   expect(proofs).toBeGreaterThan(100)
 })
 
-test('steps go on to the end, and nothing is stepped over', () => {
+test('steps reach the end and skip no message', () => {
   const moments: number[] = []
   for (let time = 0; time < film.length; time = film.next(time)) moments.push(time)
   expect(moments.every((time, index) => index === 0 || time > (moments[index - 1] as number))).toBe(true)

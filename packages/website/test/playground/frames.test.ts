@@ -13,7 +13,7 @@ const SECONDS = Number(MEASURED ?? 4)
 describe.skipIf(CHROMIUM === undefined)(`pictures${CHROMIUM === undefined ? ` (skipped: ${MISSING})` : ''}`, () => {
   const title =
     MEASURED === undefined ? 'have a cost that can be measured' : 'cost less than a sixtieth of a second of a processor four times slower'
-  test(`of twelve nodes ${title}`, async () => {
+  test(`of twelve processes ${title}`, async () => {
     const root = await serve()
     const browser = await launch()
     try {

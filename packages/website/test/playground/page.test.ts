@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { run } from '../../src/playground/runs/run.ts'
@@ -9,9 +6,8 @@ import { SCENES, type SceneName } from '../../src/playground/settings/scenes.ts'
 import { readAddress, settingsOf, writeAddress } from '../../src/playground/settings/settings.ts'
 import { tablesOf } from '../../src/playground/tables/tables.ts'
 import { written } from '../../src/playground/tables/write.ts'
-import { CHROMIUM, complaints, launch, MISSING, serve, unserve } from './browser.ts'
+import { CHROMIUM, complaints, launch, MISSING, seriousOf, serve, unserve } from './browser.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** Settings with very short runs. */
 const QUICK = `&limit=20&interval=60&load=1.5&${new URLSearchParams({ options: "{ limit: 20, interval: '10s' }" })}`
 
@@ -74,7 +70,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(heard).toEqual([])
     })
 
-    test.each(SCENES.map(({ name }) => name))('reacts to each control, as the address tells: %s', async (scene) => {
+    test.each(SCENES.map(({ name }) => name))('reacts to each control, and updates its address: %s', async (scene) => {
       const { page, heard } = await open(`?scene=${scene}${QUICK}`)
       let settings = readAddress(`?scene=${scene}${QUICK}`)
       for (const control of SCENES.find(({ name }) => name === scene)?.controls ?? []) {
@@ -147,7 +143,7 @@ describe.skipIf(CHROMIUM === undefined)(
       },
     )
 
-    test('plays as fast as it is asked to', async () => {
+    test('plays at the chosen speed', async () => {
       const { page } = await open(`?scene=limit${QUICK}`)
       const speed = page.getByRole('combobox', { name: 'Speed' })
       await speed.selectOption('30')
@@ -169,15 +165,16 @@ describe.skipIf(CHROMIUM === undefined)(
       expect((await moment()) - before).toBeLessThan(1000)
     })
 
-    test('tells who of a log would be rejected, and lets nobody else know; a test can be copied', async () => {
+    test('answers for a pasted log without sending it anywhere, and copies a test', async () => {
       const { page, heard } = await open(`?scene=policy${QUICK}`, { permissions: ['clipboard-read', 'clipboard-write'] })
       const requests: string[] = []
       page.on('request', (request) => requests.push(request.url()))
       const line = '192.0.2.7 - - [10/Oct/2025:13:55:36 +0000] "GET / HTTP/1.1" 200 12'
       const log = page.locator('#set-log')
       await log.fill('nothing of the kind')
-      await page.getByText('None of 1 lines is a request').waitFor()
+      await page.locator('.answer', { hasText: 'No request in 1 line.' }).waitFor()
       await log.fill(`${line}\n`.repeat(30))
+      await page.locator('.answer', { hasText: 'Rejects 10 of 30 requests (33 %), from 1 of 1 client.' }).waitFor()
       await page.getByRole('row', { name: '192.0.2.7 30 10' }).waitFor()
       expect(requests).toEqual([])
       expect(page.url()).not.toContain('192.0.2.7')
@@ -199,21 +196,21 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => new URL(page.url()).searchParams.get('nodes')).toBe('6')
     })
 
-    test('rests at first for those who want no motion', async () => {
+    test('is paused at first with reduced motion', async () => {
       const { page } = await open(`?scene=limit${QUICK}`, { reducedMotion: 'reduce' })
       await page.getByRole('button', { name: 'Play' }).waitFor()
       expect(await page.locator('.clock').textContent()).toMatch(/^0 ms/)
     })
 
-    test('shows all at once to those who want no motion, where a picture is all that there is', async () => {
+    test('shows a whole chart immediately with reduced motion', async () => {
       const { page } = await open(`?scene=straddle${QUICK}`, { reducedMotion: 'reduce' })
       await page.getByRole('button', { name: 'Play' }).waitFor()
       expect(await page.locator('.clock').textContent()).toMatch(/^(\S+ s) of \1$/)
     })
 
-    test('says what came out once for each run, and nothing while it plays', async () => {
+    test('announces each result once, and nothing while it plays', async () => {
       const { page } = await open(`?scene=limit${QUICK}`)
-      const said = page.getByRole('status')
+      const said = page.locator('.outcome > [role=status]')
       await expect.poll(() => said.textContent()).toMatch(/requests: .* of the exact limit were allowed/)
       const before = await said.textContent()
       const changes = page.evaluate(`new Promise((resolve) => {
@@ -228,7 +225,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => said.textContent()).not.toBe(before)
     })
 
-    test('is dark or light as the reader has chosen in the documentation, at once', async () => {
+    test('follows the colour scheme of the documentation immediately', async () => {
       const context = await browser.newContext({ colorScheme: 'light' })
       onTestFinished(() => context.close())
       const [page, other] = [await context.newPage(), await context.newPage()]
@@ -247,7 +244,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => background(page)).not.toBe(light)
     })
 
-    test('a fault begins at the moment that is seen, and the film goes on', async () => {
+    test('a fault begins at the shown moment, and the film continues', async () => {
       const { page } = await open('?scene=outage&fault=none&load=5&limit=50&nodes=3')
       await page.getByRole('button', { name: 'Pause' }).click()
       await page.getByRole('slider', { name: 'Moment' }).fill('17000')
@@ -277,14 +274,11 @@ describe.skipIf(CHROMIUM === undefined)(
       async (scene, colorScheme) => {
         const { page } = await open(`?scene=${scene}${QUICK}`, { colorScheme, reducedMotion: 'reduce' })
         for (const summary of await page.locator('summary').all()) await summary.click()
-        await page.evaluate(AXE)
-        const { violations } = (await page.evaluate('axe.run()')) as AxeResults
-        const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        expect(serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)).toEqual([])
+        expect(await seriousOf(page)).toEqual([])
       },
     )
 
-    test('follows its address from the moment that it is there', async () => {
+    test('follows its address as soon as it is loaded', async () => {
       const page = await browser.newPage()
       onTestFinished(() => page.close())
       await page.addInitScript(`addEventListener('load', () => {
@@ -295,7 +289,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('.outcome[data-of^="?scene=stream&"]').waitFor({ timeout: 60_000 })
     })
 
-    test('embedded it shows the scene alone, from the moment that it is asked for', async () => {
+    test('embedded, it shows only the scene, from the given moment', async () => {
       const { page } = await open(`?scene=limit${QUICK}&at=12.5&embed`, { reducedMotion: 'reduce' })
       expect(await page.getByRole('navigation').count()).toBe(0)
       expect(await page.getByRole('slider').count()).toBe(0)
@@ -309,7 +303,7 @@ describe.skipIf(CHROMIUM === undefined)(
         expect(await page.getByRole('link', { name }).getAttribute('target')).toBe('_top')
     })
 
-    test('embedded it tells the page around it how high it is', async () => {
+    test('embedded, it reports its height to the page around it', async () => {
       const page = await browser.newPage()
       onTestFinished(() => page.close())
       await page.goto(`${root}guides/try-it.html`)

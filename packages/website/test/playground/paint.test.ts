@@ -40,10 +40,10 @@ async function frameOf(address: string): Promise<(time: number) => Frame> {
   return (time) => ({ film, time, speed: 1, width: 1000, palette, still: false })
 }
 
-describe('twelve nodes in a flood', async () => {
+describe('twelve processes in a flood', async () => {
   const at = await frameOf(`?scene=limit&nodes=${NODES}&load=20&limit=500&interval=2`)
 
-  test('take few calls a picture, however many requests come', () => {
+  test('need few drawing calls, with any number of requests', () => {
     for (let time = 100; time < 6000; time += 100) {
       const counter = new Counter()
       paint(counter, at(time))
@@ -54,7 +54,7 @@ describe('twelve nodes in a flood', async () => {
     }
   })
 
-  test('rest where nothing changes: the ground is the same all the time', () => {
+  test('keep the same ground while nothing changes', () => {
     const grounds = new Set(Array.from({ length: 60 }, (_, step) => groundOf(at(step * 100))))
     expect(grounds.size).toBe(1)
     const counter = new Counter()
@@ -73,7 +73,7 @@ test('the ground changes with an outage, and back again', async () => {
   expect(grounds.at(-1)).toBe(grounds[0])
 })
 
-test('as SVG a moment holds what is on the canvas', async () => {
+test('a moment as SVG has the words of the canvas', async () => {
   const at = await frameOf('?scene=limit&nodes=3&limit=50&interval=2')
   const brush = new SvgBrush()
   paintGround(brush, at(1900))

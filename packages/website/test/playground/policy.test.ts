@@ -1,18 +1,25 @@
+import { gzipSync } from 'node:zlib'
 import * as core from '@weir/core'
 import * as testing from '@weir/testing'
 import { describe, expect, test, vi } from 'vitest'
 import type { PolicyOutcome } from '../../src/playground/runs/policy.ts'
 import { readOptions } from '../../src/playground/runs/read-options.ts'
+import { type LogOutcome, replayLog } from '../../src/playground/runs/replay-log.ts'
 import { run } from '../../src/playground/runs/run.ts'
 import { settingsOf } from '../../src/playground/settings/settings.ts'
+import { logAnswer, logCut, logTable } from '../../src/playground/tables/tables.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-async function outcomeOf(options: string, more: Readonly<Record<string, unknown>> = {}): Promise<PolicyOutcome> {
-  return (await run(settingsOf('policy', { options, nodes: 3, load: 2, ...more }))) as PolicyOutcome
+async function outcomeOf(
+  options: string,
+  more: Readonly<Record<string, unknown>> = {},
+  logs: readonly Blob[] = [],
+): Promise<PolicyOutcome> {
+  return (await run(settingsOf('policy', { options, nodes: 3, load: 2, ...more }), logs)) as PolicyOutcome
 }
 
-describe('options that are pasted', () => {
+describe('pasted options', () => {
   test('are read as a program would', () => {
     const text = `{
       // a comment
@@ -62,7 +69,7 @@ describe('options that are pasted', () => {
     ["{ limit: 10, interval: calendar('month') }", /one length/],
     ["{ limit: 1e8, interval: '1m' }", /more than a page/],
     ["{ limit: 100, interval: '1d' }", /too long/],
-  ])('get the answer that they would get at the start of a program: %s', async (options, message) => {
+  ])('are checked as at the start of a program: %s', async (options, message) => {
     await expect(outcomeOf(options)).rejects.toThrow(message)
   })
 })
@@ -73,7 +80,7 @@ describe.each([
   ["{ limit: 100, interval: '10s', algorithm: tokenBucket({ burst: 40 }) }", 'debt'],
   ["{ limit: 100, interval: '10s', coordination: 'leased', storeTimeout: '1s' }", 'overshoot'],
 ])('the test to copy, of %s', (options, yardstick) => {
-  test('passes, and fails where the limit is exceeded by more', async () => {
+  test('passes, and fails with a smaller overshoot', async () => {
     const outcome = await outcomeOf(options, { rtt: 80, load: 4, balancing: 'zipf' })
     expect(outcome.yardstick).toBe(yardstick)
     await passes(outcome.test)
@@ -84,20 +91,69 @@ describe.each([
   })
 })
 
-test('a log says who would be rejected', async () => {
+describe('an access log', () => {
   const line = (client: string, second: number) =>
     `${client} - - [10/Oct/2025:13:55:${String(second).padStart(2, '0')} +0000] "GET /a HTTP/1.1" 200 12 "-" "curl"`
   const log = [...Array.from({ length: 30 }, (_, index) => line('10.0.0.1', index)), line('10.0.0.2', 3), 'nonsense', ''].join('\n')
-  const outcome = await outcomeOf("{ limit: 12, interval: '1m' }", { log })
-  expect(outcome.log).toEqual({
-    lines: 32,
-    requests: 31,
-    rejected: 18,
-    clients: 2,
-    worst: [{ client: '10.0.0.1', requests: 30, rejected: 18 }],
+  const minute = { limit: 12, interval: '1m' } as const
+  const replayed = (log: string | NodeJS.ArrayBufferView<ArrayBuffer>, most?: number) => replayLog(minute, [new Blob([log])], most)
+
+  test('lists the clients that the policy would reject', async () => {
+    const found = {
+      lines: 32,
+      replayed: 32,
+      requests: 31,
+      rejected: 18,
+      clients: 2,
+      limited: 1,
+      worst: [{ client: '10.0.0.1', requests: 30, rejected: 18 }],
+    }
+    expect((await outcomeOf("{ limit: 12, interval: '1m' }", {}, [new Blob([log])])).log).toEqual(found)
+    expect(await replayed(gzipSync(log))).toEqual(found)
+    // The same lines in two files, the later ones first.
+    const halves = [log.split('\n').slice(10).join('\n'), gzipSync(log.split('\n').slice(0, 10).join('\n'))]
+    expect(
+      await replayLog(
+        minute,
+        halves.map((half) => new Blob([half])),
+      ),
+    ).toEqual(found)
+    // No request waits in the replay, so the timeout is left out.
+    const leased = { ...minute, coordination: 'leased', storeTimeout: '1s' } as const
+    expect(await replayLog(leased, [new Blob([log])])).toEqual(found)
   })
-  expect((await outcomeOf("{ limit: 12, interval: '1m' }", { log: 'nothing\n' })).log).toMatchObject({ lines: 1, requests: 0 })
-  expect((await outcomeOf("{ limit: 12, interval: '1m' }", { log: '\n' })).log).toBeUndefined()
+
+  test('begins with its answer', async () => {
+    const answer = async (text: string) => logAnswer((await replayed(text)) as LogOutcome)
+    expect(await answer(log)).toBe('Rejects 18 of 31 requests (58 %), from 1 of 2 clients.')
+    expect(await answer(line('10.0.0.1', 1))).toBe('Rejects none of 1 request from 1 client.')
+    expect(await answer('nothing\n')).toBe('No request in 1 line. The page reads the Common and the Combined Log Format.')
+    expect(await replayed('\n')).toBeUndefined()
+  })
+
+  test('is cut with a note', async () => {
+    const cut = (await replayed(log, 20)) as LogOutcome
+    expect(cut).toMatchObject({ lines: 32, replayed: 20, requests: 20, rejected: 8 })
+    expect(logCut(cut)).toContain('only the first 20 of 32 lines were replayed')
+    expect(logCut((await replayed(log)) as LogOutcome)).toBeUndefined()
+    const many = Array.from({ length: 25 }, (_, client) => `${line(`10.0.1.${client}`, 1)}\n`.repeat(13)).join('')
+    const table = logTable((await replayed(many)) as LogOutcome)
+    expect(table.rows).toHaveLength(20)
+    expect(table.caption).toContain('The 20 clients with the most rejections, of 25')
+  })
+
+  test('is replayed without its pauses: three requests at noon on each day of a year', async () => {
+    const days = Array.from({ length: 365 }, (_, day) => new Date(Date.UTC(2025, 0, 1 + day)).toUTCString().split(' '))
+    const year = days.map(([, day, month, year]) =>
+      `10.0.0.1 - - [${day}/${month}/${year}:12:00:00 +0000] "GET / HTTP/1.1" 200 12\n`.repeat(3),
+    )
+    expect(await replayLog({ limit: 2, interval: '1s' }, [new Blob(year)])).toMatchObject({ requests: 1095, rejected: 365 })
+  })
+
+  test('is read even if a line is endless, and fails if the file is damaged', async () => {
+    expect(await replayed(`${'x'.repeat(300_000)}\n${line('10.0.0.1', 1)}`)).toMatchObject({ lines: 2, requests: 1 })
+    await expect(replayed(gzipSync(log).subarray(0, 60))).rejects.toThrow(/can't be read.*decompress it first/)
+  })
 })
 
 /** Runs the text of a test, with values instead of its imports, and waits for its end. */

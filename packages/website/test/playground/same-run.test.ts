@@ -14,7 +14,7 @@ const ADDRESSES = [
   '?scene=outage&limit=100&load=30&fault=cut&failMode=open',
 ]
 
-describe.each(ADDRESSES)('a run that is watched: %s', (address) => {
+describe.each(ADDRESSES)('a watched run: %s', (address) => {
   test('is the run of `simulate`, decision by decision', async () => {
     const settings = readAddress(address)
     const outcome = (await run(settings)) as LanesOutcome

@@ -9,7 +9,7 @@ describe('the address of a scene', () => {
     expect(readAddress(writeAddress(before))).toEqual(before)
   })
 
-  test('with nonsense shows the first scene as it is at first', () => {
+  test('with nonsense opens the first scene with its defaults', () => {
     const plain = settingsOf(undefined)
     for (const nonsense of [
       '?scene=__proto__&nodes=',
@@ -21,7 +21,7 @@ describe('the address of a scene', () => {
     }
   })
 
-  test('can hold no value that is out of range', () => {
+  test('contains no value out of range', () => {
     const { values } = readAddress('?scene=limit&nodes=1e99&load=-3&rtt=Infinity&limit=0&interval=-Infinity&seed=0.4&balancing=constructor')
     expect(values).toEqual({ nodes: 50, load: 0.1, rtt: 250, limit: 10, interval: 1, seed: 1, balancing: 'even' })
   })
@@ -30,7 +30,7 @@ describe('the address of a scene', () => {
 describe('a slider', () => {
   const numbers = SCENES.flatMap(({ controls }) => controls).filter((control) => control.kind === 'number')
 
-  test('reaches both ends, and values that the control takes as they are', () => {
+  test('reaches both ends, and only values that the control accepts', () => {
     for (const control of numbers) {
       expect(valueAt(control, 0)).toBe(control.least)
       expect(valueAt(control, SLIDER)).toBe(control.most)
@@ -42,7 +42,7 @@ describe('a slider', () => {
     }
   })
 
-  test('stands where the value is', () => {
+  test('has the position of its value', () => {
     for (const control of numbers) {
       expect(positionOf(control, control.least)).toBe(0)
       expect(positionOf(control, control.most)).toBe(SLIDER)

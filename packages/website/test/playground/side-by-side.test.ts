@@ -24,13 +24,13 @@ describe('the straddling attack', () => {
     expect(figure('tokenBucket()', 'Most in any interval')).toBeLessThanOrEqual(400)
   })
 
-  test('gets no unit too many from leases: two windows, and exactly the limit in each', async () => {
+  test('gets exactly the limit from leases, in each of two windows', async () => {
     const figure = await curvesOf('?scene=straddle&nodes=6&limit=100&load=20&rtt=10&seed=3')
     expect(figure("fixedWindow(), 'leased'", 'Allowed in total')).toBe(200)
   })
 })
 
-test('far from the store fixed windows exceed the limit anew in each interval, and buckets pay it back', async () => {
+test('far from the store fixed windows exceed the limit again in each interval, and buckets pay it back', async () => {
   const figure = await curvesOf('?scene=far&nodes=6&far=6&rtt=200&load=8&limit=200')
   expect(figure('fixedWindow()', 'In the long run')).toBeGreaterThan(1.2)
   expect(figure('tokenBucket({ burst: 200 })', 'In the long run')).toBeLessThanOrEqual(1.05)

@@ -5,6 +5,7 @@ import type { Settings } from '../settings/settings.ts'
 export interface Question {
   readonly id: number
   readonly settings: Settings
+  readonly logs: readonly Blob[]
 }
 
 /** The worker's answer. */

@@ -14,11 +14,11 @@ export class Runner {
   }
 
   /**
-   * The outcome for some settings. The promise never settles if another run starts before.
+   * The outcome for some settings and access logs. The promise never settles if another run starts before.
    *
    * @throws Error (rejects) with the error of the run
    */
-  run(settings: Settings): Promise<Outcome> {
+  run(settings: Settings, logs: readonly Blob[]): Promise<Outcome> {
     if (this.#busy) this.close()
     const worker = (this.#worker ??= this.#make())
     const id = ++this.#asked
@@ -34,7 +34,7 @@ export class Runner {
         this.close()
         reject(new Error(message))
       }
-      const question: Question = { id, settings }
+      const question: Question = { id, settings, logs }
       worker.postMessage(question)
     })
   }

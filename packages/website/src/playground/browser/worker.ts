@@ -9,8 +9,8 @@ interface WorkerScope {
 }
 const scope = globalThis as unknown as WorkerScope
 
-scope.onmessage = ({ data: { id, settings } }) => {
-  run(settingsOf(settings.scene, settings.values)).then(
+scope.onmessage = ({ data: { id, settings, logs } }) => {
+  run(settingsOf(settings.scene, settings.values), logs).then(
     (outcome) => scope.postMessage({ id, outcome }, 'tape' in outcome ? buffersOf(outcome.tape) : []),
     (error: unknown) => scope.postMessage({ id, error: error instanceof Error ? error.message : String(error) }),
   )

@@ -4,7 +4,9 @@ import type { Value } from '../settings/control.ts'
 import { anchorOf, SCENES, sceneOf } from '../settings/scenes.ts'
 import { readAddress, type Settings, settingsOf, writeAddress } from '../settings/settings.ts'
 import { Controls } from './controls.tsx'
+import { CopyButton } from './copy-button.tsx'
 import { EMBEDDED, useHeightTold } from './embedded.ts'
+import { LogField, NO_LOGS } from './log-field.tsx'
 import { OutcomeView } from './outcome.tsx'
 import { useOutcome } from './use-outcome.ts'
 
@@ -25,7 +27,8 @@ export function App({ runner }: { readonly runner: Runner }) {
     if (EMBEDDED === undefined) history.replaceState(null, '', writeAddress(settings))
   }, [settings])
   const scene = sceneOf(settings.scene)
-  const found = useOutcome(runner, settings)
+  const [logs, setLogs] = useState(NO_LOGS)
+  const found = useOutcome(runner, settings, scene.replaysLogs ? logs.files : NO_LOGS.files)
   useHeightTold(found.outcome)
   const change = (values: Readonly<Record<string, Value>>): void => {
     setSettings((before) => settingsOf(before.scene, { ...before.values, ...values }))
@@ -35,7 +38,7 @@ export function App({ runner }: { readonly runner: Runner }) {
     return (
       <main class="embedded">
         <p class="promise">{scene.promise}</p>
-        <OutcomeView settings={settings} found={found} embedded begin={EMBEDDED.begin} onChange={change} />
+        <OutcomeView settings={settings} found={found} begin={EMBEDDED.begin} onChange={change} />
         <p class="tested">
           <a href={writeAddress(settings)} target="_top">
             Change it in the playground
@@ -52,15 +55,24 @@ export function App({ runner }: { readonly runner: Runner }) {
     <>
       <Header settings={settings} onScene={(name) => setSettings(settingsOf(name))} />
       <main>
-        <h1>{scene.title}</h1>
+        <div class="title">
+          <h1>{scene.title}</h1>
+          <CopyButton
+            label="Share"
+            text={location.origin + location.pathname + writeAddress(settings)}
+            done={scene.replaysLogs && logs !== NO_LOGS ? 'Link copied. Your log is not part of it.' : 'Link copied.'}
+            otherwise="The browser did not allow it: copy the address of this page."
+          />
+        </div>
         <p class="promise">{scene.promise}</p>
         <p class="tested">
           <a href={about}>Where it is tested</a>: <code>{scene.tested}</code>
         </p>
-        <div class="scene">
-          <Controls scene={scene} settings={settings} onChange={change} />
-          <OutcomeView key={settings.scene} settings={settings} found={found} embedded={false} begin={0} onChange={change} />
-        </div>
+        <OutcomeView settings={settings} found={found} onChange={change}>
+          <Controls scene={scene} settings={settings} onChange={change}>
+            {scene.replaysLogs && <LogField logs={logs} onChange={setLogs} />}
+          </Controls>
+        </OutcomeView>
       </main>
     </>
   )

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import {
   type ChoiceControl,
   type NumberControl,
@@ -13,7 +14,15 @@ import type { Settings } from '../settings/settings.ts'
 
 type Change = (values: Readonly<Record<string, Value>>) => void
 
-export function Controls({ scene, settings, onChange }: { readonly scene: Scene; readonly settings: Settings; readonly onChange: Change }) {
+interface ControlsProps {
+  readonly scene: Scene
+  readonly settings: Settings
+  readonly onChange: Change
+  /** Fields that are no settings. */
+  readonly children?: ComponentChildren
+}
+
+export function Controls({ scene, settings, onChange, children }: ControlsProps) {
   return (
     <form class="controls panel" aria-label="Settings" onSubmit={(event) => event.preventDefault()}>
       {scene.controls.map((control) => {
@@ -29,6 +38,7 @@ export function Controls({ scene, settings, onChange }: { readonly scene: Scene;
           </div>
         )
       })}
+      {children}
       <button
         type="button"
         class="quiet"

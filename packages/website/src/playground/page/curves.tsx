@@ -1,7 +1,6 @@
 import type { CurvesOutcome } from '../runs/curves.ts'
-import { curvesTable, WRITTEN } from '../tables/tables.ts'
+import { WRITTEN } from '../tables/tables.ts'
 import { Chart } from './chart.tsx'
-import { Figures } from './figures.tsx'
 import { Played } from './played.tsx'
 
 const COLORS = ['--no', '--warn', '--ok', '--accent', '--soft', '--ink'] as const
@@ -14,12 +13,12 @@ interface CurvesProps {
   readonly embedded: boolean
 }
 
-/** Limiters side by side: their curves, and a table of the results. */
+/** Limiters side by side, as curves. */
 export function Curves({ outcome, embedded }: CurvesProps) {
   const { title, unit, x, y, limit, rows } = outcome
   const length = ((x.values.at(-1) ?? 0) - (x.values[0] ?? 0)) * 1000
   return (
-    <section class="panel results" aria-label={title}>
+    <section class="panel" aria-label={title}>
       <Played key={length} length={length} step={length / STEPS} embedded={embedded}>
         <Chart
           title={title}
@@ -30,7 +29,6 @@ export function Curves({ outcome, embedded }: CurvesProps) {
           format={WRITTEN[y]}
         />
       </Played>
-      {!embedded && <Figures table={curvesTable(outcome)} />}
     </section>
   )
 }

@@ -1,13 +1,13 @@
 import { useEffect } from 'preact/hooks'
 
 /** Set if the address contains `embed`. The page then shows only the scene, because it is part of another page. */
-export const EMBEDDED: { readonly begin: number } | undefined = embeddedOf(new URLSearchParams(location.search))
+export const EMBEDDED: { readonly begin: number | undefined } | undefined = embeddedOf(new URLSearchParams(location.search))
 
-function embeddedOf(parameters: URLSearchParams): { begin: number } | undefined {
+function embeddedOf(parameters: URLSearchParams): { begin: number | undefined } | undefined {
   if (!parameters.has('embed')) return undefined
   // Seconds of the film.
-  const at = Number(parameters.get('at') ?? 0)
-  return { begin: at > 0 && at < 3600 ? at * 1000 : 0 }
+  const at = Number(parameters.get('at'))
+  return { begin: at > 0 && at < 3600 ? at * 1000 : undefined }
 }
 
 /** Reports the page's height to the page around it, once the scene is visible. */

@@ -11,37 +11,30 @@ import { palette, useScheme, VARIABLES } from './palette.ts'
 import { PlayerBar } from './player-bar.tsx'
 import { Scroll } from './scroll.tsx'
 import { STILL, usePlayer } from './use-player.ts'
-import { Ways } from './ways.tsx'
 
 interface LanesProps {
   readonly outcome: LanesOutcome
   readonly settings: Settings
   /** Shows only the lanes. */
   readonly embedded: boolean
-  /** Milliseconds of the film at which it begins. */
-  readonly begin: number
+  /** Milliseconds of the film at which it begins. By default shortly before the fault, or at the start without a fault. */
+  readonly begin: number | undefined
   readonly onChange: (values: Readonly<Record<string, Value>>) => void
 }
 
-/** The processes as lanes, and a comparison with other ways to count. */
-export function Lanes(props: LanesProps) {
-  return (
-    <>
-      <Cluster {...props} />
-      {!props.embedded && <Ways outcome={props.outcome} />}
-    </>
-  )
-}
+/** Milliseconds of the film before its fault. Without a skip, a visitor would wait for two intervals. */
+const BEFORE_FAULT = 2000
 
-function Cluster({ outcome, settings, embedded, begin, onChange }: LanesProps) {
+/** The processes as lanes. */
+export function Lanes({ outcome, settings, embedded, begin, onChange }: LanesProps) {
   const film = useMemo(() => new Film(outcome), [outcome])
   const picture = useRef<Picture>()
   const ground = useRef<SVGSVGElement>(null)
   const moving = useRef<HTMLCanvasElement>(null)
-  const [told, setTold] = useState(false)
+  const [isOpen, setOpen] = useState(false)
   const player = usePlayer({
     length: film.length,
-    begin,
+    begin: begin ?? beginOf(film),
     speed: 1,
     draw: (time, speed) => picture.current?.draw(film, time, speed),
   })
@@ -80,13 +73,17 @@ function Cluster({ outcome, settings, embedded, begin, onChange }: LanesProps) {
         <canvas ref={moving} />
       </div>
       {!embedded && (
-        <details onToggle={({ currentTarget }) => setTold(currentTarget.open)}>
+        <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
           <summary>This moment as a table</summary>
-          {told && <NodeTable film={film} time={player.time} />}
+          {isOpen && <NodeTable film={film} time={player.time} />}
         </details>
       )}
     </section>
   )
+}
+
+function beginOf({ fault, length }: Film): number {
+  return fault === undefined || fault.from >= length ? 0 : Math.max(0, fault.from - BEFORE_FAULT)
 }
 
 /**

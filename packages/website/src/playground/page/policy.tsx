@@ -1,47 +1,38 @@
-import { useState } from 'preact/hooks'
 import type { PolicyOutcome } from '../runs/policy.ts'
-import { logTable, policyTable } from '../tables/tables.ts'
+import { logAnswer, logCut, logTable, policyTable } from '../tables/tables.ts'
+import { CopyButton } from './copy-button.tsx'
 import { Figures } from './figures.tsx'
 import { Scroll } from './scroll.tsx'
 
 /** The effect of a visitor's own policy in a cluster. */
 export function PolicyView({ outcome }: { readonly outcome: PolicyOutcome }) {
+  const { log } = outcome
   return (
     <section class="panel results" aria-label="Results">
+      {log !== undefined && (
+        <>
+          <h2>Your access log</h2>
+          <p class="answer">{logAnswer(log)}</p>
+          {logCut(log) !== undefined && <p class="cut">{logCut(log)}</p>}
+          <Figures table={logTable(log)} />
+          <h2>In a cluster</h2>
+        </>
+      )}
       <Figures table={policyTable(outcome)} />
       <h2>A sentence for an agreement</h2>
       <blockquote>{outcome.agreement}</blockquote>
       <h2>A test of this sentence</h2>
-      <Copied text={outcome.test} />
-      {outcome.log !== undefined && (
-        <>
-          <h2>Your access log</h2>
-          <Figures table={logTable(outcome.log)} />
-        </>
-      )}
-    </section>
-  )
-}
-
-function Copied({ text }: { readonly text: string }) {
-  const [said, setSaid] = useState('')
-  const copy = (): void => {
-    navigator.clipboard.writeText(text).then(
-      () => setSaid('Copied.'),
-      () => setSaid('The browser did not allow it: select the text and copy it.'),
-    )
-  }
-  return (
-    <>
       <Scroll label="The test">
         <pre>
-          <code>{text}</code>
+          <code>{outcome.test}</code>
         </pre>
       </Scroll>
-      <button type="button" class="quiet" onClick={copy}>
-        Copy the test
-      </button>{' '}
-      <span role="status">{said}</span>
-    </>
+      <CopyButton
+        label="Copy the test"
+        text={outcome.test}
+        done="Copied."
+        otherwise="The browser did not allow it: select the text and copy it."
+      />
+    </section>
   )
 }

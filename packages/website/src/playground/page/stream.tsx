@@ -16,10 +16,10 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
   // A spike may be higher than the picture, so it is cut off. The table shows its number.
   const top = Math.max(4 * pace, 2)
   return (
-    <section class="panel results" aria-label="One stream, every algorithm">
+    <section class="panel" aria-label="One stream, every algorithm">
       <ul class="legend">
-        <li style={{ '--mark': 'var(--came)' }}>came</li>
-        <li style={{ '--mark': 'var(--ok)' }}>went on</li>
+        <li style={{ '--mark': 'var(--offered)' }}>requests</li>
+        <li style={{ '--mark': 'var(--ok)' }}>allowed</li>
         <li class="line" style={{ '--mark': 'var(--soft)' }}>
           the limit's pace
         </li>
@@ -36,9 +36,9 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
                   viewBox={`0 0 ${came.length} ${HEIGHT}`}
                   preserveAspectRatio="none"
                   role="img"
-                  aria-label={`${name}: ${whole(allowed)} of ${whole(sum(came))} were allowed, ${longestWait === 0 ? 'none waited' : `the longest wait was ${duration(longestWait)}`}`}
+                  aria-label={`${name}: ${whole(allowed)} of ${whole(sum(came))} requests allowed, ${longestWait === 0 ? 'no request waited' : `the longest wait was ${duration(longestWait)}`}`}
                 >
-                  <path d={shapeOf(came, top)} fill="var(--came)" />
+                  <path d={shapeOf(came, top)} fill="var(--offered)" />
                   <path d={shapeOf(went, top)} fill="var(--ok)" />
                   <path class="pace" d={`M0 ${HEIGHT - (pace / top) * HEIGHT}H${came.length}`} />
                 </svg>
@@ -48,17 +48,20 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
           ))}
         </div>
       </Played>
-      {!embedded && (
-        <>
-          <Bars outcome={outcome} />
-          <Figures table={streamTable(outcome)} />
-        </>
-      )}
     </section>
   )
 }
 
-/** The pictures as a table. */
+/** The figures, and the pictures as a table. */
+export function StreamTables({ outcome }: { readonly outcome: StreamOutcome }) {
+  return (
+    <div class="panel">
+      <Bars outcome={outcome} />
+      <Figures table={streamTable(outcome)} />
+    </div>
+  )
+}
+
 function Bars({ outcome: { came, rows, bar } }: { readonly outcome: StreamOutcome }) {
   return (
     <details>
@@ -68,7 +71,7 @@ function Bars({ outcome: { came, rows, bar } }: { readonly outcome: StreamOutcom
           <thead>
             <tr>
               <th scope="col">Until second</th>
-              <th scope="col">Came</th>
+              <th scope="col">Requests</th>
               {rows.map(({ name }) => (
                 <th scope="col" key={name}>
                   <code>{name}</code>

@@ -3,7 +3,7 @@ import type { Runner } from '../browser/runner.ts'
 import type { Outcome } from '../runs/run.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** The outcome of a run. The last one stays while the next is running. */
+/** The outcome of a run. The last one of the same scene stays while the next is running. */
 export interface Found {
   /** The settings that led to the outcome or the error. */
   readonly of: Settings | undefined
@@ -15,13 +15,15 @@ export interface Found {
 /** Milliseconds without a change before a run starts, because moving a slider would start many runs. */
 const REST = 120
 
-export function useOutcome(runner: Runner, settings: Settings): Found {
-  const [found, setFound] = useState<Found>({ of: undefined, outcome: undefined, error: undefined, running: true })
+const NOTHING: Found = { of: undefined, outcome: undefined, error: undefined, running: true }
+
+export function useOutcome(runner: Runner, settings: Settings, logs: readonly Blob[]): Found {
+  const [found, setFound] = useState(NOTHING)
   useEffect(() => {
     let wanted = true
     setFound((before) => ({ ...before, running: true }))
     const timer = setTimeout(() => {
-      runner.run(settings).then(
+      runner.run(settings, logs).then(
         (outcome) => {
           if (wanted) setFound({ of: settings, outcome, error: undefined, running: false })
         },
@@ -34,6 +36,6 @@ export function useOutcome(runner: Runner, settings: Settings): Found {
       wanted = false
       clearTimeout(timer)
     }
-  }, [settings])
-  return found
+  }, [settings, logs])
+  return found.of === undefined || found.of.scene === settings.scene ? found : NOTHING
 }

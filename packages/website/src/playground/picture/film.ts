@@ -111,14 +111,14 @@ export class Film {
       const place = node[index] as number
       const at = arrived[index] as number
       // The total includes the process's own units, as it last reported them, so they are subtracted.
-      if (kind[index] === KIND.exchange) told.set(place, this.own(place, sent[index] as number))
+      if (kind[index] === KIND.sync) told.set(place, this.own(place, sent[index] as number))
       const heard = this.#heard[place] as Heard
       if (this.begin(handled[index] as number) !== this.begin(at)) continue
       heard.time.push(at)
       heard.others.push(Math.max(0, (total[index] as number) - (told.get(place) ?? 0)))
     }
     const stored = order
-      .filter((index) => kind[index] === KIND.exchange)
+      .filter((index) => kind[index] === KIND.sync)
       .sort((one, other) => (handled[one] as number) - (handled[other] as number))
     for (const index of stored) {
       this.#stored.time.push(handled[index] as number)

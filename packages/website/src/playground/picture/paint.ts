@@ -71,7 +71,7 @@ function placesOf({ width, film }: Frame): Places {
 export function groundOf({ film, time, width }: Frame): string {
   let storeDown = ''
   for (let node = 0; node < film.nodes; node++) storeDown += film.storeDown(node, time) ? 1 : 0
-  return `${width} ${storeDown} ${awayAt(film, time)}`
+  return `${width} ${storeDown} ${isFaulty(film, time)}`
 }
 
 /** Draws the resting parts: a lane for each process, the limit, the store. */
@@ -91,9 +91,9 @@ export function paintGround(brush: Brush, frame: Frame): void {
   brush.rects(palette.track, tracks)
   brush.fence(palette.soft, bar + barWidth, height)
   brush.text(palette.soft, SIZE, 'right', 'the limit', bar + barWidth, height + 12)
-  const away = awayAt(film, time)
-  brush.frame(away ? palette.no : palette.line, away ? 3 : 1, store + 0.5, 0.5, width - store - 1, height - 1)
-  if (away) brush.text(palette.ink, SIZE, 'right', 'store: trouble', width, height + 12)
+  const faulty = isFaulty(film, time)
+  brush.frame(faulty ? palette.no : palette.line, faulty ? 3 : 1, store + 0.5, 0.5, width - store - 1, height - 1)
+  if (faulty) brush.text(palette.ink, SIZE, 'right', 'store: fault', width, height + 12)
 }
 
 /** Draws the moving parts: arriving requests, the counts of each process, messages to the store and back. */
@@ -166,15 +166,15 @@ function arrivals(marks: number[], list: Float64Array | undefined, { time, speed
 
 function store(brush: Brush, { film, time, palette, width }: Frame, { store: left, row }: Places): void {
   const height = row * film.nodes
-  const away = awayAt(film, time)
+  const faulty = isFaulty(film, time)
   const total = film.stored(time)
   const filled = Math.min(1, total / film.limit) * height
-  const color = away ? palette.soft : total >= film.limit ? palette.no : palette.accent
+  const color = faulty ? palette.soft : total >= film.limit ? palette.no : palette.accent
   if (filled > 0) brush.rects(color, [left + 1, height - filled, width - left - 2, filled])
-  if (!away) brush.text(palette.ink, SIZE, 'right', `store: ${Math.round(total)}`, width, height + 12)
+  if (!faulty) brush.text(palette.ink, SIZE, 'right', `store: ${Math.round(total)}`, width, height + 12)
 }
 
-function awayAt({ fault }: Film, time: number): boolean {
+function isFaulty({ fault }: Film, time: number): boolean {
   return fault !== undefined && time >= fault.from && time < fault.until
 }
 
@@ -183,7 +183,7 @@ function dots(brush: Brush, frame: Frame, places: Places): void {
   const { sent, handled, arrived, node, kind } = film.messages
   const left = places.bar + places.barWidth + 8
   const way = places.store - left
-  const exchanges: number[] = []
+  const syncs: number[] = []
   const heartbeats: number[] = []
   const announced: number[] = []
   const lost: number[] = []
@@ -201,11 +201,11 @@ function dots(brush: Brush, frame: Frame, places: Places): void {
     const there = never ? 0.5 : real > 0 ? ((handled[index] as number) - from) / real : 0.5
     const told = kind[index] === KIND.announcement
     const place = told ? 1 - part : part < there ? part / there : never ? 1 : 1 - (part - there) / (1 - there)
-    const list = never && part > 0.5 ? lost : told ? announced : kind[index] === KIND.heartbeat ? heartbeats : exchanges
+    const list = never && part > 0.5 ? lost : told ? announced : kind[index] === KIND.heartbeat ? heartbeats : syncs
     list.push(left + place * way, ((node[index] as number) + 0.5) * places.row - 2)
   }
   if (heartbeats.length > 0) brush.dots(palette.accent, 2, heartbeats, 0.4)
-  if (exchanges.length > 0) brush.dots(palette.accent, 4, exchanges)
+  if (syncs.length > 0) brush.dots(palette.accent, 4, syncs)
   if (announced.length > 0) brush.dots(palette.warn, 4, announced)
   if (lost.length > 0) brush.dots(palette.no, 4, lost)
 }

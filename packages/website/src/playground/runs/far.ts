@@ -53,7 +53,7 @@ export async function runFar(settings: Settings): Promise<CurvesOutcome> {
       ['Allowed in the first interval', 'part'],
       ['In the long run', 'part'],
       ['Waited', 'part'],
-      ['Store operations per interval', 'short'],
+      ['Key writes per interval', 'short'],
     ],
     rows: found.map(([name, { times, result }]) => {
       let passed = 0

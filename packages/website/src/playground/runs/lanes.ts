@@ -15,7 +15,7 @@ export interface Way {
   readonly worst: number
   /** Requests rejected although the limit was not reached, as a part of all requests. */
   readonly falselyRejected: number
-  /** Operations of the store per request. */
+  /** Key writes in the store per request. */
   readonly operations: number
   /** Milliseconds that each request waits. */
   readonly wait: number
@@ -91,7 +91,7 @@ function central({ measured }: SimulationResult, limit: number, roundTrip: numbe
   const perInterval = measured.map(({ exact }) => exact)
   return {
     // With its store down the counter could decide nothing. The figures show its result with a store that stays up.
-    name: away ? 'A central counter, if its store stayed' : 'A central counter',
+    name: away ? 'A central counter, if its store stayed up' : 'A central counter',
     perInterval,
     allowedOfExact: 1,
     worst: Math.max(0, ...perInterval.map((units) => units / limit - 1)),

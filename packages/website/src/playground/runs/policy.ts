@@ -40,7 +40,8 @@ export interface PolicyOutcome extends Exceeding {
   readonly log: LogOutcome | undefined
 }
 
-export async function runPolicy(settings: Settings): Promise<PolicyOutcome> {
+/** @param logs - access logs to replay, as texts or gzip files */
+export async function runPolicy(settings: Settings, logs: readonly Blob[]): Promise<PolicyOutcome> {
   const options = readOptions(textOf(settings, 'options'))
   const policy = checked(options)
   const scenario = policyScenario(settings, options, policy)
@@ -69,7 +70,7 @@ export async function runPolicy(settings: Settings): Promise<PolicyOutcome> {
     allowedOfExact: result.allowedOfExact,
     agreement: agreementOf(settings, policy, figures),
     test: testOf(settings, figures, result.intervals),
-    log: await replayLog(options, textOf(settings, 'log')),
+    log: await replayLog(options, logs),
   }
 }
 

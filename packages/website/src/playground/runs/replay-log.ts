@@ -1,53 +1,83 @@
 import { createThrottler, type PolicyOptions } from '@weir/core'
-import { type LogRecord, parseLine } from '@weir/demo/log-record'
+import { parseLine } from '@weir/demo/log-record'
 import { manualClock } from '@weir/testing'
+import { readLines } from './read-log.ts'
 
 /** The most clients to list. */
 const LISTED = 20
+/** The most lines to replay, so that a run ends after some seconds. Further lines are only counted. */
+const MOST_LINES = 1_000_000
 
 /** The decisions of a policy about the requests of an access log, in one process. */
 export interface LogOutcome {
+  /** All lines, and the first lines, which were replayed. */
   readonly lines: number
+  readonly replayed: number
   readonly requests: number
   readonly rejected: number
+  /** All clients, and the clients with a rejected request. */
   readonly clients: number
+  readonly limited: number
   /** The clients with the most rejected requests, most first. */
   readonly worst: readonly { readonly client: string; readonly requests: number; readonly rejected: number }[]
 }
 
+interface Client {
+  readonly client: string
+  requests: number
+  rejected: number
+}
+
 /**
- * Replays a log in the Common or Combined Log Format, by client. Skips other lines.
+ * Replays logs in the Common or Combined Log Format, by client. Skips other lines.
  *
- * @returns undefined if the text has no lines
+ * @param logs - texts or gzip files
+ * @returns undefined if the logs have no lines
  */
-export async function replayLog(options: PolicyOptions, text: string): Promise<LogOutcome | undefined> {
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
-  const records = lines.map((line) => parseLine(line.trimEnd())).filter((record) => record !== undefined)
-  if (lines.length === 0) return undefined
-  if (records.length === 0) return { lines: lines.length, requests: 0, rejected: 0, clients: 0, worst: [] }
-  records.sort((one, other) => one.time - other.time)
+export async function replayLog(options: PolicyOptions, logs: readonly Blob[], most: number = MOST_LINES): Promise<LogOutcome | undefined> {
+  const clients = new Map<string, Client>()
+  const requests: { readonly time: number; readonly from: Client }[] = []
+  let lines = 0
+  const read = (line: string): void => {
+    if (++lines > most) return
+    const record = parseLine(line)
+    if (record === undefined) return
+    let from = clients.get(record.client)
+    if (from === undefined) clients.set(record.client, (from = { client: record.client, requests: 0, rejected: 0 }))
+    from.requests++
+    requests.push({ time: record.time, from })
+  }
+  for (const log of logs) await readLines(log, read)
+  if (lines === 0) return undefined
+  requests.sort((one, other) => one.time - other.time)
+  await decide(options, requests)
+  const limited = [...clients.values()].filter(({ rejected }) => rejected > 0).sort((one, other) => other.rejected - one.rejected)
+  return {
+    lines,
+    replayed: Math.min(lines, most),
+    requests: requests.length,
+    rejected: limited.reduce((sum, { rejected }) => sum + rejected, 0),
+    clients: clients.size,
+    limited: limited.length,
+    worst: limited.slice(0, LISTED),
+  }
+}
+
+async function decide(options: PolicyOptions, requests: readonly { readonly time: number; readonly from: Client }[]): Promise<void> {
   const clock = manualClock()
-  clock.step((records[0] as LogRecord).time - clock.now())
-  const throttler = createThrottler({ policies: [{ ...options, coordination: 'local' }], clock })
-  const seen = new Map<string, { client: string; requests: number; rejected: number }>()
-  for (const { time, client } of records) {
+  clock.step((requests[0]?.time ?? 0) - clock.now())
+  // The timeout is an error with 'local', because no request waits.
+  const { storeTimeout: _, ...local } = options
+  const throttler = createThrottler({ policies: [{ ...local, coordination: 'local' }], clock })
+  for (const { time, from } of requests) {
     // Logs have whole seconds, so most requests have the same time as the previous one.
-    if (time > clock.now()) await clock.advance(time - clock.now())
-    let entry = seen.get(client)
-    if (entry === undefined) seen.set(client, (entry = { client, requests: 0, rejected: 0 }))
-    entry.requests++
-    if (!throttler.check(client).allowed) entry.rejected++
+    const idle = time - clock.now()
+    if (idle > 0) {
+      // Timers run once per pause instead of for each interval in it, because a log of a month has many. They decide nothing.
+      clock.stall(clock.time.now + idle)
+      await clock.advance(idle)
+    }
+    if (!throttler.check(from.client).allowed) from.rejected++
   }
   await throttler.close()
-  const all = [...seen.values()]
-  return {
-    lines: lines.length,
-    requests: records.length,
-    rejected: all.reduce((sum, { rejected }) => sum + rejected, 0),
-    clients: all.length,
-    worst: all
-      .filter(({ rejected }) => rejected > 0)
-      .sort((one, other) => other.rejected - one.rejected)
-      .slice(0, LISTED),
-  }
 }

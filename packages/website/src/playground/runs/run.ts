@@ -8,8 +8,12 @@ import { runStream, type StreamOutcome } from './stream.ts'
 
 export type Outcome = LanesOutcome | CurvesOutcome | StreamOutcome | PolicyOutcome
 
-/** Runs the scene of some settings. The same settings give the same outcome everywhere. */
-export function run(settings: Settings): Promise<Outcome> {
+/**
+ * Runs the scene of some settings. The same settings give the same outcome everywhere.
+ *
+ * @param logs - access logs for the scene that replays them. They are no settings, because they stay out of addresses
+ */
+export function run(settings: Settings, logs: readonly Blob[] = []): Promise<Outcome> {
   switch (settings.scene) {
     case 'straddle':
       return runStraddle(settings)
@@ -18,7 +22,7 @@ export function run(settings: Settings): Promise<Outcome> {
     case 'far':
       return runFar(settings)
     case 'policy':
-      return runPolicy(settings)
+      return runPolicy(settings, logs)
     default:
       return runLanes(settings)
   }

@@ -31,8 +31,6 @@ export interface TextControl {
   readonly most: number
   readonly fallback: string
   readonly rows: number
-  /** Whether the text stays in the page and is left out of addresses. */
-  readonly secret?: true
 }
 
 export type Control = NumberControl | ChoiceControl | TextControl

@@ -7,6 +7,8 @@ export interface Scene {
   readonly promise: string
   readonly tested: string
   readonly controls: readonly Control[]
+  /** Whether a visitor can add access logs. They never leave the page, so they are no setting. */
+  readonly replaysLogs?: true
 }
 
 export type SceneName = 'limit' | 'outage' | 'straddle' | 'stream' | 'far' | 'policy'
@@ -94,7 +96,7 @@ export const SCENES: readonly Scene[] = [
           ['hang', 'Redis hangs'],
           ['empty', 'Redis is killed and loses its data'],
           ['cut', 'half of the processes are cut off'],
-          ['none', 'nothing'],
+          ['none', 'no fault'],
         ],
         fallback: 'reject',
       },
@@ -191,16 +193,8 @@ export const SCENES: readonly Scene[] = [
       { ...ROUND_TRIP, fallback: 1 },
       BALANCING,
       SEED,
-      {
-        kind: 'text',
-        name: 'log',
-        label: 'A piece of an access log (it never leaves this page)',
-        most: 2_000_000,
-        rows: 4,
-        fallback: '',
-        secret: true,
-      },
     ],
+    replaysLogs: true,
   },
 ]
 

@@ -26,9 +26,7 @@ export function readAddress(search: string): Settings {
 /** The search part of an address. It contains only values that differ from their defaults. */
 export function writeAddress({ scene, values }: Settings): string {
   const parameters = new URLSearchParams({ scene })
-  for (const control of sceneOf(scene).controls) {
-    if (control.kind === 'text' && control.secret) continue
-    const { name, fallback } = control
+  for (const { name, fallback } of sceneOf(scene).controls) {
     const value = values[name]
     if (value !== undefined && (value !== fallback || name === 'seed')) parameters.set(name, String(value))
   }

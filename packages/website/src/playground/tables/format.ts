@@ -5,6 +5,11 @@ export function whole(value: number): string {
   return WHOLE.format(value)
 }
 
+/** A number with its noun. */
+export function plural(count: number, noun: string): string {
+  return `${whole(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
 /** Two digits, for figures whose magnitude matters. */
 export function short(value: number): string {
   return SHORT.format(value)

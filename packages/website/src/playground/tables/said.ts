@@ -1,6 +1,6 @@
 import type { Outcome } from '../runs/run.ts'
 import { duration, percent, whole } from './format.ts'
-import { WRITTEN } from './tables.ts'
+import { logAnswer, WRITTEN } from './tables.ts'
 
 /** The result of a run as a sentence, for screen readers. */
 export function saidOf(outcome: Outcome): string {
@@ -22,6 +22,6 @@ export function saidOf(outcome: Outcome): string {
         )
         .join('. ')}.`
     case 'policy':
-      return outcome.agreement
+      return outcome.log === undefined ? outcome.agreement : `${logAnswer(outcome.log)} ${outcome.agreement}`
   }
 }

@@ -5,7 +5,7 @@ import type { PolicyOutcome } from '../runs/policy.ts'
 import type { LogOutcome } from '../runs/replay-log.ts'
 import type { Outcome } from '../runs/run.ts'
 import type { StreamOutcome } from '../runs/stream.ts'
-import { duration, percent, short, whole } from './format.ts'
+import { duration, percent, plural, short, whole } from './format.ts'
 
 /** Figures of a run as text, for the page and the command. */
 export interface Table {
@@ -30,7 +30,7 @@ export function tablesOf(outcome: Outcome): readonly Table[] {
     case 'stream':
       return [streamTable(outcome)]
     case 'policy':
-      return [policyTable(outcome), ...(outcome.log === undefined ? [] : [logTable(outcome.log)])]
+      return [...(outcome.log === undefined ? [] : [logTable(outcome.log)]), policyTable(outcome)]
   }
 }
 
@@ -42,7 +42,7 @@ export function waysTable({ ways }: LanesOutcome): Table {
       'Allowed, of the exact limit',
       'Worst interval, above the limit',
       'Rejected wrongly',
-      'Store operations per request',
+      'Key writes per request',
       'Added latency',
     ],
     rows: ways.map(({ name, allowedOfExact, worst, falselyRejected, operations, wait }) => [
@@ -68,7 +68,7 @@ export function curvesTable({ columns, rows }: CurvesOutcome): Table {
 export function streamTable({ came, rows }: StreamOutcome): Table {
   return {
     name: 'Results',
-    caption: `${whole(sum(came))} requests came. The broken line is the limit's pace.`,
+    caption: `${whole(sum(came))} requests. The broken line is the limit's pace.`,
     columns: ['Algorithm', 'Allowed', 'Most in any interval', 'Most in a twentieth of it', 'Longest wait'],
     rows: rows.map(({ name, allowed, mostInInterval, mostAtOnce, longestWait }) => [
       name,
@@ -101,21 +101,31 @@ export function policyTable(outcome: PolicyOutcome): Table {
       ['Rejected wrongly, of all requests', percent(outcome.wronglyRejected)],
       ['Allowed, of the exact limit', percent(outcome.allowedOfExact)],
       ['Waited, of the allowed requests', percent(outcome.waited)],
-      ['Store operations per key and interval, all processes', short(outcome.operations)],
+      ['Key writes per key and interval, all processes', short(outcome.operations)],
       ['Memory per key and process, without the key itself', `${bytesPerKey} bytes`],
     ],
   }
 }
 
-export function logTable({ lines, requests, rejected, clients, worst }: LogOutcome): Table {
-  const name = 'Clients of the log'
-  if (requests === 0) {
-    const caption = `None of ${whole(lines)} lines is a request in the Common or the Combined Log Format.`
-    return { name, caption, columns: [], rows: [] }
-  }
+/** The result of a log in a sentence. */
+export function logAnswer({ lines, requests, rejected, clients, limited }: LogOutcome): string {
+  if (requests === 0) return `No request in ${plural(lines, 'line')}. The page reads the Common and the Combined Log Format.`
+  if (rejected === 0) return `Rejects none of ${plural(requests, 'request')} from ${plural(clients, 'client')}.`
+  return `Rejects ${whole(rejected)} of ${plural(requests, 'request')} (${percent(rejected / requests)}), from ${whole(limited)} of ${plural(clients, 'client')}.`
+}
+
+/** The part of a log that was left out. Undefined if all lines were replayed. */
+export function logCut({ lines, replayed }: LogOutcome): string | undefined {
+  return lines === replayed
+    ? undefined
+    : `The log is too long for a page: only the first ${whole(replayed)} of ${whole(lines)} lines were replayed.`
+}
+
+export function logTable({ replayed, requests, limited, worst }: LogOutcome): Table {
+  const listed = worst.length < limited ? `The ${whole(worst.length)} clients with the most rejections, of ${whole(limited)}. ` : ''
   return {
-    name,
-    caption: `${whole(requests)} requests of ${whole(clients)} clients in ${whole(lines)} lines: ${whole(rejected)} would be rejected (${percent(rejected / requests)}), counted by client in one process`,
+    name: 'Clients of the log',
+    caption: `${listed}Requests in ${whole(requests)} of ${plural(replayed, 'line')}, counted by client in one process`,
     columns: worst.length === 0 ? [] : ['Client', 'Requests', 'Rejected'],
     rows: worst.map((entry) => [entry.client.slice(0, 80), whole(entry.requests), whole(entry.rejected)]),
   }

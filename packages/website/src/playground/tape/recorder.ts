@@ -137,7 +137,7 @@ export class Recorder {
   }
 
   #sync(connection: StoreConnection, request: SyncRequest, node: number): Promise<SyncReply> {
-    const kind = request.entries.length > 0 ? KIND.exchange : KIND.heartbeat
+    const kind = request.entries.length > 0 ? KIND.sync : KIND.heartbeat
     const never = Number.POSITIVE_INFINITY
     const message: Message = { sent: this.#now(), handled: never, arrived: never, node, kind, total: Number.NaN }
     this.#messages.push(message)

@@ -1,5 +1,5 @@
 /** Kinds of messages, as they are drawn. */
-export const KIND = { exchange: 0, heartbeat: 1, announcement: 2 } as const
+export const KIND = { sync: 0, heartbeat: 1, announcement: 2 } as const
 
 /**
  * The events of a run, moment by moment: columns of equal length for each kind. Times are milliseconds since the beginning of the first
