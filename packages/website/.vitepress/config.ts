@@ -25,7 +25,7 @@ export default defineConfig({
       'link',
       {
         rel: 'icon',
-        href: `data:image/svg+xml,${encodeURIComponent(readFileSync(join(ROOT, 'packages/website/src/site/favicon.svg'), 'utf8'))}`,
+        href: `data:image/svg+xml,${encodeURIComponent(readFileSync(join(ROOT, 'docs/logo.svg'), 'utf8'))}`,
       },
     ],
   ],
@@ -51,6 +51,7 @@ export default defineConfig({
       menuOf(version, (process.env['WEIR_SITE_VERSIONS'] ?? '').split(',').filter(Boolean)),
     ],
     sidebar: sidebar(),
+    logo: '/logo.svg',
     search: { provider: 'local', options: { detailedView: true } },
     outline: [2, 3],
   },

@@ -1,6 +1,7 @@
 import type { Theme } from 'vitepress'
 import DefaultTheme from 'vitepress/theme'
 import { Scene } from './scene.ts'
+import './colours.css'
 import './scene.css'
 
 export default {

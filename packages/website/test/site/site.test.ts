@@ -71,6 +71,21 @@ describe('for programs that read', () => {
   })
 })
 
+test('the site, the playground and the dashboard have one logo', () => {
+  const read = (file: string) => readFileSync(join(PACKAGE, '../..', file), 'utf8')
+  const [, waves = ''] = / d="(.*?)"/.exec(read('docs/logo.svg')) ?? []
+  const pages = [
+    'packages/website/src/playground/page/index.html',
+    'packages/dashboard/page/index.html',
+    'packages/dashboard/page/sign-in.html',
+  ]
+  for (const page of pages) expect(read(page), page).toContain(waves)
+  expect(read('README.md')).toContain('](docs/logo.svg)')
+  const home = readFileSync(join(directory, 'index.html'), 'utf8')
+  expect(home.match(/<img class="VPImage [^>]*src="\.\/logo\.svg"/g)).toHaveLength(2)
+  expect(decodeURIComponent(/rel="icon" href="data:image\/svg\+xml,(.*?)"/.exec(home)?.[1] ?? '')).toContain(waves)
+})
+
 test.each(['exactness', 'far-regions', 'algorithms', 'how-it-works', 'try-it'])(
   'a picture of a scene stands in a place where that scene can run, and as Markdown is a picture: %s',
   async (guide) => {
