@@ -31,14 +31,9 @@ beforeAll(async () => {
   if (!built) {
     // Without vitest's variables, because VitePress behaves differently within vitest.
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(VITE|NODE_ENV|TEST)/.test(name)))
-    const { status, output } = await run(
-      process.execPath,
-      ['--conditions=@weir/source', '--import', 'tsx', 'src/site/main.ts', 'build', '--out', directory],
-      {
-        cwd: PACKAGE,
-        env,
-      },
-    )
+    const { scripts } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as { scripts: { site: string } }
+    const [, ...args] = scripts.site.split(' ')
+    const { status, output } = await run(process.execPath, [...args, '--out', directory], { cwd: PACKAGE, env })
     expect(status, output).toBe(0)
   }
   server = createServer((request, response) => {
@@ -69,6 +64,41 @@ describe('for programs that read', () => {
       expect((await fetch(top + page.replace(/\.md$/, '.html'))).status, page).toBe(200)
     }
   })
+})
+
+describe('for search engines and link previews', () => {
+  test('the sitemap has the address of each page', async () => {
+    const sitemap = await (await fetch(`${top}sitemap.xml`)).text()
+    const addresses = [...sitemap.matchAll(/<loc>(.*?)<\/loc>/g)].map(([, address = '']) => address)
+    for (const path of ['', 'start.html', 'guides/keys.html', 'recipes/', 'playground/index.html'])
+      expect(addresses).toContain(`http://127.0.0.1/docs/${path}`)
+    for (const address of addresses) expect(address).toMatch(/^http:\/\/127\.0\.0\.1\/docs\//)
+    const missing = addresses.map((address) => address.replace(/.*\/docs\//, '').replace(/(^|\/)$/, '$1index.html'))
+    expect(missing.filter((path) => !existsSync(join(directory, path)))).toEqual([])
+  })
+
+  test('a page has a title, a summary, an address and a picture', async () => {
+    const html = await (await fetch(`${top}guides/keys.html`)).text()
+    expect(html).toContain('<meta property="og:title" content="Keys: whose limit is it?">')
+    expect(html).toContain('<meta property="og:description" content="Requests with the same key share one count.">')
+    expect(html).toContain('<meta property="og:url" content="http://127.0.0.1/docs/guides/keys.html">')
+    expect(html.match(/<meta name="description"/g)).toHaveLength(1)
+    const [, image = ''] = /property="og:image" content="http:\/\/127\.0\.0\.1\/docs\/(.*?)"/.exec(html) ?? []
+    expect((await fetch(top + image)).status).toBe(200)
+  })
+})
+
+test.each([
+  ['guides/keys', 'docs/guides/keys.md'],
+  ['start', 'README.md'],
+  ['packages/core', 'packages/core/README.md'],
+  ['errors/weir_closed', 'docs/reference/errors.md'],
+])('a page links to its file in the repository, to edit it: %s', async (page, file) => {
+  const html = await (await fetch(`${top}${page}.html`)).text()
+  const [, link] = /href="([^"]*)"[^>]*>(?:(?!<\/a>).)*Edit this page/s.exec(html) ?? []
+  expect(link).toMatch(/^https:/)
+  expect(link?.endsWith(`/example/weir/edit/HEAD/${file}`)).toBe(true)
+  expect(existsSync(join(PACKAGE, '../..', file))).toBe(true)
 })
 
 test('the site, the playground and the dashboard have one logo', () => {
