@@ -9,6 +9,7 @@ import { BASE } from '../src/site/relocatable.ts'
 import { scenes } from '../src/site/scenes.ts'
 import { sidebar } from '../src/site/sidebar.ts'
 import { STAGE } from '../src/site/stage.ts'
+import { installTabs } from '../src/site/tabs.ts'
 import { menuOf } from '../src/site/versions.ts'
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'packages/core/package.json'), 'utf8')) as { version: string }
@@ -40,7 +41,15 @@ export default defineConfig({
     ],
   ],
   // Headings get the same anchors as in the repository.
-  markdown: { anchor: { slugify: (text: string) => slug(text) }, config: scenes },
+  markdown: {
+    // The default themes have too little contrast.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    anchor: { slugify: (text: string) => slug(text) },
+    config: (markdown) => {
+      scenes(markdown)
+      installTabs(markdown)
+    },
+  },
   vite: {
     // Minified after the addresses are relocated. Inlined pictures would lose their address, which names the scene, so none is inlined.
     build: { minify: false, chunkSizeWarningLimit: 2_000, assetsInlineLimit: 0 },

@@ -137,7 +137,7 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
 
   test('pages fit in their windows, in light and dark, load nothing from elsewhere and complain of nothing', async () => {
     for (const [width, colorScheme] of [
-      [390, 'dark'],
+      [360, 'dark'],
       [768, 'light'],
       [1440, 'dark'],
     ] as const) {
@@ -175,6 +175,28 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     await page.locator('.VPLocalSearchBox .result').first().waitFor()
     await page.locator('.VPLocalSearchBox .result', { hasText: 'When Redis is down' }).first().click()
     await page.waitForURL(/(?:guides\/exactness|start)\.html#when-redis-is-down$/)
+    expect(heard).toEqual([])
+  }, 120_000)
+
+  test('install commands and the first code have tabs', async () => {
+    const page = await browser.newPage({ viewport: { width: 360, height: 900 } })
+    const heard = complaints(page)
+    await page.goto(top)
+    const code = page.locator('.vp-code-group .blocks .active')
+    const tab = (name: string) => page.locator('.vp-code-group label').getByText(name, { exact: true })
+    await tab('pnpm').click()
+    await expect.poll(() => code.first().textContent()).toContain('pnpm add @weir/express @weir/redis ioredis')
+    for (const [name, text] of [
+      ['Fastify', 'await app.register('],
+      ['Koa', 'new Koa()'],
+      ['Express', 'express()'],
+    ] as const) {
+      await tab(name).click()
+      await expect.poll(() => code.nth(1).textContent()).toContain(text)
+    }
+    // With the keyboard, too.
+    await page.keyboard.press('ArrowRight')
+    await expect.poll(() => code.nth(1).textContent()).toContain('await app.register(')
     expect(heard).toEqual([])
   }, 120_000)
 
@@ -219,18 +241,18 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     expect(outside).toEqual([])
   }, 120_000)
 
-  test.each(['far-regions', 'algorithms', 'exactness'])(
-    'a scene runs in the guide, and is a picture before: %s',
-    async (guide) => {
+  test.each(['index', 'guides/far-regions', 'guides/algorithms', 'guides/exactness'])(
+    'a scene runs in the page, and is a picture before: %s',
+    async (path) => {
       const plain = await browser.newPage({ javaScriptEnabled: false })
-      await plain.goto(`${top}guides/${guide}.html`)
+      await plain.goto(`${top}${path}.html`)
       await plain.locator('.weir-scene img').first().waitFor()
       expect(await plain.locator('iframe').count()).toBe(0)
       await plain.close()
 
       const page = await browser.newPage({ viewport: { width: 1000, height: 600 } })
       const heard = complaints(page)
-      await page.goto(`${top}guides/${guide}.html`)
+      await page.goto(`${top}${path}.html`)
       const box = page.locator('.weir-scene').first()
       await box.waitFor()
       // A scene far below is not loaded.
