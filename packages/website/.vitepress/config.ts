@@ -21,6 +21,12 @@ const address = process.env['WEIR_SITE_ADDRESS'] || undefined
 const repository = process.env['WEIR_SITE_REPOSITORY'] || namedRepository()
 const pattern = repository === undefined ? undefined : editPatternOf(repository)
 
+/**
+ * Ranks guides and reference before pages that repeat their words. VitePress sends the source of this function to browsers, so it can't
+ * use anything outside.
+ */
+const boostDocument = (id: string): number => (/\/(?:migration|evidence|errors|examples|packages|project)\//.test(id) ? 0.5 : 1)
+
 export default defineConfig({
   srcDir: STAGE,
   outDir: process.env['WEIR_SITE'] ?? join(ROOT, 'packages/website/dist/site'),
@@ -75,7 +81,7 @@ export default defineConfig({
     sidebar: sidebar(),
     logo: '/logo.svg',
     ...(pattern === undefined ? {} : { editLink: { pattern } }),
-    search: { provider: 'local', options: { detailedView: true } },
+    search: { provider: 'local', options: { detailedView: true, miniSearch: { searchOptions: { boostDocument } } } },
     outline: [2, 3],
   },
 })

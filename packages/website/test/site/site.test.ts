@@ -1,15 +1,18 @@
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
+import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CHROMIUM, complaints, launch, MISSING } from '@weir/tooling/browser'
 import { run } from '@weir/tooling/run'
+import type { AxeResults } from 'axe-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { nowhereOf } from '../../src/site/versions.ts'
 
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** The output folder of `pnpm --dir packages/website run site`. */
 const OUT = fileURLToPath(new URL('../../dist/site', import.meta.url))
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url))
@@ -178,6 +181,25 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     expect(heard).toEqual([])
   }, 120_000)
 
+  test('the search finds a page about a question first', async () => {
+    const page = await browser.newPage()
+    await page.goto(`${top}overview.html`)
+    await expect
+      .poll(() => page.keyboard.press('Control+k').then(() => page.getByRole('searchbox').isVisible()), { timeout: 60_000 })
+      .toBe(true)
+    const first = page.locator('.VPLocalSearchBox .result').first()
+    for (const [words, found] of [
+      ['429', 'reference/http.html#a-rejection-429'],
+      ['rate limit per user', 'guides/keys.html#a-rate-limit-per-user-or-api-key'],
+      ['kubernetes', 'guides/kubernetes.html#kubernetes'],
+      ['X-RateLimit', 'reference/http.html#headers-on-every-response'],
+      ['cloudflare', 'guides/behind-a-proxy.html#nginx-aws-cloudflare'],
+    ] as const) {
+      await page.getByRole('searchbox').fill(words)
+      await expect.poll(() => first.evaluate((link) => (link as HTMLAnchorElement).href), { timeout: 30_000 }).toBe(top + found)
+    }
+  }, 120_000)
+
   test('install commands and the first code have tabs', async () => {
     const page = await browser.newPage({ viewport: { width: 360, height: 900 } })
     const heard = complaints(page)
@@ -200,12 +222,43 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     expect(heard).toEqual([])
   }, 120_000)
 
+  test.each(['light', 'dark'] as const)(
+    'axe finds nothing serious: %s',
+    async (colorScheme) => {
+      for (const path of ['', 'start/express.html', 'nothing.html']) {
+        const page = await browser.newPage({ colorScheme, reducedMotion: 'reduce' })
+        await page.goto(top + path)
+        await page.locator('.VPContent h1').first().waitFor()
+        await page.evaluate(AXE)
+        // Parts of the theme: the search button's name lacks the shortcut, and items of the sidebar are buttons that contain links.
+        const { violations } = (await page.evaluate('axe.run({ exclude: [".DocSearch-Button", ".VPSidebarItem"] })')) as AxeResults
+        const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        expect(
+          serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`),
+          path,
+        ).toEqual([])
+        await page.close()
+      }
+    },
+    120_000,
+  )
+
+  test('the page for an unknown address searches for the words of the address', async () => {
+    const page = await browser.newPage()
+    await page.goto(`${top}guides/limit-per-usr%20.html`)
+    const words = page.getByRole('searchbox', { name: 'Search the documentation' })
+    await expect.poll(() => words.inputValue()).toBe('limit per usr')
+    await page.getByRole('search').getByRole('button', { name: 'Search' }).click()
+    await page.locator('.VPLocalSearchBox .result', { hasText: 'A rate limit per user or API key' }).first().click()
+    await page.waitForURL(`${top}guides/keys.html#a-rate-limit-per-user-or-api-key`)
+  }, 120_000)
+
   test.each(['nothing.html', 'guides/nothing.html', 'playground/nothing'])(
     'where there is nothing, a page says so and leads home: %s',
     async (path) => {
       const page = await browser.newPage()
       await page.goto(top + path)
-      await page.getByRole('heading', { level: 1, name: 'PAGE NOT FOUND' }).waitFor()
+      await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor()
       // The page looks like the others, and its navigation works.
       await page.getByRole('link', { name: 'Guides', exact: true }).first().click()
       await page.waitForURL(`${top}guides/which-limiter.html`)
