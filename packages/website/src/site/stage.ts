@@ -30,7 +30,7 @@ export function stage(): Staged[] {
   ])
   const staged = all.map((page) => stagedOf(page, places))
   staged.push(...codePages())
-  staged.push(homeOf('packages/website/src/site/home.md'))
+  staged.push(homeOf(places))
   rmSync(STAGE, { recursive: true, force: true })
   for (const page of staged) write(page.path, forVitePress(page))
   for (const file of images()) {
@@ -41,8 +41,14 @@ export function stage(): Staged[] {
   return staged
 }
 
-function stagedOf({ source, path }: Page, places: ReadonlyMap<string, string>): Staged {
-  const markdown = new Markdown(readFileSync(join(ROOT, source), 'utf8')).plainCode().relink((url) => {
+function stagedOf(page: Page, places: ReadonlyMap<string, string>): Staged {
+  const markdown = relinked(page, places).plainCode()
+  return { ...page, title: markdown.title, summary: markdown.summary, text: markdown.toString() }
+}
+
+/** The text of a page, with the links of the site. */
+function relinked({ source, path }: Page, places: ReadonlyMap<string, string>): Markdown {
+  return new Markdown(readFileSync(join(ROOT, source), 'utf8')).relink((url) => {
     const [file = '', anchor] = url.split('#')
     const target = posix.join(posix.dirname(source), file)
     const place = places.get(target) ?? places.get(posix.join(target, 'README.md'))
@@ -50,7 +56,6 @@ function stagedOf({ source, path }: Page, places: ReadonlyMap<string, string>): 
     const relative = posix.relative(posix.dirname(path), place)
     return `${relative.startsWith('.') ? relative : `./${relative}`}${anchor === undefined ? '' : `#${anchor}`}`
   })
-  return { path, source, title: markdown.title, summary: markdown.summary, text: markdown.toString() }
 }
 
 /** The pages to which errors and warnings refer. */
@@ -62,9 +67,9 @@ function codePages(): Staged[] {
   })
 }
 
-function homeOf(source: string): Staged {
-  const text = readFileSync(join(ROOT, source), 'utf8')
-  return { path: HOME, source, title: 'Weir', summary: 'A distributed rate limiter for Node.js.', text }
+function homeOf(places: ReadonlyMap<string, string>): Staged {
+  const page = { path: HOME, source: 'packages/website/src/site/home.md' }
+  return { ...page, title: 'Weir', summary: 'A distributed rate limiter for Node.js.', text: relinked(page, places).toString() }
 }
 
 /** The page with its summary and its source as front matter, which the repository's files lack because GitHub would show it. */
