@@ -1,14 +1,28 @@
 import { join, resolve } from 'node:path'
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { createServer } from 'vitepress'
 import { buildPlayground } from '../playground/build.js'
-import { buildSite, OUT, SITE } from './build.ts'
+import { buildSite, OUT, SITE, type SiteOptions } from './build.ts'
+import { drawCard } from './card.ts'
 import { buildReleases } from './releases.ts'
 import { STAGE, stage } from './stage.ts'
 import { faultsOf } from './validate.ts'
 
 /** Resolves the folder from the user's current directory, because pnpm runs the script in another one. */
 const folderOf = (out: string): string => resolve(process.env['INIT_CWD'] ?? '.', out)
+
+/** Reads the absolute address of a folder, to which the paths of pages are appended. */
+function addressOf(text: string): string {
+  if (!URL.canParse(text) || !/^https?:/i.test(text))
+    throw new InvalidArgumentError('Use a whole address, such as https://docs.example.com/weir/.')
+  const { origin, pathname } = new URL(text)
+  return `${origin}${pathname.replace(/\/*$/, '/')}`
+}
+
+type Place = Pick<SiteOptions, 'address' | 'repository'>
+
+const ADDRESS = ['--address <url>', 'where it will be published, for the sitemap and link previews'] as const
+const REPOSITORY = ['--repository <url>', 'for links that edit a page, instead of the "repository" of package.json'] as const
 
 const program = new Command('site').description('The documentation as a web site.')
 
@@ -29,9 +43,11 @@ program
   .description('writes static files that work from any folder of any server, without requests to others')
   .option('--out <folder>', 'where to', OUT)
   .option('--versions <list>', 'whose sites lie in folders beside it, newest first: 1.1.0,1.0.0')
-  .action(async ({ out, versions }: { out: string; versions?: string }) => {
+  .option(...ADDRESS, addressOf)
+  .option(...REPOSITORY)
+  .action(async ({ out, versions, ...place }: { out: string; versions?: string } & Place) => {
     const directory = folderOf(out)
-    await buildSite(directory, versions?.split(','))
+    await buildSite(directory, { ...place, versions: versions?.split(',') ?? [] })
     console.log(`written to ${directory}`)
   })
 
@@ -39,10 +55,14 @@ program
   .command('releases')
   .description('writes the sites of all releases, one folder per version, from the tags of the repository')
   .requiredOption('--out <folder>', 'where to')
-  .action(async ({ out }: { out: string }) => {
-    await buildReleases(folderOf(out))
+  .option(...ADDRESS, addressOf)
+  .option(...REPOSITORY)
+  .action(async ({ out, ...place }: { out: string } & Place) => {
+    await buildReleases(folderOf(out), place)
     console.log(`written to ${folderOf(out)}`)
   })
+
+program.command('card').description('draws the picture of link previews').action(drawCard)
 
 program
   .command('check')

@@ -24,9 +24,9 @@ export class Markdown {
     return heading === undefined ? '' : textOf(heading)
   }
 
-  /** The first sentence of the first paragraph, as one line. */
+  /** The first sentence of the first paragraph with text, as one line. */
   get summary(): string {
-    const paragraph = this.#tree.children.find((node) => node.type === 'paragraph')
+    const paragraph = this.#tree.children.find((node) => node.type === 'paragraph' && textOf(node) !== '')
     const text = paragraph === undefined ? '' : textOf(paragraph).replace(/\s+/g, ' ')
     return /^.*?[.!?:](?= |$)/.exec(text)?.[0].replace(/:$/, '.') ?? text
   }

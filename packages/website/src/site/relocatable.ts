@@ -57,7 +57,10 @@ function relocated(html: string, up: string, finds: string): string {
     html
       .replace('<head>', () => `<head><script>${finds}</script>`)
       // VitePress puts the site's data as JSON into a string of its program.
-      .replace(/(window\.__VP_SITE_DATA__=JSON\.parse\(".*?"\))(;?)/, `$1;window.__VP_SITE_DATA__.base=${VARIABLE}$2`)
+      .replace(
+        /(window\.__VP_SITE_DATA__=(?:deserializeFunctions\()?JSON\.parse\(".*?"\)+)(;?)/,
+        `$1;window.__VP_SITE_DATA__.base=${VARIABLE}$2`,
+      )
       .replace(/(href|src)="\/__weir_base__\//g, `$1="${up}`)
   )
 }

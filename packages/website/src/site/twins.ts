@@ -1,11 +1,11 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { images, ROOT } from './pages.ts'
-import type { Staged } from './stage.ts'
+import { HOME, type Staged } from './stage.ts'
 
 /** Writes each page as Markdown beside its HTML, and a list of all pages, for programs that read them (llmstxt.org). */
 export function writeTwins(directory: string, staged: readonly Staged[]): void {
-  const pages = staged.filter(({ path }) => path !== 'index.md')
+  const pages = staged.filter(({ path }) => path !== HOME)
   for (const { path, text } of pages) {
     const to = join(directory, path)
     mkdirSync(dirname(to), { recursive: true })

@@ -1,12 +1,16 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from '@weir/tooling/run'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Block, blocksOf, PACKAGE, pages } from './pages.ts'
+import { type Block, blocksOf, PACKAGE, pages, ROOT } from './pages.ts'
+
+const HOME = 'packages/website/src/site/home.md'
+// The home page has tabs, whose names are in brackets.
+const home = readFileSync(join(ROOT, HOME), 'utf8').replace(/^(```.*) \[\w+\]$/gm, '$1')
 
 // Blocks with `ts check` must compile. Blocks with `ts run` must also run, and print the `text` block that follows. Other blocks are
 // fragments, which would not compile alone.
-const blocks = pages().flatMap(blocksOf)
+const blocks = [...pages(), { path: HOME, text: home }].flatMap(blocksOf)
 const checked = blocks.filter(({ info }) => info === 'ts check' || info === 'ts run')
 const directory = join(PACKAGE, 'dist', 'blocks')
 

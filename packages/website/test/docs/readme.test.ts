@@ -6,7 +6,7 @@ import { ROOT } from './pages.ts'
 const lines = readFileSync(join(ROOT, 'README.md'), 'utf8').split('\n')
 
 test('the README says first what it is', () => {
-  expect(lines.slice(0, 3).join('\n')).toMatch(/^# Weir\n\nWeir is a distributed rate limiter for Node\.js\./)
+  expect(lines.slice(0, 5).join('\n')).toMatch(/^!\[\]\(docs\/logo\.svg\)\n\n# Weir\n\nWeir is a distributed rate limiter for Node\.js\./)
 })
 
 test('it is read where lines are not wrapped, too', () => {

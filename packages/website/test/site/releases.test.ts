@@ -35,7 +35,7 @@ test('the site of each release is built of its tag, knows of the others, and lie
 const [, , ...flags] = process.argv
 const out = flags[flags.indexOf('--out') + 1]
 mkdirSync(out, { recursive: true })
-writeFileSync(out + '/index.html', [readFileSync('release.txt', 'utf8'), flags[flags.indexOf('--versions') + 1]].join(' of '))
+writeFileSync(out + '/index.html', [readFileSync('release.txt', 'utf8'), ...flags.slice(2)].join(' '))
 `,
   )
   for (const tag of ['v1.0.0', 'v1.0.1', 'v1.1.0', 'v1.2.0-rc.1']) await release(tag)
@@ -43,10 +43,10 @@ writeFileSync(out + '/index.html', [readFileSync('release.txt', 'utf8'), flags[f
   const out = join(scratch, 'site')
   mkdirSync(out)
   writeFileSync(join(out, 'old.html'), '')
-  await buildReleases(out, root)
+  await buildReleases(out, { address: 'http://127.0.0.1:1/docs/' }, root)
   expect(readdirSync(out).sort()).toEqual(['1.0.1', '1.1.0', '404.html', 'index.html'])
-  expect(readFileSync(join(out, '1.1.0/index.html'), 'utf8')).toBe('v1.1.0 of 1.1.0,1.0.1')
-  expect(readFileSync(join(out, '1.0.1/index.html'), 'utf8')).toBe('v1.0.1 of 1.1.0,1.0.1')
+  expect(readFileSync(join(out, '1.1.0/index.html'), 'utf8')).toBe('v1.1.0 --versions 1.1.0,1.0.1 --address http://127.0.0.1:1/docs/1.1.0/')
+  expect(readFileSync(join(out, '1.0.1/index.html'), 'utf8')).toBe('v1.0.1 --versions 1.1.0,1.0.1')
   expect(readFileSync(join(out, 'index.html'), 'utf8')).toContain('url=1.1.0/index.html')
   expect(readFileSync(join(out, '404.html'), 'utf8')).toContain("'1.1.0/index.html'")
   // The folder of the build was removed.

@@ -1,15 +1,18 @@
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
+import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CHROMIUM, complaints, launch, MISSING } from '@weir/tooling/browser'
 import { run } from '@weir/tooling/run'
+import type { AxeResults } from 'axe-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { nowhereOf } from '../../src/site/versions.ts'
 
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** The output folder of `pnpm --dir packages/website run site`. */
 const OUT = fileURLToPath(new URL('../../dist/site', import.meta.url))
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url))
@@ -31,14 +34,9 @@ beforeAll(async () => {
   if (!built) {
     // Without vitest's variables, because VitePress behaves differently within vitest.
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(VITE|NODE_ENV|TEST)/.test(name)))
-    const { status, output } = await run(
-      process.execPath,
-      ['--conditions=@weir/source', '--import', 'tsx', 'src/site/main.ts', 'build', '--out', directory],
-      {
-        cwd: PACKAGE,
-        env,
-      },
-    )
+    const { scripts } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as { scripts: { site: string } }
+    const [, ...args] = scripts.site.split(' ')
+    const { status, output } = await run(process.execPath, [...args, '--out', directory], { cwd: PACKAGE, env })
     expect(status, output).toBe(0)
   }
   server = createServer((request, response) => {
@@ -71,6 +69,56 @@ describe('for programs that read', () => {
   })
 })
 
+describe('for search engines and link previews', () => {
+  test('the sitemap has the address of each page', async () => {
+    const sitemap = await (await fetch(`${top}sitemap.xml`)).text()
+    const addresses = [...sitemap.matchAll(/<loc>(.*?)<\/loc>/g)].map(([, address = '']) => address)
+    for (const path of ['', 'start.html', 'guides/keys.html', 'recipes/', 'playground/index.html'])
+      expect(addresses).toContain(`http://127.0.0.1/docs/${path}`)
+    for (const address of addresses) expect(address).toMatch(/^http:\/\/127\.0\.0\.1\/docs\//)
+    const missing = addresses.map((address) => address.replace(/.*\/docs\//, '').replace(/(^|\/)$/, '$1index.html'))
+    expect(missing.filter((path) => !existsSync(join(directory, path)))).toEqual([])
+  })
+
+  test('a page has a title, a summary, an address and a picture', async () => {
+    const html = await (await fetch(`${top}guides/keys.html`)).text()
+    expect(html).toContain('<meta property="og:title" content="Keys: whose limit is it?">')
+    expect(html).toContain('<meta property="og:description" content="Requests with the same key share one count.">')
+    expect(html).toContain('<meta property="og:url" content="http://127.0.0.1/docs/guides/keys.html">')
+    expect(html.match(/<meta name="description"/g)).toHaveLength(1)
+    const [, image = ''] = /property="og:image" content="http:\/\/127\.0\.0\.1\/docs\/(.*?)"/.exec(html) ?? []
+    expect((await fetch(top + image)).status).toBe(200)
+  })
+})
+
+test.each([
+  ['guides/keys', 'docs/guides/keys.md'],
+  ['start', 'README.md'],
+  ['packages/core', 'packages/core/README.md'],
+  ['errors/weir_closed', 'docs/reference/errors.md'],
+])('a page links to its file in the repository, to edit it: %s', async (page, file) => {
+  const html = await (await fetch(`${top}${page}.html`)).text()
+  const [, link] = /href="([^"]*)"[^>]*>(?:(?!<\/a>).)*Edit this page/s.exec(html) ?? []
+  expect(link).toMatch(/^https:/)
+  expect(link?.endsWith(`/example/weir/edit/HEAD/${file}`)).toBe(true)
+  expect(existsSync(join(PACKAGE, '../..', file))).toBe(true)
+})
+
+test('the site, the playground and the dashboard have one logo', () => {
+  const read = (file: string) => readFileSync(join(PACKAGE, '../..', file), 'utf8')
+  const [, waves = ''] = / d="(.*?)"/.exec(read('docs/logo.svg')) ?? []
+  const pages = [
+    'packages/website/src/playground/page/index.html',
+    'packages/dashboard/page/index.html',
+    'packages/dashboard/page/sign-in.html',
+  ]
+  for (const page of pages) expect(read(page), page).toContain(waves)
+  expect(read('README.md')).toContain('](docs/logo.svg)')
+  const home = readFileSync(join(directory, 'index.html'), 'utf8')
+  expect(home.match(/<img class="VPImage [^>]*src="\.\/logo\.svg"/g)).toHaveLength(2)
+  expect(decodeURIComponent(/rel="icon" href="data:image\/svg\+xml,(.*?)"/.exec(home)?.[1] ?? '')).toContain(waves)
+})
+
 test.each(['exactness', 'far-regions', 'algorithms', 'how-it-works', 'try-it'])(
   'a picture of a scene stands in a place where that scene can run, and as Markdown is a picture: %s',
   async (guide) => {
@@ -92,7 +140,7 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
 
   test('pages fit in their windows, in light and dark, load nothing from elsewhere and complain of nothing', async () => {
     for (const [width, colorScheme] of [
-      [390, 'dark'],
+      [360, 'dark'],
       [768, 'light'],
       [1440, 'dark'],
     ] as const) {
@@ -133,12 +181,84 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     expect(heard).toEqual([])
   }, 120_000)
 
+  test('the search finds a page about a question first', async () => {
+    const page = await browser.newPage()
+    await page.goto(`${top}overview.html`)
+    await expect
+      .poll(() => page.keyboard.press('Control+k').then(() => page.getByRole('searchbox').isVisible()), { timeout: 60_000 })
+      .toBe(true)
+    const first = page.locator('.VPLocalSearchBox .result').first()
+    for (const [words, found] of [
+      ['429', 'reference/http.html#a-rejection-429'],
+      ['rate limit per user', 'guides/keys.html#a-rate-limit-per-user-or-api-key'],
+      ['kubernetes', 'guides/kubernetes.html#kubernetes'],
+      ['X-RateLimit', 'reference/http.html#headers-on-every-response'],
+      ['cloudflare', 'guides/behind-a-proxy.html#nginx-aws-cloudflare'],
+    ] as const) {
+      await page.getByRole('searchbox').fill(words)
+      await expect.poll(() => first.evaluate((link) => (link as HTMLAnchorElement).href), { timeout: 30_000 }).toBe(top + found)
+    }
+  }, 120_000)
+
+  test('install commands and the first code have tabs', async () => {
+    const page = await browser.newPage({ viewport: { width: 360, height: 900 } })
+    const heard = complaints(page)
+    await page.goto(top)
+    const code = page.locator('.vp-code-group .blocks .active')
+    const tab = (name: string) => page.locator('.vp-code-group label').getByText(name, { exact: true })
+    await tab('pnpm').click()
+    await expect.poll(() => code.first().textContent()).toContain('pnpm add @weir/express @weir/redis ioredis')
+    for (const [name, text] of [
+      ['Fastify', 'await app.register('],
+      ['Koa', 'new Koa()'],
+      ['Express', 'express()'],
+    ] as const) {
+      await tab(name).click()
+      await expect.poll(() => code.nth(1).textContent()).toContain(text)
+    }
+    // With the keyboard, too.
+    await page.keyboard.press('ArrowRight')
+    await expect.poll(() => code.nth(1).textContent()).toContain('await app.register(')
+    expect(heard).toEqual([])
+  }, 120_000)
+
+  test.each(['light', 'dark'] as const)(
+    'axe finds nothing serious: %s',
+    async (colorScheme) => {
+      for (const path of ['', 'start/express.html', 'nothing.html']) {
+        const page = await browser.newPage({ colorScheme, reducedMotion: 'reduce' })
+        await page.goto(top + path)
+        await page.locator('.VPContent h1').first().waitFor()
+        await page.evaluate(AXE)
+        // Parts of the theme: the search button's name lacks the shortcut, and items of the sidebar are buttons that contain links.
+        const { violations } = (await page.evaluate('axe.run({ exclude: [".DocSearch-Button", ".VPSidebarItem"] })')) as AxeResults
+        const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        expect(
+          serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`),
+          path,
+        ).toEqual([])
+        await page.close()
+      }
+    },
+    120_000,
+  )
+
+  test('the page for an unknown address searches for the words of the address', async () => {
+    const page = await browser.newPage()
+    await page.goto(`${top}guides/limit-per-usr%20.html`)
+    const words = page.getByRole('searchbox', { name: 'Search the documentation' })
+    await expect.poll(() => words.inputValue()).toBe('limit per usr')
+    await page.getByRole('search').getByRole('button', { name: 'Search' }).click()
+    await page.locator('.VPLocalSearchBox .result', { hasText: 'A rate limit per user or API key' }).first().click()
+    await page.waitForURL(`${top}guides/keys.html#a-rate-limit-per-user-or-api-key`)
+  }, 120_000)
+
   test.each(['nothing.html', 'guides/nothing.html', 'playground/nothing'])(
     'where there is nothing, a page says so and leads home: %s',
     async (path) => {
       const page = await browser.newPage()
       await page.goto(top + path)
-      await page.getByRole('heading', { level: 1, name: 'PAGE NOT FOUND' }).waitFor()
+      await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor()
       // The page looks like the others, and its navigation works.
       await page.getByRole('link', { name: 'Guides', exact: true }).first().click()
       await page.waitForURL(`${top}guides/which-limiter.html`)
@@ -174,18 +294,18 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     expect(outside).toEqual([])
   }, 120_000)
 
-  test.each(['far-regions', 'algorithms', 'exactness'])(
-    'a scene runs in the guide, and is a picture before: %s',
-    async (guide) => {
+  test.each(['index', 'guides/far-regions', 'guides/algorithms', 'guides/exactness'])(
+    'a scene runs in the page, and is a picture before: %s',
+    async (path) => {
       const plain = await browser.newPage({ javaScriptEnabled: false })
-      await plain.goto(`${top}guides/${guide}.html`)
+      await plain.goto(`${top}${path}.html`)
       await plain.locator('.weir-scene img').first().waitFor()
       expect(await plain.locator('iframe').count()).toBe(0)
       await plain.close()
 
       const page = await browser.newPage({ viewport: { width: 1000, height: 600 } })
       const heard = complaints(page)
-      await page.goto(`${top}guides/${guide}.html`)
+      await page.goto(`${top}${path}.html`)
       const box = page.locator('.weir-scene').first()
       await box.waitFor()
       // A scene far below is not loaded.
