@@ -1,5 +1,13 @@
 import { type TimerHandle, WeirError } from '@weir/core'
-import { closedPart, type Decider, type StoreConnection, type StoreNode, type SyncReply, type SyncRequest } from '@weir/core/sync'
+import {
+  type AuditLog,
+  closedPart,
+  type Decider,
+  type StoreConnection,
+  type StoreNode,
+  type SyncReply,
+  type SyncRequest,
+} from '@weir/core/sync'
 import { Calls, codeOf, lacks, QUEUE_FULL } from '../connection/calls.ts'
 import { Listener } from '../connection/listener.ts'
 import type { CheckedOptions } from '../connection/options.ts'
@@ -100,6 +108,11 @@ export class PostgresConnection implements StoreConnection {
       monotonic: context.monotonic,
       call: async (values) => textOf(await this.#calls.call('decide_1', values)),
     })
+  }
+
+  async audit(): Promise<AuditLog> {
+    const { auditAt } = await import('./audit.ts')
+    return auditAt(this.#session, this.#calls, this.#options.schema)
   }
 
   async close(): Promise<void> {
