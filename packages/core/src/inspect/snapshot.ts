@@ -34,11 +34,25 @@ export interface KeyUsage {
   readonly limit: number
 }
 
-/** The requests of a key that candidate rules would have rejected in this process. For very many keys the counts are estimates. */
+/** The requests of a key that candidate rules would have rejected in this process. Rarely rejected keys may be missing. */
 export interface KeyRejections {
   readonly policy: string
   readonly key: string
   readonly rejected: number
+}
+
+/** A key whose requests a policy rejects, in this process. */
+export interface LimitedKey {
+  readonly policy: string
+  readonly key: string
+  /** The reason of its last rejection, as far as known. */
+  readonly reason: RejectionReason
+  readonly rejectedLastMinute: number
+  /** Since the process's start. */
+  readonly rejected: number
+  /** Milliseconds since its first and its last rejection. */
+  readonly sinceFirstMs: number
+  readonly sinceLastMs: number
 }
 
 /** One policy in this process. Sums are since the process's start. */
@@ -92,6 +106,11 @@ export interface PolicySnapshot {
    */
   readonly overshoot: number
   /**
+   * The most by which a key's confirmed counts exceeded its limit in the last hour, as a part of the limit. Charged units are included. 0
+   * with coordination `'leased'`, `'central'` and `'local'`.
+   */
+  readonly measuredOvershoot: number
+  /**
    * Units by which the fullest bucket of a key exceeds its size. They were allowed before the processes knew each other's counts, or were
    * charged. The key rejects requests until they have drained. 0 for other algorithms.
    */
@@ -112,6 +131,11 @@ export interface Snapshot extends StoreStatus {
   readonly blocked: readonly BlockedKey[]
   /** The keys with the most units of each policy, most used first. */
   readonly top: readonly KeyUsage[]
+  /**
+   * The most rejected keys of each policy, at most `top` per policy, those with most rejections in the last minute first. Dry runs and
+   * candidate rules are included: their policies are marked. Keys without a rejection for long may be missing. Times are exact to 15 s.
+   */
+  readonly limited: readonly LimitedKey[]
   /** The keys that requests wait for in this process, longest wait first, at most `top`. */
   readonly waiting: readonly WaitingKey[]
   /** Waiting requests that were not allowed, by reason, since the process's start. */
@@ -127,7 +151,7 @@ export interface SnapshotOptions {
   /**
    * Limits how many of the most used keys of each policy are listed.
    *
-   * It also limits how many keys that requests wait for are listed.
+   * It also limits how many rejected keys of each policy, and how many keys that requests wait for, are listed.
    *
    * @default 10
    */
@@ -159,6 +183,7 @@ const NO_STORE: StoreStatus = Object.freeze({
   sync: {
     exchanges: 0,
     failures: 0,
+    failuresLastHour: 0,
     failuresByCause: { timeout: 0, unavailable: 0, reply: 0, rejected: 0 },
     entries: 0,
     lastDurationMs: 0,
@@ -192,6 +217,7 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
   const policies: PolicySnapshot[] = []
   const top: KeyUsage[] = []
   const blocked: BlockedKey[] = []
+  const limited: LimitedKey[] = []
   const wouldReject: KeyRejections[] = []
   for (const limiter of limiters) {
     const { policy, stats } = limiter
@@ -199,7 +225,9 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
     const running = calendar?.of(limiter.cell.ordinal)
     const interval = running === undefined ? usual : running.end - running.start
     blocked.push(...blockedOf(limiter, now, mostBlocked, contains))
-    for (const one of limiter.rejectedKeys?.top(most) ?? []) wouldReject.push({ policy: name, ...one })
+    const keys = limitedBy(limiter, now)
+    limited.push(...keys.slice(0, most))
+    if (policy.candidate) wouldReject.push(...mostRejected(keys).slice(0, most))
     const found = surveyOf(limiter).look(now, most)
     for (const { slot, used } of found.top)
       top.push({
@@ -235,6 +263,7 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
       unsyncedAgeMs: found.age,
       leased: found.held,
       overshoot: found.overshoot,
+      measuredOvershoot: stats.overshoot.max(now),
       debt: found.debt,
       share: found.known > 0 ? Math.min(1, found.own / found.known) : 1 / about.nodes,
     })
@@ -249,11 +278,35 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
     policies,
     blocked,
     top,
+    limited: limited.sort(byLastMinute),
     waiting: waits?.keys.slice(0, most) ?? [],
     waitFailures: { ...(waits?.failures ?? NO_FAILURES) },
     wouldReject,
     rules: inspected.followed?.status,
   }
+}
+
+function limitedBy({ policy, rejectedKeys }: Limiter, now: number): LimitedKey[] {
+  return [...rejectedKeys.read(now)]
+    .map(([key, { reason, rejected, lastMinute, first, last }]) => ({
+      policy: policy.name,
+      key,
+      reason,
+      rejectedLastMinute: Math.round(lastMinute.sum(now)),
+      rejected,
+      sinceFirstMs: now - first,
+      sinceLastMs: now - last,
+    }))
+    .sort(byLastMinute)
+}
+
+function mostRejected(keys: readonly LimitedKey[]): KeyRejections[] {
+  return keys.map(({ policy, key, rejected }) => ({ policy, key, rejected })).sort((a, b) => b.rejected - a.rejected)
+}
+
+/** Most rejections in the last minute first. */
+export function byLastMinute(a: LimitedKey, b: LimitedKey): number {
+  return b.rejectedLastMinute - a.rejectedLastMinute || a.sinceLastMs - b.sinceLastMs
 }
 
 function surveyOf(limiter: Limiter): Survey {
