@@ -2,7 +2,7 @@ import { adapterOf } from '../throttler/adapter-side.ts'
 import { type AuditEntry, type AuditedAction, record, recorded } from '../throttler/audit.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 
-export type { AuditEntry, AuditedAction } from '../throttler/audit.ts'
+export { type AuditEntry, type AuditedAction, parseAuditEntry } from '../throttler/audit.ts'
 
 /**
  * Adds a manual action to the audit log, for programs that act for a user, such as a dashboard. Your own code passes a `reason` to `block`,

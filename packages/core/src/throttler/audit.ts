@@ -68,7 +68,7 @@ export async function recorded(most: number, host: Coordinated): Promise<readonl
   const { clock, coordinator } = host
   const log = await answered(clock, openLog(coordinator))
   const texts: unknown = log === undefined ? (own.get(host) ?? []) : await answered(clock, log.list(Math.min(most, MOST_AUDITED)))
-  return Array.isArray(texts) ? texts.slice(0, most).flatMap((one) => readEntry(one) ?? []) : []
+  return Array.isArray(texts) ? texts.slice(0, most).flatMap((one) => parseAuditEntry(one) ?? []) : []
 }
 
 /** Async, because the store of an application may throw. */
@@ -103,8 +103,11 @@ function entryOf({ action, key, policy, by, reason }: AuditedAction, time: numbe
   }
 }
 
-/** Reads an entry. A store's content is not trusted, so an entry of another form is left out. */
-function readEntry(entry: unknown): AuditEntry | undefined {
+/**
+ * Reads an entry of a store's log, for programs without a throttler. Returns undefined for a text of another form, because a store's content
+ * is not trusted.
+ */
+export function parseAuditEntry(entry: unknown): AuditEntry | undefined {
   if (typeof entry !== 'string' || entry.length > LONGEST_AUDITED) return undefined
   try {
     return read(JSON.parse(entry))

@@ -15,6 +15,7 @@ export const COMMANDS: readonly string[] = [
   'reset',
   'usage',
   'explain',
+  'audit',
 ]
 
 /** The help texts by the names of their marks, as the program prints them. */
