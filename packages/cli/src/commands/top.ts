@@ -32,11 +32,7 @@ export function addTop(program: Command, out: Output): void {
       'Shows the keys whose requests are rejected, the processes, the keys nearest to their limits, and the blocked keys. In a terminal it refreshes each second until q or Ctrl+C. In a pipe it prints once.',
     )
     .option('--most <n>', 'rows per table, 1 to 1000', wholeNumber(1, 1_000), 10)
-    .addOption(
-      new Option('--mode <mode>', 'keys of policies that reject requests, or that only count rejections')
-        .choices(MODES)
-        .default('enforced'),
-    )
+    .addOption(new Option('--mode <mode>', 'the policies whose keys are shown').choices(MODES).default('enforced'))
     .option('--once', 'print once, in a terminal too')
     .option('--json', 'print once, as JSON')
     .action(async ({ store, namespace, most, mode, once, json }: TopOptions) => {
