@@ -1,6 +1,7 @@
-import { type TimerHandle, WeirError } from '@weir/core'
+import { WeirError } from '@weir/core'
 import {
   type AuditLog,
+  afterSilence,
   closedPart,
   type Decider,
   type StoreConnection,
@@ -71,19 +72,19 @@ export class PostgresConnection implements StoreConnection {
     return new Promise((resolve, reject) => {
       const begun = clock.monotonic()
       let settled = false
-      let timer: TimerHandle
+      let cancel = (): void => {}
       const waitForAnswer = (): void => {
         if (settled) return
-        clock.clearTimeout(timer)
+        cancel()
         // While the store is down each sync is a probe. A lost probe must not delay the next one for long.
         const timeout = this.#failing ? this.#options.timeout * PROBE_PATIENCE : this.#options.timeout
-        timer = clock.setTimeout(() => settle(timedOut(timeout)), timeout)
+        cancel = afterSilence(clock, timeout, () => settle(timedOut(timeout)))
       }
       const exchange = new Exchange(request, this.#context, waitForAnswer)
       const settle = (error?: unknown): void => {
         if (settled) return
         settled = true
-        clock.clearTimeout(timer)
+        cancel()
         this.#session.release()
         this.#failing = !exchange.answered
         if (exchange.answered) resolve(exchange.reply((begun + clock.monotonic()) / 2))
