@@ -39,6 +39,7 @@ function report(label: string, limited: readonly LimitedKey[], policies: readonl
     limited,
     waiting: [],
     wouldReject: [],
+    events: [],
   })
 }
 
