@@ -2,6 +2,8 @@ import { WeirError } from '@weir/core'
 import { nearest } from '@weir/core/inspect'
 import { RulesError } from '@weir/core/rules'
 import { Command, CommanderError } from 'commander'
+import { NoProcess } from './cluster/no-process.ts'
+import { addAudit } from './commands/audit.ts'
 import { addCompletion } from './commands/completion.ts'
 import { addExamples } from './commands/examples.ts'
 import { addExplain } from './commands/explain.ts'
@@ -16,9 +18,10 @@ import { safeText } from './terminal/text.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const EXIT_CODES = `
-Exit code 0 is success. 1 means that the answer is no: rules are rejected or differ, or another
-change was faster. 2 is an error: wrong use, or a file or server that can't be read or reached.
-weir plan also ends with 3 for stricter rules, and with 4 for looser ones.`
+Exit code 0 is success. 1 means that the answer is no: rules are rejected or differ, another change
+was faster, or no process uses the store or the rules. 2 is an error: wrong use, or a file or server
+that can't be read or reached. weir plan also ends with 3 for stricter rules, and with 4 for looser
+ones.`
 
 /** The command with all its subcommands. `end` receives the exit code. */
 export function programOf(out: Output, version: string, end: (code: number) => void): Command {
@@ -38,6 +41,7 @@ export function programOf(out: Output, version: string, end: (code: number) => v
   addTop(program, out)
   addKeys(program, out)
   addExplain(program, out)
+  addAudit(program, out)
   addCompletion(program, out)
   program.helpCommand('help [command]', 'show the help of a command')
   for (const command of program.commands) {
@@ -100,7 +104,7 @@ function failed(error: unknown, json: boolean, out: Output): number {
   }
   if (error instanceof UsageError || error instanceof WeirError) {
     out.note(`weir: ${safeText(error.message, 1_000)}`)
-    return WRONG_USE
+    return error instanceof NoProcess ? REJECTED : WRONG_USE
   }
   throw error
 }

@@ -1,3 +1,4 @@
+import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createThrottler, type Store, type Throttler } from '@weir/core'
 import { etcdStore } from '@weir/etcd'
@@ -103,7 +104,7 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
       )
       const { blocked } = await until(top, (view) => view.blocked.length > 0)
       expect(blocked).toEqual([{ policy: 'client', key: '203.0.113.9', remaining: expect.any(Number), manual: true }])
-      expect((await weir(['top', ...at])).out).toMatch(/│ client +│ 203\.0\.113\.9 │ +[\d.]+ min │ blocked manually │/)
+      expect((await weir(['top', ...at])).out).toMatch(/│ client +│ 203\.0\.113\.9 │ +[\d.]+ min │ manual block │/)
       expect(JSON.parse((await weir(['unblock', ...of('203.0.113.9', '--json')])).out)).toEqual({ key: '203.0.113.9', blockedForMs: 0 })
       await until(
         () => nodes.map((node) => node.peek('203.0.113.9').allowed),
@@ -111,6 +112,46 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
       )
       await until(top, (view) => view.blocked.length === 0)
     })
+  })
+
+  it('weir block skips policies with one key for all requests', async () => {
+    const constant = { name: 'total', key: 'all', limit: 1_000, interval: '1h' }
+    const other = file('constant.json', JSON.stringify({ version: 1, policies: [...policies, constant] }))
+    const block = (...rest: readonly string[]) => weir(['block', '203.0.113.11', ...at, '--rules', other, '--for', '1s', ...rest])
+    expect(await block('--policy', 'total')).toEqual({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^weir: No process uses these rules\./),
+    })
+    expect(await block()).toMatchObject({ code: 0, err: expect.stringContaining('weir: Skipped total: all requests count under one key') })
+    expect(await block('--policy', 'client')).toMatchObject({ code: 0, err: '' })
+    const only = file('only-constant.json', JSON.stringify({ version: 1, policies: [policies[0], constant] }))
+    expect((await weir(['block', '203.0.113.11', ...at, '--rules', only, '--for', '1s'])).code).toBe(0)
+  })
+
+  it('weir audit shows who acted, and why', async () => {
+    const by = `${userInfo().username}@${hostname()}`
+    await weir(['block', ...of('203.0.113.12', '--for', '1s', '--policy', 'login', '--reason', 'scraping \x1b[31m')])
+    await weir(['unblock', ...of('203.0.113.12', '--policy', 'login')])
+    nodes[0]?.reset('203.0.113.12', { reason: 'a false alarm' })
+    const entries = async () => JSON.parse((await weir(['audit', ...at, '--json'])).out)
+    const [third, second, first] = await until(entries, ([{ action }]) => action === 'reset')
+    expect(first).toEqual({
+      time: expect.any(Number),
+      by,
+      action: 'block',
+      policy: 'login',
+      key: '203.0.113.12',
+      reason: 'scraping \x1b[31m',
+    })
+    expect(second).toMatchObject({ by, action: 'unblock', policy: 'login', reason: '' })
+    expect(third).toMatchObject({ by: `${hostname()}:${process.pid}`, action: 'reset', key: '203.0.113.12', reason: 'a false alarm' })
+    const { code, out } = await weir(['audit', ...at, '--most', '3'])
+    expect(code).toBe(0)
+    expect(out).toMatch(/│ block +│ login +│ 203\.0\.113\.12 │ scraping \\x1b\[31m │/)
+    expect(out).toMatch(/│ reset +│ all +│ 203\.0\.113\.12 │ a false alarm +│/)
+    expect(out.split('\n')).toHaveLength(8)
+    expect(out).not.toContain('\x1b')
   })
 
   it('weir block says so where no node counts by the rules', async () => {
@@ -164,7 +205,7 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
       expect((await weir(['usage', ...of('198.51.100.1', '--policy', 'login')])).out).toMatch(
         /│ login +│ 198\.51\.100\.1 │ +6 │ +50 │ +44 │/,
       )
-      expect((await weir(['reset', ...of('198.51.100.1', '--policy', 'login')])).out).toBe('The counts of 198.51.100.1 are cleared.\n')
+      expect((await weir(['reset', ...of('198.51.100.1', '--policy', 'login')])).out).toBe('Counts of 198.51.100.1 reset.\n')
       await until(usage, (all) => all[1].used === 0 && all[0].used === 6)
       await until(
         () => nodes.map((node) => node.peek('198.51.100.1').parts[1]?.remaining),
@@ -172,12 +213,37 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
       )
     })
   })
+
+  it('weir top shows the keys that are limited first, with the sums of all processes', async () => {
+    for (const node of nodes) for (let i = 0; i < 60; i++) node.check('198.51.100.66')
+    const view = await until(top, ({ limited }) => limited.some(({ key, processes }) => key === '198.51.100.66' && processes === 2))
+    const one = view.limited.find(({ key }) => key === '198.51.100.66')
+    // Each process allows 50 of 60 by its own counts, before they sync.
+    expect(one).toMatchObject({ policy: 'login', processes: 2, rejected: 20, rejectedLastMinute: 20 })
+    expect(one?.sinceFirstMs).toBeGreaterThanOrEqual(one?.sinceLastMs ?? Number.NaN)
+    const { out } = await weir(['top', ...at])
+    expect(out).toMatch(/^limited now: \d keys?\n.*\n.* policy .* reason .* last min .* total .* since .* last .*\n/)
+    expect(out).toMatch(/│ login +│ 198\.51\.100\.66 │ (at its limit|cooldown) +│ +20 │ +20 │ .* s │ .* s │/)
+    expect(out).toMatch(/\novershoot: measured [\d.]+ % in the last hour, possible now [\d.]+ % of the limit\n2 processes\n/)
+    expect((await weir(['top', ...at, '--mode', 'dry-run'])).out).toMatch(
+      /^limited now: no key in the last minute\n[\s\S]*no key is blocked\n$/,
+    )
+    expect(await weir(['reset', ...of('198.51.100.66')])).toMatchObject({ code: 0 })
+    await until(top, ({ blocked }) => blocked.every(({ key }) => key !== '198.51.100.66'))
+  })
 })
 
 describe('weir top in a terminal', () => {
   it('goes on where the store goes away, and says so', { timeout: 60_000 }, async () => {
     const server = await RedisServer.start()
     onTestFinished(() => server.stop())
+    const node = createThrottler({ policies, store: redisStore(server.url), heartbeat: 100 }) as Throttler
+    onTestFinished(() => node.close())
+    node.start()
+    await until(
+      () => node.state,
+      (state) => state === 'synced',
+    )
     const { code, out } = await weir(['top', '--store', server.url], {
       tty: true,
       async *stdin(written) {
@@ -186,7 +252,7 @@ describe('weir top in a terminal', () => {
             () => written.out,
             (all) => all.includes(text),
           )
-        await shown('0 processes')
+        await shown('1 process')
         await server.kill()
         await shown('is unreachable')
         await server.start()
@@ -195,6 +261,28 @@ describe('weir top in a terminal', () => {
     })
     expect(code).toBe(0)
     expect(out.endsWith('\x1b[?1049l')).toBe(true)
+  })
+})
+
+describe('a store without a process', () => {
+  it('ends with 1 before anything changes', { timeout: 60_000 }, async () => {
+    const server = await RedisServer.start()
+    onTestFinished(() => server.stop())
+    const at = ['--store', server.url, '--namespace', 'typo']
+    const nothing = { code: 1, out: '', err: 'weir: No process uses this namespace. Check --store and --namespace.\n' }
+    expect(await weir(['top', ...at])).toEqual(nothing)
+    expect(await weir(['top', ...at, '--json'])).toEqual(nothing)
+    expect(await weir(['audit', ...at])).toEqual(nothing)
+    for (const command of [
+      ['block', 'x', '--for', '1m'],
+      ['unblock', 'x'],
+      ['reset', 'x'],
+    ]) {
+      expect(await weir([...command, ...at, '--rules', rules])).toEqual(nothing)
+    }
+    const { code, out } = await weir(['top', ...at], { tty: true })
+    expect([code, out.includes('0 processes')]).toEqual([1, false])
+    expect((await server.keys('typo:*')).filter((key) => key.includes('blocks') || key.endsWith('audit'))).toEqual([])
   })
 })
 

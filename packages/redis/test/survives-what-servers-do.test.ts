@@ -102,6 +102,8 @@ describe.each(Object.entries(createStore))('%s', (name, open) => {
       await b.beat()
       return b.announcements.length > 1
     }, 'blocks are announced')
+    await (await a.connection.audit?.())?.add('an action')
+    expect(await (await b.connection.audit?.())?.list(10)).toEqual(['an action'])
     await Promise.all([a.close(), b.close()])
   })
 

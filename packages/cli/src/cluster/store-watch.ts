@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { systemClock, WeirError } from '@weir/core'
-import { type NodeStatus, parseStatus, toldPolicies } from '@weir/core/inspect'
+import {
+  type AuditEntry,
+  type LimitedKey,
+  type NodeStatus,
+  type PolicyStatus,
+  parseAuditEntry,
+  parseStatus,
+  toldPolicies,
+} from '@weir/core/inspect'
 import type { HeartbeatReply, Store, StoreConnection, StorePolicy } from '@weir/core/sync'
 
 /** A key that is blocked at all processes. */
@@ -21,6 +29,12 @@ export interface HotKey {
   readonly limit: number | undefined
 }
 
+/** A key whose requests processes reject. The rejections are sums, the reason is that of the last one. */
+export interface RejectedKey extends LimitedKey {
+  /** Processes that reported it. */
+  readonly processes: number
+}
+
 /** The status that a process reported. */
 export interface WatchedNode extends NodeStatus {
   /** Milliseconds since the report. */
@@ -32,6 +46,10 @@ export interface ClusterView {
   /** Live processes, including processes that have not reported a status yet. */
   readonly live: number
   readonly nodes: readonly WatchedNode[]
+  /** Keys whose requests are rejected, most rejections in the last minute first. */
+  readonly limited: readonly RejectedKey[]
+  /** How far a key was above its limit in the last hour, at most, and how far one may be now, as parts of the limit. */
+  readonly overshoot: { readonly measured: number; readonly possible: number }
   /** Nearest to their limits first. */
   readonly hot: readonly HotKey[]
   /** With the most time left first. */
@@ -83,6 +101,8 @@ export class StoreWatch {
       // The store counts this watcher too.
       live: Math.max(nodes.length, heartbeat.nodes - 1),
       nodes: nodes.sort((one, other) => (one.label < other.label ? -1 : 1)),
+      limited: rejectedKeys(nodes),
+      overshoot: overshootOf(nodes.flatMap(({ policies }) => policies)),
       hot: hottest(nodes),
       blocked: [...this.#blocks.values()]
         .map(({ until, ...rest }) => ({ ...rest, remaining: Math.round(until - now) }))
@@ -93,6 +113,12 @@ export class StoreWatch {
   /** Whether a process has reported a policy with this id. */
   knows(policyId: string): boolean {
     return this.#names.has(policyId)
+  }
+
+  /** The newest entries of the audit log, the newest one first. Undefined if the store has no log. */
+  async actions(most: number): Promise<readonly AuditEntry[] | undefined> {
+    const log = await this.#connection.audit?.()
+    return (await log?.list(most))?.flatMap((entry) => parseAuditEntry(entry) ?? [])
   }
 
   close(): Promise<void> {
@@ -126,6 +152,60 @@ export class StoreWatch {
     }
     return isNew
   }
+}
+
+/** The effect of a policy: it rejects requests, it only counts rejections, or it is a candidate for later. */
+export type Mode = 'enforced' | 'dry-run' | 'candidate'
+
+/** The view with only the keys and the overshoot of policies of one mode. */
+export function ofMode(view: ClusterView, mode: Mode): ClusterView {
+  const policies = view.nodes.flatMap((node) => node.policies)
+  const dry = new Set(policies.filter(({ dryRun }) => dryRun).map(({ name }) => name))
+  const modeOf = (name: string): Mode => (name.startsWith(CANDIDATE) ? 'candidate' : dry.has(name) ? 'dry-run' : 'enforced')
+  const fits = ({ policy }: { readonly policy: string }): boolean => modeOf(policy) === mode
+  return {
+    ...view,
+    limited: view.limited.filter(fits),
+    overshoot: overshootOf(policies.filter(({ name }) => modeOf(name) === mode)),
+    hot: view.hot.filter(fits),
+    blocked: view.blocked.filter(fits),
+  }
+}
+
+/** The beginning of the names of candidates. */
+const CANDIDATE = 'next:'
+
+function overshootOf(policies: readonly PolicyStatus[]): ClusterView['overshoot'] {
+  return {
+    measured: Math.max(0, ...policies.map(({ measuredOvershoot }) => measuredOvershoot)),
+    possible: Math.max(0, ...policies.map(({ overshoot }) => overshoot)),
+  }
+}
+
+/** Adds up the reports of a key. Times are since the report, so its age is added. */
+function rejectedKeys(nodes: readonly WatchedNode[]): readonly RejectedKey[] {
+  const keys = new Map<string, RejectedKey>()
+  for (const { limited, age } of nodes) {
+    for (const one of limited) {
+      const id = JSON.stringify([one.policy, one.key])
+      const before = keys.get(id)
+      const [sinceFirstMs, sinceLastMs] = [one.sinceFirstMs + age, one.sinceLastMs + age]
+      if (before === undefined) {
+        keys.set(id, { ...one, sinceFirstMs, sinceLastMs, processes: 1 })
+        continue
+      }
+      keys.set(id, {
+        ...before,
+        reason: sinceLastMs < before.sinceLastMs ? one.reason : before.reason,
+        rejectedLastMinute: before.rejectedLastMinute + one.rejectedLastMinute,
+        rejected: before.rejected + one.rejected,
+        sinceFirstMs: Math.max(before.sinceFirstMs, sinceFirstMs),
+        sinceLastMs: Math.min(before.sinceLastMs, sinceLastMs),
+        processes: before.processes + 1,
+      })
+    }
+  }
+  return [...keys.values()].sort((one, other) => other.rejectedLastMinute - one.rejectedLastMinute || other.rejected - one.rejected)
 }
 
 /** Lists each key once. `used` is the highest count that a process reports, or the sum of their own counts if it is higher. */

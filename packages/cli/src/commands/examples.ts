@@ -17,10 +17,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   log: ['--source redis://localhost:6379 --most 5'],
   rollback: ["--source redis://localhost:6379 --by alice --why 'too strict'"],
   top: ['--store redis://localhost:6379'],
-  block: [`192.0.2.66 --for 10m ${RULES} --store redis://localhost:6379`],
+  block: [`192.0.2.66 --for 10m --reason 'scans for passwords' ${RULES} --store redis://localhost:6379`],
   unblock: [`192.0.2.66 --policy login ${RULES} --store redis://localhost:6379`],
   reset: [`192.0.2.66 --policy login ${RULES} --store redis://localhost:6379`],
   usage: [`192.0.2.66 ${RULES} --store redis://localhost:6379`],
+  audit: ['--store redis://localhost:6379 --most 20'],
   explain: [`192.0.2.66 ${RULES} --store redis://localhost:6379`],
 }
 

@@ -1,6 +1,10 @@
+import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createThrottler, type Store, type Throttler, type Usage } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
+import { recordAction } from '@weir/core/inspect'
 import { type Command, InvalidArgumentError } from 'commander'
+import { NoProcess, noProcess } from '../cluster/no-process.ts'
 import { openStore } from '../cluster/open-store.ts'
 import { StoreWatch } from '../cluster/store-watch.ts'
 import { documentIn } from '../rules/document.ts'
@@ -14,36 +18,40 @@ export interface KeyOptions extends StoreOptions {
   readonly rules: string
   readonly policy?: string
   readonly json?: true
+  readonly reason?: string
 }
 
 /** Milliseconds until the store must have answered. */
 export const PATIENCE = 5_000
 /** A year. */
 const LONGEST_BLOCK = 31_536_000_000
+const LONGEST_REASON = 200
 
 /** Adds `weir block`, `unblock`, `reset` and `usage`. */
 export function addKeys(program: Command, out: Output): void {
-  ofKey(program.command('block'))
+  actionOn(program.command('block'))
     .summary('reject a key for a time')
-    .description('Rejects a key in all processes for a time, even if it has used nothing. It replaces an existing block.')
+    .description(
+      'Rejects a key in all processes for a time, even if it has used nothing. It replaces an existing block. Policies that count all requests under one key are skipped, unless --policy names one.',
+    )
     .requiredOption('--for <duration>', 'how long, with a unit, at most a year', positive)
     .action(async (key: string, options: KeyOptions & { readonly for: number }) => {
-      await change(options, out, (throttler, choice) => throttler.block(key, options.for, choice))
+      await act('block', key, options, out, (throttler, choice) => throttler.block(key, options.for, choice))
       done(`${safeText(key)} is blocked for ${duration(options.for)}.`, { key, blockedForMs: options.for }, options, out)
     })
-  ofKey(program.command('unblock'))
+  actionOn(program.command('unblock'))
     .summary('lift the block of a key')
     .description('Lifts the block of a key in all processes, manual or not. Its counts stay.')
     .action(async (key: string, options: KeyOptions) => {
-      await change(options, out, (throttler, choice) => throttler.unblock(key, choice))
+      await act('unblock', key, options, out, (throttler, choice) => throttler.unblock(key, choice))
       done(`${safeText(key)} is not blocked any more.`, { key, blockedForMs: 0 }, options, out)
     })
-  ofKey(program.command('reset'))
-    .summary('clear the counts of a key')
-    .description('Clears the counts of a key in all processes. A manual block stays.')
+  actionOn(program.command('reset'))
+    .summary('reset the counts of a key')
+    .description('Resets the counts of a key in all processes. A manual block stays.')
     .action(async (key: string, options: KeyOptions) => {
-      await change(options, out, (throttler, choice) => throttler.reset(key, choice))
-      done(`The counts of ${safeText(key)} are cleared.`, { key, reset: true }, options, out)
+      await act('reset', key, options, out, (throttler, choice) => throttler.reset(key, choice))
+      done(`Counts of ${safeText(key)} reset.`, { key, reset: true }, options, out)
     })
   ofKey(program.command('usage'))
     .summary('show how much of its limits a key has used')
@@ -63,6 +71,17 @@ export function ofKey(command: Command): Command {
     .requiredOption('--rules <file>', 'the rules of your processes, in YAML or JSON')
     .option('--policy <name>', 'only this policy, instead of all')
     .option('--json', 'print the result as JSON')
+}
+
+/** A command that changes a key, and is in the audit log. */
+function actionOn(command: Command): Command {
+  return ofKey(command).option('--reason <text>', 'the reason, for the audit log', shortText)
+}
+
+/** Rejects a text that the audit log would cut. */
+function shortText(text: string): string {
+  if (text.length > LONGEST_REASON) throw new InvalidArgumentError(`It has ${text.length} characters. Use at most ${LONGEST_REASON}.`)
+  return text
 }
 
 /** Rejects an empty text, such as a variable of a script that is not set. */
@@ -86,6 +105,59 @@ function done(text: string, result: object, { json }: KeyOptions, out: Output): 
 
 type Choice = { readonly policy?: string }
 
+/** The live processes before the command joins them, and the policies that one of them reports. */
+type Found = { readonly live: number; readonly known: readonly string[] }
+
+/**
+ * Changes a key at the policies that processes use, and adds this to the audit log.
+ *
+ * @throws NoProcess if no process uses the store, or one of the policies. Nothing has changed then
+ */
+async function act(
+  action: 'block' | 'unblock' | 'reset',
+  key: string,
+  options: KeyOptions,
+  out: Output,
+  run: (throttler: Throttler, choice: Choice) => void,
+): Promise<void> {
+  const { policy, reason } = options
+  const reaches = ({ live, known }: Found): void => {
+    if (live === 0) throw noProcess()
+    if (known.length === 0) throw new NoProcess('No process uses these rules. Check --store, --namespace and --rules.')
+  }
+  const changeAll = async (throttler: Throttler): Promise<void> => {
+    const all = policy === undefined ? throttler.policies.map(({ name }) => name) : [policy]
+    const constant = action === 'block' && policy === undefined ? constantIn(throttler) : []
+    if (constant.length > 0) out.note(`weir: Skipped ${shownNames(constant)}: all requests count under one key there.`)
+    const chosen = all.filter((name) => !constant.includes(name))
+    if (chosen.length === 0) throw new UsageError('No policy is left. Choose one with --policy.')
+    const choices: readonly Choice[] = chosen.length === throttler.policies.length ? [{}] : chosen.map((name) => ({ policy: name }))
+    for (const choice of choices) run(throttler, choice)
+    for (const choice of choices) await recordAction(throttler as never, { action, key, by: whoami(), reason, ...choice })
+  }
+  await change(options, out, changeAll, reaches)
+}
+
+/** The policies that count all requests under one key. To block a client there would block nothing, or everyone. */
+function constantIn(throttler: Throttler): readonly string[] {
+  const { policies, rules } = adapterOf(throttler)
+  return policies.filter((_, at) => rules[at]?.key === 'all').map(({ name }) => name)
+}
+
+/** The user and the host, for the audit log. */
+function whoami(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`
+  } catch {
+    // A container's user may have no name.
+    return `${process.getuid?.() ?? 'unknown'}@${hostname()}`
+  }
+}
+
+function shownNames(names: readonly string[]): string {
+  return names.map((name) => safeText(name, 30)).join(', ')
+}
+
 /** @throws UsageError if the store does not answer */
 export async function usageAt(throttler: Throttler, key: string, choice: Choice): Promise<readonly Usage[]> {
   const usages = await throttler.usage(key, { ...choice, timeout: PATIENCE })
@@ -102,17 +174,17 @@ export async function change(
   { store: address, namespace, rules, policy }: KeyOptions,
   out: Output,
   run: (throttler: Throttler, choice: Choice) => unknown,
+  /** Called before anything changes. It may throw. */
+  reaches: (found: Found) => void = () => {},
 ): Promise<void> {
   const { policies } = (await documentIn(rules)).rules
   if (policy !== undefined) checkPolicy(policy, policies)
   const store = await openStore(address, namespace)
-  const watch = await lookAt(store)
+  const { watch, live } = await lookAt(store)
   const throttler = createThrottler({ policies, store, closeTimeout: PATIENCE }) as Throttler
-  const unknown = throttler.policies
-    .filter(({ id, name }) => (policy ?? name) === name && !watch.knows(id))
-    .map(({ name }) => safeText(name, 30))
-  if (unknown.length > 0)
-    out.note(`weir: No process at this store uses the rule of ${unknown.join(', ')} now. Check --store, --namespace and --rules.`)
+  const chosen = throttler.policies.filter(({ name }) => (policy ?? name) === name)
+  const known = chosen.filter(({ id }) => watch.knows(id))
+  const unknown = chosen.filter((one) => !known.includes(one)).map(({ name }) => name)
   let failure: string | undefined
   throttler.on('syncFailed', ({ error }) => {
     failure = error instanceof Error ? error.message : String(error)
@@ -120,6 +192,9 @@ export async function change(
   throttler.on('storeDown', () => {})
   throttler.on('warning', ({ error }) => out.note(`weir: ${safeText(error.message, 1_000)}`))
   try {
+    reaches({ live, known: known.map(({ name }) => name) })
+    if (unknown.length > 0)
+      out.note(`weir: No process at this store uses the rule of ${shownNames(unknown)} now. Check --store, --namespace and --rules.`)
     throttler.start()
     const end = performance.now() + PATIENCE
     while (throttler.state !== 'synced') {
@@ -135,11 +210,11 @@ export async function change(
 }
 
 /** Checks that the store answers. A throttler would retry instead, because a service should survive an outage. */
-async function lookAt(store: Store): Promise<StoreWatch> {
+async function lookAt(store: Store): Promise<{ readonly watch: StoreWatch; readonly live: number }> {
   const watch = new StoreWatch(store)
   try {
-    await watch.look()
-    return watch
+    const { live } = await watch.look()
+    return { watch, live }
   } finally {
     await watch.close()
   }

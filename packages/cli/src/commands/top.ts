@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import { noProcess } from '../cluster/no-process.ts'
 import { openStore } from '../cluster/open-store.ts'
-import { type ClusterView, StoreWatch } from '../cluster/store-watch.ts'
+import { type ClusterView, type Mode, ofMode, StoreWatch } from '../cluster/store-watch.ts'
 import type { Output } from '../terminal/output.ts'
 import { Screen } from '../terminal/screen.ts'
 import { safeText } from '../terminal/text.ts'
@@ -14,26 +15,37 @@ const EVERY = 1_000
 /** Milliseconds to wait for reports. A process without a report by then may run an older version. */
 const PATIENCE = 4_000
 
+const MODES: readonly Mode[] = ['enforced', 'dry-run', 'candidate']
+
+interface TopOptions extends StoreOptions {
+  readonly most: number
+  readonly mode: Mode
+  readonly once?: true
+  readonly json?: true
+}
+
 /** Adds `weir top`. */
 export function addTop(program: Command, out: Output): void {
   withStore(program.command('top'))
-    .summary('show the processes, and the most used and the blocked keys')
+    .summary('show which keys are limited, the processes, and the most used keys')
     .description(
-      'Shows the processes, the keys nearest to their limits, and the blocked keys. In a terminal it refreshes each second until q or Ctrl+C. In a pipe it prints once.',
+      'Shows the keys whose requests are rejected, the processes, the keys nearest to their limits, and the blocked keys. In a terminal it refreshes each second until q or Ctrl+C. In a pipe it prints once.',
     )
     .option('--most <n>', 'rows per table, 1 to 1000', wholeNumber(1, 1_000), 10)
+    .addOption(new Option('--mode <mode>', 'the policies whose keys are shown').choices(MODES).default('enforced'))
     .option('--once', 'print once, in a terminal too')
     .option('--json', 'print once, as JSON')
-    .action(async ({ store, namespace, most, once, json }: StoreOptions & { most: number; once?: true; json?: true }) => {
+    .action(async ({ store, namespace, most, mode, once, json }: TopOptions) => {
       const watch = new StoreWatch(await openStore(store, namespace))
       try {
         const { stdout, stdin } = out.surroundings
         if (json !== true && once !== true && stdout.isTTY === true) {
           const screen = new Screen(stdout, stdin)
-          await screen.live(EVERY, frames(watch, most, out))
+          await screen.live(EVERY, frames(watch, { most, mode }, out))
           return
         }
-        const view = await settledView(watch)
+        const view = ofMode(await settledView(watch), mode)
+        if (view.live === 0) throw noProcess()
         if (json === true) out.json(view)
         else for (const line of topText(view, most, out)) out.line(line)
       } finally {
@@ -43,11 +55,14 @@ export function addTop(program: Command, out: Output): void {
 }
 
 /** The current frame. If the store goes down later, the frame shows this beside the last data, because the store may come back. */
-function frames(watch: StoreWatch, most: number, out: Output): () => Promise<readonly string[]> {
+function frames(watch: StoreWatch, { most, mode }: Pick<TopOptions, 'most' | 'mode'>, out: Output): () => Promise<readonly string[]> {
   let last: readonly string[] | undefined
   return async () => {
     try {
-      last = topText(await watch.look(), most, out)
+      const view = ofMode(await watch.look(), mode)
+      // All processes may restart later, but none at the beginning is a wrong address.
+      if (last === undefined && view.live === 0) throw noProcess()
+      last = topText(view, most, out)
       return last
     } catch (error) {
       if (last === undefined) throw error

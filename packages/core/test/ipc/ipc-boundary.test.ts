@@ -129,6 +129,14 @@ describe('a message of a child or a parent', () => {
     )
   })
 
+  test('about the audit log is bounded', () => {
+    const audit = (rest: object) => readMessage(throughJson({ '@weir/ipc': 1, message: { kind: 'audit', node: 'n', id: 1, ...rest } }))
+    expect(audit({ entry: 'x'.repeat(1_000), most: 0 })).toMatchObject({ kind: 'audit', most: 0 })
+    expect(audit({ most: 1_000 })).toEqual({ kind: 'audit', node: 'n', id: 1, most: 1_000 })
+    for (const wrong of [{}, { most: 1_001 }, { most: -1 }, { most: 'all' }, { most: 0, entry: 5 }, { most: 0, entry: 'x'.repeat(1_001) }])
+      expect(audit(wrong)).toBe(undefined)
+  })
+
   test.each([
     ['cells of any length', { cells: { length: 1e9 } }],
     ['a numeric key', { key: 7 }],

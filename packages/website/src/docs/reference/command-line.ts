@@ -16,6 +16,7 @@ export const COMMANDS: readonly string[] = [
   'reset',
   'usage',
   'explain',
+  'audit',
   'completion',
 ]
 
