@@ -104,8 +104,9 @@ function find(throttler: Throttler<string, never>, keys: KeyMemory, given: strin
     if (reason === 'ok' || reason === 'limit') keys.follow(name, key, Math.max(0, limit - remaining), time)
     return [{ policy: name, key, limit, remaining, reason, retryAfterMs, dryRun, samples: keys.samples(name, key) }]
   })
-  const blocked = key === '' ? [] : snapshot(throttler, { contains: key, blocked: 50, top: 0 }).blocked
-  return { key, parts, blocked, events: keys.events(key), note: keys.note(key) }
+  const { blocked: found } = snapshot(throttler, { contains: key, blocked: 50, top: 0 })
+  const blocked = key === '' ? [] : found.map((one) => ({ ...one, untilIntervalEnd: keys.lastsUntilIntervalEnd(one) }))
+  return { key, parts, blocked, matches: [], events: keys.events(key), note: keys.note(key) }
 }
 
 /** The policies that count by key. */

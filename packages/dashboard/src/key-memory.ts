@@ -1,4 +1,6 @@
 import type { Throttler } from '@weir/core'
+import { adapterOf } from '@weir/core/adapter'
+import type { BlockedKey } from '@weir/core/inspect'
 import type { KeyEvent, Sample } from './protocol.ts'
 
 /** Most entries of each kind: block events of all keys, keys with samples, and samples per key. The samples cover ten minutes. */
@@ -8,6 +10,8 @@ const SAMPLES = 120
 /** Milliseconds between two samples of a key. */
 const APART = 5_000
 const NOTES = 1_000
+/** Milliseconds by which a block may be longer than a cooldown because of round trips. */
+const ROUNDING = 1_000
 /** Longest note, in UTF-16 units. */
 export const LONGEST_NOTE = 500
 
@@ -17,9 +21,11 @@ export class KeyMemory {
   /** By policy and key, in the order of the last sample. */
   readonly #samples = new Map<string, Sample[]>()
   readonly #notes = new Map<string, string>()
+  readonly #throttler: Throttler<string, never>
   readonly #offs: (() => void)[]
 
   constructor(throttler: Throttler<string, never>) {
+    this.#throttler = throttler
     const add = (key: string, event: KeyEvent): void => {
       this.#events.push({ key, event })
       if (this.#events.length > EVENTS) this.#events.shift()
@@ -55,6 +61,16 @@ export class KeyMemory {
   /** Block events of a key, newest first. */
   events(key: string): readonly KeyEvent[] {
     return this.#events.flatMap((one) => (one.key === key ? [one.event] : [])).reverse()
+  }
+
+  /**
+   * Whether a block is longer than the policy's cooldown, because it lasts until the interval ends. A growing cooldown has no fixed length.
+   */
+  lastsUntilIntervalEnd({ policy: name, key, cause, remainingMs }: BlockedKey): boolean {
+    const policy = adapterOf(this.#throttler).policies.find((one) => one.name === name)
+    if (cause !== 'cooldown' || policy === undefined || policy.cooldownGrowth !== undefined) return false
+    const begun = this.#events.findLast((one) => one.key === key && one.event.policy === name && one.event.kind === 'blocked')
+    return Math.max(remainingMs, begun?.event.durationMs ?? 0) > policy.cooldown + ROUNDING
   }
 
   note(key: string): string {
