@@ -389,7 +389,12 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
     key?.landed?.()
     if (key?.away) key.setAway(false, this.ordinal, now)
     if (this.syncedBlocks.wasReset(entry, result, now)) this.unanswered(slot, now)
-    else this.learn?.(slot, entry, result, sent, now)
+    else {
+      this.learn?.(slot, entry, result, sent, now)
+      // Leases can't exceed a limit, because the store has granted their units.
+      const over = this.records === undefined ? 0 : this.over(slot, now)
+      if (over > 0) this.stats.overshoot.raise(over / this.site.limitOf(slot), now)
+    }
     this.syncedBlocks.replied(slot, result, sent, now)
   }
 

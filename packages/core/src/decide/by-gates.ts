@@ -101,7 +101,7 @@ export class ByGates {
       const limiter = this.#limiters[i] as Limiter
       const slot = this.#found[at] as number
       if ((rejected & (1 << at)) !== 0) {
-        limiter.stats.countByLimit(numbers[3 * at + 2] as SourceIndex)
+        limiter.countByLimit(slot, numbers[3 * at + 2] as SourceIndex)
         numbers[3 * at + 2] = limiter.meter.rollAt - now
         continue
       }

@@ -23,13 +23,13 @@ export function decideOne(limiter: Limiter, key: string, cost: number, now: numb
     requests.allowed++
     return new PolicyDecision(limiter.cell.passed, key, left, Math.ceil(meter.resetAfterMs(slot, now)), cost)
   }
-  return left === -1 ? decideUndecided(limiter, slot, key, cost, now, requests) : rejectUsedUp(limiter, key, now, requests)
+  return left === -1 ? decideUndecided(limiter, slot, key, cost, now, requests) : rejectUsedUp(limiter, slot, key, now, requests)
 }
 
 /** Rejects a request if this process has seen the key's units used up, as for most requests of a flood. */
-function rejectUsedUp(limiter: Limiter, key: string, now: number, requests: Requests): PolicyDecision {
+function rejectUsedUp(limiter: Limiter, slot: number, key: string, now: number, requests: Requests): PolicyDecision {
   requests.reasons.limit++
-  limiter.stats.countByLimit(0)
+  limiter.countByLimit(slot, 0)
   const end = Math.ceil(limiter.meter.rollAt - now)
   return new PolicyDecision(limiter.cell.full, key, 0, end, end)
 }
@@ -40,7 +40,7 @@ function decideUndecided(limiter: Limiter, slot: number, key: string, cost: numb
   const source = slot < 0 ? -1 : meter.fullBy(slot, cost, now)
   if (source < 0 || limiter.policy.dryRun) return decideNew(limiter, key, cost, now, requests)
   requests.reasons.limit++
-  limiter.stats.countByLimit(source as SourceIndex)
+  limiter.countByLimit(slot, source as SourceIndex)
   const end = Math.ceil(meter.rollAt - now)
   return new PolicyDecision(limiter.cell.full, key, meter.remaining(slot, now), end, end)
 }
@@ -83,7 +83,7 @@ function passed(limiter: Limiter, slot: number, key: string, cost: number, now: 
 /** Rejects a request to a key that is full by `source`. The rejection lasts at least a millisecond because `rollAt` is in the future. */
 function closed(limiter: Limiter, slot: number, key: string, source: SourceIndex, now: number): PolicyDecision {
   const { meter } = limiter
-  limiter.stats.countByLimit(source)
+  limiter.countByLimit(slot, source)
   const full = limiter.limited ? limiter.outcome(slot, 'limit') : limiter.cell.full
   const end = Math.ceil(meter.rollAt - now)
   return new PolicyDecision(full, key, meter.remaining(slot, now), end, end)
@@ -116,7 +116,6 @@ export function rejectedPart(limiter: Limiter, slot: number, key: string, cost: 
 
 /** Rejects a request for which the policy has no capacity, and counts the rejection. */
 export function reject(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision {
-  limiter.rejectedKeys?.add(key)
   const source = limiter.meter.fullBy(slot, cost, now)
   if (source >= 0) return closed(limiter, slot, key, source as SourceIndex, now)
   const why = limiter.meter.reject(slot, cost, now)

@@ -5,10 +5,11 @@ import { KeyTable } from '../keys/key-table.ts'
 import { LONGEST_KEY } from '../keys/key-text.ts'
 import { Resets } from '../keys/resets.ts'
 import { Slices } from '../keys/slices.ts'
-import { type DecisionReason, OVERFLOWED, type RejectionReason, Stats } from '../report/stats.ts'
+import { type DecisionReason, OVERFLOWED, type RejectionReason, type SourceIndex, Stats } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { type Outcome, RunningCell } from './outcome.ts'
 import { goesOnLocally, type Policy } from './policy.ts'
+import { RejectedKeys } from './rejected-keys.ts'
 
 /** Decides requests with new keys when the table of keys is full. */
 export type Overflow = 'shared' | 'allow' | 'reject'
@@ -20,13 +21,6 @@ export interface LimiterEvents {
   overflow(limiter: Limiter): void
   expired(limiter: Limiter, key: string, units: number): void
   freed(limiter: Limiter, key: string): void
-}
-
-/** Counts rejections by key. */
-export interface RejectedKeys {
-  add(key: string): void
-  /** The most rejected keys, most frequent first. */
-  top(many: number): readonly { readonly key: string; readonly rejected: number }[]
 }
 
 /** The result of `overflow: 'allow' | 'reject'` instead of a slot. */
@@ -57,8 +51,8 @@ export class Limiter implements SharedSite, BlocksOwner {
   cell: RunningCell
   /** Whether some key has another limit than the policy's. */
   limited = false
-  /** Counts rejections by candidate rules for each key. Undefined for other rules. */
-  rejectedKeys: RejectedKeys | undefined = undefined
+  /** The most rejected keys. */
+  readonly rejectedKeys: RejectedKeys = new RejectedKeys(this)
   readonly #limits = new Map<number, number>()
   /** Limits of single keys that take precedence over limits of requests, and the slots with such a limit. */
   #overrides: ReadonlyMap<string, number> | undefined
@@ -300,6 +294,7 @@ export class Limiter implements SharedSite, BlocksOwner {
 
   /** Drops a key. */
   forget(slot: number): void {
+    this.rejectedKeys.forget(slot)
     this.#limits.delete(slot)
     this.#overridden.delete(slot)
     this.blocks.forget(slot)
@@ -370,7 +365,14 @@ export class Limiter implements SharedSite, BlocksOwner {
   countRejection(slot: number, cost: number, reason: RejectionReason): void {
     const shared = slot === this.#sharedSlot ? OVERFLOWED : undefined
     const source = reason === 'limit' ? this.meter.sourceOf(slot, cost) : this.blocks.sourceOf(slot)
+    this.table.countRejected(slot)
     this.stats.countRejection(reason, shared ?? source)
+  }
+
+  /** Does the same as `countRejection` for the most common reason. */
+  countByLimit(slot: number, source: SourceIndex): void {
+    this.table.countRejected(slot)
+    this.stats.countByLimit(source)
   }
 
   recheck(slot: number): void {

@@ -13,6 +13,7 @@ export {
   type BlockedKey,
   type KeyRejections,
   type KeyUsage,
+  type LimitedKey,
   type PolicySnapshot,
   type Snapshot,
   type SnapshotOptions,

@@ -5,7 +5,7 @@ import { REQUEST_REJECTIONS } from '../report/requests.ts'
 import type { RulesStatus } from '../report/rules-status.ts'
 import type { Coordinated } from '../throttler/coordinator.ts'
 import type { RequestHistory, RequestsSnapshot } from './requests.ts'
-import { type KeyRejections, type PolicySnapshot, type Snapshot, snapshotOf } from './snapshot.ts'
+import { byLastMinute, type KeyRejections, type LimitedKey, type PolicySnapshot, type Snapshot, snapshotOf } from './snapshot.ts'
 
 /** Host name and process id of this process, for people. */
 export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
@@ -26,12 +26,13 @@ export const POLICY_NUMBERS = [
   'unsynced',
   'leased',
   'overshoot',
+  'measuredOvershoot',
   'debt',
   'share',
 ] as const
 
 /** One policy in one process, as the process reports it to the others. Sums are since the process's start. */
-export type PolicyStatus = Pick<PolicySnapshot, (typeof POLICY_TEXTS)[number] | (typeof POLICY_NUMBERS)[number]>
+export type PolicyStatus = Pick<PolicySnapshot, 'dryRun' | (typeof POLICY_TEXTS)[number] | (typeof POLICY_NUMBERS)[number]>
 
 /** A process's status for the others, while a dashboard or a command watches the cluster. */
 export interface NodeStatus {
@@ -45,6 +46,7 @@ export interface NodeStatus {
   /** Milliseconds that its last sync took. */
   readonly roundTripMs: number
   readonly failures: number
+  readonly failuresLastHour: number
   /** The store's clock minus the process's, in milliseconds. */
   readonly clockOffsetMs: number
   /** The sums of all its throttlers with this store. */
@@ -52,6 +54,8 @@ export interface NodeStatus {
   readonly policies: readonly PolicyStatus[]
   /** The process's most used keys. */
   readonly top: readonly { readonly policy: string; readonly key: string; readonly used: number; readonly own: number }[]
+  /** Its most rejected keys, most rejections in the last minute first. */
+  readonly limited: readonly LimitedKey[]
   /** The keys that requests of the process wait for, longest wait first. */
   readonly waiting: readonly WaitingKey[]
   /** The keys that candidate rules would have rejected most often. */
@@ -71,6 +75,7 @@ export interface ClusterNode extends NodeStatus {
 const MOST_TOP = 20
 const MOST_WAITING = 10
 const MOST_REJECTED = 20
+const MOST_LIMITED = 20
 
 export function statusOf(snapshot: Snapshot, label: string, uptime: number): NodeStatus {
   const { node, state, storeDownMs, sync, requests } = snapshot
@@ -83,10 +88,12 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
     storeDownMs: Math.round(storeDownMs),
     roundTripMs: rounded(sync.lastDurationMs),
     failures: sync.failures,
+    failuresLastHour: sync.failuresLastHour,
     clockOffsetMs: rounded(sync.clockOffsetMs),
     requests: { ...requests, history: told(requests.history) },
     policies: snapshot.policies.map(policyStatusOf),
     top: mostUsed(snapshot, each).map(({ policy, key, used, own }) => ({ policy, key, used: rounded(used), own: rounded(own) })),
+    limited: limitedOf(snapshot),
     waiting: snapshot.waiting.slice(0, MOST_WAITING).map((one) => ({ ...one, longest: Math.round(one.longest) })),
     wouldReject: snapshot.wouldReject.slice(0, MOST_REJECTED),
     rules: snapshot.rules,
@@ -101,6 +108,7 @@ export function statusOfAll(throttlers: readonly Coordinated[], startedAt: numbe
     requests: together(snapshots.map(({ requests }) => requests)),
     policies: snapshots.flatMap(({ policies }) => policies),
     top: snapshots.flatMap(({ top }) => top),
+    limited: snapshots.flatMap(({ limited }) => limited).sort(byLastMinute),
     waiting: snapshots.flatMap(({ waiting }) => waiting).sort((a, b) => b.longest - a.longest),
     wouldReject: snapshots.flatMap(({ wouldReject }) => wouldReject).sort((a, b) => b.rejected - a.rejected),
     // Usually all throttlers of a process follow the same rules.
@@ -114,6 +122,7 @@ function policyStatusOf(policy: PolicySnapshot): PolicyStatus {
   return {
     name: policy.name,
     algorithm: policy.algorithm,
+    dryRun: policy.dryRun,
     ...(Object.fromEntries(told) as Record<(typeof POLICY_NUMBERS)[number], number>),
   }
 }
@@ -144,6 +153,15 @@ function mostUsed({ policies, top }: Snapshot, each: number): Snapshot['top'] {
   return policies
     .flatMap(({ name }) => top.filter(({ policy }) => policy === name).slice(0, each))
     .sort((a, b) => b.used / b.limit - a.used / a.limit)
+}
+
+/** Those of this minute, and each policy has some, because a candidate or a dry run may reject much more than the others. */
+function limitedOf({ policies, limited }: Snapshot): readonly LimitedKey[] {
+  const each = Math.max(1, Math.floor(MOST_LIMITED / Math.max(1, policies.length)))
+  return policies
+    .flatMap(({ name }) => limited.filter(({ policy }) => policy === name).slice(0, each))
+    .sort(byLastMinute)
+    .map((one) => ({ ...one, sinceFirstMs: Math.round(one.sinceFirstMs), sinceLastMs: Math.round(one.sinceLastMs) }))
 }
 
 function rounded(value: number): number {

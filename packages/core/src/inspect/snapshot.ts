@@ -1,5 +1,6 @@
 import type { Coordination } from '../algorithms/algorithm.ts'
 import type { Limiter } from '../decide/limiter.ts'
+import { type KeyRejected, mostRejected } from '../decide/rejected-keys.ts'
 import type { Block } from '../keys/blocks.ts'
 import type { AcquireFailure } from '../queue/acquire-error.ts'
 import type { WaitingKey } from '../queue/waits.ts'
@@ -34,11 +35,16 @@ export interface KeyUsage {
   readonly limit: number
 }
 
-/** The requests of a key that candidate rules would have rejected in this process. For very many keys the counts are estimates. */
+/** The requests of a key that candidate rules would have rejected in this process. Rarely rejected keys may be missing. */
 export interface KeyRejections {
   readonly policy: string
   readonly key: string
   readonly rejected: number
+}
+
+/** A key whose requests a policy rejects, in this process. */
+export interface LimitedKey extends KeyRejected {
+  readonly policy: string
 }
 
 /** One policy in this process. Sums are since the process's start. */
@@ -92,6 +98,11 @@ export interface PolicySnapshot {
    */
   readonly overshoot: number
   /**
+   * The most by which a key's confirmed counts exceeded its limit in the last hour, as a part of the limit. Charged units are included. 0
+   * with coordination `'leased'`, `'central'` and `'local'`.
+   */
+  readonly measuredOvershoot: number
+  /**
    * Units by which the fullest bucket of a key exceeds its size. They were allowed before the processes knew each other's counts, or were
    * charged. The key rejects requests until they have drained. 0 for other algorithms.
    */
@@ -112,6 +123,11 @@ export interface Snapshot extends StoreStatus {
   readonly blocked: readonly BlockedKey[]
   /** The keys with the most units of each policy, most used first. */
   readonly top: readonly KeyUsage[]
+  /**
+   * The most rejected keys of each policy, at most `top` per policy, those with most rejections in the last minute first. Dry runs and
+   * candidate rules are included: their policies are marked. Keys without a rejection for long may be missing. Times are exact to 15 s.
+   */
+  readonly limited: readonly LimitedKey[]
   /** The keys that requests wait for in this process, longest wait first, at most `top`. */
   readonly waiting: readonly WaitingKey[]
   /** Waiting requests that were not allowed, by reason, since the process's start. */
@@ -127,7 +143,7 @@ export interface SnapshotOptions {
   /**
    * Limits how many of the most used keys of each policy are listed.
    *
-   * It also limits how many keys that requests wait for are listed.
+   * It also limits how many rejected keys of each policy, and how many keys that requests wait for, are listed.
    *
    * @default 10
    */
@@ -159,6 +175,7 @@ const NO_STORE: StoreStatus = Object.freeze({
   sync: {
     exchanges: 0,
     failures: 0,
+    failuresLastHour: 0,
     failuresByCause: { timeout: 0, unavailable: 0, reply: 0, rejected: 0 },
     entries: 0,
     lastDurationMs: 0,
@@ -192,6 +209,7 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
   const policies: PolicySnapshot[] = []
   const top: KeyUsage[] = []
   const blocked: BlockedKey[] = []
+  const limited: LimitedKey[] = []
   const wouldReject: KeyRejections[] = []
   for (const limiter of limiters) {
     const { policy, stats } = limiter
@@ -199,7 +217,14 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
     const running = calendar?.of(limiter.cell.ordinal)
     const interval = running === undefined ? usual : running.end - running.start
     blocked.push(...blockedOf(limiter, now, mostBlocked, contains))
-    for (const one of limiter.rejectedKeys?.top(most) ?? []) wouldReject.push({ policy: name, ...one })
+    const rejected = limiter.rejectedKeys.list(now)
+    limited.push(...rejected.slice(0, most).map((one) => ({ policy: name, ...one })))
+    if (policy.candidate)
+      wouldReject.push(
+        ...mostRejected(rejected)
+          .slice(0, most)
+          .map((one) => ({ policy: name, ...one })),
+      )
     const found = surveyOf(limiter).look(now, most)
     for (const { slot, used } of found.top)
       top.push({
@@ -235,6 +260,7 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
       unsyncedAgeMs: found.age,
       leased: found.held,
       overshoot: found.overshoot,
+      measuredOvershoot: stats.overshoot.max(now),
       debt: found.debt,
       share: found.known > 0 ? Math.min(1, found.own / found.known) : 1 / about.nodes,
     })
@@ -249,11 +275,17 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
     policies,
     blocked,
     top,
+    limited: limited.sort(byLastMinute),
     waiting: waits?.keys.slice(0, most) ?? [],
     waitFailures: { ...(waits?.failures ?? NO_FAILURES) },
     wouldReject,
     rules: inspected.followed?.status,
   }
+}
+
+/** Most rejections in the last minute first. */
+export function byLastMinute(a: LimitedKey, b: LimitedKey): number {
+  return b.rejectedLastMinute - a.rejectedLastMinute || a.sinceLastMs - b.sinceLastMs
 }
 
 function surveyOf(limiter: Limiter): Survey {

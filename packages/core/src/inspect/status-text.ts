@@ -17,12 +17,14 @@ export function tellStatus(throttlers: readonly Coordinated[], startedAt: number
 export function formatStatus(status: NodeStatus): string {
   const fits = ({ key }: { readonly key: string }) => key.length <= LONGEST_KEY
   const top = status.top.filter(fits)
+  const limited = status.limited.filter(fits)
   const waiting = status.waiting.filter(fits)
   const wouldReject = status.wouldReject.filter(fits)
   const policies = [...status.policies]
   for (;;) {
-    const text = JSON.stringify({ ...status, policies, top, waiting, wouldReject })
-    if (text.length <= LONGEST_STATUS || (wouldReject.pop() ?? top.pop() ?? waiting.pop() ?? policies.pop()) === undefined) return text
+    const text = JSON.stringify({ ...status, policies, top, limited, waiting, wouldReject })
+    if (text.length <= LONGEST_STATUS || (wouldReject.pop() ?? top.pop() ?? waiting.pop() ?? limited.pop() ?? policies.pop()) === undefined)
+      return text
   }
 }
 
@@ -41,6 +43,9 @@ export function parseStatus(text: string): NodeStatus | undefined {
   return readStatus(value)
 }
 
+const REASONS = ['limit', 'cooldown', 'blocked', 'storeDown', 'overflow'] as const
+const LIMITED_NUMBERS = ['rejectedLastMinute', 'rejected', 'sinceFirstMs', 'sinceLastMs'] as const
+
 /** Made when it is first used, so that bundles of programs that read no status don't contain it. */
 let readStatus: Reader<NodeStatus> | undefined
 
@@ -55,15 +60,16 @@ function statusReader(): Reader<NodeStatus> {
 
   return object({
     ...all(['node', 'label', 'state'] as const, any),
-    ...all(['uptimeMs', 'storeDownMs', 'roundTripMs', 'failures', 'clockOffsetMs'] as const, finite),
+    ...all(['uptimeMs', 'storeDownMs', 'roundTripMs', 'failures', 'failuresLastHour', 'clockOffsetMs'] as const, finite),
     requests: object({
       allowed: count,
       rejected: count,
       reasons: object(all(REQUEST_REJECTIONS, count)),
       history: object({ slot: oneOf(SLOT), ended: count, allowed: counts, rejected: counts }),
     }),
-    policies: listOf(object({ ...all(POLICY_TEXTS, any), ...all(POLICY_NUMBERS, finite) })),
+    policies: listOf(object({ dryRun: oneOf(true, false), ...all(POLICY_TEXTS, any), ...all(POLICY_NUMBERS, finite) })),
     top: listOf(object({ policy: any, key: any, used: finite, own: finite })),
+    limited: listOf(object({ ...all(['policy', 'key'] as const, any), reason: oneOf(...REASONS), ...all(LIMITED_NUMBERS, count) })),
     waiting: listOf(object({ policy: any, key: any, requests: finite, longest: finite })),
     wouldReject: listOf(object({ policy: any, key: any, rejected: count })),
     rules: optional(

@@ -32,6 +32,7 @@ const FIRST_CAPACITY = 64
  *                            OTHERS  units of the other processes. KNOWN - OTHERS is this process's own net count
  *                            SENT    own units taken, as acknowledged by the store
  *     flags[slot]            `IN_FLIGHT | ACTIVE | BLOCKED | DUE | TOLD | source << FULL_BY`
+ *     rejected[slot]         rejections that the list of rejected keys lacks
  *     keys[slot]             the key, or undefined while the slot is free
  *
  * A free slot's KNOWN field contains the next free slot. Meters read the first three fields by number on the request path: an imported
@@ -42,6 +43,8 @@ export class KeyTable {
   stride: number
   fields: Float64Array
   flags: Uint8Array
+  /** Rejections of each slot's key since they were last read (`RejectedKeys`). */
+  rejected: Uint32Array = new Uint32Array(FIRST_CAPACITY)
   /** As long as the table's capacity, so that it grows with the buffers and V8 reserves no more. */
   keys: (string | undefined)[] = emptyKeys(FIRST_CAPACITY)
   readonly #slots = new Map<string, number>()
@@ -104,6 +107,10 @@ export class KeyTable {
     return slot
   }
 
+  countRejected(slot: number): void {
+    this.rejected[slot] = (this.rejected[slot] as number) + 1
+  }
+
   /** Frees a slot and forgets its key. */
   remove(slot: number): void {
     const key = this.keys[slot]
@@ -137,6 +144,7 @@ export class KeyTable {
     this.#used = 0
     this.fields = new Float64Array(FIRST_CAPACITY * this.stride)
     this.flags = new Uint8Array(FIRST_CAPACITY)
+    this.rejected = new Uint32Array(FIRST_CAPACITY)
   }
 
   #grow(): void {
@@ -149,6 +157,9 @@ export class KeyTable {
     const flags = new Uint8Array(capacity)
     flags.set(this.flags)
     this.flags = flags
+    const rejected = new Uint32Array(capacity)
+    rejected.set(this.rejected)
+    this.rejected = rejected
     this.keys.length = capacity
   }
 }

@@ -1,3 +1,5 @@
+import { Recent } from './recent.ts'
+
 /**
  * The reason for a decision.
  * - `'ok'`: allowed.
@@ -110,6 +112,8 @@ export class Stats {
   /** Key writes, by index in `EXCHANGES`. */
   readonly exchanges: Float64Array = new Float64Array(EXCHANGES.length)
   readonly blocks: Record<BlockCause, number> = { exceeded: 0, manual: 0, remote: 0 }
+  /** The most by which a key's confirmed counts exceeded its limit, as a part of the limit, in each 5 minutes of the last hour. */
+  readonly overshoot: Recent = new Recent(12, 300_000)
 
   countRejection(reason: RejectionReason, source: SourceIndex): void {
     const place = placeOf(reason) + (reason === 'storeDown' || reason === 'overflow' ? 0 : source)

@@ -5,7 +5,7 @@ import type { KeyLimit } from '../throttler/key-limits.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import type { Clock, TimerHandle } from '../time/clock.ts'
 import type { CheckedRules, RuleSet } from './check.ts'
-import { nextName, noteRejections, toBeJudged } from './next.ts'
+import { nextName, toBeJudged } from './next.ts'
 import type { Override } from './overrides.ts'
 
 /** The longest delay of an override's end if the wall clock is set, in milliseconds. */
@@ -47,7 +47,6 @@ export class LiveRules<Req> {
       [...rules.policies, ...(rules.next === undefined ? [] : toBeJudged(rules.next))],
       [...limitsOf(rules, running), ...limitsOf(rules.next, next).map((limit) => ({ ...limit, policy: nextName(limit.policy) }))],
     )
-    noteRejections(this.#side.inspected)
     const open = [...running, ...next]
     this.#expect(open, now)
   }

@@ -1,8 +1,8 @@
 import { waitsForStore } from '../decide/coordination.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
+import { mostRejected } from '../decide/rejected-keys.ts'
 import type { Inspected } from '../throttler/coordinator.ts'
 import type { RuleSet } from './check.ts'
-import { KeyTally } from './key-tally.ts'
 import type { MadePolicy } from './policy.ts'
 
 /** The decisions of one candidate policy in this process, since it is judged. Candidates reject no request. */
@@ -19,8 +19,7 @@ export interface JudgedPolicy {
 
 /** The prefix for names of policies that are only judged. */
 const PREFIX = 'next:'
-/** Keys whose rejections are counted for each policy, and keys that are reported. */
-const COUNTED_KEYS = 200
+/** Keys that are reported for each policy. */
 const TOLD_KEYS = 20
 
 /** The name under which a candidate policy is judged. */
@@ -49,15 +48,11 @@ export function toBeJudged<Req>({ policies }: RuleSet<Req>): readonly MadePolicy
   })
 }
 
-/** Makes the limiters of candidate rules count the keys that they would reject. */
-export function noteRejections({ limiters }: Inspected): void {
-  for (const limiter of limiters) if (limiter.policy.candidate) limiter.rejectedKeys ??= new KeyTally(COUNTED_KEYS)
-}
-
-export function judgementOf({ limiters }: Inspected): readonly JudgedPolicy[] {
+export function judgementOf({ limiters, clock }: Inspected): readonly JudgedPolicy[] {
+  const now = clock.monotonic()
   return limiters.flatMap(({ policy, meter, stats, rejectedKeys }) => {
     if (!policy.candidate) return []
-    const keys = rejectedKeys?.top(TOLD_KEYS) ?? []
+    const keys = mostRejected(rejectedKeys.list(now)).slice(0, TOLD_KEYS)
     return [{ policy: policy.name.slice(PREFIX.length), allowed: meter.allowed, rejected: stats.rejected, keys }]
   })
 }

@@ -21,6 +21,7 @@ export interface SyncSnapshot {
   readonly exchanges: number
   /** Syncs that failed. Their counts are sent again. */
   readonly failures: number
+  readonly failuresLastHour: number
   readonly failuresByCause: Readonly<Record<SyncFailureCause, number>>
   /** Key writes that were sent. */
   readonly entries: number

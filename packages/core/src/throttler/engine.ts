@@ -237,7 +237,9 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.requests.tick(now)
     // If the store has answered for the first time, limits are no longer divided.
     this.path.refresh()
-    return Math.min(this.#rejections.tick(this.limiters, now), this.#local.tick(this.#limiters.alone, now))
+    const next = Math.min(this.#rejections.tick(this.limiters, now), this.#local.tick(this.#limiters.alone, now))
+    for (const { rejectedKeys } of this.limiters) rejectedKeys.tick(now)
+    return next
   }
 
   /** Rolls all meters to the running interval, or none: an algorithm of the application may throw. */

@@ -4,7 +4,6 @@ import { Guard } from '../../src/http/adapter.ts'
 import { concurrency, createThrottler, tokenBucket } from '../../src/index.ts'
 import { snapshot } from '../../src/inspect/index.ts'
 import { type FollowOptions, follow, type JudgedPolicy, type RulesFollower } from '../../src/rules/index.ts'
-import { KeyTally } from '../../src/rules/key-tally.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { type Node, offer, scene } from '../support/nodes.ts'
 
@@ -153,19 +152,5 @@ describe('rules to come', () => {
         },
       ),
     )
-  })
-})
-
-describe('the tally of keys', () => {
-  test('is bounded, and keeps those that come most', () => {
-    const tally = new KeyTally(50)
-    for (let i = 0; i < 20_000; i++) {
-      tally.add(`rare ${i}`)
-      if (i % 10 === 0) tally.add('often')
-    }
-    const top = tally.top(1000)
-    expect(top).toHaveLength(50)
-    expect(top.find(({ key }) => key === 'often')?.rejected).toBeGreaterThanOrEqual(2_000)
-    expect(tally.top(3)).toHaveLength(3)
   })
 })

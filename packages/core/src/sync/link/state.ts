@@ -147,7 +147,7 @@ export class StoreState {
 
   /** A sync has failed. Without the store each policy decides by its `failMode`. */
   failed(error: unknown, entries: number, sent: number, received: number): void {
-    const cause = this.sync.fail(error)
+    const cause = this.sync.fail(error, received)
     if (this.#host.emitter.has('syncFailed')) this.#host.emitter.emit('syncFailed', { entries, durationMs: received - sent, cause, error })
     if (this.#host.loop.storeDown || this.state === 'closed') return
     this.#host.loop.storeDown = true
@@ -193,10 +193,11 @@ export class StoreState {
 
   /** The store's part of a snapshot. */
   about(now: number): StoreStatus {
-    const { exchanges, failed, failures, entries, lastDuration, lastError, succeededAt } = this.sync
+    const { exchanges, failed, failures, failuresLastHour, entries, lastDuration, lastError, succeededAt } = this.sync
     const sync = {
       exchanges,
       failures: failed,
+      failuresLastHour: Math.round(failuresLastHour.sum(now)),
       failuresByCause: { ...failures },
       entries,
       lastDurationMs: lastDuration,

@@ -1,3 +1,4 @@
+import { Recent } from '../../report/recent.ts'
 import { reasonOf } from '../../report/show.ts'
 import type { SyncFailureCause } from '../../report/stats.ts'
 
@@ -10,6 +11,7 @@ export class SyncStats {
   /** On the monotonic clock. */
   succeededAt: number | undefined
   readonly failures: Record<SyncFailureCause, number> = { timeout: 0, unavailable: 0, reply: 0, rejected: 0 }
+  readonly failuresLastHour: Recent = new Recent(60, 60_000)
 
   succeed(entries: number, duration: number, now: number): void {
     this.exchanges++
@@ -18,9 +20,10 @@ export class SyncStats {
     this.succeededAt = now
   }
 
-  fail(error: unknown): SyncFailureCause {
+  fail(error: unknown, now: number): SyncFailureCause {
     const cause = causeOf(error)
     this.failures[cause]++
+    this.failuresLastHour.add(1, now, now)
     this.lastError = reasonOf(error)
     return cause
   }
