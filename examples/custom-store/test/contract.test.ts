@@ -43,6 +43,7 @@ if (isBuiltin('node:sqlite')) {
         rules: 'left out here',
         leases: 'left out here',
         decisions: 'left out here',
+        audit: 'left out here',
       },
     },
   )

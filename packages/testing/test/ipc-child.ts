@@ -54,6 +54,10 @@ export class IpcChild {
         partOf: () => 0,
         decide: (request) => this.run({ do: 'decide', node: node.id, request: named(request) }) as Promise<readonly Verdict[]>,
       }),
+      audit: async () => ({
+        add: async (entry) => void (await this.run({ do: 'audit', node: node.id, entry, most: 0 })),
+        list: (most) => this.run({ do: 'audit', node: node.id, most }) as Promise<readonly string[]>,
+      }),
       close: async () => void (await this.run({ do: 'close', node: node.id }).catch(() => undefined)),
     }
   }

@@ -34,5 +34,5 @@ storeContract(
       close: () => {},
     }
   },
-  { describe, test, without: { decisions: 'its nodes exchange counts only' } },
+  { describe, test, without: { decisions: 'its nodes exchange counts only', audit: 'a simulation has no users' } },
 )

@@ -64,6 +64,8 @@ export class Hub {
   #announcements: Announcement[] = []
   /** Undefined until a process opens a decider. */
   #decisions: { readonly size: number; clear(): void; sweep(): void } | undefined
+  /** The log of manual actions, the newest one first. */
+  readonly audited: string[] = []
   #generation = 1
   #sweptAt: number
 
@@ -139,6 +141,7 @@ export class Hub {
     this.#rules.clear()
     this.#watchedUntil = Number.NEGATIVE_INFINITY
     this.#ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
+    this.audited.length = 0
     this.#generation++
   }
 

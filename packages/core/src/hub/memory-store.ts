@@ -58,6 +58,8 @@ export function connectToHub(hub: Hub, node: StoreNode): StoreConnection {
         node.id,
       )
     },
+    // Core calls it as code that is being loaded.
+    audit: async () => (await import('./audit.ts')).auditOf(hub),
     close(): Promise<void> {
       closed = true
       unlisten()

@@ -11,7 +11,7 @@ interface CountedChannel {
 /** One throttler that uses the channel to the parent process. */
 export interface ChannelUser {
   readonly node: string
-  /** Receives the answer to a question: a reply, or verdicts. */
+  /** Receives the answer to a question: a reply, verdicts, or entries of the audit log. */
   replied(id: number, reply: unknown): void
   announced(announcement: Announcement): void
   /** Called when the channel has closed for good. */
@@ -76,6 +76,9 @@ class ParentChannel {
         break
       case 'verdicts':
         this.#users.get(message.node)?.replied(message.id, unpackVerdicts(message.verdicts))
+        break
+      case 'audited':
+        this.#users.get(message.node)?.replied(message.id, message.entries)
         break
       case 'failure':
         this.#users.get(message.node)?.replied(message.id, new Error(message.message))

@@ -20,7 +20,7 @@ import {
   whole,
 } from '../report/readers.ts'
 import type { BlockChange, Cell, HeartbeatRequest, StorePolicy, SyncEntry, SyncReply, SyncRequest } from '../store/contract.ts'
-import { LATEST, shapeOf } from '../store/contract.ts'
+import { LATEST, LONGEST_AUDITED, MOST_AUDITED, shapeOf } from '../store/contract.ts'
 import type { LeaseAsk } from '../store/leases/ask.ts'
 import { LONGEST_KEY } from '../sync/link/store-reply.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
@@ -39,6 +39,7 @@ import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
  *               lease has LEASE_NUMBERS
  *     blocks    at most MOST_ENTRIES of `[policy, key, kind, remaining, growth, epoch?, manual?]`. They last a year at most
  *     time      within a day of this process's clock, because both run on one machine
+ *     audit     an entry of at most LONGEST_AUDITED units, or the number of entries to read
  *     heartbeat { ttl, cursor, policies, status?, rules?, leases?, watch? }
  *
  * A missing or too long list makes the message invalid. An invalid entry, block or policy is dropped alone. Replies and announcements of a
@@ -80,9 +81,20 @@ function readFrame(message: unknown): IpcMessage | undefined {
   if (kind === 'request') return { kind, ...at, request: message['request'] as never }
   if (kind === 'ask') return { kind, ...at, ask: message['ask'] as never }
   if (kind === 'verdicts') return { kind, ...at, verdicts: message['verdicts'] }
+  if (kind === 'audit') return readAudit(message, at)
+  if (kind === 'audited') return { kind, ...at, entries: message['entries'] }
   if (kind === 'reply') return { kind, ...at, reply: readReply(message['reply']) }
   if (kind !== 'failure' || typeof message['message'] !== 'string') return undefined
   return { kind, ...at, message: message['message'].slice(0, 200) }
+}
+
+function readAudit(
+  message: { readonly [name: string]: unknown },
+  at: { readonly node: string; readonly id: number },
+): IpcMessage | undefined {
+  const { entry, most } = message
+  if (!isNumber(most, 0, MOST_AUDITED) || (entry !== undefined && readAudited(entry) === undefined)) return undefined
+  return { kind: 'audit', ...at, most, ...(entry !== undefined && { entry: entry as string }) }
 }
 
 /** Restores failed parts: JSON has no undefined, so they arrive as null. The process that sent the request checks everything else. */
@@ -132,6 +144,7 @@ export function readRequest(packed: unknown, now: number): CheckedRequest | unde
 
 type Policies = readonly (StorePolicy | undefined)[]
 
+const readAudited = text(LONGEST_AUDITED)
 const readPlace = number(0, MOST_POLICIES)
 const key = text(LONGEST_KEY)
 /** Units of a limit, or null for no bound. */

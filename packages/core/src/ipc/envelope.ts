@@ -12,6 +12,8 @@ export type IpcMessage =
   | { readonly kind: 'reply'; readonly node: string; readonly id: number; readonly reply: SyncReply }
   | { readonly kind: 'ask'; readonly node: string; readonly id: number; readonly ask: PackedDecide }
   | { readonly kind: 'verdicts'; readonly node: string; readonly id: number; readonly verdicts: unknown }
+  | { readonly kind: 'audit'; readonly node: string; readonly id: number; readonly entry?: string; readonly most: number }
+  | { readonly kind: 'audited'; readonly node: string; readonly id: number; readonly entries: unknown }
   | { readonly kind: 'failure'; readonly node: string; readonly id: number; readonly message: string }
   | { readonly kind: 'announcement'; readonly announcement: Announcement }
   | { readonly kind: 'join'; readonly node: string }

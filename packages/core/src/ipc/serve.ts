@@ -2,11 +2,12 @@ import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Account } from '../hub/account.ts'
+import { auditOf } from '../hub/audit.ts'
 import { Hub } from '../hub/hub.ts'
 import { invalidOption, warnProcess } from '../report/errors.ts'
 import { checkOptions } from '../report/names.ts'
 import { reasonOf } from '../report/show.ts'
-import type { Announcement, SyncReply } from '../store/contract.ts'
+import { type Announcement, LONGEST_AUDITED, type SyncReply } from '../store/contract.ts'
 import { systemClock } from '../time/clock.ts'
 import { Retried } from '../time/retried.ts'
 import { readMessage, readRequest } from './check.ts'
@@ -160,13 +161,14 @@ class ServedChild {
     const message = readMessage(value)
     if (message === undefined) {
       if (isOurs(value)) this.#warn('a message')
-    } else if (message.kind === 'join' || message.kind === 'request' || message.kind === 'ask') {
+    } else if (message.kind === 'join' || message.kind === 'request' || message.kind === 'ask' || message.kind === 'audit') {
       const node = this.#nodeOf(message.node)
       if (node === undefined) return
       // A child costs nothing until its first throttler sends a message.
       this.#unlisten ??= this.#served.hub.listen((announcement) => this.#announce(announcement))
       if (message.kind === 'request') this.#answer(message, node)
       if (message.kind === 'ask') void this.#decide(message, node)
+      if (message.kind === 'audit') void this.#audit(message)
     } else if (message.kind === 'leave') {
       const node = this.#named(message.node)
       if (this.#nodes.delete(node)) this.#served.hub.leave(node)
@@ -221,6 +223,14 @@ class ServedChild {
     }
     this.#warn('a question about a request')
     this.#send({ kind: 'failure', node: id, id: question, message: 'The parent process could not read the question.' }, LEAST_BYTES)
+  }
+
+  async #audit({ node, id, entry, most }: IpcMessage & { kind: 'audit' }): Promise<void> {
+    if (this.#pending >= MOST_PENDING || this.#pendingBytes >= MOST_PENDING_BYTES) return
+    const log = auditOf(this.#served.hub)
+    if (entry !== undefined) await log.add(entry)
+    const entries = await log.list(most)
+    this.#send({ kind: 'audited', node, id, entries }, LEAST_BYTES + 2 * LONGEST_AUDITED * entries.length)
   }
 
   #announce(announcement: Announcement): void {

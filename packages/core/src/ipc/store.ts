@@ -3,7 +3,7 @@ import { connectToHub } from '../hub/memory-store.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { closedPart, WeirError, type WeirErrorCode, warnProcess } from '../report/errors.ts'
 import { checkOptions } from '../report/names.ts'
-import type { Decide, Decider, StoreConnection, StoreNode, SyncReply, SyncRequest, Verdict } from '../store/contract.ts'
+import type { AuditLog, Decide, Decider, StoreConnection, StoreNode, SyncReply, SyncRequest, Verdict } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
 import type { Store } from '../throttler/coordinator.ts'
 import { afterSilence } from '../time/after-silence.ts'
@@ -117,6 +117,18 @@ class IpcConnection implements StoreConnection, ChannelUser {
     return new Promise((resolve, reject) => {
       this.#ask((id) => ({ kind: 'ask', node: this.node, id, ask: packDecide(request) }), { resolve, reject })
     })
+  }
+
+  async audit(): Promise<AuditLog> {
+    this.#connectDirectly()
+    const direct = await this.#direct?.audit?.()
+    const ask = (question: { readonly entry?: string; readonly most: number }): Promise<readonly string[]> => {
+      if (this.#closed || !parentChannel.open) return Promise.reject(this.#alone('This process has no channel to a parent process'))
+      return new Promise((resolve, reject) => {
+        this.#ask((id) => ({ kind: 'audit', node: this.node, id, ...question }), { resolve, reject })
+      })
+    }
+    return direct ?? { add: async (entry) => void (await ask({ entry, most: 0 })), list: (most) => ask({ most }) }
   }
 
   async close(): Promise<void> {

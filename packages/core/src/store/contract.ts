@@ -1,10 +1,12 @@
 import type { WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Announcement } from './announcement.ts'
+import type { AuditLog } from './audit.ts'
 import type { Decider } from './decider.ts'
 import type { SyncReply, SyncRequest } from './exchange.ts'
 
 export type { Announcement, AskAnnouncement, BlockAnnouncement, TotalAnnouncement } from './announcement.ts'
+export { AUDITED_FOR, type AuditLog, LONGEST_AUDITED, MOST_AUDITED } from './audit.ts'
 export type { BlockChange, BlockState } from './blocks.ts'
 export { type Decide, type DecidedPolicy, type Decider, isDone, laneOf, type Question } from './decider.ts'
 export type { SyncEntry, SyncReply, SyncRequest, SyncResult } from './exchange.ts'
@@ -78,6 +80,8 @@ export interface StoreConnection {
   sync(request: SyncRequest): Promise<SyncReply>
   /** Opens the decider for requests, if `MeetingPoint.decides` promises one. Core calls it once, when a policy needs it. */
   decider?(): Promise<Decider>
+  /** Opens the log of manual actions. Core calls it for each action, and for each reader. A store without a log leaves this out. */
+  audit?(): Promise<AuditLog>
   /**
    * Removes the process from the registry of live processes, if possible, and closes everything that the connection opened. Never rejects.
    */

@@ -4,7 +4,7 @@ import type { Asking, AskingHost } from '../decide/asking.ts'
 import { countsAtStore } from '../decide/coordination.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
-import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
+import type { AuditLog, MeetingPoint, StatusReport, StoreConnection, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
 import { KEPT_INTERVALS } from '../throttler/limiter-set.ts'
 import { type Names, namesAt } from '../throttler/names.ts'
@@ -74,6 +74,7 @@ class BackgroundCoordinator implements Coordinator {
    */
   readonly #used = new Map<string, number>()
   readonly startedAt: number
+  #connection: StoreConnection | undefined
   throttlers: readonly Coordinated[] = []
 
   constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, all: Set<BackgroundCoordinator>) {
@@ -250,6 +251,7 @@ class BackgroundCoordinator implements Coordinator {
       announced: (announcement) => this.#link.heard(announcement),
       warned: (error) => this.#warn(error, error.message),
     })
+    this.#connection = connection
     this.#central.open(connection)
     this.#loop.start(connection)
   }
@@ -277,6 +279,10 @@ class BackgroundCoordinator implements Coordinator {
 
   others(now: number): readonly StatusReport[] {
     return this.#link.watch.others(now)
+  }
+
+  audit(): Promise<AuditLog> | undefined {
+    return this.#connection?.audit?.()
   }
 
   async leave(throttler: Coordinated, timeout: number): Promise<void> {

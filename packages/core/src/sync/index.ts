@@ -6,6 +6,7 @@ export type {
   Announcement,
   AskAnnouncement,
   AtomicStep,
+  AuditLog,
   BlockAnnouncement,
   BlockChange,
   BlockState,
@@ -30,7 +31,19 @@ export type {
   TotalAnnouncement,
   Verdict,
 } from '../store/contract.ts'
-export { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS, isDone, laneOf, lastCellOf, RESET_CELLS, shapeOf } from '../store/contract.ts'
+export {
+  AUDITED_FOR,
+  BUCKET_GROUPS,
+  BUCKET_PARTS,
+  FINE_PARTS,
+  isDone,
+  LONGEST_AUDITED,
+  laneOf,
+  lastCellOf,
+  MOST_AUDITED,
+  RESET_CELLS,
+  shapeOf,
+} from '../store/contract.ts'
 export { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply } from '../store/leases/ask.ts'
 export { type BucketAnnounced, type BucketUnits, bucketNews, type Level, levelAt, spanOf } from '../store/shapes/bucket.ts'
 export type { Growth, News } from '../store/shapes/news.ts'

@@ -3,7 +3,7 @@ import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import type { RequestPath } from '../decide/request-path.ts'
 import { invalidOption, type WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
-import type { Inspected } from './coordinator.ts'
+import type { Coordinated } from './coordinator.ts'
 import type { Delayed } from './delays.ts'
 import type { Engine } from './engine.ts'
 import type { Names } from './names.ts'
@@ -68,8 +68,8 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
     return this.#path.waits || this.#path.delays
   }
 
-  /** The state that `snapshot` and `cluster` of `@weir/core/inspect` read. */
-  get inspected(): Inspected {
+  /** The state that `snapshot`, `cluster` and `auditLog` of `@weir/core/inspect` read. */
+  get inspected(): Coordinated {
     return this.#engine
   }
 

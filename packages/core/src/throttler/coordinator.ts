@@ -8,7 +8,7 @@ import type { Emitter } from '../report/events.ts'
 import type { Requests } from '../report/requests.ts'
 import type { FollowedRules } from '../report/rules-status.ts'
 import type { SyncFailureCause } from '../report/stats.ts'
-import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
+import type { AuditLog, MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Names } from './names.ts'
 
@@ -125,6 +125,8 @@ export interface Coordinator {
   about(now: number): StoreStatus
   /** The last reports of the other processes. They send reports while a process reads them. */
   others(now: number): readonly StatusReport[]
+  /** Opens the store's log of manual actions. Undefined if it has none, or before the start. */
+  audit(): Promise<AuditLog> | undefined
   /** Sends the remaining counts within `timeout` milliseconds. The last throttler closes the connection. */
   leave(throttler: Coordinated, timeout: number): Promise<void>
 }

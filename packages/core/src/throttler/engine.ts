@@ -14,10 +14,12 @@ import { Once } from '../report/once.ts'
 import { Requests } from '../report/requests.ts'
 import type { FollowedRules } from '../report/rules-status.ts'
 import { type Clock, keptAlive, systemClock, timersAreFake, whenHalfFaked, whenTimersAreFaked } from '../time/clock.ts'
+import { loadCode } from '../time/load-code.ts'
 import { checkDecides } from './check-decides.ts'
 import type { Coordinated, Coordinator, Store, ThrottlerState } from './coordinator.ts'
 import { type KeyLimit, type KeyLimits, keyLimits } from './key-limits.ts'
 import { LimiterSet } from './limiter-set.ts'
+import type { ActionOptions } from './limiters-of.ts'
 import { LocalMeters, Ticker } from './local.ts'
 import { noticeLongIntervals } from './long-intervals.ts'
 import { newNodeId } from './node-id.ts'
@@ -63,6 +65,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   #limits: KeyLimits | undefined
   readonly #had = new WeakSet<Policy>()
   #life: 'idle' | 'running' | 'closed' = 'idle'
+  /** Settles when all manual actions are in the audit log. */
+  #audited: Promise<unknown> | undefined
   #closing: Promise<void> | undefined
   #unwatchTimers: (() => void) | undefined
   /** Whether an adapter decides by it, so that each policy needs a `key`. */
@@ -207,6 +211,14 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.#notice()
   }
 
+  /** Adds a manual action to the audit log if it has a reason. Loads the code for it then. */
+  audit(action: string, key: string, { policy, reason }: ActionOptions): void {
+    if (reason === undefined) return
+    const added = loadCode(() => import('./audit.ts')).then(({ record }) => record({ action, key, policy, reason }, this))
+    // An error of Node.js has a code, too.
+    this.#audited = Promise.all([this.#audited, added]).catch((error) => this.warn(error, 'audit'))
+  }
+
   /** As the throttler's. */
   close(): Promise<void> {
     // From now on, its successor need not agree with it any more, even while it still sends its last counts.
@@ -284,7 +296,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     const timeout = this.#life === 'running' ? this.#closeTimeout : 0
     try {
       try {
-        await this.waitingRoom.close(timeout)
+        await Promise.all([this.waitingRoom.close(timeout), this.#audited])
       } finally {
         // Even after a failure, the connection is closed.
         await this.coordinator?.leave(this, timeout)

@@ -15,6 +15,20 @@ export interface PolicyChoice {
   readonly policy?: string
 }
 
+/** Options of `block`, `unblock` and `reset`. */
+export interface ActionOptions extends PolicyChoice {
+  /**
+   * Adds the action with this reason to the audit log, which `auditLog` of `@weir/core/inspect` and `weir audit` show. Only the first
+   * 255 characters are kept.
+   *
+   * @default the action isn't in the audit log
+   */
+  readonly reason?: string | undefined
+}
+
+/** The names of `ActionOptions`. */
+export const ACTION_OPTIONS: readonly string[] = ['policy', 'reason']
+
 /**
  * @param call the called method, for messages
  * @param known names of options
@@ -22,14 +36,15 @@ export interface PolicyChoice {
  */
 export function limitersOf(
   limiters: readonly Limiter[],
-  options: PolicyChoice,
+  options: ActionOptions,
   call: string,
   known: readonly string[] = ['policy'],
 ): readonly Limiter[] {
   // A name in place of the options would mean all policies.
   if (typeof options !== 'object' || options === null) throw invalidOption('options', options, 'an object, such as { policy: "login" }')
   checkNames(call, options, known)
-  const { policy: name } = options
+  const { policy: name, reason } = options
+  if (reason !== undefined && typeof reason !== 'string') throw invalidOption('reason', reason, 'a text')
   if (name === undefined) return limiters
   const limiter = limiters.find(({ policy }) => policy.name === name)
   if (limiter === undefined) {

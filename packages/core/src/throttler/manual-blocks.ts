@@ -2,10 +2,7 @@ import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { UNANSWERED } from '../keys/blocks.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { LOCAL } from '../report/stats.ts'
-import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
-
-/** Options of `block`. */
-export type BlockOptions = PolicyChoice
+import { ACTION_OPTIONS, type ActionOptions, countedKey, limitersOf } from './limiters-of.ts'
 
 /** The limiters whose keys are blocked and reset manually. */
 export interface LimitersNow {
@@ -15,10 +12,10 @@ export interface LimitersNow {
 }
 
 /** Blocks a key manually, whatever its counts are: as the throttler's. */
-export function block(given: string, duration: Duration, options: BlockOptions, at: LimitersNow): void {
+export function block(given: string, duration: Duration, options: ActionOptions, at: LimitersNow): void {
   const ms = parseDuration(duration, 'duration', 1)
   const key = countedKey(given)
-  const limiters = limitersOf(at.limiters, options, 'block')
+  const limiters = limitersOf(at.limiters, options, 'block', ACTION_OPTIONS)
   const now = at.now()
   for (const limiter of limiters) {
     const slot = limiter.locateBlocked(key, now)
@@ -33,9 +30,9 @@ export function block(given: string, duration: Duration, options: BlockOptions, 
 }
 
 /** Lifts any block of a key: as the throttler's. */
-export function unblock(given: string, options: BlockOptions, at: LimitersNow): void {
+export function unblock(given: string, options: ActionOptions, at: LimitersNow): void {
   const key = countedKey(given)
-  const limiters = limitersOf(at.limiters, options, 'unblock')
+  const limiters = limitersOf(at.limiters, options, 'unblock', ACTION_OPTIONS)
   const now = at.now()
   for (const limiter of limiters) {
     const slot = limiter.table.find(key)

@@ -12,8 +12,8 @@ import { Engine } from './engine.ts'
 import { type Explanation, explain } from './explain.ts'
 import type { KeyLimit } from './key-limits.ts'
 import { chargeKey, refundKey } from './key-units.ts'
-import type { PolicyChoice } from './limiters-of.ts'
-import { type BlockOptions, block, unblock } from './manual-blocks.ts'
+import type { ActionOptions, PolicyChoice } from './limiters-of.ts'
+import { block, unblock } from './manual-blocks.ts'
 import type { ThrottlerOptions } from './options.ts'
 import { charge, checkDecision, giveBack, refund } from './refunds.ts'
 import { reset } from './reset.ts'
@@ -295,8 +295,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
    */
-  block(key: string, duration: Duration, options: BlockOptions = {}): void {
+  block(key: string, duration: Duration, options: ActionOptions = {}): void {
     block(key, duration, options, this.#engine)
+    this.#engine.audit('block', key, options)
     this.#told()
   }
 
@@ -305,8 +306,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
    */
-  unblock(key: string, options: BlockOptions = {}): void {
+  unblock(key: string, options: ActionOptions = {}): void {
     unblock(key, options, this.#engine)
+    this.#engine.audit('unblock', key, options)
     this.#told()
   }
 
@@ -323,8 +325,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * if (await passwordMatches(user, password)) throttler.reset(user, { policy: 'login' })
    * @see `@weir/core/docs/reference/throttler.md#reset`
    */
-  reset(key: string, options: PolicyChoice = {}): void {
+  reset(key: string, options: ActionOptions = {}): void {
     reset(key, options, this.#engine)
+    this.#engine.audit('reset', key, options)
     this.#waitingRoom.queues?.nudgeAll()
     this.#told()
   }

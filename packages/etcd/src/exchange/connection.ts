@@ -1,6 +1,7 @@
 import type { WeirError } from '@weir/core'
 import {
   type Announcement,
+  type AuditLog,
   type BlockChange,
   closedPart,
   codeNotLoaded,
@@ -140,6 +141,11 @@ export class EtcdConnection implements StoreConnection {
       release?.()
     }
     return new EtcdDecider({ id, keys, records, timeout: link.timeout, monotonic, pause, now: () => link.time.now(), asWeirError })
+  }
+
+  async audit(): Promise<AuditLog> {
+    const { auditAt } = await import('./audit.ts')
+    return auditAt(this)
   }
 
   async close(): Promise<void> {

@@ -25,6 +25,7 @@ export function nameOf(text: string): string {
  *     w          the time until which processes report their statuses
  *     r/hash     the rules of processes
  *     a/n        the last announcements of a process
+ *     m/t/n      a manual action at the time `t`
  */
 export class Layout {
   /** Begins with the version of the layout. */
@@ -80,6 +81,15 @@ export class Layout {
 
   announced(id: string): string {
     return `${this.announcements}${nameOf(id)}`
+  }
+
+  /** @param unique distinguishes the actions of one millisecond */
+  action(time: number, unique: string): string {
+    return `${this.actions}${String(Math.max(0, Math.round(time))).padStart(16, '0')}/${nameOf(unique)}`
+  }
+
+  get actions(): string {
+    return `${this.#root}m/`
   }
 
   get blocks(): string {

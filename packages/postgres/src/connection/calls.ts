@@ -12,7 +12,7 @@ const AGAIN = ['40001', '40P01']
 /** The queue of notifications is full because one listener is stuck. Transactions with announcements can't commit. */
 export const QUEUE_FULL = '54000'
 
-/** Calls the functions of the schema. Creates them if they are missing and the options allow it. */
+/** Calls the functions of the schema and uses its tables. Creates them if they are missing and the options allow it. */
 export class Calls {
   readonly #session: Session
   readonly #options: CheckedOptions
@@ -27,14 +27,20 @@ export class Calls {
   }
 
   /** @returns the text that the function returns, undefined if there is none */
-  async call(name: 'exchange_1' | 'decide_1', values: unknown[], again = false): Promise<unknown> {
+  async call(name: 'exchange_1' | 'decide_1', values: unknown[]): Promise<unknown> {
     const parameters = values.map((_, i) => `$${i + 1}`).join()
+    const [row] = await this.query(`SELECT ${this.#options.schema}.${name}(${parameters}) AS reply`, values)
+    return (row as { readonly reply?: unknown } | undefined)?.reply
+  }
+
+  /** Runs a statement that uses the schema. */
+  async query(statement: string, values: unknown[], again = false): Promise<readonly unknown[]> {
     try {
-      const [row] = await this.#session.query(`SELECT ${this.#options.schema}.${name}(${parameters}) AS reply`, values)
-      return (row as { readonly reply?: unknown } | undefined)?.reply
+      return await this.#session.query(statement, values)
     } catch (error) {
       const code = codeOf(error)
-      if (!again && (AGAIN.includes(code) || (MISSING.includes(code) && (await this.#create())))) return await this.call(name, values, true)
+      if (!again && (AGAIN.includes(code) || (MISSING.includes(code) && (await this.#create()))))
+        return await this.query(statement, values, true)
       throw error
     }
   }

@@ -1,5 +1,6 @@
 import { WeirError } from '@weir/core'
 import {
+  type AuditLog,
   afterSilence,
   closedPart,
   type Decider,
@@ -108,6 +109,11 @@ export class PostgresConnection implements StoreConnection {
       monotonic: context.monotonic,
       call: async (values) => textOf(await this.#calls.call('decide_1', values)),
     })
+  }
+
+  async audit(): Promise<AuditLog> {
+    const { auditAt } = await import('./audit.ts')
+    return auditAt(this.#session, this.#calls, this.#options.schema)
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 /** The names of all tables. */
-export const TABLES: readonly string[] = ['nodes', 'meta', 'rules', 'blocks', 'cells', 'windows', 'buckets', 'leases', 'states']
+export const TABLES: readonly string[] = ['nodes', 'meta', 'rules', 'blocks', 'cells', 'windows', 'buckets', 'leases', 'states', 'audit']
 
 /**
  * The tables. Times are milliseconds since the Unix epoch, by the time that the processes use. `key` identifies a row, and `label` is the
@@ -143,5 +143,12 @@ ${table} @.states (
   PRIMARY KEY (policy, key)
 ) WITH (fillfactor = 50);
 CREATE INDEX IF NOT EXISTS states_expires ON @.states (expires);
+
+-- The newest manual actions. Always logged, because no process can send them again.
+CREATE TABLE IF NOT EXISTS @.audit (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  entry text NOT NULL,
+  expires float8 NOT NULL
+);
 `
 }

@@ -1,5 +1,6 @@
 import type { WeirError } from '@weir/core'
 import {
+  type AuditLog,
   afterSilence,
   closedPart,
   codeNotLoaded,
@@ -113,6 +114,11 @@ export class RedisConnection implements StoreConnection {
   async decider(): Promise<Decider> {
     const { RedisDecider } = await import('../central/decider.ts')
     return new RedisDecider(this.#link, this.#keys, this.#node.clock, this.#node.id)
+  }
+
+  async audit(): Promise<AuditLog> {
+    const { auditAt } = await import('./audit.ts')
+    return auditAt(this.#link, this.#keys)
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,5 @@
 import { systemClock } from '@weir/core'
+import { auditCases } from './audit.ts'
 import { blockCases } from './blocks.ts'
 import { bucketCases } from './buckets.ts'
 import type { ContractCase } from './case.ts'
@@ -26,6 +27,7 @@ const TIERS: Readonly<Record<string, readonly ContractCase[]>> = {
   buckets: bucketCases,
   leases: leaseCases,
   decisions: decisionCases,
+  'audit log': auditCases,
 }
 
 /** The test runner, and the cases that a store can't support. */
@@ -36,12 +38,12 @@ export interface StoreContractOptions extends TestRunner {
    * @default none
    */
   readonly without?: {
-    readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'decisions' | 'rules' | 'leases']?: string
+    readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'decisions' | 'rules' | 'leases' | 'audit']?: string
   }
 }
 
 /**
- * The test suite of the `Store` interface, in tiers: fixed windows, resets, sliding windows, buckets, leases, decisions. Build a
+ * The test suite of the `Store` interface, in tiers: fixed windows, resets, sliding windows, buckets, leases, decisions, audit log. Build a
  * store in this order. Each case gets its own store.
  *
  * @example

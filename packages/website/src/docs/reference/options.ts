@@ -76,6 +76,8 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
   'core AcquireOptions': 'docs/reference/throttler.md',
   'core WrapOptions': 'docs/reference/throttler.md',
   'core PolicyChoice': 'docs/reference/throttler.md',
+  'core ActionOptions': 'docs/reference/throttler.md',
+  'core AuditLogOptions': 'docs/reference/throttler.md',
   'core UsageOptions': 'docs/reference/throttler.md',
   'core PlaceOptions': OPTIONS,
   'core ThrottleInput': OPTIONS,
