@@ -3,16 +3,17 @@ import type { TLSSocket } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import type { Throttler } from '@weir/core'
 import { adapterOf } from '@weir/core/adapter'
+import { auditLog, recordAction } from '@weir/core/inspect'
 import type { Gate, Grant, Sender, Visit } from './access/gate.ts'
 import { makeGate } from './access/make-gate.ts'
 import { isFromElsewhere, isOwnAction } from './access/origin.ts'
 import { type Action, type ActionName, BadAction, CHANGES, type Change, change, find, READS, readAction } from './actions.ts'
 import { answer, html, json } from './answer.ts'
-import { Audit } from './audit.ts'
 import { BadBody } from './body.ts'
 import { KeyMemory } from './key-memory.ts'
 import { type CheckedOptions, checkOptions, type DashboardOptions } from './options.ts'
 import { BUILD, PAGE, SCRIPT_HASH, STYLE_HASH } from './page.generated.ts'
+import type { Audit } from './protocol.ts'
 import { Rules } from './rules.ts'
 import { Stream } from './stream.ts'
 import { Undo } from './undo.ts'
@@ -70,7 +71,6 @@ export class Dashboard {
   readonly #keys: KeyMemory
   readonly #rules: Rules
   readonly #undo = new Undo()
-  readonly #audit = new Audit()
   #zipped: Buffer | undefined
   #closed = false
 
@@ -184,7 +184,9 @@ export class Dashboard {
       const action = await readAction(request)
       if (!isChange) return json(response, 200, await this.#read(name as Read, action))
       const done = change(this.#throttler, this.#keys, this.#undo, name as Change, action)
-      this.#audit.add({ time: Date.now(), by: actorOf(visit, grant), action: name, ...named(action), reason: action.reason })
+      const { key, policy, reason } = action
+      // Not awaited, because the action has taken effect even if the store is down.
+      void recordAction(this.#throttler, { by: actorOf(visit, grant), action: name, key, policy, reason })
       this.#stream.changed()
       json(response, 200, done)
     } catch (error) {
@@ -194,12 +196,20 @@ export class Dashboard {
     }
   }
 
+  async #audited(): Promise<Audit> {
+    try {
+      return { entries: await auditLog(this.#throttler) }
+    } catch {
+      throw new BadAction('The store did not answer with the audit log. Try again once it is back.')
+    }
+  }
+
   async #read(name: Read, action: Action): Promise<object> {
     switch (name) {
       case 'rules':
         return this.#rules.find(action.key, action.from)
       case 'audit':
-        return { entries: this.#audit.entries }
+        return this.#audited()
       case 'series':
         return this.#stream.series(action)
       case 'find':
@@ -217,10 +227,6 @@ function actorOf({ sender }: Visit, { name, session }: Grant): string {
   const address = sender().address ?? 'unknown address'
   if (name !== undefined) return name
   return session === undefined ? address : `session ${session.slice(0, 6)}, ${address}`
-}
-
-function named({ key, policy }: Action): Pick<Action, 'key'> & { readonly policy?: string } {
-  return { key, ...(policy !== undefined && { policy }) }
 }
 
 function pathOf(url = '/'): string {

@@ -1,4 +1,5 @@
 import type {
+  AuditEntry,
   BlockedKey,
   ClusterNode,
   KeyRejections,
@@ -212,19 +213,6 @@ export interface Done {
   readonly done: true
   /** A request that undoes the action: a POST to `action` with the rest as its body, within 10 s. Absent if nothing would change. */
   readonly undo?: { readonly action: 'undo'; readonly key: string; readonly id: string }
-}
-
-/** An action of a person, for the audit log. */
-export interface AuditEntry {
-  /** Milliseconds since the Unix epoch. */
-  readonly time: number
-  /** The name that `authorize` returned, or the session and the address. */
-  readonly by: string
-  readonly action: string
-  /** Undefined for all policies. */
-  readonly policy?: string
-  readonly key: string
-  readonly reason: string
 }
 
 /** The answer to `audit`, newest first. */
