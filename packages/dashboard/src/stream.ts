@@ -212,9 +212,10 @@ export class Stream {
     const time = Date.now()
     const nodes = cluster(this.#throttler)
     this.#memory.rates.update(nodes, time)
+    this.#log.report(nodes, time)
     this.#latest = makeView(snapshot(this.#throttler, { top: 25, blocked: 200 }), nodes, this.#memory, {
       time,
-      log: this.#log.entries.map((entry) => ({ ...entry, process: nodes[0]?.label ?? '' })),
+      log: this.#log.entries.map((entry) => ({ process: nodes[0]?.label ?? '', ...entry })),
       settled: time - this.#since > SETTLED,
       mode: modesOf(this.#throttler),
     })

@@ -1,8 +1,9 @@
-import { cluster, snapshot } from '@weir/core/inspect'
+import { type ClusterNode, cluster, snapshot } from '@weir/core/inspect'
 import { expect, test } from 'vitest'
 import { Busiest } from '../src/busiest.ts'
 import { Candidates } from '../src/candidates.ts'
 import { LimitedKeys } from '../src/limited.ts'
+import { Log } from '../src/log.ts'
 import { throttlerFor } from './servers.ts'
 
 const MINUTE = 60_000
@@ -111,4 +112,32 @@ test('a candidate is compared with the enforced policy only since it began', () 
   expect(candidates.judged(at(57, 9)).policies).toEqual([{ name: 'user', allowed: 0, rejected: 9, enforcedRejected: 7 }])
   // It began before it was seen.
   expect(new Candidates().judged(at(57, 9)).policies).toEqual([{ name: 'user', allowed: 0, rejected: 9 }])
+})
+
+test('the log has the events of all processes, each once', () => {
+  const { self } = reports()
+  const throttler = throttlerFor()
+  const log = new Log(throttler, () => {})
+  throttler.block('own', '1h', { policy: 'user' })
+  const event = { name: 'blocked' as const, ageMs: 100, policy: 'user', key: 'theirs', cause: 'manual', durationMs: 60_000 }
+  const remote = { ...event, key: 'own', cause: 'remote' }
+  const other = (ageMs: number, events: ClusterNode['events']) => [
+    self,
+    { ...self, node: 'other', label: 'host:2', self: false, ageMs, events },
+  ]
+  const time = Date.now()
+  log.report(other(500, [event, remote]), time)
+  // The same event in a later report.
+  log.report(other(200, [{ ...event, ageMs: 1_500 }, remote, { name: 'storeUp', ageMs: 10, durationMs: 3_000 }]), time + 1_000)
+  const entries = log.entries.map(({ kind, text, process: by }) => [
+    kind,
+    text.replace(/[\u2068\u2069]/g, '').replaceAll('\u00a0', ' '),
+    by,
+  ])
+  expect(entries.sort()).toEqual([
+    ['blocked', 'own in user for 1 h, manually', undefined],
+    ['blocked', 'theirs in user for 1 min, manually', 'host:2'],
+    ['storeUp', 'The store answers again, after 3.0 s', 'host:2'],
+  ])
+  log.close()
 })

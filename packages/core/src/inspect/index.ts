@@ -9,6 +9,7 @@ export type { StoreStatus, SyncSnapshot } from '../throttler/coordinator.ts'
 export { type AuditEntry, type AuditedAction, type AuditLogOptions, auditLog, recordAction } from './audit.ts'
 export { cluster } from './cluster.ts'
 export type { ClusterNode, NodeStatus, PolicyStatus } from './node-status.ts'
+export type { ProcessEvent } from './recent-events.ts'
 export type { RequestHistory, RequestsSnapshot } from './requests.ts'
 export {
   type BlockedKey,
