@@ -19,7 +19,7 @@ const LONGEST_BLOCK = 366 * 24 * 3_600_000
 /** UTF-16 units. */
 const LONGEST_REASON = 200
 
-/** The actions that only read, and those that change something. */
+/** Names of actions. The first list only reads. */
 export const READS = ['find', 'rules', 'audit', 'series'] as const
 export const CHANGES = ['block', 'unblock', 'reset', 'note', 'undo'] as const
 export type ActionName = (typeof READS)[number] | Change

@@ -115,7 +115,7 @@ export interface LogEntry {
   readonly time: number
   readonly kind: 'blocked' | 'unblocked' | 'storeDown' | 'storeUp' | 'overflow' | 'nodes' | 'rules' | 'warning'
   readonly text: string
-  /** Label of the process that caused it, if known. Otherwise of the one that noticed it. */
+  /** Label of the process that caused it, or that noticed it if the cause is unknown. */
   readonly process?: string
   /** The mode of the event's policy, if it has one. */
   readonly mode?: Mode
