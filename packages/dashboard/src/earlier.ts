@@ -3,7 +3,7 @@ import type { Point } from './protocol.ts'
 
 /**
  * Joins the history that each process kept from before the dashboard was open: a point for each slot, oldest first. Slots of processes end
- * at different moments, so each slot counts for the nearest slot of this process.
+ * at different moments, so each slot counts for the nearest slot of this process. A slot that a process has not reported yet is unknown.
  *
  * @param time milliseconds since the Unix epoch
  */
@@ -14,9 +14,11 @@ export function earlier(nodes: readonly ClusterNode[], time: number): Point[] {
   const length = Math.max(0, ...nodes.map(({ requests }) => requests.history.allowed.length))
   const allowed = new Array<number>(length).fill(0)
   const rejected = new Array<number>(length).fill(0)
+  let unknown = 0
   for (const { ageMs: age, requests } of nodes) {
     const { history } = requests
     const shift = Math.round((age + history.ended - ended) / slot)
+    unknown = Math.max(unknown, shift)
     for (const [i, count] of history.allowed.entries()) {
       const at = i + shift
       if (at < 0 || at >= length) continue
@@ -25,5 +27,10 @@ export function earlier(nodes: readonly ClusterNode[], time: number): Point[] {
     }
   }
   const seconds = slot / 1_000
-  return allowed.map((count, i): Point => [time - ended - i * slot, count / seconds, (rejected[i] as number) / seconds, null]).reverse()
+  return allowed
+    .map((count, i): Point => {
+      const end = time - ended - i * slot
+      return i < unknown ? [end, null, null, null] : [end, count / seconds, (rejected[i] as number) / seconds, null]
+    })
+    .reverse()
 }

@@ -1,4 +1,5 @@
 import type {
+  AuditEntry,
   BlockedKey,
   ClusterNode,
   KeyRejections,
@@ -10,17 +11,23 @@ import type {
   WaitingKey,
 } from '@weir/core/inspect'
 
+/** Whether a policy rejects requests. Dry runs and candidates only count what they would reject. */
+export type Mode = 'enforced' | 'dry-run' | 'candidate'
+
 /** One policy of the cluster. The answering process reports all figures that are not rates or sums. */
 export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 'rejected' | 'blocks' | 'share'>> {
   readonly name: string
+  readonly mode: Mode
   readonly limit: number
   readonly intervalMs: number
   /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
   /** Units that a key may use at once after rest: the limit, or the size of a bucket. */
   readonly capacity: number
-  /** Number of blocked keys. In a dry run, the keys that would be blocked. */
+  /** Keys with a cooldown or a manual block. In a dry run, the keys that would be blocked. */
   readonly blocked: number
+  /** Keys that have no units left and are not blocked, among the keys that processes list. */
+  readonly atLimit: number
   /** Units of requests in flight, of all processes. */
   readonly inFlight: number
   /** Requests of all processes that wait for the policy, and the longest wait so far in milliseconds. */
@@ -30,7 +37,12 @@ export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 're
   readonly unsynced: number
   /** Units of leases, of all processes. */
   readonly leased: number
+  /** The most by which a key may exceed its limit now, as a part of the limit. An estimate. */
   readonly overshoot: number
+  /** The most by which the confirmed count of a key exceeded its limit in the last hour, as a part of the limit. */
+  readonly measuredOvershoot: number
+  /** The most units that each of the busiest keys has used in the last half hour, most first. At most 50 keys. */
+  readonly busiest: readonly number[]
   /** Units beyond the size of a bucket, for the key that owes most. The highest value that a process reports. */
   readonly debt: number
   /** Units allowed and requests rejected per second, of all processes. */
@@ -43,6 +55,8 @@ export interface NodeView
     ClusterNode,
     'node' | 'label' | 'self' | 'state' | 'ageMs' | 'uptimeMs' | 'roundTripMs' | 'failures' | 'clockOffsetMs' | 'rules'
   > {
+  /** Failed syncs of the last hour. */
+  readonly failuresLastHour: number
   /** Requests per second. */
   readonly allowedRate: number
   readonly rejectedRate: number
@@ -54,7 +68,35 @@ export interface NodeView
 }
 
 /** One of the most used keys, with the units that all processes have allowed. */
-export type TopKey = Omit<KeyUsage, 'own'>
+export interface TopKey extends Omit<KeyUsage, 'own'> {
+  /** Units beyond the size of a bucket, which must drain first. `used` is then the size. 0 for other algorithms. */
+  readonly debt: number
+}
+
+/** A key with rejected requests, of all processes. */
+export interface LimitedView {
+  readonly policy: string
+  readonly key: string
+  readonly mode: Mode
+  /** The reason of the newest rejection. */
+  readonly reason: string
+  /** Rejected requests of the last minute, and since the processes started. */
+  readonly lastMinute: number
+  readonly total: number
+  /** First and last rejection, in milliseconds since the Unix epoch. */
+  readonly since: number
+  readonly last: number
+  /** Number of processes that list the key. */
+  readonly processes: number
+  /** Rejected requests in steps of 5 s while a dashboard was open, oldest first. At most 60 steps. */
+  readonly spark: readonly number[]
+}
+
+/** A blocked key. */
+export interface BlockedView extends BlockedKey {
+  /** Whether the block lasts until the interval ends, because the policy's cooldown would end sooner. */
+  readonly untilIntervalEnd: boolean
+}
 
 /**
  * A moment of the charts: milliseconds since the Unix epoch, requests allowed and rejected per second, and a round trip in milliseconds.
@@ -73,6 +115,10 @@ export interface LogEntry {
   readonly time: number
   readonly kind: 'blocked' | 'unblocked' | 'storeDown' | 'storeUp' | 'overflow' | 'nodes' | 'rules' | 'warning'
   readonly text: string
+  /** Label of the process that caused it, or that noticed it if the cause is unknown. */
+  readonly process?: string
+  /** The mode of the event's policy, if it has one. */
+  readonly mode?: Mode
 }
 
 /** The state of the cluster as the page shows it. */
@@ -83,6 +129,8 @@ export interface View {
   readonly storeDownMs: number
   /** Number of live processes, including processes without a report. */
   readonly nodeCount: number
+  /** Number of processes with a report. The rates are their sum. */
+  readonly reported: number
   readonly actions: boolean
   readonly point: Point
   /** Only reasons with at least one rejection. */
@@ -92,7 +140,11 @@ export interface View {
   readonly top: readonly TopKey[]
   /** The keys that requests of all processes wait for, longest wait first. */
   readonly waiting: readonly WaitingKey[]
-  readonly blocked: readonly BlockedKey[]
+  readonly blocked: readonly BlockedView[]
+  /** Keys with rejected requests, most in the last minute first. At most 25 per policy. */
+  readonly limited: readonly LimitedView[]
+  /** Outages of the store in the last half hour, in milliseconds since the Unix epoch. The end is null while the store is down. */
+  readonly outages: readonly (readonly [from: number, to: number | null])[]
   readonly sync: SyncSnapshot
   readonly log: readonly LogEntry[]
   /**
@@ -100,7 +152,13 @@ export interface View {
    * candidates began.
    */
   readonly judged: {
-    readonly policies: readonly { readonly name: string; readonly allowed: number; readonly rejected: number }[]
+    readonly policies: readonly {
+      readonly name: string
+      readonly allowed: number
+      readonly rejected: number
+      /** Requests that the enforced policy of this name has rejected since the candidate began. Undefined if that is unknown. */
+      readonly enforcedRejected?: number
+    }[]
     /** Most often rejected first. */
     readonly keys: readonly KeyRejections[]
   }
@@ -108,7 +166,10 @@ export interface View {
   readonly notes: Readonly<Record<string, string>>
 }
 
-/** The first message of a stream. */
+/**
+ * The first message of a stream, as the event `hello`. Further events are `view` (a `View`), `earlier` (`Hello.earlier` again), and `filled`
+ * (points that replace the points of the same times, because their values became known after an outage).
+ */
 export interface Hello {
   /** Changes with the page. An older page reloads itself. */
   readonly build: string
@@ -121,6 +182,7 @@ export interface Hello {
 
 /** The state of one key. */
 export interface Found {
+  /** Empty if no policy counts exactly this key in this process, and no process lists it. */
   readonly parts: readonly {
     readonly policy: string
     readonly key: string
@@ -141,7 +203,26 @@ export interface Found {
   readonly events: readonly KeyEvent[]
   readonly note: string
   /** Blocked keys that contain the text. */
-  readonly blocked: readonly BlockedKey[]
+  readonly blocked: readonly BlockedView[]
+  /** Keys that contain the text, in this process's tables and in the lists of all processes. At most 50. */
+  readonly matches: readonly { readonly policy: string; readonly key: string; readonly used: number; readonly limit: number }[]
+}
+
+/** The answer to `block`, `unblock`, `reset` and `undo`. */
+export interface Done {
+  readonly done: true
+  /** A request that undoes the action: a POST to `action` with the rest as its body, within 10 s. Absent if nothing would change. */
+  readonly undo?: { readonly action: 'undo'; readonly key: string; readonly id: string }
+}
+
+/** The answer to `audit`, newest first. */
+export interface Audit {
+  readonly entries: readonly AuditEntry[]
+}
+
+/** The answer to `series`: per second, for a policy (units allowed), a process or a key. Unknown values are null. */
+export interface Series {
+  readonly points: readonly (readonly [time: number, allowed: number | null, rejected: number | null])[]
 }
 
 /** A moment of a key: milliseconds since the Unix epoch, units used. */

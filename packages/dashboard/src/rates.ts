@@ -7,19 +7,27 @@ export interface Rate {
 
 type Sums = ReadonlyMap<string, number>
 
-interface Seen {
+interface Sample {
   /** Time of the sums in milliseconds. */
   readonly at: number
   readonly sums: Sums
-  readonly rates: Sums
 }
 
+interface Seen {
+  /** Oldest first. They cover the window. */
+  readonly samples: Sample[]
+  /** Rates for the time until there are two samples. */
+  readonly first: Sums
+}
+
+/** Milliseconds over which all rates are measured, so that cards, tables and charts agree. */
+const WINDOW = 5_000
 /** Milliseconds. Processes report at most once a second, so sums closer together are the same report. */
 const SAME_REPORT = 250
 /** Age in milliseconds after which a process's report no longer shows its current rate. */
 export const STALE = 5_000
 
-/** Rates per second from counters, by process, policy and reason. Stale processes don't count. */
+/** Rates per second over the last five seconds, by process, policy and reason. Stale processes don't count. */
 export class Rates {
   readonly #seen = new Map<string, Seen>()
   #now = 0
@@ -32,23 +40,27 @@ export class Rates {
       const { node, ageMs: age } = told
       live.add(node)
       const at = now - age
-      const before = this.#seen.get(node)
-      if (before !== undefined && at - before.at < SAME_REPORT) continue
-      const sums = sumsOf(told)
-      this.#seen.set(node, { at, sums, rates: before === undefined ? remembered(told) : rates(before, sums, (at - before.at) / 1_000) })
+      const samples = this.#seen.get(node)?.samples ?? []
+      if (at - (samples.at(-1)?.at ?? Number.NEGATIVE_INFINITY) < SAME_REPORT) continue
+      // Samples from before a pause, such as an outage, would make an average of it.
+      while (samples.length > 0 && (samples[0] as Sample).at < at - 2 * WINDOW) samples.shift()
+      while (samples.length > 1 && (samples[1] as Sample).at <= at - WINDOW) samples.shift()
+      samples.push({ at, sums: sumsOf(told) })
+      this.#seen.set(node, { samples, first: remembered(told) })
     }
     for (const node of this.#seen.keys()) if (!live.has(node)) this.#seen.delete(node)
   }
 
-  /** Whether there are enough reports for a rate of the process. */
+  /** Whether the current rate of the process is known. */
   knows(node: string): boolean {
-    return (this.#seen.get(node)?.rates.size ?? 0) > 0
+    const seen = this.#seen.get(node)
+    return seen !== undefined && !this.#isStale(seen) && (seen.samples.length > 1 || seen.first.size > 0)
   }
 
   /** Rate of requests at one process. */
   ofNode(node: string): Rate {
     const seen = this.#seen.get(node)
-    const read = (name: string): number => (seen === undefined || this.#isStale(seen) ? 0 : (seen.rates.get(name) ?? 0))
+    const read = (name: string): number => (seen === undefined ? 0 : this.#rate(seen, name))
     return { allowed: read('allowed'), rejected: read('rejected') }
   }
 
@@ -64,12 +76,20 @@ export class Rates {
 
   #sum(name: string): number {
     let sum = 0
-    for (const seen of this.#seen.values()) if (!this.#isStale(seen)) sum += seen.rates.get(name) ?? 0
+    for (const seen of this.#seen.values()) sum += this.#rate(seen, name)
     return sum
   }
 
-  #isStale({ at }: Seen): boolean {
-    return this.#now - at > STALE
+  #rate(seen: Seen, name: string): number {
+    if (this.#isStale(seen)) return 0
+    const [from, to] = [seen.samples[0] as Sample, seen.samples.at(-1) as Sample]
+    if (from === to) return seen.first.get(name) ?? 0
+    const [before, sum] = [from.sums.get(name), to.sums.get(name)]
+    return before === undefined || sum === undefined ? 0 : (Math.max(0, sum - before) / (to.at - from.at)) * 1_000
+  }
+
+  #isStale({ samples }: Seen): boolean {
+    return this.#now - (samples.at(-1) as Sample).at > STALE
   }
 }
 
@@ -90,13 +110,4 @@ function sumsOf({ requests, policies }: ClusterNode): Sums {
   for (const [reason, count] of Object.entries(requests.reasons)) sums.set(`because ${reason}`, count)
   for (const { name, allowed, rejected } of policies) sums.set(`units ${name}`, allowed).set(`rejected ${name}`, rejected)
   return sums
-}
-
-function rates({ sums: before }: Seen, sums: Sums, seconds: number): Sums {
-  const found = new Map<string, number>()
-  for (const [name, sum] of sums) {
-    const then = before.get(name)
-    if (then !== undefined) found.set(name, Math.max(0, sum - then) / seconds)
-  }
-  return found
 }

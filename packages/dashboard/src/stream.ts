@@ -2,12 +2,18 @@ import type { ServerResponse } from 'node:http'
 import type { Throttler } from '@weir/core'
 import { adapterOf } from '@weir/core/adapter'
 import { cluster, snapshot } from '@weir/core/inspect'
+import { Busiest } from './busiest.ts'
+import { Candidates } from './candidates.ts'
+import { Charts } from './charts.ts'
 import { earlier } from './earlier.ts'
 import type { KeyMemory } from './key-memory.ts'
+import { LimitedKeys } from './limited.ts'
 import { Log } from './log.ts'
-import type { Hello, Point, View } from './protocol.ts'
+import { modesOf } from './mode.ts'
+import type { Hello, Series, View } from './protocol.ts'
 import { Rates } from './rates.ts'
-import { makeView } from './view.ts'
+import { keySeries, nodeSeries, PolicySeries } from './series.ts'
+import { type Memory, makeView } from './view.ts'
 
 const EVERY = 1_000
 /** Milliseconds between two updates of the request history while no page is open. */
@@ -16,8 +22,6 @@ const REMEMBER = 5_000
 const SETTLED = 5_000
 /** Milliseconds from a change to its update, so that a burst causes only one. */
 const SOON = 150
-/** Points of the charts, which cover ten minutes. */
-const KEPT = 600
 /** Milliseconds for which the charts continue after the last page was closed, because it may be opened again. */
 const LINGER = 5 * 60_000
 /** Bytes. The stream of a page that reads too slowly is ended, and the page reconnects. */
@@ -40,11 +44,11 @@ interface Reader {
 export class Stream {
   readonly #throttler: Throttler<string, never>
   readonly #build: string
-  readonly #keys: KeyMemory
-  readonly #rates = new Rates()
+  readonly #memory: Memory
+  readonly #series = new PolicySeries()
+  #latest: View | undefined
   readonly #log: Log
   readonly #clients = new Map<ServerResponse, Reader>()
-  readonly #history: Point[] = []
   #timer: NodeJS.Timeout | undefined
   #soon: NodeJS.Timeout | undefined
   #leftAt = 0
@@ -52,14 +56,41 @@ export class Stream {
   #since = 0
   /** Updates the request history of this process while no page is open, because without a store there are no heartbeats to do it. */
   readonly #remembering: NodeJS.Timeout
-  #told = ''
+  #sent = ''
 
   constructor(throttler: Throttler<string, never>, build: string, keys: KeyMemory) {
     this.#throttler = throttler
     this.#build = build
-    this.#keys = keys
+    this.#memory = {
+      rates: new Rates(),
+      charts: new Charts(throttler),
+      limited: new LimitedKeys(),
+      busiest: new Busiest(),
+      candidates: new Candidates(),
+      keys,
+    }
     this.#remembering = setInterval(() => this.#remember(), REMEMBER).unref()
     this.#log = new Log(throttler, () => this.changed())
+  }
+
+  /** The newest view, while there are pages. */
+  get view(): View | undefined {
+    return this.#latest
+  }
+
+  /** The rates of a process, of a key in a policy, or of a policy. */
+  series({
+    node,
+    policy = '',
+    key,
+  }: {
+    readonly node?: string | undefined
+    readonly policy?: string | undefined
+    readonly key: string
+  }): Series {
+    if (node !== undefined) return nodeSeries(cluster(this.#throttler), node, Date.now())
+    const { keys, limited } = this.#memory
+    return key === '' ? this.#series.of(policy) : keySeries(keys, limited, policy, key)
   }
 
   get clients(): number {
@@ -83,7 +114,7 @@ export class Stream {
     if (response.socket === null) response.req.socket.once('close', gone)
     this.#remember()
     const before = earlier(cluster(this.#throttler), Date.now())
-    const hello: Hello = { build: this.#build, history: this.#history, earlier: before, signOut: reader.signOut }
+    const hello: Hello = { build: this.#build, history: this.#memory.charts.points, earlier: before, signOut: reader.signOut }
     response.write(`retry: 1000\nevent: hello\ndata: ${JSON.stringify(hello)}\n\n`)
     if (this.#timer === undefined) this.#since = Date.now()
     this.#timer ??= setInterval(() => this.#tick(), EVERY).unref()
@@ -111,6 +142,7 @@ export class Stream {
     this.#timer = undefined
     this.#soon = undefined
     this.#log.close()
+    this.#memory.charts.close()
     for (const response of this.#clients.keys()) this.#end(response)
   }
 
@@ -131,16 +163,19 @@ export class Stream {
     if (this.#clients.size === 0 && now - this.#leftAt > LINGER) {
       clearInterval(this.#timer)
       this.#timer = undefined
-      this.#history.length = 0
+      this.#memory.charts.clear()
+      this.#latest = undefined
       return
     }
     for (const [response, { until }] of this.#clients) if (now >= until) this.#end(response)
     const view = this.#view()
-    this.#history.push(view.point)
-    if (this.#history.length > KEPT) this.#history.shift()
-    for (const { policy, key, used } of view.top) this.#keys.follow(policy, key, used, view.time)
+    const { charts, keys, limited } = this.#memory
+    charts.add(view.point)
+    for (const { policy, key, used } of view.top) keys.follow(policy, key, used, view.time)
+    limited.follow(view.limited, view.time)
+    this.#series.add(view)
     this.#send(view)
-    this.#tellEarlier(view.time)
+    this.#sendEarlier(view)
   }
 
   #remember(): void {
@@ -148,29 +183,43 @@ export class Stream {
     requests.tick(clock.monotonic())
   }
 
-  /** Sends the earlier history again when it has grown: some moments after the first page was opened, and at the end of each slot. */
-  #tellEarlier(time: number): void {
+  /**
+   * Sends the earlier history again when it has grown: some moments after the first page was opened, and at the end of each slot. Points
+   * that were unknown get their values from it.
+   */
+  #sendEarlier({ time, point }: View): void {
     const nodes = cluster(this.#throttler)
-    const known = nodes.map(({ node, requests: { history } }) => `${node} ${history.allowed.length}`).join()
-    const slot = Math.floor(time / (nodes[0]?.requests.history.slot ?? 1))
-    const told = `${slot} ${known}`
-    if (told === this.#told) return
-    this.#told = told
-    const text = `event: earlier\ndata: ${JSON.stringify(earlier(nodes, time))}\n\n`
+    const slot = nodes[0]?.requests.history.slot ?? 1
+    const sent = nodes
+      .map(
+        ({ node, ageMs, requests: { history } }) =>
+          `${node} ${history.allowed.length} ${Math.round((time - ageMs - history.ended) / slot)}`,
+      )
+      .join()
+    if (sent === this.#sent) return
+    this.#sent = sent
+    const slots = earlier(nodes, time)
+    this.#write(`event: earlier\ndata: ${JSON.stringify(slots)}\n\n`)
+    const filled = point[1] === null ? [] : this.#memory.charts.fill(slots, slot)
+    if (filled.length > 0) this.#write(`event: filled\ndata: ${JSON.stringify(filled)}\n\n`)
+  }
+
+  #write(text: string): void {
     for (const response of this.#clients.keys()) if (response.writableLength <= MOST_BUFFERED) response.write(text)
   }
 
   #view(): View {
     const time = Date.now()
     const nodes = cluster(this.#throttler)
-    this.#rates.update(nodes, time)
-    return makeView(snapshot(this.#throttler, { top: 25, blocked: 200 }), nodes, this.#rates, {
+    this.#memory.rates.update(nodes, time)
+    this.#log.report(nodes, time)
+    this.#latest = makeView(snapshot(this.#throttler, { top: 25, blocked: 200 }), nodes, this.#memory, {
       time,
-      actions: false,
-      log: this.#log.entries,
-      note: (key) => this.#keys.note(key),
+      log: this.#log.entries.map((entry) => ({ process: nodes[0]?.label ?? '', ...entry })),
       settled: time - this.#since > SETTLED,
+      mode: modesOf(this.#throttler),
     })
+    return this.#latest
   }
 
   #send(view: View): void {

@@ -1,54 +1,101 @@
-import type { ClusterNode, KeyRejections, RequestRejection, Snapshot, WaitingKey } from '@weir/core/inspect'
-import type { LogEntry, NodeView, PolicyView, ReasonView, TopKey, View } from './protocol.ts'
+import type { ClusterNode, RequestRejection, Snapshot, WaitingKey } from '@weir/core/inspect'
+import type { Busiest } from './busiest.ts'
+import type { Candidates } from './candidates.ts'
+import type { Charts } from './charts.ts'
+import type { KeyMemory } from './key-memory.ts'
+import type { LimitedKeys } from './limited.ts'
+import type { LogEntry, Mode, NodeView, PolicyView, ReasonView, TopKey, View } from './protocol.ts'
 import { type Rates, STALE } from './rates.ts'
+import { mostOfEach, topKeys } from './top-keys.ts'
 
-/** The most keys of one policy, so that a policy with many keys does not hide the others. */
-const MOST_TOP = 25
 const MOST_WAITING = 25
-const MOST_REJECTED = 100
-/** Prefix of candidate policies, which only judge requests. */
-const NEXT = 'next:'
+
+/** The memory of earlier views. */
+export interface Memory {
+  readonly rates: Rates
+  readonly charts: Charts
+  readonly limited: LimitedKeys
+  readonly busiest: Busiest
+  readonly candidates: Candidates
+  readonly keys: KeyMemory
+}
+
+interface About {
+  readonly time: number
+  readonly log: readonly LogEntry[]
+  /** Whether the reports of all processes should have arrived. A process without one runs another version. */
+  readonly settled: boolean
+  mode(policy: string, dryRun?: boolean): Mode
+}
 
 /** Combines this process's snapshot with the reports of the others. */
-export function makeView(
-  snapshot: Snapshot,
-  nodes: readonly ClusterNode[],
-  rates: Rates,
-  about: {
-    readonly time: number
-    readonly actions: boolean
-    readonly log: readonly LogEntry[]
-    note(key: string): string
-    readonly settled: boolean
-  },
-): View {
-  const policies = policyViews(snapshot, nodes, rates)
+export function makeView(snapshot: Snapshot, nodes: readonly ClusterNode[], memory: Memory, about: About): View {
+  const { time, log, settled, mode } = about
+  const { rates, charts, limited, busiest, candidates, keys } = memory
+  const policies = policiesOf(snapshot, nodes)
+  const used = topKeys(snapshot, nodes, policies)
+  busiest.add(used, time)
+  const top = mostOfEach(used)
+  const blocked = snapshot.blocked.map((one) => ({ ...one, untilIntervalEnd: keys.lastsUntilIntervalEnd(one) }))
+  const closed = new Set(blocked.map(({ policy, key }) => JSON.stringify([policy, key])))
   const nodeList = nodeViews(nodes, rates)
-  const allowed = sum(nodeList.map(({ allowedRate }) => allowedRate))
-  const rejected = sum(nodeList.map(({ rejectedRate }) => rejectedRate))
-  const { time, actions, log, note, settled } = about
-  // Other processes report some moments after the first page was opened. Until then the number of requests is unknown.
-  const known = settled || (nodes.length >= snapshot.nodes && nodes.every(({ node }) => rates.knows(node)))
-  const top = topKeys(snapshot, nodes, policies)
+  const nodeCount = Math.max(snapshot.nodes, nodes.length)
+  const isKnown = isComplete(snapshot, nodes, rates, settled)
+  const notes = [...top, ...blocked].map(({ key }) => [key, keys.note(key)] as const)
   return {
     time,
-    actions,
+    actions: false,
     log,
     node: snapshot.node,
     state: snapshot.state,
     storeDownMs: snapshot.storeDownMs,
-    nodeCount: Math.max(snapshot.nodes, nodes.length),
-    point: [time, known ? allowed : null, known ? rejected : null, Math.max(...nodes.map(({ roundTripMs: roundTrip }) => roundTrip))],
+    nodeCount,
+    reported: nodes.length,
+    point: [
+      time,
+      isKnown ? sum(nodeList.map(({ allowedRate }) => allowedRate)) : null,
+      isKnown ? sum(nodeList.map(({ rejectedRate }) => rejectedRate)) : null,
+      roundTrip(snapshot, nodes),
+    ],
     reasons: reasonViews(nodes, rates),
-    policies,
+    policies: [...policies.values()].map((policy): PolicyView => {
+      const { name } = policy
+      const { allowed, rejected } = rates.ofPolicy(name)
+      const isAtLimit = (one: TopKey) => one.policy === name && one.used + 1 > one.limit && !closed.has(JSON.stringify([name, one.key]))
+      return {
+        ...policy,
+        mode: mode(name, policy.dryRun),
+        atLimit: used.filter(isAtLimit).length,
+        busiest: busiest.of(name),
+        allowedRate: allowed,
+        rejectedRate: rejected,
+      }
+    }),
     nodes: nodeList,
     top,
     waiting: waitingKeys(snapshot, nodes),
-    blocked: snapshot.blocked,
+    blocked,
+    limited: limited.list(snapshot, nodes, time, mode),
+    outages: charts.outages(time, snapshot.storeDownMs),
     sync: snapshot.sync,
-    judged: judgedBy(nodes),
-    notes: Object.fromEntries([...top, ...snapshot.blocked].flatMap(({ key }) => (note(key) === '' ? [] : [[key, note(key)]]))),
+    judged: candidates.judged(nodes),
+    notes: Object.fromEntries(notes.filter(([, note]) => note !== '')),
   }
+}
+
+/**
+ * Whether the sum of the processes' rates is the cluster's. Some moments after the first page was opened reports are missing, and while
+ * the store is down the rates of other processes are unknown.
+ */
+function isComplete({ state, nodes: live }: Snapshot, nodes: readonly ClusterNode[], rates: Rates, settled: boolean): boolean {
+  if (state === 'storeDown') return live <= 1 && nodes.length <= 1
+  return settled || (nodes.length >= live && nodes.every(({ node }) => rates.knows(node)))
+}
+
+/** The longest round trip of the last syncs. Null if there was none in the last seconds. */
+function roundTrip({ state, sync }: Snapshot, nodes: readonly ClusterNode[]): number | null {
+  if (state === 'storeDown' || sync.sinceSuccessMs === undefined || sync.sinceSuccessMs > STALE) return null
+  return Math.max(...nodes.map(({ ageMs, state: reported, roundTripMs }) => (ageMs <= STALE && reported !== 'storeDown' ? roundTripMs : 0)))
 }
 
 /** Reasons for rejections, most frequent first. */
@@ -60,49 +107,37 @@ function reasonViews(nodes: readonly ClusterNode[], rates: Rates): ReasonView[] 
     .sort((a, b) => b.rate - a.rate || b.total - a.total)
 }
 
-function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: Rates): PolicyView[] {
+/** The fields of a policy's view without the memory of earlier views. */
+type PolicySums = Omit<PolicyView, 'mode' | 'atLimit' | 'busiest' | 'allowedRate' | 'rejectedRate'>
+
+function policiesOf(snapshot: Snapshot, nodes: readonly ClusterNode[]): ReadonlyMap<string, PolicySums> {
   const own = new Map(snapshot.policies.map((policy) => [policy.name, policy]))
-  const views = new Map<string, PolicyView>()
+  const views = new Map<string, PolicySums>()
   for (const { policies, self } of nodes) {
     for (const policy of policies) {
-      const {
-        name,
-        limit,
-        intervalMs: interval,
-        algorithm,
-        capacity,
-        blocked,
-        inFlight,
-        waiting,
-        longestWaitMs: longestWait,
-        unsynced,
-        leased: held,
-        overshoot,
-        debt,
-      } = policy
+      const { name, limit, intervalMs, algorithm, capacity, blocked, inFlight, waiting, longestWaitMs, unsynced, leased } = policy
       const before = views.get(name)
-      const { allowed, rejected } = rates.ofPolicy(name)
       views.set(name, {
+        dryRun: policy.dryRun,
         ...own.get(name),
         name,
         limit: before?.limit ?? limit,
-        intervalMs: interval,
+        intervalMs,
         algorithm,
         capacity: before?.capacity ?? capacity,
         blocked: blockedKeys(own.get(name), before?.blocked, blocked, self),
         inFlight: (before?.inFlight ?? 0) + inFlight,
         waiting: (before?.waiting ?? 0) + waiting,
-        longestWaitMs: Math.max(before?.longestWaitMs ?? 0, longestWait),
+        longestWaitMs: Math.max(before?.longestWaitMs ?? 0, longestWaitMs),
         unsynced: (before?.unsynced ?? 0) + unsynced,
-        leased: (before?.leased ?? 0) + held,
-        overshoot: Math.max(before?.overshoot ?? 0, overshoot),
-        debt: Math.max(before?.debt ?? 0, debt),
-        allowedRate: allowed,
-        rejectedRate: rejected,
+        leased: (before?.leased ?? 0) + leased,
+        overshoot: Math.max(before?.overshoot ?? 0, policy.overshoot),
+        measuredOvershoot: Math.max(before?.measuredOvershoot ?? 0, policy.measuredOvershoot),
+        debt: Math.max(before?.debt ?? 0, policy.debt),
       })
     }
   }
-  return [...views.values()]
+  return views
 }
 
 /**
@@ -117,7 +152,7 @@ function blockedKeys(own: Snapshot['policies'][number] | undefined, before: numb
 function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
   const all = sum(nodes.map(({ node }) => rates.ofNode(node).allowed))
   return nodes
-    .map(({ node, label, self, state, ageMs, uptimeMs, roundTripMs, failures, clockOffsetMs, policies, rules }) => {
+    .map(({ node, label, self, state, ageMs, uptimeMs, roundTripMs, failures, failuresLastHour, clockOffsetMs, policies, rules }) => {
       const { allowed, rejected } = rates.ofNode(node)
       const unsynced = sum(policies.map((policy) => policy.unsynced))
       const share = all > 0 ? allowed / all : 0
@@ -130,6 +165,7 @@ function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
         uptimeMs,
         roundTripMs,
         failures,
+        failuresLastHour,
         clockOffsetMs,
         rules,
         allowedRate: allowed,
@@ -142,33 +178,6 @@ function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
     .sort((a, b) => (a.label < b.label ? -1 : 1))
 }
 
-/**
- * The use of each key that a process lists among its most used: the sum of the processes that list it, or the highest confirmed total,
- * whichever is more. Both are lower bounds.
- */
-function topKeys(snapshot: Snapshot, nodes: readonly ClusterNode[], policies: readonly PolicyView[]): TopKey[] {
-  const capacities = new Map(policies.map(({ name, capacity }) => [name, capacity]))
-  const limits = new Map(snapshot.top.map(({ policy, key, limit }) => [JSON.stringify([policy, key]), limit]))
-  const found = new Map<string, { policy: string; key: string; known: number; own: number }>()
-  const others = nodes.filter(({ self }) => !self).flatMap(({ top }) => top)
-  for (const { policy, key, used, own } of [...snapshot.top, ...others]) {
-    const id = JSON.stringify([policy, key])
-    const before = found.get(id)
-    found.set(id, { policy, key, known: Math.max(used, before?.known ?? 0), own: own + (before?.own ?? 0) })
-  }
-  const keys = [...found]
-    .map(([id, { policy, key, known, own }]) => {
-      return { policy, key, used: Math.max(known, own), limit: limits.get(id) ?? capacities.get(policy) ?? Number.NaN }
-    })
-    .sort((a, b) => b.used / b.limit - a.used / a.limit)
-  const left = new Map<string, number>()
-  return keys.filter(({ policy }) => {
-    const count = (left.get(policy) ?? 0) + 1
-    left.set(policy, count)
-    return count <= MOST_TOP
-  })
-}
-
 function waitingKeys(snapshot: Snapshot, nodes: readonly ClusterNode[]): WaitingKey[] {
   const found = new Map<string, WaitingKey>()
   for (const one of [...snapshot.waiting, ...nodes.filter(({ self }) => !self).flatMap(({ waiting }) => waiting)]) {
@@ -177,26 +186,6 @@ function waitingKeys(snapshot: Snapshot, nodes: readonly ClusterNode[]): Waiting
     found.set(id, { ...one, requests: requests + one.requests, longest: Math.max(longest, one.longest) })
   }
   return [...found.values()].sort((a, b) => b.longest - a.longest).slice(0, MOST_WAITING)
-}
-
-/**
- * The effect of candidate rules, as the processes report it. For a key it is a lower bound, because a process reports only the keys that it
- * would reject most often.
- */
-function judgedBy(nodes: readonly ClusterNode[]): View['judged'] {
-  const policies = new Map<string, { name: string; allowed: number; rejected: number }>()
-  for (const { name: whole, allowed, rejected } of nodes.flatMap((node) => node.policies)) {
-    if (!whole.startsWith(NEXT)) continue
-    const name = whole.slice(NEXT.length)
-    const before = policies.get(name)
-    policies.set(name, { name, allowed: allowed + (before?.allowed ?? 0), rejected: rejected + (before?.rejected ?? 0) })
-  }
-  const keys = new Map<string, KeyRejections>()
-  for (const { policy, key, rejected } of nodes.flatMap(({ wouldReject }) => wouldReject)) {
-    const id = JSON.stringify([policy, key])
-    keys.set(id, { policy: policy.slice(NEXT.length), key, rejected: rejected + (keys.get(id)?.rejected ?? 0) })
-  }
-  return { policies: [...policies.values()], keys: [...keys.values()].sort((a, b) => b.rejected - a.rejected).slice(0, MOST_REJECTED) }
 }
 
 function sum(numbers: readonly number[]): number {

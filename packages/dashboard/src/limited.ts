@@ -1,0 +1,85 @@
+import type { ClusterNode, LimitedKey, Snapshot } from '@weir/core/inspect'
+import type { LimitedView, Mode } from './protocol.ts'
+
+/** Keys of one policy in a view. */
+const MOST = 25
+/** Milliseconds of one step of a sparkline, and the number of steps. */
+export const STEP = 5_000
+const STEPS = 60
+/** Keys whose steps are kept. */
+const FOLLOWED = 500
+
+interface Followed {
+  total: number
+  readonly steps: number[]
+}
+
+/** The keys with rejected requests of all processes, and their sparklines. */
+export class LimitedKeys {
+  /** In the order of the last rejection. */
+  readonly #followed = new Map<string, Followed>()
+  #stepAt = Number.NEGATIVE_INFINITY
+
+  /** Merges the lists of all processes. A process lists only its most rejected keys, so the sums are lower bounds. */
+  list(snapshot: Snapshot, nodes: readonly ClusterNode[], time: number, mode: (policy: string) => Mode): LimitedView[] {
+    const merged = new Map<string, LimitedView>()
+    const add = (one: LimitedKey, age: number): void => {
+      const id = idOf(one)
+      const last = time - age - one.sinceLastMs
+      const before = merged.get(id)
+      merged.set(id, {
+        policy: one.policy,
+        key: one.key,
+        mode: mode(one.policy),
+        reason: before !== undefined && before.last > last ? before.reason : one.reason,
+        lastMinute: one.rejectedLastMinute + (before?.lastMinute ?? 0),
+        total: one.rejected + (before?.total ?? 0),
+        since: Math.min(time - age - one.sinceFirstMs, before?.since ?? Number.POSITIVE_INFINITY),
+        last: Math.max(last, before?.last ?? 0),
+        processes: 1 + (before?.processes ?? 0),
+        spark: this.#followed.get(id)?.steps ?? [],
+      })
+    }
+    for (const one of snapshot.limited) add(one, 0)
+    for (const node of nodes) if (!node.self) for (const one of node.limited) add(one, node.ageMs)
+    const counts = new Map<string, number>()
+    return [...merged.values()]
+      .sort((a, b) => b.lastMinute - a.lastMinute || b.last - a.last)
+      .filter(({ policy }) => {
+        const count = (counts.get(policy) ?? 0) + 1
+        counts.set(policy, count)
+        return count <= MOST
+      })
+  }
+
+  /** Adds a step to the sparklines every five seconds. */
+  follow(keys: readonly LimitedView[], time: number): void {
+    const steps = Math.floor((time - this.#stepAt) / STEP)
+    if (steps < 1) return
+    this.#stepAt = Number.isFinite(steps) ? this.#stepAt + steps * STEP : time
+    const listed = new Map(keys.map((one) => [idOf(one), one]))
+    for (const [id, one] of this.#followed) {
+      const { total = one.total } = listed.get(id) ?? {}
+      // After a pause the rejections are spread evenly, because their times are unknown.
+      const each = Math.round((Math.max(0, total - one.total) / steps) * 100) / 100
+      for (let i = 0; i < Math.min(steps, STEPS); i++) one.steps.push(each)
+      one.steps.splice(0, one.steps.length - STEPS)
+      one.total = total
+      if (!listed.has(id) && one.steps.every((count) => count === 0)) this.#followed.delete(id)
+    }
+    for (const [id, { total }] of listed) if (!this.#followed.has(id)) this.#followed.set(id, { total, steps: [] })
+    for (const id of this.#followed.keys()) {
+      if (this.#followed.size <= FOLLOWED) break
+      this.#followed.delete(id)
+    }
+  }
+
+  /** Rejections of a key in steps of 5 s up to the returned time, oldest first. */
+  steps(policy: string, key: string): { readonly end: number; readonly steps: readonly number[] } {
+    return { end: this.#stepAt, steps: this.#followed.get(idOf({ policy, key }))?.steps ?? [] }
+  }
+}
+
+function idOf({ policy, key }: { readonly policy: string; readonly key: string }): string {
+  return JSON.stringify([policy, key])
+}
