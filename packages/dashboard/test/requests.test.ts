@@ -83,7 +83,13 @@ test('what nodes remember is put together by when it was', () => {
   expect(points.map(([, allowed]) => allowed)).toEqual([40, 33, 22, 11])
   expect(points.map(([, , rejected]) => rejected)).toEqual([1, 2, 2, 2])
   // The newest slot of another process is a minute old, so the sums of later slots are unknown.
-  expect(earlier([node(0, 0, [0, 0, 0, 0, 0]), node(1_000, 59_000, [15])], 100_000).map(([, allowed]) => allowed)).toEqual([1, null, null, null, null])
+  expect(earlier([node(0, 0, [0, 0, 0, 0, 0]), node(1_000, 59_000, [15])], 100_000).map(([, allowed]) => allowed)).toEqual([
+    1,
+    null,
+    null,
+    null,
+    null,
+  ])
 })
 
 test('what is not yet known of other nodes is left out, and not taken for nothing', { timeout: 20_000 }, async () => {
