@@ -48,7 +48,11 @@ export class Candidates {
     const keys = new Map<string, KeyRejections>()
     for (const { policy, key, rejected } of nodes.flatMap(({ wouldReject }) => wouldReject)) {
       const id = JSON.stringify([policy, key])
-      keys.set(id, { policy: policy.slice(NEXT.length), key, rejected: rejected + (keys.get(id)?.rejected ?? 0) })
+      keys.set(id, {
+        policy: policy.startsWith(NEXT) ? policy.slice(NEXT.length) : policy,
+        key,
+        rejected: rejected + (keys.get(id)?.rejected ?? 0),
+      })
     }
     return { policies: [...policies.values()], keys: [...keys.values()].sort((a, b) => b.rejected - a.rejected).slice(0, MOST_KEYS) }
   }

@@ -6,14 +6,16 @@ import { adapterOf } from '@weir/core/adapter'
 import type { Gate, Grant, Sender, Visit } from './access/gate.ts'
 import { makeGate } from './access/make-gate.ts'
 import { isFromElsewhere, isOwnAction } from './access/origin.ts'
-import { type ActionName, act, BadAction, readAction } from './actions.ts'
+import { type Action, type ActionName, BadAction, CHANGES, type Change, change, find, READS, readAction } from './actions.ts'
 import { answer, html, json } from './answer.ts'
+import { Audit } from './audit.ts'
 import { BadBody } from './body.ts'
 import { KeyMemory } from './key-memory.ts'
-import { type Access, type CheckedOptions, checkOptions, type DashboardOptions } from './options.ts'
+import { type CheckedOptions, checkOptions, type DashboardOptions } from './options.ts'
 import { BUILD, PAGE, SCRIPT_HASH, STYLE_HASH } from './page.generated.ts'
 import { Rules } from './rules.ts'
 import { Stream } from './stream.ts'
+import { Undo } from './undo.ts'
 
 /** Allows only this page's own script and style and connections to its server. Other pages can't frame it. */
 const POLICY = [
@@ -29,6 +31,7 @@ const POLICY = [
 ]
 
 type Next = (error?: unknown) => void
+type Read = Exclude<ActionName, Change>
 
 /** A handler of `node:http`, which is also a middleware of Express. */
 export interface DashboardHandler {
@@ -66,6 +69,8 @@ export class Dashboard {
   readonly #stream: Stream
   readonly #keys: KeyMemory
   readonly #rules: Rules
+  readonly #undo = new Undo()
+  readonly #audit = new Audit()
   #zipped: Buffer | undefined
   #closed = false
 
@@ -92,9 +97,10 @@ export class Dashboard {
    *
    * @param sender - returns the sender, called only if needed
    * @param next - receives requests to other paths, and errors
+   * @param mount - the mount path, if the framework has not cut it off and has no `baseUrl`
    */
-  handle(request: IncomingMessage, response: ServerResponse, sender: () => Sender, next?: Next): void {
-    this.#handle({ request, response, sender }, next).catch((error: unknown) => {
+  handle(request: IncomingMessage, response: ServerResponse, sender: () => Sender, next?: Next, mount?: string): void {
+    this.#handle({ request, response, sender, mount }, next).catch((error: unknown) => {
       if (response.headersSent) response.destroy()
       else if (next !== undefined) next(error)
       else answer(response, 500, 'Something went wrong.\n')
@@ -103,7 +109,8 @@ export class Dashboard {
 
   async #handle(visit: Visit, next?: Next): Promise<void> {
     const { request, response } = visit
-    const whole = pathOf((request as { originalUrl?: string }).originalUrl ?? request.url)
+    const { originalUrl, baseUrl } = request as { originalUrl?: string; baseUrl?: string }
+    const whole = pathOf(originalUrl ?? request.url)
     const { path } = this.#options
     if (path !== undefined && whole !== path && !whole.startsWith(`${path}/`)) {
       if (next === undefined) answer(response, 404, 'Not found.\n')
@@ -111,13 +118,18 @@ export class Dashboard {
       return
     }
     if (this.#closed) return answer(response, 503, 'The dashboard is closed.\n')
-    const method = request.method ?? 'GET'
     const name = whole.slice(whole.lastIndexOf('/') + 1)
-    if (method === 'POST') return this.#post(visit, name)
+    // Without a framework and without `path` the mount path is unknown, and may be the whole path.
+    const mount = path ?? visit.mount ?? baseUrl
+    const isMount = mount === undefined ? !name.includes('.') : whole === mount
+    const isInside = mount === undefined || whole === `${mount}/${name}`
+    const method = request.method ?? 'GET'
+    if (method === 'POST' && isInside) return this.#post(visit, name)
     if (method !== 'GET' && method !== 'HEAD') return answer(response, 405, 'Only GET.\n', { Allow: 'GET, HEAD' })
-    if (name === 'events' && method === 'GET') return this.#open(visit)
+    if (isInside && name === 'events' && method === 'GET') return this.#open(visit)
     // A relative redirect works even if a proxy has cut off a part of the path. The page's own addresses need the slash.
-    if (name !== '') return answer(response, 302, 'See there.\n', { Location: `./${encodeURI(decode(name))}/` })
+    if (isMount && name !== '') return answer(response, 302, 'See there.\n', { Location: `./${encodeURI(decode(name))}/` })
+    if (!isInside || name !== '') return answer(response, 404, 'Not found.\n')
     const grant = await this.#gate.allow(visit, 'view')
     if (grant === undefined) this.#gate.reject(visit, 'page')
     else this.#page(visit)
@@ -164,26 +176,51 @@ export class Dashboard {
 
   async #act(visit: Visit, name: ActionName): Promise<void> {
     const { request, response } = visit
-    const access: Access = name === 'find' || name === 'rules' ? 'view' : 'act'
-    if ((access === 'act' && !this.#options.actions) || !isOwnAction(request)) return json(response, 403, { error: 'Not allowed.' })
-    const grant: Grant | undefined = await this.#gate.allow(visit, access)
+    const isChange = (CHANGES as readonly string[]).includes(name)
+    if ((isChange && !this.#options.actions) || !isOwnAction(request)) return json(response, 403, { error: 'Not allowed.' })
+    const grant: Grant | undefined = await this.#gate.allow(visit, isChange ? 'act' : 'view')
     if (grant === undefined) return this.#gate.reject(visit, 'data')
     try {
       const action = await readAction(request)
-      if (name === 'rules') return json(response, 200, await this.#rules.find(action.key, action.from))
-      const found = act(this.#throttler, this.#keys, name, action)
+      if (!isChange) return json(response, 200, await this.#read(name as Read, action))
+      const done = change(this.#throttler, this.#keys, this.#undo, name as Change, action)
+      this.#audit.add({ time: Date.now(), by: actorOf(visit, grant), action: name, ...named(action), reason: action.reason })
       this.#stream.changed()
-      json(response, 200, found ?? { done: true })
+      json(response, 200, done)
     } catch (error) {
       if (error instanceof BadBody) json(response, error.status, { error: error.message })
       else if (error instanceof BadAction) json(response, 400, { error: error.message })
       else throw error
     }
   }
+
+  async #read(name: Read, action: Action): Promise<object> {
+    switch (name) {
+      case 'rules':
+        return this.#rules.find(action.key, action.from)
+      case 'audit':
+        return { entries: this.#audit.entries }
+      case 'series':
+        return this.#stream.series(action)
+      case 'find':
+        return find(this.#throttler, this.#keys, action.key, this.#stream.view)
+    }
+  }
 }
 
 function isAction(name: string): name is ActionName {
-  return ['block', 'unblock', 'reset', 'find', 'note', 'rules'].includes(name)
+  return [...READS, ...CHANGES].some((action) => action === name)
+}
+
+/** The person behind a request, as far as known. */
+function actorOf({ sender }: Visit, { name, session }: Grant): string {
+  const address = sender().address ?? 'unknown address'
+  if (name !== undefined) return name
+  return session === undefined ? address : `session ${session.slice(0, 6)}, ${address}`
+}
+
+function named({ key, policy }: Action): Pick<Action, 'key'> & { readonly policy?: string } {
+  return { key, ...(policy !== undefined && { policy }) }
 }
 
 function pathOf(url = '/'): string {

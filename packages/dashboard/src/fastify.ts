@@ -26,9 +26,16 @@ export const dashboard: FastifyPluginAsync<DashboardPluginOptions> = async (inst
   // The dashboard reads its bodies itself.
   instance.removeAllContentTypeParsers()
   instance.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null))
+  // A prefix may contain parameters, so the mount path is a part of each request's path.
+  const segments = instance.prefix.replace(/\/$/, '').split('/').length
   const answer = (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack()
-    made.handle(request.raw, reply.raw, () => ({ address: request.ip, secure: request.protocol === 'https' }))
+    const mount = request.url
+      .replace(/[?#].*/s, '')
+      .split('/')
+      .slice(0, segments)
+      .join('/')
+    made.handle(request.raw, reply.raw, () => ({ address: request.ip, secure: request.protocol === 'https' }), undefined, mount)
   }
   // Excludes the dashboard from `@weir/fastify`, which limits routes before and after it. A limit must not lock operators out.
   const config: object = { throttle: false }

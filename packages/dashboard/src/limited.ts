@@ -1,4 +1,4 @@
-import type { ClusterNode, Snapshot } from '@weir/core/inspect'
+import type { ClusterNode, LimitedKey, Snapshot } from '@weir/core/inspect'
 import type { LimitedView, Mode } from './protocol.ts'
 
 /** Keys of one policy in a view. */
@@ -8,17 +8,6 @@ export const STEP = 5_000
 const STEPS = 60
 /** Keys whose steps are kept. */
 const FOLLOWED = 500
-
-/** A key with rejections, as core reports it. */
-interface Reported {
-  readonly policy: string
-  readonly key: string
-  readonly reason: string
-  readonly rejectedLastMinute: number
-  readonly rejected: number
-  readonly sinceFirstMs: number
-  readonly sinceLastMs: number
-}
 
 interface Followed {
   total: number
@@ -34,7 +23,7 @@ export class LimitedKeys {
   /** Merges the lists of all processes. A process lists only its most rejected keys, so the sums are lower bounds. */
   list(snapshot: Snapshot, nodes: readonly ClusterNode[], time: number, mode: (policy: string) => Mode): LimitedView[] {
     const merged = new Map<string, LimitedView>()
-    const add = (one: Reported, age: number): void => {
+    const add = (one: LimitedKey, age: number): void => {
       const id = idOf(one)
       const last = time - age - one.sinceLastMs
       const before = merged.get(id)
@@ -51,8 +40,8 @@ export class LimitedKeys {
         spark: this.#followed.get(id)?.steps ?? [],
       })
     }
-    for (const one of limitedOf(snapshot)) add(one, 0)
-    for (const node of nodes) if (!node.self) for (const one of limitedOf(node)) add(one, node.ageMs)
+    for (const one of snapshot.limited) add(one, 0)
+    for (const node of nodes) if (!node.self) for (const one of node.limited) add(one, node.ageMs)
     const counts = new Map<string, number>()
     return [...merged.values()]
       .sort((a, b) => b.lastMinute - a.lastMinute || b.last - a.last)
@@ -93,9 +82,4 @@ export class LimitedKeys {
 
 function idOf({ policy, key }: { readonly policy: string; readonly key: string }): string {
   return JSON.stringify([policy, key])
-}
-
-/** Older versions of core report no such keys. */
-function limitedOf(from: object): readonly Reported[] {
-  return 'limited' in from ? (from.limited as readonly Reported[]) : []
 }

@@ -6,11 +6,23 @@ import type { PasswordAccess } from './access/password.ts'
 /** The right that an action needs: to look, or to block, unblock and reset keys. */
 export type Access = 'view' | 'act'
 
+/** A decision of `authorize` with a name for the audit log. */
+export interface NamedAccess {
+  /** Allows the request if it is exactly `true`. */
+  readonly allow: boolean
+  /** Names the person in the audit log. At most 100 characters are kept. */
+  readonly name: string
+}
+
 /**
- * Decides whether the sender of a request may do this. Exactly `true` allows it, or a promise of `true` within a second. Other values and
- * errors reject it. It is called with each request, and every ten minutes for a dashboard that stays open.
+ * Decides whether the sender of a request may do this. Exactly `true` allows it, or `{ allow: true, name: 'alice' }`, or a promise of these
+ * within a second. Other values and errors reject it. It is called with each request, and every ten minutes for a dashboard that stays
+ * open.
  */
-export type AuthorizeFunction<Request = IncomingMessage> = (request: Request, access: Access) => boolean | Promise<boolean>
+export type AuthorizeFunction<Request = IncomingMessage> = (
+  request: Request,
+  access: Access,
+) => boolean | NamedAccess | Promise<boolean | NamedAccess>
 
 /** Chooses who may see the dashboard: clients with a password, clients that a function accepts, or everyone who reaches the server. */
 export type Authorize<Request = IncomingMessage> = PasswordAccess | AuthorizeFunction<Request> | 'none'
@@ -22,7 +34,7 @@ export interface DashboardOptions<Request = IncomingMessage> {
    *
    * - `password('…')`: people who sign in with this password.
    * - A function of the request and of `'view'` or `'act'`: requests for which it returns exactly `true`, or a promise of it within a
-   *   second.
+   *   second. `{ allow: true, name: 'alice' }` also allows the request, and names the person in the audit log.
    * - `'none'`: all who reach the server, by an IP address or as `localhost`. Only for servers that listen on a loopback address.
    *
    * With `actions`, it also decides who may block, unblock and reset keys. Throws `WEIR_MISSING_OPTION` if it is absent.

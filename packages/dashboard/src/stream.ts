@@ -10,8 +10,9 @@ import type { KeyMemory } from './key-memory.ts'
 import { LimitedKeys } from './limited.ts'
 import { Log } from './log.ts'
 import { modesOf } from './mode.ts'
-import type { Hello, View } from './protocol.ts'
+import type { Hello, Series, View } from './protocol.ts'
 import { Rates } from './rates.ts'
+import { keySeries, nodeSeries, PolicySeries } from './series.ts'
 import { type Memory, makeView } from './view.ts'
 
 const EVERY = 1_000
@@ -44,6 +45,8 @@ export class Stream {
   readonly #throttler: Throttler<string, never>
   readonly #build: string
   readonly #memory: Memory
+  readonly #series = new PolicySeries()
+  #latest: View | undefined
   readonly #log: Log
   readonly #clients = new Map<ServerResponse, Reader>()
   #timer: NodeJS.Timeout | undefined
@@ -68,6 +71,26 @@ export class Stream {
     }
     this.#remembering = setInterval(() => this.#remember(), REMEMBER).unref()
     this.#log = new Log(throttler, () => this.changed())
+  }
+
+  /** The newest view, while there are pages. */
+  get view(): View | undefined {
+    return this.#latest
+  }
+
+  /** The rates of a process, of a key in a policy, or of a policy. */
+  series({
+    node,
+    policy = '',
+    key,
+  }: {
+    readonly node?: string | undefined
+    readonly policy?: string | undefined
+    readonly key: string
+  }): Series {
+    if (node !== undefined) return nodeSeries(cluster(this.#throttler), node, Date.now())
+    const { keys, limited } = this.#memory
+    return key === '' ? this.#series.of(policy) : keySeries(keys, limited, policy, key)
   }
 
   get clients(): number {
@@ -141,6 +164,7 @@ export class Stream {
       clearInterval(this.#timer)
       this.#timer = undefined
       this.#memory.charts.clear()
+      this.#latest = undefined
       return
     }
     for (const [response, { until }] of this.#clients) if (now >= until) this.#end(response)
@@ -149,6 +173,7 @@ export class Stream {
     charts.add(view.point)
     for (const { policy, key, used } of view.top) keys.follow(policy, key, used, view.time)
     limited.follow(view.limited, view.time)
+    this.#series.add(view)
     this.#send(view)
     this.#sendEarlier(view)
   }
@@ -187,12 +212,13 @@ export class Stream {
     const time = Date.now()
     const nodes = cluster(this.#throttler)
     this.#memory.rates.update(nodes, time)
-    return makeView(snapshot(this.#throttler, { top: 25, blocked: 200 }), nodes, this.#memory, {
+    this.#latest = makeView(snapshot(this.#throttler, { top: 25, blocked: 200 }), nodes, this.#memory, {
       time,
       log: this.#log.entries,
       settled: time - this.#since > SETTLED,
       mode: modesOf(this.#throttler),
     })
+    return this.#latest
   }
 
   #send(view: View): void {

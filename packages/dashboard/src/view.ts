@@ -121,8 +121,7 @@ function policiesOf(snapshot: Snapshot, nodes: readonly ClusterNode[]): Readonly
       const { name, limit, intervalMs, algorithm, capacity, blocked, inFlight, waiting, longestWaitMs, unsynced, leased } = policy
       const before = views.get(name)
       views.set(name, {
-        // Only newer processes report these.
-        ...('dryRun' in policy && { dryRun: policy.dryRun === true }),
+        dryRun: policy.dryRun,
         ...own.get(name),
         name,
         limit: before?.limit ?? limit,
@@ -136,10 +135,7 @@ function policiesOf(snapshot: Snapshot, nodes: readonly ClusterNode[]): Readonly
         unsynced: (before?.unsynced ?? 0) + unsynced,
         leased: (before?.leased ?? 0) + leased,
         overshoot: Math.max(before?.overshoot ?? 0, policy.overshoot),
-        measuredOvershoot: Math.max(
-          before?.measuredOvershoot ?? 0,
-          'measuredOvershoot' in policy ? (policy.measuredOvershoot as number) : 0,
-        ),
+        measuredOvershoot: Math.max(before?.measuredOvershoot ?? 0, policy.measuredOvershoot),
         debt: Math.max(before?.debt ?? 0, policy.debt),
       })
     }
@@ -159,8 +155,7 @@ function blockedKeys(own: Snapshot['policies'][number] | undefined, before: numb
 function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
   const all = sum(nodes.map(({ node }) => rates.ofNode(node).allowed))
   return nodes
-    .map((reported) => {
-      const { node, label, self, state, ageMs, uptimeMs, roundTripMs, failures, clockOffsetMs, policies, rules } = reported
+    .map(({ node, label, self, state, ageMs, uptimeMs, roundTripMs, failures, failuresLastHour, clockOffsetMs, policies, rules }) => {
       const { allowed, rejected } = rates.ofNode(node)
       const unsynced = sum(policies.map((policy) => policy.unsynced))
       const share = all > 0 ? allowed / all : 0
@@ -173,7 +168,7 @@ function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
         uptimeMs,
         roundTripMs,
         failures,
-        failuresLastHour: 'failuresLastHour' in reported ? (reported.failuresLastHour as number) : failures,
+        failuresLastHour,
         clockOffsetMs,
         rules,
         allowedRate: allowed,

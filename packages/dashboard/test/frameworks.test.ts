@@ -48,6 +48,9 @@ async function works(url: string, throttler: ReturnType<typeof throttlerFor>): P
   await stream.body?.cancel()
   expect((await post(`${url}/ops/weir/block`, { key: 'a', duration: 60_000 })).status).toBe(200)
   expect(throttler.peek('a').allowed).toBe(false)
+  expect((await fetch(`${url}/ops/weir`, { redirect: 'manual' })).status).toBe(302)
+  const unknown = ['nonsense', 'a/', 'a/events'].map((path) => fetch(`${url}/ops/weir/${path}`, { redirect: 'manual' }))
+  expect((await Promise.all(unknown)).map(({ status }) => status)).toEqual([404, 404, 404])
   expect(await (await fetch(`${url}/other`)).text()).toBe('other')
 }
 

@@ -12,7 +12,17 @@ test('the page is found at an address without a slash, whatever a proxy has cut 
   const response = await fetch(`${url}/a/weir`, { redirect: 'manual' })
   expect(response.status).toBe(302)
   expect(response.headers.get('location')).toBe('./weir/')
-  expect((await fetch(`${url}/a/https:example.com`, { redirect: 'manual' })).headers.get('location')).toBe('./https:example.com/')
+  expect((await fetch(`${url}/a/https:example`, { redirect: 'manual' })).headers.get('location')).toBe('./https:example/')
+})
+
+test('an unknown path is not found', async () => {
+  const { url } = await serve(dashboard(throttlerFor(), { authorize: 'none', path: '/weir' }))
+  const statuses = async (paths: readonly string[]) =>
+    await Promise.all(paths.map(async (path) => (await fetch(url + path, { redirect: 'manual' })).status))
+  expect(await statuses(['/weir', '/weir/', '/weir/nonsense', '/weir/a/', '/weir/a/events'])).toEqual([302, 200, 404, 404, 404])
+  expect((await post(`${url}/weir/a/block`, { key: 'a', duration: 1_000 })).status).toBe(405)
+  const elsewhere = await serve(dashboard(throttlerFor(), { authorize: 'none' }))
+  expect((await fetch(`${elsewhere.url}/favicon.ico`, { redirect: 'manual' })).status).toBe(404)
 })
 
 test('the page is one document, with a policy that lets nothing else in', async () => {

@@ -1,12 +1,14 @@
 import { WeirError } from '@weir/core'
 import { answer, json } from '../answer.ts'
-import type { Access, AuthorizeFunction } from '../options.ts'
+import type { Access, AuthorizeFunction, NamedAccess } from '../options.ts'
+import { visible } from '../visible.ts'
 import { type Gate, type Grant, UNLIMITED, type Visit } from './gate.ts'
 
 /** Milliseconds. A function without an answer by then has rejected. */
 const SLOWEST = 1_000
+const LONGEST_NAME = 100
 
-/** `authorize: (request, access) => …`: the user's function. Only `true`, or a promise of it, allows access. */
+/** `authorize: (request, access) => …`: the user's function. Only `true` and `{ allow: true, name }`, or a promise of them, allow access. */
 export class FunctionGate implements Gate {
   readonly sessions = undefined
   readonly #authorize: AuthorizeFunction
@@ -22,14 +24,14 @@ export class FunctionGate implements Gate {
     let timer: NodeJS.Timeout | undefined
     try {
       const said: unknown = this.#authorize(request, access)
-      if (said === true) return UNLIMITED
-      if (typeof said === 'boolean') return undefined
+      if (typeof said === 'boolean') return said ? UNLIMITED : undefined
       // A result after the deadline is ignored, even if it is a rejection.
       const late = new Promise<void>((resolve) => {
         timer = setTimeout(() => resolve(), SLOWEST)
       })
       const found: unknown = await Promise.race([said, late])
       if (found === true) return UNLIMITED
+      if (isNamed(found)) return found.allow ? { ...UNLIMITED, name: visible(found.name.slice(0, LONGEST_NAME)) } : undefined
       if (found !== false) this.#failed('did not answer true or false within 1 s')
       return undefined
     } catch (cause) {
@@ -58,4 +60,11 @@ export class FunctionGate implements Gate {
       `dashboard.authorize ${how}`,
     )
   }
+}
+
+/** Requires both properties, so that an object with another meaning, such as a user's account, allows nothing. */
+function isNamed(found: unknown): found is NamedAccess {
+  if (typeof found !== 'object' || found === null) return false
+  const { allow, name } = found as Readonly<Record<string, unknown>>
+  return typeof allow === 'boolean' && typeof name === 'string' && name !== ''
 }

@@ -13,6 +13,8 @@ export interface Visit {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly sender: () => Sender
+  /** The path under which a framework has mounted the dashboard, if only the framework knows it. */
+  readonly mount?: string | undefined
 }
 
 /** The right to see the dashboard. */
@@ -21,6 +23,8 @@ export interface Grant {
   readonly until: number
   /** The session of the right, if there is a sign-in. */
   readonly session: string | undefined
+  /** The name that `authorize` returned, for the audit log. */
+  readonly name?: string
 }
 
 /** Signs in and out. Both methods answer the request. */

@@ -1,0 +1,122 @@
+import { createThrottler, tokenBucket } from '@weir/core'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { AuthorizeFunction } from '../src/index.ts'
+import { dashboard, password } from '../src/index.ts'
+import type { Audit, Done, Found } from '../src/protocol.ts'
+import { cookieOf, PASSWORD, post, serve, signIn, throttlerFor } from './servers.ts'
+
+const open = { authorize: () => true, actions: true } as const
+
+async function act(url: string, action: string, body: object): Promise<Done> {
+  const response = await post(`${url}/${action}`, body)
+  expect(response.status).toBe(200)
+  return (await response.json()) as Done
+}
+
+async function undo(url: string, { undo: offer }: Done): Promise<Response> {
+  if (offer === undefined) throw new Error('There is no undo.')
+  const { action, ...body } = offer
+  return await post(`${url}/${action}`, body)
+}
+
+test('a block, an unblock and a reset are undone', async () => {
+  const throttler = throttlerFor()
+  const { url } = await serve(dashboard(throttler, open))
+  throttler.check('a', 7)
+  expect((await undo(url, await act(url, 'block', { key: 'a', duration: 60_000 }))).status).toBe(200)
+  expect(throttler.peek('a').allowed).toBe(true)
+
+  // An earlier block comes back for the rest of its time.
+  throttler.block('a', '1h', { policy: 'user' })
+  await undo(url, await act(url, 'block', { key: 'a', policy: 'user', duration: 60_000 }))
+  const [user] = throttler.explain('a')
+  expect(user?.blockedForMs).toBeGreaterThan(3_000_000)
+  await undo(url, await act(url, 'unblock', { key: 'a' }))
+  expect(throttler.explain('a').map(({ blocked }) => blocked)).toEqual([true, false])
+  throttler.unblock('a')
+
+  const done = await act(url, 'reset', { key: 'a' })
+  expect(throttler.peek('a').parts.map(({ remaining }) => remaining)).toEqual([100, 1_000])
+  await undo(url, done)
+  expect(throttler.peek('a').parts.map(({ remaining }) => remaining)).toEqual([93, 993])
+})
+
+test('an action without an effect offers no undo', async () => {
+  const { url } = await serve(dashboard(throttlerFor(), open))
+  expect(await act(url, 'unblock', { key: 'a' })).toEqual({ done: true })
+  expect(await act(url, 'reset', { key: 'a' })).toEqual({ done: true })
+})
+
+test('an undo works once, for its key, within 10 s', async () => {
+  const throttler = throttlerFor()
+  const { url } = await serve(dashboard(throttler, open))
+  const done = await act(url, 'block', { key: 'a', duration: 600_000 })
+  expect((await post(`${url}/undo`, { key: 'b', id: done.undo?.id })).status).toBe(400)
+  expect((await undo(url, done)).status).toBe(200)
+  expect((await undo(url, done)).status).toBe(400)
+  const late = await act(url, 'block', { key: 'a', duration: 600_000 })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_001 })
+  onTestFinished(() => void vi.useRealTimers())
+  const response = await undo(url, late)
+  expect(await response.json()).toEqual({ error: 'This can no longer be undone. Undo within 10 s.' })
+  expect(throttler.explain('a')[0]?.blocked).toBe(true)
+})
+
+test('the audit log has the person, the action and the reason, newest first', async () => {
+  const throttler = throttlerFor()
+  const { url } = await serve(dashboard(throttler, { authorize: () => ({ allow: true, name: 'alice\u202e' }), actions: true }))
+  await act(url, 'block', { key: 'a', policy: 'user', duration: 60_000, reason: ' scrapes the\nsearch ' })
+  await act(url, 'unblock', { key: 'a' })
+  const { entries } = (await (await post(`${url}/audit`, { key: '' })).json()) as Audit
+  expect(entries).toEqual([
+    { time: expect.any(Number), by: 'alice\\u{202e}', action: 'unblock', key: 'a', reason: '' },
+    { time: expect.any(Number), by: 'alice\\u{202e}', action: 'block', policy: 'user', key: 'a', reason: 'scrapes the\\u{a}search' },
+  ])
+  const long = await post(`${url}/block`, { key: 'a', duration: 1_000, reason: 'x'.repeat(201) })
+  expect(await long.json()).toEqual({ error: '"reason" must be a text of at most 200 characters.' })
+})
+
+test('without a name the audit log has the session and the address', async () => {
+  const { url } = await serve(dashboard(throttlerFor(), { authorize: password(PASSWORD), actions: true }))
+  const headers = { cookie: cookieOf(await signIn(`${url}/`)) }
+  await post(`${url}/block`, { key: 'a', duration: 60_000 }, headers)
+  expect((await post(`${url}/audit`, { key: '' })).status).toBe(401)
+  const { entries } = (await (await post(`${url}/audit`, { key: '' }, headers)).json()) as Audit
+  expect(entries[0]?.by).toMatch(/^session [\w-]{6}, 127\.0\.0\.1$/)
+})
+
+test.each([
+  [{ allow: true, name: 'alice' }, 200],
+  [Promise.resolve({ allow: true, name: 'alice' }), 200],
+  [{ allow: false, name: 'alice' }, 403],
+  [{ name: 'alice' }, 403],
+  [{ allow: 1, name: 'alice' }, 403],
+  [{ allow: true }, 403],
+  [{ allow: true, name: '' }, 403],
+])('authorize may return a name only with exactly true: %j', async (result, status) => {
+  const authorize = (() => result) as AuthorizeFunction
+  const { url } = await serve(dashboard(throttlerFor(), { authorize }))
+  expect((await fetch(`${url}/`)).status).toBe(status)
+})
+
+test('a search finds the keys that contain the text, and no key that is not counted', async () => {
+  const throttler = createThrottler({
+    policies: [
+      { name: 'user', limit: 10, interval: '1h', coordination: 'local' },
+      { name: 'bucket', limit: 20, interval: '1h', algorithm: tokenBucket({ burst: 5 }), coordination: 'local' },
+    ],
+  })
+  onTestFinished(() => throttler.close())
+  for (let i = 0; i < 10_000; i++) throttler.check(`client ${i}`)
+  throttler.check('mallory', 3)
+  const { url } = await serve(dashboard(throttler, open))
+  const find = async (key: string) => (await (await post(`${url}/find`, { key })).json()) as Found
+  const found = await find('mal')
+  expect(found.parts).toEqual([])
+  expect(found.matches).toEqual([
+    { policy: 'user', key: 'mallory', used: 3, limit: 10 },
+    { policy: 'bucket', key: 'mallory', used: expect.closeTo(3, 1), limit: 5 },
+  ])
+  expect((await find('mallory')).parts.map(({ remaining }) => Math.floor(remaining))).toEqual([7, 2])
+  expect((await find('client')).matches).toHaveLength(50)
+})
