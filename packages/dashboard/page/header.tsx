@@ -37,7 +37,7 @@ export function Header({ view, connected, signedIn }: { view: View | undefined; 
           </p>
         )}
         {view?.nodes.some(({ rules }) => rules !== undefined) === true && (
-          <nav class="pages">
+          <nav class="pages" aria-label="Pages">
             <a href={addressOf('rules')}>Rules</a>
           </nav>
         )}

@@ -32,7 +32,7 @@ export function KeyPage({ view, place }: { view: View; place: Place }) {
   const key = found?.key ?? name
   return (
     <>
-      <nav class="crumbs">
+      <nav class="crumbs" aria-label="Breadcrumb">
         <a href={addressOf('overview')}>Overview</a>
       </nav>
       <section class="panel key-page" aria-labelledby="this-key">

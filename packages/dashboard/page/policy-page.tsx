@@ -1,7 +1,7 @@
 import type { PolicyView, View } from '../src/protocol.ts'
 import { visible } from '../src/visible.ts'
 import { addressOf, MODES, type Place } from './address.ts'
-import { count, means, percent, rate, rule } from './format.ts'
+import { count, means, percent, rate, rule, span } from './format.ts'
 import { Facts, History } from './history.tsx'
 import { Limited } from './limited.tsx'
 import { LimitSlider } from './slider.tsx'
@@ -13,7 +13,7 @@ export function PolicyPage({ view, place }: { view: View; place: Place }) {
   const policy = view.policies.find(({ name }) => name === place.name)
   return (
     <>
-      <nav class="crumbs">
+      <nav class="crumbs" aria-label="Breadcrumb">
         <a href={addressOf('overview')}>Overview</a>
       </nav>
       {policy === undefined ? (
@@ -65,6 +65,10 @@ export function overshootOf({ measuredOvershoot, overshoot }: PolicyView): strin
 }
 
 /** A policy's key, cooldown and coordination, as far as this process has the policy. */
-export function settingsOf({ coordination }: PolicyView): readonly (readonly [string, string])[] {
-  return coordination === undefined ? [] : [['Coordination', coordination]]
+export function settingsOf({ keyedBy, cooldownMs, coordination }: PolicyView): readonly (readonly [string, string])[] {
+  return [
+    ...(keyedBy === undefined ? [] : [['Key', keyedBy] as const]),
+    ...(cooldownMs === undefined ? [] : [['Cooldown', cooldownMs === 0 ? 'none' : span(cooldownMs)] as const]),
+    ...(coordination === undefined ? [] : [['Coordination', coordination] as const]),
+  ]
 }

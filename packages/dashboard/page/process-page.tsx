@@ -13,7 +13,7 @@ export function ProcessPage({ view, place }: { view: View; place: Place }) {
   const node = view.nodes.find((one) => one.node === place.name)
   return (
     <>
-      <nav class="crumbs">
+      <nav class="crumbs" aria-label="Breadcrumb">
         <a href={addressOf('overview')}>Overview</a>
       </nav>
       {node === undefined ? (

@@ -18,7 +18,7 @@ export function RulesPage({ view }: { view: View }) {
   const found = useRules(search, from, view)
   return (
     <>
-      <nav class="crumbs">
+      <nav class="crumbs" aria-label="Breadcrumb">
         <a href={addressOf('overview')}>Overview</a>
       </nav>
       {found === undefined ? (

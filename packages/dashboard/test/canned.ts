@@ -122,6 +122,8 @@ export function policyOf(name: string, mode: PolicyView['mode'], part: Partial<P
     intervalMs: MINUTE,
     algorithm: 'fixed-window',
     capacity: 60,
+    keyedBy: 'ip',
+    cooldownMs: 30_000,
     coordination: 'background',
     dryRun: mode !== 'enforced',
     blocked: 1,

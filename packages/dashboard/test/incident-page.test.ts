@@ -176,6 +176,8 @@ describe.skipIf(CHROMIUM === undefined)(
       const { page } = await open(viewOf(3))
       await page.getByRole('region', { name: 'Limits' }).getByRole('link', { name: 'per-user', exact: true }).click()
       const panel = page.getByRole('region', { name: 'Try another limit' })
+      const facts = (await page.getByRole('region', { name: 'per-user Enforced' }).textContent()) ?? ''
+      for (const fact of ['Key ip', 'Cooldown 30\u00a0s', 'Coordination background']) expect(facts).toContain(fact)
       await panel.getByText('At 60: 3 of 14 keys reached the limit.').waitFor()
       await panel.getByRole('slider').fill('90')
       await panel.getByText('At 90: 3 of 14 keys would be limited less.').waitFor()

@@ -74,6 +74,20 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(heard).toEqual([])
     })
 
+    test('undoes a block with the server, and the audit log lists both', async () => {
+      const { page, throttler, heard } = await open()
+      await page.getByLabel('Reason, for the audit log').fill('ticket 12')
+      await page.getByLabel('Key', { exact: true }).fill('eve')
+      await page.getByRole('button', { name: 'Block', exact: true }).click()
+      await expect.poll(() => throttler.peek('eve').allowed).toBe(false)
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await expect.poll(() => throttler.peek('eve').allowed).toBe(true)
+      const audit = page.getByRole('region', { name: 'Audit log' })
+      await audit.getByText('ticket 12').first().waitFor()
+      await audit.getByRole('row', { name: /^undo|^unblock/ }).waitFor()
+      expect(heard).toEqual([])
+    })
+
     test('resets a key by a click', async () => {
       const { page, throttler } = await open()
       for (let i = 0; i < 7; i++) throttler.check('needle')
