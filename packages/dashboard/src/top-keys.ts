@@ -7,7 +7,8 @@ const MOST = 25
 /**
  * The use of each key that a process lists among its most used, nearest to its limit first. For counters it is the sum of the processes
  * that list the key, or the highest confirmed total, whichever is more. Both are lower bounds. For buckets it is the highest level,
- * because units drain and a sum would count them again. With coordination `'local'` each process counts alone, so the highest use counts.
+ * because units drain and a sum would count them again. With coordination `'local'` each process counts alone, and with `'central'` each
+ * process's own count is the store's, so the highest use counts.
  */
 export function topKeys(
   snapshot: Snapshot,
@@ -27,7 +28,7 @@ export function topKeys(
       const { algorithm = '', capacity = Number.NaN, coordination } = policies.get(policy) ?? {}
       const limit = limits.get(id) ?? capacity
       const isBucket = algorithm.includes('bucket')
-      const used = isBucket || coordination === 'local' ? known : Math.max(known, own)
+      const used = isBucket || coordination === 'local' || coordination === 'central' ? known : Math.max(known, own)
       const debt = isBucket ? Math.max(0, used - limit) : 0
       return { policy, key, used: used - debt, limit, debt }
     })

@@ -96,13 +96,10 @@ function isComplete({ state, nodes: live }: Snapshot, nodes: readonly ClusterNod
   return settled || (nodes.length >= live && nodes.every(({ node }) => rates.knows(node)))
 }
 
-/** The longest round trip of the last syncs. Null if no process has synced in the last seconds. */
+/** The longest round trip of the last syncs. Null if there was none in the last seconds. */
 function roundTrip({ state, sync }: Snapshot, nodes: readonly ClusterNode[]): number | null {
-  const recent = nodes.filter(({ self, ageMs, state: told }) => {
-    if (self) return state !== 'storeDown' && sync.sinceSuccessMs !== undefined && sync.sinceSuccessMs <= STALE
-    return told !== 'storeDown' && ageMs <= STALE
-  })
-  return recent.length === 0 ? null : Math.max(...recent.map(({ roundTripMs }) => roundTripMs))
+  if (state === 'storeDown' || sync.sinceSuccessMs === undefined || sync.sinceSuccessMs > STALE) return null
+  return Math.max(...nodes.map(({ ageMs, state: reported, roundTripMs }) => (ageMs <= STALE && reported !== 'storeDown' ? roundTripMs : 0)))
 }
 
 /** Reasons for rejections, most frequent first. */

@@ -2,8 +2,10 @@ import { createThrottler, memoryStore, systemClock, tokenBucket } from '@weir/co
 import { cluster, snapshot } from '@weir/core/inspect'
 import { Hub } from '@weir/core/memory'
 import { expect, onTestFinished, test } from 'vitest'
+import { Charts } from '../src/charts.ts'
 import { earlier } from '../src/earlier.ts'
 import { dashboard } from '../src/index.ts'
+import { Rates } from '../src/rates.ts'
 import { serve, throttlerFor, waitFor } from './servers.ts'
 
 /** Number of keys that were used only once. */
@@ -90,6 +92,52 @@ test('what nodes remember is put together by when it was', () => {
     null,
     null,
   ])
+})
+
+test('an outage is filled from the histories of all processes, once they have reported it', () => {
+  const throttler = throttlerFor()
+  const [self] = cluster(throttler)
+  if (self === undefined) throw new Error('no process')
+  const node = (ageMs: number, allowed: readonly number[]) => ({
+    ...self,
+    self: ageMs === 0,
+    ageMs,
+    requests: { ...self.requests, history: { slot: 15_000, ended: 1_000, allowed, rejected: allowed.map(() => 0) } },
+  })
+  const charts = new Charts(throttler)
+  for (const point of [
+    [70_000, 7, 0, 1],
+    [80_000, null, null, null],
+    [95_000, null, null, null],
+  ] as const)
+    charts.add(point)
+  // The other process has not reported since the outage.
+  expect(charts.fill(earlier([node(0, [30, 60]), node(30_000, [90])], 100_000), 15_000)).toEqual([])
+  const filled = charts.fill(earlier([node(0, [30, 60]), node(500, [45, 90])], 100_000), 15_000)
+  // Slots of 15 s end at 99,000 and 84,000 ms.
+  expect(filled).toEqual([
+    [80_000, 10, 0, null],
+    [95_000, 5, 0, null],
+  ])
+  expect(charts.points).toEqual([[70_000, 7, 0, 1], ...filled])
+  charts.close()
+})
+
+test('rates are those of the last five seconds, however often a view is made', () => {
+  const [self] = cluster(throttlerFor())
+  if (self === undefined) throw new Error('no process')
+  const rates = new Rates()
+  const counted = (allowed: number) => [{ ...self, requests: { ...self.requests, allowed } }]
+  // 10 requests per second, and 100 in the last second.
+  for (let second = 0; second < 10; second++) rates.update(counted(second * 10), second * 1_000)
+  expect(rates.ofNode(self.node).allowed).toBe(10)
+  rates.update(counted(190), 10_000)
+  expect(rates.ofNode(self.node).allowed).toBe(28)
+  rates.update(counted(190), 10_100)
+  expect(rates.ofNode(self.node).allowed).toBe(28)
+  // After a pause the rate is that of the history, and not an average of the pause.
+  rates.update(counted(100_000), 60_000)
+  expect(rates.ofNode(self.node).allowed).toBe(0)
 })
 
 test('what is not yet known of other nodes is left out, and not taken for nothing', { timeout: 20_000 }, async () => {

@@ -1,6 +1,5 @@
 import type { Coordination } from '../algorithms/algorithm.ts'
 import type { Limiter } from '../decide/limiter.ts'
-import { type KeyRejected, mostRejected } from '../decide/rejected-keys.ts'
 import type { Block } from '../keys/blocks.ts'
 import type { AcquireFailure } from '../queue/acquire-error.ts'
 import type { WaitingKey } from '../queue/waits.ts'
@@ -43,8 +42,17 @@ export interface KeyRejections {
 }
 
 /** A key whose requests a policy rejects, in this process. */
-export interface LimitedKey extends KeyRejected {
+export interface LimitedKey {
   readonly policy: string
+  readonly key: string
+  /** The reason of its last rejection, as far as known. */
+  readonly reason: RejectionReason
+  readonly rejectedLastMinute: number
+  /** Since the process's start. */
+  readonly rejected: number
+  /** Milliseconds since its first and its last rejection. */
+  readonly sinceFirstMs: number
+  readonly sinceLastMs: number
 }
 
 /** One policy in this process. Sums are since the process's start. */
@@ -217,14 +225,9 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
     const running = calendar?.of(limiter.cell.ordinal)
     const interval = running === undefined ? usual : running.end - running.start
     blocked.push(...blockedOf(limiter, now, mostBlocked, contains))
-    const rejected = limiter.rejectedKeys.list(now)
-    limited.push(...rejected.slice(0, most).map((one) => ({ policy: name, ...one })))
-    if (policy.candidate)
-      wouldReject.push(
-        ...mostRejected(rejected)
-          .slice(0, most)
-          .map((one) => ({ policy: name, ...one })),
-      )
+    const keys = limitedBy(limiter, now)
+    limited.push(...keys.slice(0, most))
+    if (policy.candidate) wouldReject.push(...mostRejected(keys).slice(0, most))
     const found = surveyOf(limiter).look(now, most)
     for (const { slot, used } of found.top)
       top.push({
@@ -281,6 +284,24 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
     wouldReject,
     rules: inspected.followed?.status,
   }
+}
+
+function limitedBy({ policy, rejectedKeys }: Limiter, now: number): LimitedKey[] {
+  return [...rejectedKeys.read(now)]
+    .map(([key, { reason, rejected, lastMinute, first, last }]) => ({
+      policy: policy.name,
+      key,
+      reason,
+      rejectedLastMinute: Math.round(lastMinute.sum(now)),
+      rejected,
+      sinceFirstMs: now - first,
+      sinceLastMs: now - last,
+    }))
+    .sort(byLastMinute)
+}
+
+function mostRejected(keys: readonly LimitedKey[]): KeyRejections[] {
+  return keys.map(({ policy, key, rejected }) => ({ policy, key, rejected })).sort((a, b) => b.rejected - a.rejected)
 }
 
 /** Most rejections in the last minute first. */

@@ -1,6 +1,5 @@
 import { waitsForStore } from '../decide/coordination.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
-import { mostRejected } from '../decide/rejected-keys.ts'
 import type { Inspected } from '../throttler/coordinator.ts'
 import type { RuleSet } from './check.ts'
 import type { MadePolicy } from './policy.ts'
@@ -52,7 +51,8 @@ export function judgementOf({ limiters, clock }: Inspected): readonly JudgedPoli
   const now = clock.monotonic()
   return limiters.flatMap(({ policy, meter, stats, rejectedKeys }) => {
     if (!policy.candidate) return []
-    const keys = mostRejected(rejectedKeys.list(now)).slice(0, TOLD_KEYS)
+    const keys = [...rejectedKeys.read(now)].map(([key, { rejected }]) => ({ key, rejected }))
+    keys.sort((a, b) => b.rejected - a.rejected).splice(TOLD_KEYS)
     return [{ policy: policy.name.slice(PREFIX.length), allowed: meter.allowed, rejected: stats.rejected, keys }]
   })
 }
