@@ -9,7 +9,7 @@ export type Range = keyof typeof RANGES
 export const MODES: Readonly<Record<Mode, string>> = { enforced: 'Enforced', 'dry-run': 'Dry run', candidate: 'Candidate' }
 
 const PAGES = ['key', 'policy', 'process'] as const
-export type PageName = 'overview' | 'rules' | (typeof PAGES)[number]
+type PageName = 'overview' | 'rules' | (typeof PAGES)[number]
 
 /** The open page and its settings, all of which are in the address, so that a link shows the same to a colleague. */
 export interface Place {

@@ -14,10 +14,10 @@ export interface Series {
 }
 
 /** An outage of the store in milliseconds since the Unix epoch. The end is null while it continues. */
-export type Outage = readonly [from: number, to: number | null]
+type Outage = readonly [from: number, to: number | null]
 
 /** A time in milliseconds since the Unix epoch, and the values at that time. */
-export type Moment = readonly [time: number, ...values: (number | null)[]]
+type Moment = readonly [time: number, ...values: (number | null)[]]
 
 interface ChartProps {
   readonly title: string

@@ -48,12 +48,13 @@ export function moment(time: number): string {
 
 /** The time zone of all times on the page, with its difference to UTC: `Europe/Berlin (UTC+1)`. */
 export function timeZone(): string {
+  const { timeZone: name } = Intl.DateTimeFormat().resolvedOptions()
+  if (name === 'UTC') return name
   const difference = new Intl.DateTimeFormat('en', { timeZoneName: 'shortOffset' })
     .formatToParts()
     .find(({ type }) => type === 'timeZoneName')
   const offset = difference?.value.replace('GMT', 'UTC') ?? 'UTC'
-  const { timeZone: name } = Intl.DateTimeFormat().resolvedOptions()
-  return name === offset ? name : `${name} (${offset})`
+  return `${name} (${offset})`
 }
 
 /** A number with its noun: 1 key, 2 keys. */

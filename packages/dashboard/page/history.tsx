@@ -10,10 +10,18 @@ export const REQUESTS = [
   { label: 'Rejected', index: 2, color: '--no', fill: true, dashed: true },
 ] as const
 
+interface HistoryProps {
+  readonly of: ActionBody
+  readonly view: View
+  readonly place: Place
+  readonly unit: string
+  readonly title?: string
+}
+
 /** The requests of a policy, a process or a key over time. */
-export function History({ of, view, place, unit }: { of: ActionBody; view: View; place: Place; unit: string }) {
+export function History({ of, view, place, unit, title = 'Requests over time' }: HistoryProps) {
   const points = useSeries(of, view).filter(([time]) => time >= view.time - RANGES[place.range])
-  return <Chart title="Requests over time" unit={unit} points={points} series={REQUESTS} format={rate} outages={view.outages} />
+  return <Chart title={title} unit={unit} points={points} series={REQUESTS} format={rate} outages={view.outages} />
 }
 
 /** A list of facts with their names. */

@@ -57,7 +57,7 @@ export function Impact({ judged, overrides = 0 }: { judged: View['judged']; over
 }
 
 /** The difference from the enforced rule: `+31 (+25 %)`. */
-export function difference(rejected: number, enforced: number): string {
+function difference(rejected: number, enforced: number): string {
   const more = rejected - enforced
   if (more === 0) return 'none'
   const sign = more > 0 ? '+' : '−'

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Found, KeyEvent, View } from '../src/protocol.ts'
 import { visible } from '../src/visible.ts'
 import { type Act, ReasonField, Said, useActing } from './acting.tsx'
-import { addressOf, type Place } from './address.ts'
+import { addressOf, type Place, RANGES } from './address.ts'
 import { Audit } from './audit.tsx'
 import { Bar } from './bar.tsx'
 import { DURATIONS } from './block-form.tsx'
@@ -54,7 +54,16 @@ export function KeyPage({ view, place }: { view: View; place: Place }) {
       <Limited limited={view.limited.filter((one) => one.key === key)} mode={mode} about={false} />
       {found !== undefined && (
         <div class="pair">
-          <History of={{ key }} view={view} place={place} unit="requests of this key per second" />
+          {found.parts.map(({ policy }) => (
+            <History
+              key={policy}
+              of={{ policy, key }}
+              view={view}
+              place={place}
+              title={`Requests in ${policy}`}
+              unit="units allowed, requests rejected, per second"
+            />
+          ))}
           {found.parts.map(
             ({ policy, samples, limit }) =>
               samples.length > 1 && (
@@ -62,10 +71,11 @@ export function KeyPage({ view, place }: { view: View; place: Place }) {
                   key={policy}
                   title={`Used in ${policy}`}
                   unit={`of ${count(limit)}, while a dashboard was open`}
-                  points={samples}
+                  points={samples.filter(([time]) => time >= view.time - RANGES[place.range])}
                   series={USED}
                   format={count}
                   whole
+                  outages={view.outages}
                 />
               ),
           )}

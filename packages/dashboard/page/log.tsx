@@ -10,6 +10,16 @@ const TONES: Readonly<Record<string, string>> = {
   storeUp: 'ok',
   unblocked: 'ok',
 }
+const KINDS: Readonly<Record<LogEntry['kind'], string>> = {
+  blocked: 'blocked',
+  unblocked: 'unblocked',
+  storeDown: 'store down',
+  storeUp: 'store up',
+  overflow: 'table full',
+  nodes: 'processes',
+  rules: 'rules',
+  warning: 'warning',
+}
 const SHOWN = 12
 /** The most entries of blocks, if there are other entries. */
 const BLOCKS_SHOWN = 8
@@ -27,7 +37,7 @@ export function LogList({ log, mode }: { log: readonly LogEntry[]; mode: Mode })
           {entries.map(({ time, kind, text, process }) => (
             <li key={`${time}${kind}${text}${process}`}>
               <time dateTime={new Date(time).toISOString()}>{clock(time)}</time>
-              <span class={`dot ${TONES[kind] ?? ''}`}>{kind}</span>
+              <span class={`dot ${TONES[kind] ?? ''}`}>{KINDS[kind] ?? kind}</span>
               <span class="text">
                 {text}
                 {process !== undefined && <span class="rule">{visible(process)}</span>}

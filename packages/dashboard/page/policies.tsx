@@ -100,12 +100,12 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
       </td>
       <td class="number" data-label="Unsynced">
         {count(policy.unsynced)}
-        {policy.leased > 0 && <span class="rule">{count(Math.round(policy.leased))} taken ahead</span>}
+        {policy.leased > 0 && <span class="rule">{count(Math.round(policy.leased))} leased</span>}
       </td>
       <td class={`number ${policy.measuredOvershoot > 0.1 ? 'no' : ''}`} data-label="Overshoot">
         {percent(policy.measuredOvershoot)}
         <span class="rule">{percent(policy.overshoot)} possible now</span>
-        {policy.debt >= 1 && <span class="rule">{count(Math.round(policy.debt))} owed</span>}
+        {policy.debt >= 1 && <span class="rule">debt {count(Math.round(policy.debt))}</span>}
       </td>
     </tr>
   )

@@ -60,7 +60,7 @@ function Page({ policy, view, place }: { policy: PolicyView; view: View; place: 
 }
 
 /** The measured overshoot of the last hour, and the possible one. */
-export function overshootOf({ measuredOvershoot, overshoot }: PolicyView): string {
+function overshootOf({ measuredOvershoot, overshoot }: PolicyView): string {
   return `${percent(measuredOvershoot)} last hour, ${percent(overshoot)} possible now`
 }
 

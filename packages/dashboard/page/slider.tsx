@@ -37,7 +37,7 @@ export function LimitSlider({ policy: { busiest, capacity, algorithm } }: { poli
 }
 
 /** Keys that another limit would change. A key at the limit may have had more requests, so a higher limit would allow it more. */
-export function effectOf(value: number, limit: number, busiest: readonly number[]): string {
+function effectOf(value: number, limit: number, busiest: readonly number[]): string {
   const total = many(busiest.length, 'key')
   const limited = busiest.filter((used) => used >= limit).length
   if (value === limit) return `At ${count(value)}: ${limited} of ${total} reached the limit.`

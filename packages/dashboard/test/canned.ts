@@ -7,12 +7,12 @@ import type { AuditEntry, Found, LimitedView, NodeView, PolicyView, Series, View
 const MINUTE = 60_000
 
 /** A request that the page has sent. */
-export interface Sent {
+interface Sent {
   readonly action: string
   readonly body: Record<string, unknown>
 }
 
-export interface Canned {
+interface Canned {
   readonly url: string
   /** All requests of the page so far, in their order. */
   readonly sent: readonly Sent[]
