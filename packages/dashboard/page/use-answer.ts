@@ -3,7 +3,7 @@ import type { Audit, Found, RulesFound, Series, View } from '../src/protocol.ts'
 import { type ActionBody, send } from './stream.ts'
 
 /** Milliseconds after a letter was typed. */
-const SOON = 200
+const SOON = 100
 const NONE: Series['points'] = []
 
 interface Question {

@@ -13,7 +13,7 @@ import { type Figure, whole } from './figure.ts'
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 /** Seconds of the demo. Its Redis is down in the second third. */
 const DURATION = 60
-/** The most used key of the demo, whose page of the policy is shown. */
+/** The demo's policy for clients, whose page is shown. */
 const POLICY = 'client'
 const FILES = { overview: 'dashboard.webp', policy: 'dashboard-policy.webp', phone: 'dashboard-phone.webp' } as const
 /** Keys and policies of the measurement. A search shows 50 bars, and each policy has one. */
@@ -99,11 +99,9 @@ async function cost(browser: Browser): Promise<readonly (readonly string[])[]> {
       viewport: { width: 1280, height: 1000 },
     })
     await page.waitForTimeout(2_000)
-    const found = page.getByRole('region', { name: /^Found/ }).getByRole('row', { name: /needle/ })
-    const start = performance.now()
-    await page.getByRole('searchbox').fill('needle')
-    await found.nth(FOUND - 1).waitFor()
-    const search = performance.now() - start
+    const times: number[] = []
+    for (const text of ['user', 'needle', 'er-7', 'needle-', 'need']) times.push((await page.evaluate(searchFor(text))) as number)
+    const search = times.sort((one, other) => one - other)[2] ?? 0
     await page.waitForTimeout(1_000)
     const bars = await page.locator('.bar').count()
     const session = await page.context().newCDPSession(page)
@@ -114,7 +112,7 @@ async function cost(browser: Browser): Promise<readonly (readonly string[])[]> {
     return [
       ['An open page', 'measured'],
       [`Main thread of an idle page with ${bars} bars`, `${whole(idle)} ms per second`],
-      [`A search over ${whole(KEYS)} keys, until the page shows ${FOUND} of them`, `${whole(search)} ms`],
+      [`A search over ${whole(KEYS)} keys, until the page shows ${FOUND} of them (median of 5)`, `${whole(search)} ms`],
     ]
   } finally {
     handler.close()
@@ -122,6 +120,27 @@ async function cost(browser: Browser): Promise<readonly (readonly string[])[]> {
     server.close()
     await throttler.close()
   }
+}
+
+/** A script that types a text into the search, and returns the milliseconds until all rows of the list contain it. */
+function searchFor(text: string): string {
+  return `new Promise((resolve) => {
+    const input = document.querySelector('[type=search]')
+    const list = document.querySelector('[aria-labelledby=top]')
+    const start = performance.now()
+    const shown = () => {
+      const keys = [...list.querySelectorAll('a.key')]
+      return list.textContent.startsWith('Found') && keys.length === ${FOUND} && keys.every((key) => key.textContent.includes('${text}'))
+    }
+    const observer = new MutationObserver(() => {
+      if (!shown()) return
+      observer.disconnect()
+      resolve(performance.now() - start)
+    })
+    observer.observe(list, { childList: true, subtree: true, characterData: true })
+    input.value = '${text}'
+    input.dispatchEvent(new Event('input', { bubbles: true }))
+  })`
 }
 
 /** Milliseconds for which the page's main thread has worked. */
