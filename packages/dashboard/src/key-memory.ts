@@ -63,14 +63,11 @@ export class KeyMemory {
     return this.#events.flatMap((one) => (one.key === key ? [one.event] : [])).reverse()
   }
 
-  /**
-   * Whether a block is longer than the policy's cooldown, because it lasts until the interval ends. A growing cooldown has no fixed length.
-   */
-  lastsUntilIntervalEnd({ policy: name, key, cause, remainingMs }: BlockedKey): boolean {
-    const policy = adapterOf(this.#throttler).policies.find((one) => one.name === name)
-    if (cause !== 'cooldown' || policy === undefined || policy.cooldownGrowth !== undefined) return false
-    const begun = this.#events.findLast((one) => one.key === key && one.event.policy === name && one.event.kind === 'blocked')
-    return Math.max(remainingMs, begun?.event.durationMs ?? 0) > policy.cooldown + ROUNDING
+  /** Whether a block lasts until the interval ends, as far as this process has seen its begin. */
+  lastsUntilIntervalEnd({ policy, key, cause, remainingMs }: BlockedKey): boolean {
+    if (cause !== 'cooldown') return false
+    const begun = this.#events.findLast((one) => one.key === key && one.event.policy === policy && one.event.kind === 'blocked')
+    return isLongerThanCooldown(this.#throttler, policy, Math.max(remainingMs, begun?.event.durationMs ?? 0))
   }
 
   note(key: string): string {
@@ -88,6 +85,15 @@ export class KeyMemory {
   close(): void {
     for (const off of this.#offs) off()
   }
+}
+
+/**
+ * Whether a block of this length is longer than the policy's cooldown, because it lasts until the interval ends. A growing cooldown has no
+ * fixed length.
+ */
+export function isLongerThanCooldown(throttler: Throttler<string, never>, name: string, durationMs: number): boolean {
+  const policy = adapterOf(throttler).policies.find((one) => one.name === name)
+  return policy !== undefined && policy.cooldownGrowth === undefined && durationMs > policy.cooldown + ROUNDING
 }
 
 function idOf(policy: string, key: string): string {

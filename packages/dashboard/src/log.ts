@@ -1,4 +1,6 @@
 import type { Throttler } from '@weir/core'
+import { isLongerThanCooldown } from './key-memory.ts'
+import { modesOf } from './mode.ts'
 import type { LogEntry } from './protocol.ts'
 import { span } from './span.ts'
 import { visible } from './visible.ts'
@@ -16,20 +18,22 @@ export class Log {
 
   /** @param changed - called after each entry */
   constructor(throttler: Throttler<string, never>, changed: () => void) {
-    const add = (kind: LogEntry['kind'], text: string): void => {
+    const add = (kind: LogEntry['kind'], text: string, policy?: string): void => {
       const list = kind === 'blocked' || kind === 'unblocked' ? this.#blocks : this.#rest
-      list.unshift({ time: Date.now(), kind, text: text.slice(0, LONGEST_TEXT) })
+      const mode = policy === undefined ? undefined : modesOf(throttler)(policy)
+      list.unshift({ time: Date.now(), kind, text: text.slice(0, LONGEST_TEXT), ...(mode !== undefined && { mode }) })
       list.length = Math.min(list.length, KEPT)
       changed()
     }
     this.#offs = [
       throttler.on('blocked', ({ policy, key, cause, durationMs: ms }) => {
         const why = cause === 'manual' ? 'manually' : cause === 'remote' ? 'by another process' : 'exceeded its limit'
-        add('blocked', `${short(key)} in ${policy} for ${span(ms)}, ${why}`)
+        const end = cause === 'exceeded' && isLongerThanCooldown(throttler, policy, ms) ? ' (until the interval ends)' : ''
+        add('blocked', `${short(key)} in ${policy} for ${span(ms)}${end}, ${why}`, policy)
       }),
       throttler.on('unblocked', ({ policy, key, cause }) => {
         const why = cause === 'manual' ? 'manually' : cause === 'remote' ? 'by another process' : 'expired'
-        add('unblocked', `${short(key)} in ${policy}, ${why}`)
+        add('unblocked', `${short(key)} in ${policy}, ${why}`, policy)
       }),
       throttler.on('storeDown', ({ cause }) => add('storeDown', `The store is down: ${messageOf(cause)}`)),
       throttler.on('storeUp', ({ durationMs: after }) => add('storeUp', `The store answers again, after ${(after / 1_000).toFixed(1)} s`)),

@@ -14,15 +14,15 @@ export interface NamedAccess {
   readonly name: string
 }
 
+/** `true`, or `{ allow: true, name: 'alice' }` with a name for the audit log. Other values reject the request. */
+export type AccessResult = boolean | NamedAccess
+
 /**
  * Decides whether the sender of a request may do this. Exactly `true` allows it, or `{ allow: true, name: 'alice' }`, or a promise of these
  * within a second. Other values and errors reject it. It is called with each request, and every ten minutes for a dashboard that stays
  * open.
  */
-export type AuthorizeFunction<Request = IncomingMessage> = (
-  request: Request,
-  access: Access,
-) => boolean | NamedAccess | Promise<boolean | NamedAccess>
+export type AuthorizeFunction<Request = IncomingMessage> = (request: Request, access: Access) => AccessResult | Promise<AccessResult>
 
 /** Chooses who may see the dashboard: clients with a password, clients that a function accepts, or everyone who reaches the server. */
 export type Authorize<Request = IncomingMessage> = PasswordAccess | AuthorizeFunction<Request> | 'none'

@@ -55,7 +55,7 @@ export function keySeries(keys: KeyMemory, limited: LimitedKeys, policy: string,
   const { end, steps } = limited.steps(policy, key)
   const from = end - steps.length * STEP
   const rejectedAt = (time: number): number | null => {
-    const step = steps[Math.floor((time - from) / STEP)]
+    const step = steps[Math.ceil((time - from) / STEP) - 1]
     return step === undefined ? null : (step / STEP) * 1_000
   }
   const points = samples.slice(1).map(([time, used], i): SeriesPoint => {

@@ -215,7 +215,7 @@ export class Stream {
     this.#memory.rates.update(nodes, time)
     this.#latest = makeView(snapshot(this.#throttler, { top: 25, blocked: 200 }), nodes, this.#memory, {
       time,
-      log: this.#log.entries,
+      log: this.#log.entries.map((entry) => ({ ...entry, process: nodes[0]?.label ?? '' })),
       settled: time - this.#since > SETTLED,
       mode: modesOf(this.#throttler),
       settings: settingsOf(this.#throttler),

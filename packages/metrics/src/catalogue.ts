@@ -1,4 +1,4 @@
-import type { Snapshot } from '@weir/core/inspect'
+import type { SourceSnapshot } from './source.ts'
 
 /** One value of a metric, with its labels. */
 export interface Reading {
@@ -21,26 +21,30 @@ export interface Metric {
    * Labels in Prometheus. Attributes of OpenTelemetry begin with `weir.`. A key is never a label, because each label may have only a few
    * values.
    */
-  readonly labels: readonly ('policy' | 'reason' | 'source' | 'cause')[]
+  readonly labels: readonly ('policy' | 'mode' | 'result' | 'reason' | 'source' | 'cause')[]
   /** The values at one moment. Undefined for histograms. */
-  readonly read: ((snapshot: Snapshot) => readonly Reading[]) | undefined
+  readonly read: ((snapshot: SourceSnapshot) => readonly Reading[]) | undefined
 }
 
-type PolicySnapshot = Snapshot['policies'][number]
+type PolicySnapshot = SourceSnapshot['policies'][number]
 
-function perPolicy(read: (policy: PolicySnapshot) => number): (snapshot: Snapshot) => readonly Reading[] {
-  return ({ policies }) => policies.map((policy) => ({ labels: { policy: policy.name }, value: read(policy) }))
+function perPolicy(read: (policy: PolicySnapshot) => number): (snapshot: SourceSnapshot) => readonly Reading[] {
+  return ({ policies }) => policies.map((policy) => ({ labels: labelsOf(policy), value: read(policy) }))
 }
 
-function single(read: (snapshot: Snapshot) => number | undefined): (snapshot: Snapshot) => readonly Reading[] {
+function labelsOf({ name, mode }: PolicySnapshot): { readonly policy: string; readonly mode: string } {
+  return { policy: name, mode }
+}
+
+function single(read: (snapshot: SourceSnapshot) => number | undefined): (snapshot: SourceSnapshot) => readonly Reading[] {
   return (snapshot) => {
     const value = read(snapshot)
     return value === undefined ? [] : [{ labels: {}, value }]
   }
 }
 
-function byCause(policy: string, counts: Readonly<Record<string, number>>, label: 'cause' | 'reason'): readonly Reading[] {
-  return Object.entries(counts).map(([name, value]) => ({ labels: { policy, [label]: name }, value }))
+function byCause(policy: PolicySnapshot, counts: Readonly<Record<string, number>>, label: 'cause' | 'reason'): readonly Reading[] {
+  return Object.entries(counts).map(([name, value]) => ({ labels: { ...labelsOf(policy), [label]: name }, value }))
 }
 
 const SECOND = 1_000
@@ -85,12 +89,25 @@ export const BATCH_BUCKETS: readonly number[] = [0, 1, 2, 5, 10, 25, 50, 100, 25
 /** All metrics. */
 export const METRICS: readonly Metric[] = Object.freeze([
   {
+    name: 'weir.requests',
+    prometheus: 'weir_requests_total',
+    kind: 'counter',
+    unit: '{request}',
+    description:
+      'Requests as clients see them, by `result`: `allowed` or `rejected`. A request counts once, even with several policies or a cost. Rejections by a `deny` list and unsuccessful waits are included.',
+    labels: ['result'],
+    read: ({ requests: { allowed, rejected } }) => [
+      { labels: { result: 'allowed' }, value: allowed },
+      { labels: { result: 'rejected' }, value: rejected },
+    ],
+  },
+  {
     name: 'weir.allowed',
     prometheus: 'weir_allowed_units_total',
     kind: 'counter',
     unit: '{unit}',
-    description: 'Units that this process allowed.',
-    labels: ['policy'],
+    description: 'Units that this process allowed. Each policy counts its own, so for the traffic use `weir_requests_total`.',
+    labels: ['policy', 'mode'],
     read: perPolicy(({ allowed }) => allowed),
   },
   {
@@ -99,11 +116,11 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'counter',
     unit: '{request}',
     description:
-      'Rejected requests. With `dryRun` it counts requests that would have been rejected. Rejections by a `deny` list are not included. If `limit` rises suddenly, check the keys: an attack, a client that retries without end, or a limit that is too small.',
-    labels: ['policy', 'reason', 'source'],
+      'Requests that the policy rejected, or would have rejected if `mode` is `dry-run` or `candidate`. Rejections by a `deny` list are not included. If `limit` rises suddenly, check the keys: an attack, a client that retries without end, or a limit that is too small.',
+    labels: ['policy', 'mode', 'reason', 'source'],
     read: ({ policies }) =>
-      policies.flatMap(({ name, rejections }) =>
-        rejections.map(({ reason, source, count }) => ({ labels: { policy: name, reason, source }, value: count })),
+      policies.flatMap((policy) =>
+        policy.rejections.map(({ reason, source, count }) => ({ labels: { ...labelsOf(policy), reason, source }, value: count })),
       ),
   },
   {
@@ -112,8 +129,8 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'counter',
     unit: '{block}',
     description: 'Blocks that began. A block that another process began counts as `remote`.',
-    labels: ['policy', 'cause'],
-    read: ({ policies }) => policies.flatMap(({ name, blocks }) => byCause(name, blocks, 'cause')),
+    labels: ['policy', 'mode', 'cause'],
+    read: ({ policies }) => policies.flatMap((policy) => byCause(policy, policy.blocks, 'cause')),
   },
   {
     name: 'weir.keys.blocked',
@@ -121,7 +138,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'gauge',
     unit: '{key}',
     description: 'Keys that are blocked now. All processes have the same blocks, so use the maximum, not the sum.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ blocked }) => blocked),
   },
   {
@@ -130,7 +147,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'updown',
     unit: '{key}',
     description: 'Keys in memory. Above 80 % of `weir_max_keys`: raise `maxKeys`, or look for a key that clients can invent.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ keys }) => keys),
   },
   {
@@ -139,7 +156,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'updown',
     unit: '{key}',
     description: 'The option `maxKeys`.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ maxKeys }) => maxKeys),
   },
   {
@@ -148,7 +165,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'gauge',
     unit: '1',
     description: '1 while new keys find no space. The option `overflow` decides them.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ overflowing }) => Number(overflowing)),
   },
   {
@@ -157,7 +174,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'gauge',
     unit: '{unit}',
     description: 'The limit. If processes differ, a rollout is in progress or a process was forgotten.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ limit }) => limit),
   },
   {
@@ -166,7 +183,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'gauge',
     unit: '{unit}',
     description: "Units that an unused key may use at once: the limit, or a bucket's `burst`.",
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ capacity }) => capacity),
   },
   {
@@ -175,7 +192,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'gauge',
     unit: 's',
     description: 'The interval, 0 with `concurrency()`.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ intervalMs: interval }) => interval / SECOND),
   },
   {
@@ -184,8 +201,8 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'counter',
     unit: '{key}',
     description: 'Key writes, by reason.',
-    labels: ['policy', 'reason'],
-    read: ({ policies }) => policies.flatMap(({ name, exchanges }) => byCause(name, exchanges, 'reason')),
+    labels: ['policy', 'mode', 'reason'],
+    read: ({ policies }) => policies.flatMap((policy) => byCause(policy, policy.exchanges, 'reason')),
   },
   {
     name: 'weir.in_flight',
@@ -193,7 +210,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'updown',
     unit: '{unit}',
     description: "`concurrency()`: units of requests in flight. If it doesn't fall to 0 without traffic, slots aren't released.",
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ inFlight }) => inFlight),
   },
   {
@@ -202,7 +219,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'updown',
     unit: '{request}',
     description: 'Requests that wait now, with `acquire` or `delay`. If it only grows, you get more requests than the limit allows.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ waiting }) => waiting),
   },
   {
@@ -211,7 +228,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'gauge',
     unit: 's',
     description: 'How long the first waiting request has waited.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ longestWaitMs: longestWait }) => longestWait / SECOND),
   },
   WAIT_DURATION,
@@ -231,7 +248,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     unit: '{unit}',
     description:
       "Allowed units that the store doesn't have yet. Units of keys far below their limit stay here on purpose. If it grows without traffic, syncs fail.",
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ unsynced }) => unsynced),
   },
   {
@@ -240,7 +257,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'gauge',
     unit: 's',
     description: 'Age of the oldest unsynced units, without keys far below their limit. Above a span: syncs fail or are too slow.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ unsyncedAgeMs: unsyncedAge }) => unsyncedAge / SECOND),
   },
   {
@@ -249,7 +266,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'updown',
     unit: '{unit}',
     description: "With `coordination: 'leased'`: quota that this process has taken ahead. It falls to 0 when the limit is nearly used up.",
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ leased: held }) => held),
   },
   {
@@ -259,7 +276,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     unit: '1',
     description:
       'Estimate for the worst key: how far it may be above its limit, as a part of the limit. Above 0.1 for long: check the duration of syncs.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ overshoot }) => overshoot),
   },
   {
@@ -268,7 +285,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'gauge',
     unit: '{unit}',
     description: 'Buckets: units above capacity of the key that owes most. The key is rejected until they are paid back.',
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ debt }) => debt),
   },
   {
@@ -277,7 +294,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'gauge',
     unit: '1',
     description: "This process's part of the traffic of synced keys. It shows how evenly your balancer spreads requests.",
-    labels: ['policy'],
+    labels: ['policy', 'mode'],
     read: perPolicy(({ share }) => share),
   },
   {

@@ -35,7 +35,7 @@ test('an option that there is not is an error, and not a registry or attributes 
 })
 
 test('labels that the metrics have themselves are an error', () => {
-  for (const label of ['policy', 'reason', 'source', 'cause'])
+  for (const label of ['policy', 'mode', 'result', 'reason', 'source', 'cause'])
     expect(() => prometheusMetrics(throttlerOf(), { register: new Registry(), labels: { [label]: 'x' } })).toThrow(
       `Option "labels" has the name "${label}", which the metrics use themselves.`,
     )
@@ -50,7 +50,7 @@ test('a throttler that is added twice is heard once, until it is taken out', asy
   adapterOf(throttler).inspected.emitter.emit('sync', { durationMs: 1, entries: 1 } as never)
   const text = await register.metrics()
   expect(text).toContain('weir_sync_duration_seconds_count 1')
-  expect(text).toContain('weir_allowed_units_total{policy="default"} 0')
+  expect(text).toContain('weir_allowed_units_total{policy="default",mode="enforced"} 0')
   second()
   expect(await register.metrics()).not.toContain('weir_allowed_units_total{')
 })

@@ -6,7 +6,7 @@ import { checkOptions } from '../report/names.ts'
 import type { Decide, Decider, StoreConnection, StoreNode, SyncReply, SyncRequest, Verdict } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
 import type { Store } from '../throttler/coordinator.ts'
-import type { TimerHandle } from '../time/clock.ts'
+import { afterSilence } from '../time/after-silence.ts'
 import { type ChannelUser, parentChannel } from './channel.ts'
 import { type IpcMessage, pack, packDecide } from './envelope.ts'
 import { servedHub } from './serve.ts'
@@ -54,7 +54,8 @@ export function ipcStore(options: IpcStoreOptions = {}): Store {
 }
 
 interface Question {
-  readonly timer: TimerHandle
+  /** Cancels its timeout. */
+  readonly cancel: () => void
   /** Whether it keeps the process alive. */
   readonly held: boolean
   resolve(reply: never): void
@@ -164,12 +165,12 @@ class IpcConnection implements StoreConnection, ChannelUser {
 
   #ask(message: (id: number) => IpcMessage, { resolve, reject }: Pick<Question, 'resolve' | 'reject'>): void {
     const id = ++this.#asked
-    const timer = this.#node.clock.setTimeout(() => {
+    const cancel = afterSilence(this.#node.clock, this.#timeout, () => {
       this.#failing = true
       this.#settle(id)?.reject(this.#alone(`The parent process did not answer within ${this.#timeout} ms`, 'WEIR_STORE_TIMEOUT'))
-    }, this.#timeout)
+    })
     const held = !this.#failing
-    this.#questions.set(id, { timer, held, resolve, reject })
+    this.#questions.set(id, { cancel, held, resolve, reject })
     if (held) parentChannel.hold()
     parentChannel.send(message(id), () => {
       this.#settle(id)?.reject(this.#alone('The channel to the parent process is closed'))
@@ -180,7 +181,7 @@ class IpcConnection implements StoreConnection, ChannelUser {
     const question = this.#questions.get(id)
     if (question === undefined) return undefined
     this.#questions.delete(id)
-    this.#node.clock.clearTimeout(question.timer)
+    question.cancel()
     if (question.held) parentChannel.release()
     return question
   }

@@ -38,6 +38,7 @@ export { newestOf, type SlidingAnnounced, type SlidingWrite, slidingNews, visibl
 export { type WindowWrite, windowNews } from '../store/shapes/window.ts'
 export { sumOf } from '../store/units.ts'
 export type { Store } from '../throttler/coordinator.ts'
+export { afterSilence } from '../time/after-silence.ts'
 export type { CooldownGrowth } from '../time/cooldown-growth.ts'
 export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from '../time/intervals.ts'
 export { isLoadingCode, loadCode } from '../time/load-code.ts'

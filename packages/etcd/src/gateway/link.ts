@@ -1,5 +1,5 @@
-import { type Clock, type TimerHandle, WeirError } from '@weir/core'
-import { closedPart } from '@weir/core/sync'
+import { type Clock, WeirError } from '@weir/core'
+import { afterSilence, closedPart } from '@weir/core/sync'
 import { Endpoint, EtcdError, Unreachable } from './endpoint.ts'
 import type { Compare, Operation } from './operations.ts'
 import type { CheckedTarget } from './options.ts'
@@ -154,14 +154,14 @@ export class Link {
     // While the store is down each request is a probe. A lost probe must not delay the next one for long.
     const timeout = this.#failing ? this.timeout * PROBE_PATIENCE : this.timeout
     const sent = clock.monotonic()
-    let timer: TimerHandle
+    let cancel = (): void => {}
     let late = false
     try {
       const { body: answer, date } = await this.#endpoint.post(path, body, token, (end) => {
-        timer = clock.setTimeout(() => {
+        cancel = afterSilence(clock, timeout, () => {
           late = true
           end(new Error('no answer in time'))
-        }, timeout)
+        })
       })
       this.time.saw(date, sent, clock.monotonic())
       return answer
@@ -169,7 +169,7 @@ export class Link {
       if (late) throw new TimedOut('WEIR_STORE_TIMEOUT', `etcd did not answer within ${timeout} ms.`)
       throw error
     } finally {
-      clock.clearTimeout(timer)
+      cancel()
     }
   }
 }

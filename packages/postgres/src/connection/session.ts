@@ -20,6 +20,13 @@ export interface SessionOptions {
   notified?(channel: string, payload: string): void
 }
 
+/** A query without an answer. */
+interface Pending {
+  readonly since: number
+  /** False once its timeout was noticed, true one turn of the event loop later: a busy process may not have read the answer yet. */
+  late?: boolean
+}
+
 /**
  * Keeps one connection of the store's own, which is opened and replaced in the background. Without a connection, queries fail immediately.
  * Neither the connection nor an attempt to connect keeps the process alive, except between `hold` and `release`.
@@ -35,7 +42,7 @@ export class Session {
   readonly #first: Promise<void>
   #firstDone = false
   /** The times at which unanswered queries were sent, on the monotonic clock. */
-  #pending: { readonly since: number }[] = []
+  #pending: Pending[] = []
   /** Resolves with the end of the last query. */
   #last: Promise<void> = Promise.resolve()
   /** The reason why there is no connection, if one is known. */
@@ -75,7 +82,7 @@ export class Session {
   async #inTurn<T>(run: (client: Client) => Promise<T>): Promise<T> {
     const client = this.#ready ? this.#client : undefined
     if (client === undefined) throw this.#away()
-    const one = { since: this.#options.clock.monotonic() }
+    const one: Pending = { since: this.#options.clock.monotonic() }
     this.#rejectWhenSilent(one.since)
     this.#pending.push(one)
     const before = this.#last
@@ -124,9 +131,16 @@ export class Session {
    * times the timeout the connection is replaced.
    */
   #rejectWhenSilent(now: number): void {
-    const { patience } = this.#options
+    const { clock, patience } = this.#options
     const [oldest] = this.#pending
     if (oldest === undefined || now - oldest.since <= patience) return
+    if (oldest.late === undefined) {
+      oldest.late = false
+      clock.defer(() => {
+        oldest.late = true
+      })
+    }
+    if (!oldest.late) return
     if (now - oldest.since > LONG * patience) this.#renew()
     throw timedOut(patience)
   }

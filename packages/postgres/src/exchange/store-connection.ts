@@ -1,5 +1,13 @@
-import { type TimerHandle, WeirError } from '@weir/core'
-import { closedPart, type Decider, type StoreConnection, type StoreNode, type SyncReply, type SyncRequest } from '@weir/core/sync'
+import { WeirError } from '@weir/core'
+import {
+  afterSilence,
+  closedPart,
+  type Decider,
+  type StoreConnection,
+  type StoreNode,
+  type SyncReply,
+  type SyncRequest,
+} from '@weir/core/sync'
 import { Calls, codeOf, lacks, QUEUE_FULL } from '../connection/calls.ts'
 import { Listener } from '../connection/listener.ts'
 import type { CheckedOptions } from '../connection/options.ts'
@@ -63,19 +71,19 @@ export class PostgresConnection implements StoreConnection {
     return new Promise((resolve, reject) => {
       const begun = clock.monotonic()
       let settled = false
-      let timer: TimerHandle
+      let cancel = (): void => {}
       const waitForAnswer = (): void => {
         if (settled) return
-        clock.clearTimeout(timer)
+        cancel()
         // While the store is down each sync is a probe. A lost probe must not delay the next one for long.
         const timeout = this.#failing ? this.#options.timeout * PROBE_PATIENCE : this.#options.timeout
-        timer = clock.setTimeout(() => settle(timedOut(timeout)), timeout)
+        cancel = afterSilence(clock, timeout, () => settle(timedOut(timeout)))
       }
       const exchange = new Exchange(request, this.#context, waitForAnswer)
       const settle = (error?: unknown): void => {
         if (settled) return
         settled = true
-        clock.clearTimeout(timer)
+        cancel()
         this.#session.release()
         this.#failing = !exchange.answered
         if (exchange.answered) resolve(exchange.reply((begun + clock.monotonic()) / 2))

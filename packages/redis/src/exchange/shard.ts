@@ -36,6 +36,13 @@ export interface BucketOptions {
   lost(): void
 }
 
+/** A call without an answer. */
+interface Pending {
+  readonly since: number
+  /** False once its timeout was noticed, true one turn of the event loop later: a busy process may not have read the answer yet. */
+  late?: boolean
+}
+
 /** The calls of scripts by one process in one shard. */
 export class Shard {
   readonly keys: ShardKeys
@@ -46,7 +53,7 @@ export class Shard {
   readonly #sequenceKey: string
   #last: Moment | undefined
   /** The times at which unanswered calls were sent, on the monotonic clock. No Set, for the reason in core's `Flights`. */
-  #pending: { readonly since: number }[] = []
+  #pending: Pending[] = []
 
   constructor(options: BucketOptions) {
     this.keys = options.keys
@@ -61,7 +68,7 @@ export class Shard {
    */
   async call(script: Script, keys: readonly string[], argumentOf: (common: object) => string, nodesTime?: Moment): Promise<Answer> {
     const { clock, link, nodeId } = this.#options
-    const call = { since: clock.monotonic() }
+    const call: Pending = { since: clock.monotonic() }
     this.#rejectWhenSilent(call.since)
     this.#pending.push(call)
     try {
@@ -92,9 +99,17 @@ export class Shard {
    * timeout the connection is replaced.
    */
   #rejectWhenSilent(now: number): void {
-    const { timeout, link } = this.#options
-    for (const { since } of this.#pending) {
+    const { clock, timeout, link } = this.#options
+    for (const call of this.#pending) {
+      const { since } = call
       if (now - since <= timeout) continue
+      if (call.late === undefined) {
+        call.late = false
+        clock.defer(() => {
+          call.late = true
+        })
+      }
+      if (!call.late) continue
       const long = now - since > 3 * timeout
       if (long) this.#pending = []
       // If other calls were answered since, only a part of a Cluster hangs. Its slots will move, and the other connections are good.

@@ -1,5 +1,6 @@
-import type { TimerHandle, WeirError } from '@weir/core'
+import type { WeirError } from '@weir/core'
 import {
+  afterSilence,
   closedPart,
   codeNotLoaded,
   type Decider,
@@ -81,22 +82,22 @@ export class RedisConnection implements StoreConnection {
     return new Promise((resolve, reject) => {
       const begun = clock.monotonic()
       let settled = false
-      let timer: TimerHandle
+      let cancel = (): void => {}
       const waitForAnswer = (): void => {
         if (settled) return
-        clock.clearTimeout(timer)
+        cancel()
         // While the store is down each sync is a probe. A lost probe must not delay the next one for long.
         const timeout = this.#failing ? this.#timeout * PROBE_PATIENCE : this.#timeout
-        timer = clock.setTimeout(() => {
+        cancel = afterSilence(clock, timeout, () => {
           settle(timedOut(timeout))
           this.#link.silent(!exchange.answered && this.#context.shards.length === 1)
-        }, timeout)
+        })
       }
       const exchange = new Exchange(request, this.#context, begun, waitForAnswer)
       const settle = (error: unknown): void => {
         if (settled) return
         settled = true
-        clock.clearTimeout(timer)
+        cancel()
         this.#link.release()
         const answered = exchange.answered || this.#partAway(request)
         this.#failing = !answered

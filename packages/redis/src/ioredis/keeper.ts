@@ -4,7 +4,7 @@ import type { Client } from './template.ts'
 /** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */
 const RETRY_AFTER = 200
 
-/** How often an attempt is checked within the patience. */
+/** How often an attempt is checked within the patience. A busy process delays the checks, so time in which it could read nothing doesn't count. */
 const LOOKS = 10
 
 /**
@@ -93,21 +93,18 @@ export class Keeper {
   async #attempt(): Promise<void> {
     this.#told = undefined
     this.#elsewhere = false
-    const begun = this.#clock.monotonic()
-    let progress = begun
+    let silent = 0
     let heard = -1
     let watchdog: TimerHandle
     const watch = (): void => {
       watchdog = this.#clock.setTimeout(() => {
-        const now = this.#clock.monotonic()
         const { connecting = false, bytesRead = 0 } = this.#client.stream ?? { connecting: true }
         // A handshake takes several replies. An attempt may continue while a slow server sends them, but not during silence.
         if (!connecting && bytesRead > heard) {
           heard = bytesRead
-          progress = now
-        }
-        const silence = connecting ? (now - begun) / 2 : now - progress
-        if (silence < this.#patience) {
+          silent = 0
+        } else silent += connecting ? 0.5 : 1
+        if (silent < LOOKS) {
           watch()
           return
         }

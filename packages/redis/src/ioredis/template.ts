@@ -101,7 +101,8 @@ export function templateOf(target: RedisTarget): Template {
     isCluster: false,
     db: instance.options.db ?? 0,
     address: addressOf(instance.options),
-    client: (timeout) => instance.duplicate(connectionSettings(timeout)) as Client,
+    // `Keeper` gives up an attempt, and doesn't count time in which a busy process could not read.
+    client: (timeout) => instance.duplicate({ ...connectionSettings(timeout), connectTimeout: 5 * timeout }) as Client,
   }
 }
 

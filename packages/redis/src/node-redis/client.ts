@@ -18,11 +18,12 @@ export interface ClientOptions {
 
 /**
  * Settings for the store's own connections, which override the user's. The client must not queue or resend commands, because the throttler
- * sends a failed batch again with newer counts. `Connection` reconnects, with short delays.
+ * sends a failed batch again with newer counts. `Connection` reconnects, with short delays, and gives up
+ * an attempt earlier than the client would. It doesn't count time in which a busy process could not read.
  */
 export function connectionSettings({ socket }: ClientOptions, timeout: number): ClientOptions {
   const settings = {
-    socket: { ...socket, reconnectStrategy: false, connectTimeout: timeout, socketTimeout: undefined },
+    socket: { ...socket, reconnectStrategy: false, connectTimeout: 5 * timeout, socketTimeout: undefined },
     disableOfflineQueue: true,
     commandsQueueMaxLength: undefined,
     // Replies must be texts, and keys must have no prefix.

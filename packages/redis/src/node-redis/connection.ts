@@ -1,6 +1,6 @@
 import type { Clock, TimerHandle } from '@weir/core'
+import { afterSilence } from '@weir/core/sync'
 import { type Client, destroy } from './client.ts'
-import { afterSilence } from './patience.ts'
 
 /** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */
 const RETRY_DELAY = 200

@@ -1,6 +1,6 @@
 import type { Clock } from '@weir/core'
+import { afterSilence } from '@weir/core/sync'
 import { type Client, type ClientOptions, destroy } from './client.ts'
-import { afterSilence } from './patience.ts'
 
 /** Host and port of a server, in the form of `redis`'s options. */
 export interface Place {

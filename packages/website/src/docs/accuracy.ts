@@ -206,6 +206,7 @@ function offeredAxis(from: number): Plot.Markish {
 function overshootChart(points: readonly { name: string; offered: number; overshoot: number }[]): string {
   return draw({
     label: 'Mean overshoot by offered load, in the background and periodic: twelve processes, 1000 per 10 seconds',
+    marginRight: 180,
     x: offered(1),
     y: { label: '↑ overshoot, mean', domain: [0, 0.4], tickFormat: (value: number) => `${Math.round(value * 100)} %` },
     marks: [

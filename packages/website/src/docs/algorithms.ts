@@ -94,7 +94,7 @@ function chart(name: string, { offered, went }: Course): string {
     }).filter(({ count }) => count > 0)
   const shape = { x1: 'from', x2: ({ from }: { from: number }) => from + BAR / 1000, y: 'count', inset: 0.5 }
   return draw({
-    label: `Requests that came and requests that ${name} let go on, by half a second; ${LIMIT} in 10 seconds are allowed`,
+    label: `Requests, and the requests that ${name} allowed, by half a second. The limit is ${LIMIT} in 10 seconds`,
     height: 190,
     x: { label: 'seconds →', domain: [0, SECONDS], ticks: 9 },
     y: { label: '↑ requests in half a second', domain: [0, 5], ticks: 5 },
@@ -110,11 +110,11 @@ function chart(name: string, { offered, went }: Course): string {
         dx: 8,
         textAnchor: 'start',
       }),
-      Plot.text([{ x: SECONDS, y: 4.6 }], { x: 'x', y: 'y', text: () => 'came', fill: COLORS.muted, dx: 8, textAnchor: 'start' }),
+      Plot.text([{ x: SECONDS, y: 4.6 }], { x: 'x', y: 'y', text: () => 'requests', fill: COLORS.muted, dx: 8, textAnchor: 'start' }),
       Plot.text([{ x: SECONDS, y: 3.8 }], {
         x: 'x',
         y: 'y',
-        text: () => 'went on',
+        text: () => 'allowed',
         fill: COLORS.first,
         fontWeight: 600,
         dx: 8,

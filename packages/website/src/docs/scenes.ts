@@ -17,6 +17,9 @@ const PALETTE = {
 /** Colours of limiters side by side, in their order. A colour that is used again gets a broken line. */
 const LINES = [COLORS.second, COLORS.third, COLORS.first] as const
 const BROKEN = '5 4'
+/** Widths in pixels of the key of a line, and of a character of its name. */
+const KEY = 50
+const CHARACTER = 6.6
 
 /** Still pictures of the playground's scenes, from the same runs. */
 export const scenes: Figure = {
@@ -54,7 +57,7 @@ function curves({ title, unit, x, limit, rows }: Extract<Outcome, { kind: 'curve
   const most = Math.max(...points.map(({ value }) => value))
   return draw({
     label: `${title}, ${unit}`,
-    marginRight: 290,
+    marginRight: KEY + CHARACTER * Math.max(...rows.map(({ name }) => name.length)),
     x: { label: `${x.label} →` },
     y: { label: `↑ ${title}`, tickFormat: whole },
     marks: [

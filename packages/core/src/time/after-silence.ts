@@ -1,4 +1,4 @@
-import type { Clock, TimerHandle } from '@weir/core'
+import type { Clock, TimerHandle } from './clock.ts'
 
 /**
  * The number of timers that divide the patience. A busy process delays them, so the time in which it could not read a reply doesn't count.
