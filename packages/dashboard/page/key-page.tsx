@@ -51,7 +51,7 @@ export function KeyPage({ view, place }: { view: View; place: Place }) {
         {found !== undefined && <Note key={key} name={key} note={found.note} actions={view.actions} act={act} />}
       </section>
       <Toolbar place={place} />
-      <Limited limited={view.limited.filter((one) => one.key === key)} mode={mode} about={false} />
+      <Limited limited={view.limited.filter((one) => one.key === key)} mode={mode} named={false} />
       {found !== undefined && (
         <div class="pair">
           {found.parts.map(({ policy }) => (

@@ -6,8 +6,15 @@ import { clock, count, keyName, many, REASONS } from './format.ts'
 
 const SHOWN = 10
 
+interface LimitedProps {
+  readonly limited: readonly LimitedView[]
+  readonly mode: Mode
+  /** Whether the rows contain several keys, and name them. */
+  readonly named?: boolean
+}
+
 /** The keys whose requests are rejected now, most rejections in the last minute first. */
-export function Limited({ limited, mode, about = true }: { limited: readonly LimitedView[]; mode: Mode; about?: boolean }) {
+export function Limited({ limited, mode, named = true }: LimitedProps) {
   const [all, showAll] = useState(false)
   const rows = limited.filter((one) => one.mode === mode)
   return (
@@ -17,7 +24,7 @@ export function Limited({ limited, mode, about = true }: { limited: readonly Lim
         {mode !== 'enforced' && <span class="tag">{MODES[mode]}: no request is rejected</span>}
       </h2>
       {rows.length === 0 ? (
-        <p class="soft">{mode === 'enforced' ? 'No key is limited.' : 'No key would be limited.'}</p>
+        <p class="soft">{emptyText(mode, named)}</p>
       ) : (
         <table>
           <thead>
@@ -41,7 +48,7 @@ export function Limited({ limited, mode, about = true }: { limited: readonly Lim
           </thead>
           <tbody>
             {(all ? rows : rows.slice(0, SHOWN)).map((one) => (
-              <Row key={`${one.policy} ${one.key} ${one.reason}`} one={one} about={about} />
+              <Row key={`${one.policy} ${one.key} ${one.reason}`} one={one} named={named} />
             ))}
           </tbody>
         </table>
@@ -55,12 +62,17 @@ export function Limited({ limited, mode, about = true }: { limited: readonly Lim
   )
 }
 
-function Row({ one, about }: { one: LimitedView; about: boolean }) {
+function emptyText(mode: Mode, named: boolean): string {
+  if (named) return mode === 'enforced' ? 'No key is limited.' : 'No key would be limited.'
+  return mode === 'enforced' ? "This key isn't limited." : "This key wouldn't be limited."
+}
+
+function Row({ one, named }: { one: LimitedView; named: boolean }) {
   const { policy, key, reason, lastMinute, total, since, last, processes, spark } = one
   return (
     <tr>
       <th scope="row">
-        {about && (
+        {named && (
           <a class="key" href={addressOf('key', key)} title={keyName(key)}>
             {keyName(key)}
           </a>

@@ -9,6 +9,8 @@ import { canned, policyOf, viewOf } from './canned.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+/** Counts bars that are wider than their cell. */
+const OUTSIDE = `[...document.querySelectorAll('td .usage')].filter((one) => one.getBoundingClientRect().right > one.closest('td').getBoundingClientRect().right + 1).length`
 const PAGES = ['#', '#policy=per-user', '#process=n1', '#key=user-1', '#mode=candidate']
 
 describe.skipIf(CHROMIUM === undefined)(
@@ -220,7 +222,7 @@ describe.skipIf(CHROMIUM === undefined)(
         await page.goto(new URL(hash, page.url()).href)
         for (const width of [1440, 1024, 811, 700, 360]) {
           await page.setViewportSize({ width, height: 900 })
-          expect([hash, await widthOf(page)]).toEqual([hash, width])
+          expect([hash, await widthOf(page), await page.evaluate(OUTSIDE)]).toEqual([hash, width, 0])
         }
         // One axe run per page, at the width with the most cards.
         await page.evaluate(AXE)
