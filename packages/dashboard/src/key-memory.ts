@@ -21,6 +21,8 @@ export class KeyMemory {
   /** By policy and key, in the order of the last sample. */
   readonly #samples = new Map<string, Sample[]>()
   readonly #notes = new Map<string, string>()
+  /** Milliseconds of each key's current block, by policy and key. */
+  readonly #lengths = new Map<string, number>()
   readonly #throttler: Throttler<string, never>
   readonly #offs: (() => void)[]
 
@@ -33,10 +35,13 @@ export class KeyMemory {
     this.#offs = [
       throttler.on('blocked', ({ policy, key, cause, durationMs: ms }) => {
         add(key, { time: Date.now(), kind: 'blocked', policy, cause, durationMs: ms })
+        this.#lengths.set(idOf(policy, key), ms)
+        if (this.#lengths.size > EVENTS) this.#lengths.delete(this.#lengths.keys().next().value as string)
       }),
-      throttler.on('unblocked', ({ policy, key, cause }) =>
-        add(key, { time: Date.now(), kind: 'unblocked', policy, cause, durationMs: 0 }),
-      ),
+      throttler.on('unblocked', ({ policy, key, cause }) => {
+        add(key, { time: Date.now(), kind: 'unblocked', policy, cause, durationMs: 0 })
+        this.#lengths.delete(idOf(policy, key))
+      }),
     ]
   }
 
@@ -66,8 +71,7 @@ export class KeyMemory {
   /** Whether a block lasts until the interval ends, as far as this process has seen its begin. */
   lastsUntilIntervalEnd({ policy, key, cause, remainingMs }: BlockedKey): boolean {
     if (cause !== 'cooldown') return false
-    const begun = this.#events.findLast((one) => one.key === key && one.event.policy === policy && one.event.kind === 'blocked')
-    return isLongerThanCooldown(this.#throttler, policy, Math.max(remainingMs, begun?.event.durationMs ?? 0))
+    return isLongerThanCooldown(this.#throttler, policy, Math.max(remainingMs, this.#lengths.get(idOf(policy, key)) ?? 0))
   }
 
   note(key: string): string {

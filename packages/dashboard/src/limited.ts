@@ -61,7 +61,7 @@ export class LimitedKeys {
     for (const [id, one] of this.#followed) {
       const { total = one.total } = listed.get(id) ?? {}
       // After a pause the rejections are spread evenly, because their times are unknown.
-      const each = Math.max(0, total - one.total) / steps
+      const each = Math.round((Math.max(0, total - one.total) / steps) * 100) / 100
       for (let i = 0; i < Math.min(steps, STEPS); i++) one.steps.push(each)
       one.steps.splice(0, one.steps.length - STEPS)
       one.total = total

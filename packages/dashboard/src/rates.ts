@@ -21,7 +21,7 @@ interface Seen {
 }
 
 /** Milliseconds over which all rates are measured, so that cards, tables and charts agree. */
-export const WINDOW = 5_000
+const WINDOW = 5_000
 /** Milliseconds. Processes report at most once a second, so sums closer together are the same report. */
 const SAME_REPORT = 250
 /** Age in milliseconds after which a process's report no longer shows its current rate. */

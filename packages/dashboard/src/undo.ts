@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 
 /** Milliseconds within which an action can be undone. */
-export const UNDO_FOR = 10_000
+const UNDO_FOR = 10_000
 const MOST = 100
 
 interface Offer {

@@ -275,7 +275,17 @@ export const METRICS: readonly Metric[] = Object.freeze([
     kind: 'gauge',
     unit: '1',
     description:
-      'Estimate for the worst key: how far it may be above its limit, as a part of the limit. Above 0.1 for long: check the duration of syncs.',
+      'Measured in the last hour: how far the worst key was above its limit, as a part of the limit. Above 0.1: check the duration of syncs. Charged units count.',
+    labels: ['policy', 'mode'],
+    read: perPolicy(({ measuredOvershoot }) => measuredOvershoot),
+  },
+  {
+    name: 'weir.possible.overshoot',
+    prometheus: 'weir_possible_overshoot_ratio',
+    kind: 'gauge',
+    unit: '1',
+    description:
+      'Estimate: how far a key may be above its limit now, as a part of the limit, if all processes have as many unsynced units as this one.',
     labels: ['policy', 'mode'],
     read: perPolicy(({ overshoot }) => overshoot),
   },

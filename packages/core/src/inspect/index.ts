@@ -8,6 +8,7 @@ export { kindOf } from '../report/show.ts'
 export type { StoreStatus, SyncSnapshot } from '../throttler/coordinator.ts'
 export { cluster } from './cluster.ts'
 export type { ClusterNode, NodeStatus, PolicyStatus } from './node-status.ts'
+export type { ProcessEvent } from './recent-events.ts'
 export type { RequestHistory, RequestsSnapshot } from './requests.ts'
 export {
   type BlockedKey,

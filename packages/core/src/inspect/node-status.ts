@@ -4,6 +4,7 @@ import type { WaitingKey } from '../queue/waits.ts'
 import { REQUEST_REJECTIONS } from '../report/requests.ts'
 import type { RulesStatus } from '../report/rules-status.ts'
 import type { Coordinated } from '../throttler/coordinator.ts'
+import type { ProcessEvent } from './recent-events.ts'
 import type { RequestHistory, RequestsSnapshot } from './requests.ts'
 import { byLastMinute, type KeyRejections, type LimitedKey, type PolicySnapshot, type Snapshot, snapshotOf } from './snapshot.ts'
 
@@ -60,6 +61,8 @@ export interface NodeStatus {
   readonly waiting: readonly WaitingKey[]
   /** The keys that candidate rules would have rejected most often. */
   readonly wouldReject: readonly KeyRejections[]
+  /** Its newest changes of state, newest first. */
+  readonly events: readonly ProcessEvent[]
   /** The rules that the process follows. Undefined if it follows none. */
   readonly rules?: RulesStatus | undefined
 }
@@ -96,6 +99,7 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
     limited: limitedOf(snapshot),
     waiting: snapshot.waiting.slice(0, MOST_WAITING).map((one) => ({ ...one, longest: Math.round(one.longest) })),
     wouldReject: snapshot.wouldReject.slice(0, MOST_REJECTED),
+    events: snapshot.events.map((event) => ({ ...event, ageMs: Math.round(event.ageMs) })),
     rules: snapshot.rules,
   }
 }
@@ -111,6 +115,7 @@ export function statusOfAll(throttlers: readonly Coordinated[], startedAt: numbe
     limited: snapshots.flatMap(({ limited }) => limited).sort(byLastMinute),
     waiting: snapshots.flatMap(({ waiting }) => waiting).sort((a, b) => b.longest - a.longest),
     wouldReject: snapshots.flatMap(({ wouldReject }) => wouldReject).sort((a, b) => b.rejected - a.rejected),
+    events: withoutCopies(snapshots.flatMap(({ events }) => events)).sort((a, b) => a.ageMs - b.ageMs),
     // Usually all throttlers of a process follow the same rules.
     rules: snapshots.find(({ rules }) => rules !== undefined)?.rules,
   }
@@ -146,6 +151,11 @@ function together(all: readonly RequestsSnapshot[]): RequestsSnapshot {
     ) as RequestsSnapshot['reasons'],
     history: { ...first.history, allowed: summed(({ allowed }) => allowed), rejected: summed(({ rejected }) => rejected) },
   }
+}
+
+/** Each throttler of a process records the events of the store that they share. */
+function withoutCopies(events: readonly ProcessEvent[]): ProcessEvent[] {
+  return [...new Map(events.map((event) => [JSON.stringify(event), event])).values()]
 }
 
 /** The keys nearest to their limits. Each policy has some, because a large limit would hide the others. */

@@ -8,6 +8,7 @@ import type { ExchangeReason, RejectionReason, RejectionSource } from '../report
 import { adapterOf } from '../throttler/adapter-side.ts'
 import type { Inspected, StoreStatus } from '../throttler/coordinator.ts'
 import type { Throttler } from '../throttler/throttler.ts'
+import { type ProcessEvent, recentEvents } from './recent-events.ts'
 import { escalating, type RequestsSnapshot, requestsOf } from './requests.ts'
 import { Survey } from './survey.ts'
 
@@ -142,6 +143,11 @@ export interface Snapshot extends StoreStatus {
   readonly waitFailures: Readonly<Record<AcquireFailure, number>>
   /** The keys that candidate rules (`next` of the document) would have rejected most often, at most `top` per policy. */
   readonly wouldReject: readonly KeyRejections[]
+  /**
+   * The newest changes of state, newest first, at most 20. They are recorded from the first call of `snapshot` or of another function that
+   * reads the state.
+   */
+  readonly events: readonly ProcessEvent[]
   /** The rules that the process follows (`follow` of `@weir/core/rules`). Undefined if it follows none. */
   readonly rules: RulesStatus | undefined
 }
@@ -282,6 +288,7 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
     waiting: waits?.keys.slice(0, most) ?? [],
     waitFailures: { ...(waits?.failures ?? NO_FAILURES) },
     wouldReject,
+    events: recentEvents(inspected.emitter, inspected.clock, now),
     rules: inspected.followed?.status,
   }
 }

@@ -2,6 +2,7 @@ import { list, number, object, oneOf, optional, type Reader, text, whole } from 
 import { REQUEST_REJECTIONS, SLOT, SLOTS } from '../report/requests.ts'
 import type { Coordinated } from '../throttler/coordinator.ts'
 import { type NodeStatus, POLICY_NUMBERS, POLICY_TEXTS, statusOfAll } from './node-status.ts'
+import { RECORDED } from './recent-events.ts'
 
 /** Longest text of a status, in UTF-16 units. If it is longer, first keys are left out, then policies. */
 export const LONGEST_STATUS = 8_192
@@ -20,10 +21,14 @@ export function formatStatus(status: NodeStatus): string {
   const limited = status.limited.filter(fits)
   const waiting = status.waiting.filter(fits)
   const wouldReject = status.wouldReject.filter(fits)
+  const events = status.events.filter(({ key = '' }) => fits({ key }))
   const policies = [...status.policies]
   for (;;) {
-    const text = JSON.stringify({ ...status, policies, top, limited, waiting, wouldReject })
-    if (text.length <= LONGEST_STATUS || (wouldReject.pop() ?? top.pop() ?? waiting.pop() ?? limited.pop() ?? policies.pop()) === undefined)
+    const text = JSON.stringify({ ...status, policies, top, limited, waiting, wouldReject, events })
+    if (
+      text.length <= LONGEST_STATUS ||
+      (events.pop() ?? wouldReject.pop() ?? top.pop() ?? waiting.pop() ?? limited.pop() ?? policies.pop()) === undefined
+    )
       return text
   }
 }
@@ -72,6 +77,14 @@ function statusReader(): Reader<NodeStatus> {
     limited: listOf(object({ ...all(['policy', 'key'] as const, any), reason: oneOf(...REASONS), ...all(LIMITED_NUMBERS, count) })),
     waiting: listOf(object({ policy: any, key: any, requests: finite, longest: finite })),
     wouldReject: listOf(object({ policy: any, key: any, rejected: count })),
+    events: listOf(
+      object({
+        name: oneOf(...RECORDED),
+        ageMs: count,
+        ...all(['policy', 'key', 'cause'] as const, optional(any)),
+        ...all(['durationMs', 'count'] as const, optional(count)),
+      }),
+    ),
     rules: optional(
       object({
         version,

@@ -140,6 +140,8 @@ export class Emitter {
   due = false
   #events: { readonly name: EventName; readonly event: ThrottlerEvents[EventName] }[] = []
   #delivering = false
+  #recorded: readonly EventName[] = []
+  #recorder: ((name: EventName, event: ThrottlerEvents[EventName]) => void) | undefined
   readonly #failing = new Set<EventName>()
   readonly #onError: (event: EventName, failure: NoAnswer) => void
 
@@ -157,9 +159,15 @@ export class Emitter {
     }
   }
 
-  /** Whether the event has a listener or subscriber. Without one, its object need not be made. */
+  /** Passes these events to a function from now on. It counts as no listener. */
+  record(names: readonly EventName[], recorder: (name: EventName, event: ThrottlerEvents[EventName]) => void): void {
+    this.#recorded = names
+    this.#recorder = recorder
+  }
+
+  /** Whether the event has a listener, a subscriber or a recorder. Without one, its object need not be made. */
   has(name: EventName): boolean {
-    return channels[name].hasSubscribers || this.heard(name)
+    return channels[name].hasSubscribers || this.heard(name) || this.#recorded.includes(name)
   }
 
   /** Whether the event has a listener on this throttler. */
@@ -187,6 +195,7 @@ export class Emitter {
     this.due = false
     this.#delivering = true
     for (const { name, event } of events) {
+      if (this.#recorded.includes(name)) this.#recorder?.(name, event)
       if (channels[name].hasSubscribers) channels[name].publish({ ...event, node: this.node })
       const set = this.#listeners.get(name)
       if (set === undefined) continue

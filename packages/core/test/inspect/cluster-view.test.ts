@@ -73,3 +73,33 @@ test.each(['', '{', 'null', '[]', '{}', '{"node":"a","policies":7}', '{"node":1,
     expect(parseStatus(text)).toBeUndefined()
   },
 )
+
+test('the newest events of each process are in its status, bounded, and record no listener', async () => {
+  const { world, node, store } = scene()
+  const [one, two] = [node({ name: 'user', limit: 100, interval: '1m' }), node({ name: 'user', limit: 100, interval: '1m' })]
+  one.start()
+  two.start()
+  const look = async (seconds: number) => {
+    for (let i = 0; i < seconds; i++) {
+      await world.run(1_000)
+      cluster(one)
+    }
+    return cluster(one).find(({ self }) => !self)?.events
+  }
+  expect(await look(4)).toEqual([])
+  two.block('a', 30_000)
+  two.block('b', 60_000)
+  const events = await look(3)
+  expect(events).toMatchObject([
+    { name: 'blocked', policy: 'user', key: 'b', cause: 'manual', durationMs: 60_000 },
+    { name: 'blocked', policy: 'user', key: 'a', cause: 'manual', durationMs: 30_000 },
+  ])
+  expect(events?.[0]?.ageMs).toBeGreaterThanOrEqual(1_000)
+  for (let i = 0; i < 500; i++) two.block(`b${i}`, 30_000)
+  store.health = 'rejecting'
+  await world.run(5_000)
+  store.health = 'up'
+  const later = await look(5)
+  expect(later?.filter(({ name }) => name === 'blocked')).toHaveLength(10)
+  expect(later?.map(({ name }) => name)).toContain('storeUp')
+})
