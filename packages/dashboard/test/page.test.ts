@@ -329,12 +329,15 @@ describe.skipIf(CHROMIUM === undefined)(
 
     test('the longest name of a policy fits on a phone', async () => {
       const name = 'a-policy-whose-name-is-as-long-as-any-may-be-'.padEnd(64, 'x')
-      const throttler = createThrottler({ policies: [{ name, limit: 5, interval: '1h', coordination: 'local' }] })
+      const throttler = createThrottler({
+        policies: [{ name, key: ['route', { header: 'x-client' }], limit: 5, interval: '1h', cooldown: '30s', coordination: 'local' }],
+      })
       onTestFinished(() => throttler.close())
       for (let i = 0; i < 7; i++) throttler.check('alice')
       const { page } = await show(throttler, { authorize: () => true, actions: true })
       await page.setViewportSize({ width: 390, height: 800 })
       await page.getByRole('row', { name: /alice/ }).first().waitFor()
+      await page.getByText('key route, header x-client · cooldown 30 s · coordination local').waitFor()
       expect(await width(page)).toBeLessThanOrEqual(390)
       await page.getByRole('link', { name: 'alice' }).first().click()
       await page.getByRole('form', { name: 'Block this key' }).waitFor()
