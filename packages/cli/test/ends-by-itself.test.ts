@@ -20,8 +20,9 @@ const AT_STORE: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['explain', 'ann', ...KEYS], /│ client │ ann │ .*│ allowed +│/],
   [['block', 'ann', '--for', '1s', ...KEYS], /^ann is blocked for 1 s\.\n$/],
   [['unblock', 'ann', ...KEYS], /^ann is not blocked any more\.\n$/],
-  [['reset', 'ann', ...KEYS], /^The counts of ann are cleared\.\n$/],
+  [['reset', 'ann', ...KEYS], /^Counts of ann reset\.\n$/],
   [['top'], /process(?:es)?\n/],
+  [['audit', '--most', '5'], /│ reset/],
 ]
 /** Commands that use a source of rules, in an order in which each has an effect. */
 const AT_SOURCE: readonly (readonly [args: readonly string[], out: RegExp])[] = [

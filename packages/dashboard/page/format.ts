@@ -46,6 +46,22 @@ export function moment(time: number): string {
   return new Date(time).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
 }
 
+/** The time zone of all times on the page, with its difference to UTC: `Europe/Berlin (UTC+1)`. */
+export function timeZone(): string {
+  const { timeZone: name } = Intl.DateTimeFormat().resolvedOptions()
+  if (name === 'UTC') return name
+  const difference = new Intl.DateTimeFormat('en', { timeZoneName: 'shortOffset' })
+    .formatToParts()
+    .find(({ type }) => type === 'timeZoneName')
+  const offset = difference?.value.replace('GMT', 'UTC') ?? 'UTC'
+  return `${name} (${offset})`
+}
+
+/** A number with its noun: 1 key, 2 keys. */
+export function many(value: number, one: string, more = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : more}`
+}
+
 /** Texts for the reasons of rejections. */
 export const REASONS: Readonly<Record<string, string>> = {
   limit: 'Limit reached',

@@ -1,5 +1,5 @@
 import type { View } from '../src/protocol.ts'
-import { RULES } from './address.ts'
+import { addressOf } from './address.ts'
 import { span } from './format.ts'
 import { signOut } from './stream.ts'
 
@@ -12,8 +12,14 @@ const STATES: Readonly<Record<string, { text: string; tone: string }>> = {
   closed: { text: 'Closed', tone: 'warn' },
 }
 
+/** The state as text, for the header and the title. */
+export function stateOf(view: View | undefined, connected: boolean): { text: string; tone: string } {
+  if (!connected) return { text: 'Reconnecting…', tone: 'warn' }
+  return STATES[view?.state ?? ''] ?? { text: 'Unknown', tone: '' }
+}
+
 export function Header({ view, connected, signedIn }: { view: View | undefined; connected: boolean; signedIn: boolean }) {
-  const state = STATES[view?.state ?? ''] ?? { text: 'Unknown', tone: '' }
+  const { text, tone } = stateOf(view, connected)
   const away = view?.nodes.filter(({ state: of }) => of === 'storeDown').length ?? 0
   return (
     <>
@@ -22,19 +28,21 @@ export function Header({ view, connected, signedIn }: { view: View | undefined; 
           <rect width="32" height="32" rx="8" />
           <path d="M5 12q4-4 8 0t8 0 6 0M5 19q4-4 8 0t8 0 6 0" />
         </svg>
-        <h1>Weir</h1>
+        <h1>
+          <a href={addressOf('overview')}>Weir</a>
+        </h1>
         {view !== undefined && (
           <p class="node">
-            seen from <b>{view.nodes.find(({ self }) => self)?.label}</b>
+            Served by <b>{view.nodes.find(({ self }) => self)?.label}</b>
           </p>
         )}
         {view?.nodes.some(({ rules }) => rules !== undefined) === true && (
-          <nav class="pages">
-            <a href={RULES}>Rules</a>
+          <nav class="pages" aria-label="Pages">
+            <a href={addressOf('rules')}>Rules</a>
           </nav>
         )}
-        <p class={`state ${connected ? state.tone : 'warn'}`} role="status">
-          {connected ? state.text : 'Reconnecting…'}
+        <p class={`state ${tone}`} role="status">
+          {text}
         </p>
         {signedIn && (
           <button type="button" class="quiet" onClick={signOut}>

@@ -1,12 +1,18 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Found, KeyEvent, View } from '../src/protocol.ts'
-import { type Act, useActing } from './acting.ts'
+import { visible } from '../src/visible.ts'
+import { type Act, ReasonField, Said, useActing } from './acting.tsx'
+import { addressOf, type Place, RANGES } from './address.ts'
+import { Audit } from './audit.tsx'
 import { Bar } from './bar.tsx'
 import { DURATIONS } from './block-form.tsx'
 import { Chart } from './chart.tsx'
 import { clock, count, keyName, span } from './format.ts'
-import { standing, usedOf } from './standing.ts'
-import { useFound } from './use-found.ts'
+import { History } from './history.tsx'
+import { Limited } from './limited.tsx'
+import { leftOf, standing, usedOf } from './standing.ts'
+import { Toolbar } from './toolbar.tsx'
+import { useAudit, useFound } from './use-answer.ts'
 
 const USED = [{ label: 'Used', index: 1, color: '--accent', fill: true }] as const
 const CAUSES: Readonly<Record<string, string>> = {
@@ -17,29 +23,47 @@ const CAUSES: Readonly<Record<string, string>> = {
 }
 
 /** All data of one key, and its actions. */
-export function KeyPage({ name, view }: { name: string; view: View }) {
+export function KeyPage({ view, place }: { view: View; place: Place }) {
+  const { name, mode } = place
   const found = useFound(name, view)
-  const { said, act } = useActing()
+  const acting = useActing()
+  const { act } = acting
+  const audit = useAudit(view)
   const key = found?.key ?? name
   return (
     <>
-      <nav class="crumbs">
-        <a href="#keys">All keys</a>
+      <nav class="crumbs" aria-label="Breadcrumb">
+        <a href={addressOf('overview')}>Overview</a>
       </nav>
       <section class="panel key-page" aria-labelledby="this-key">
         <h2 id="this-key">
           <span class="key whole">{keyName(key)}</span>
         </h2>
         {key !== name && <p class="soft">The key is longer than 256 characters, so it is counted by its beginning and a hash.</p>}
-        <p class="said" role="status">
-          {said}
-        </p>
+        <Said acting={acting} />
         {found === undefined ? <p class="soft">Loading…</p> : <Parts found={found} view={view} act={act} />}
-        {view.actions && <BlockHere name={key} view={view} act={act} />}
+        {view.actions && (
+          <>
+            <ReasonField acting={acting} />
+            <BlockHere name={key} view={view} act={act} />
+          </>
+        )}
         {found !== undefined && <Note key={key} name={key} note={found.note} actions={view.actions} act={act} />}
       </section>
+      <Toolbar place={place} />
+      <Limited limited={view.limited.filter((one) => one.key === key)} mode={mode} named={false} />
       {found !== undefined && (
         <div class="pair">
+          {found.parts.map(({ policy }) => (
+            <History
+              key={policy}
+              of={{ policy, key }}
+              view={view}
+              place={place}
+              title={`Requests in ${policy}`}
+              unit="units allowed, requests rejected, per second"
+            />
+          ))}
           {found.parts.map(
             ({ policy, samples, limit }) =>
               samples.length > 1 && (
@@ -47,29 +71,31 @@ export function KeyPage({ name, view }: { name: string; view: View }) {
                   key={policy}
                   title={`Used in ${policy}`}
                   unit={`of ${count(limit)}, while a dashboard was open`}
-                  points={samples}
+                  points={samples.filter(([time]) => time >= view.time - RANGES[place.range])}
                   series={USED}
                   format={count}
                   whole
+                  outages={view.outages}
                 />
               ),
           )}
           <Events events={found.events} />
         </div>
       )}
+      {audit !== undefined && <Audit entries={audit.filter((entry) => entry.key === key)} />}
     </>
   )
 }
 
 function Parts({ found, view, act }: { found: Found; view: View; act: Act }) {
-  if (found.parts.length === 0) return <p class="soft">No policy counts by keys.</p>
+  if (found.parts.length === 0) return <p class="soft">No policy counts this key now.</p>
   return (
     <table>
       <thead>
         <tr>
           <th scope="col">Policy</th>
           <th scope="col">Used of the limit</th>
-          <th scope="col">Its next request</th>
+          <th scope="col">Next request</th>
           {view.actions && (
             <th scope="col">
               <span class="hidden">Actions</span>
@@ -85,16 +111,18 @@ function Parts({ found, view, act }: { found: Found; view: View; act: Act }) {
           return (
             <tr key={policy}>
               <th scope="row">
-                <span class="name">{policy}</span>
+                <a class="name" href={addressOf('policy', policy)}>
+                  {visible(policy)}
+                </a>
               </th>
               <td data-label="Used of the limit">
                 {block === undefined ? (
-                  <Bar used={usedOf(part, view)} limit={limit} />
+                  <Bar {...usedOf(part, view)} limit={limit} />
                 ) : (
-                  <span class="soft">{part.dryRun ? 'would be blocked' : 'blocked'}</span>
+                  <span class="soft">{part.dryRun ? 'would be blocked' : `blocked for ${leftOf(block)}`}</span>
                 )}
               </td>
-              <td data-label="Its next request" class={tone}>
+              <td data-label="Next request" class={tone}>
                 {text}
               </td>
               {view.actions && (
@@ -179,7 +207,7 @@ function Events({ events }: { events: readonly KeyEvent[] }) {
     <section class="panel" aria-labelledby="blocks">
       <h2 id="blocks">Blocks</h2>
       {events.length === 0 ? (
-        <p class="soft">None since this process started to watch.</p>
+        <p class="soft">None since this process started.</p>
       ) : (
         <ol class="log">
           {events.slice(0, 50).map(({ time, kind, policy, cause, durationMs: ms }) => (

@@ -1,26 +1,23 @@
-import type { BlockedKey } from '@weir/core/inspect'
-import { useState } from 'preact/hooks'
-import type { Found, View } from '../src/protocol.ts'
-import { useActing } from './acting.ts'
-import { addressOf } from './address.ts'
+import type { BlockedView, Found, Mode, View } from '../src/protocol.ts'
+import { visible } from '../src/visible.ts'
+import { type Acting, ReasonField, Said, useActing } from './acting.tsx'
+import { addressOf, type Place, set } from './address.ts'
 import { Bar } from './bar.tsx'
-import { BlockForm } from './block-form.tsx'
-import { keyName, span } from './format.ts'
+import { Blocked } from './blocked.tsx'
+import { keyName } from './format.ts'
 import { standing, usedOf } from './standing.ts'
-import { useFound } from './use-found.ts'
-
-const SHOWN = 12
+import { Top } from './top.tsx'
+import { useFound } from './use-answer.ts'
 
 /** Most used and blocked keys, with a search and actions. */
-export function Keys({ view }: { view: View }) {
-  const [search, setSearch] = useState('')
-  const { said, act } = useActing()
-  const found = useFound(search === '' ? undefined : search, view)
-  const dry = new Set(view.policies.flatMap(({ name, dryRun }) => (dryRun === true ? [name] : [])))
-  const away = view.state === 'storeDown'
-  const matches = ({ key }: { key: string }): boolean => search === '' || key.toLowerCase().includes(search.toLowerCase())
-  const blocked = merge(view.blocked.filter(matches), found?.blocked ?? [])
-  const top = view.top.filter(matches)
+export function Keys({ view, place: { find, mode } }: { view: View; place: Place }) {
+  const acting = useActing()
+  const found = useFound(find === '' ? undefined : find, view)
+  const searched = find !== ''
+  const listed = ({ policy }: { policy: string }): boolean => modeOf(view, policy) === mode
+  const blocked = blockedOf(view, find, found).filter(listed)
+  // Until the server answers, the lists of the page are searched.
+  const top = !searched ? view.top : (found?.matches ?? view.top.filter(({ key }) => contains(key, find)))
   return (
     <section class="keys" aria-labelledby="keys">
       <div class="keys-head">
@@ -30,167 +27,73 @@ export function Keys({ view }: { view: View }) {
           <input
             type="search"
             placeholder="Find a key"
-            value={search}
-            onInput={(event) => setSearch(event.currentTarget.value)}
+            value={find}
+            onInput={(event) => set({ find: event.currentTarget.value })}
             autoComplete="off"
             spellcheck={false}
           />
         </label>
-        <p class="said" role="status">
-          {said}
-        </p>
+        {view.actions && <ReasonField acting={acting} />}
+        <Said acting={acting} />
       </div>
-      {search !== '' && found !== undefined && (
-        <Answer search={search} found={found} view={view} reset={(policy) => act('reset', { key: search, policy })} />
-      )}
+      {searched && found !== undefined && found.parts.length > 0 && <Exact found={found} view={view} acting={acting} />}
       <div class="pair">
-        <section class={away ? 'panel stale' : 'panel'} aria-labelledby="hot">
-          <h2 id="hot">
-            Most used <span class="badge">{top.length}</span>
-          </h2>
-          {away && <p class="soft">Counts of other processes are from before the store went down.</p>}
-          {top.length === 0 ? (
-            <p class="soft">{search === '' ? 'No key is in use.' : 'None of the most used keys.'}</p>
-          ) : (
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Key</th>
-                  <th scope="col">Used of the limit</th>
-                </tr>
-              </thead>
-              <tbody>
-                {top.slice(0, SHOWN).map(({ policy, key, used, limit }) => (
-                  <tr key={`${policy} ${key}`}>
-                    <KeyCell policy={policy} name={key} note={view.notes[key]} />
-                    <td data-label="Used of the limit">
-                      <Bar used={used} limit={limit} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
-        </section>
-        <section class="panel" aria-labelledby="blocked">
-          <h2 id="blocked">
-            Blocked <span class="badge">{search === '' ? countOf(view) : blocked.filter(({ policy }) => !dry.has(policy)).length}</span>
-          </h2>
-          {view.actions && <BlockForm policies={view.policies.map(({ name }) => name)} block={(body) => act('block', body)} />}
-          {blocked.length === 0 ? (
-            <p class="soft">{search === '' ? 'No key is blocked.' : 'No blocked key contains this.'}</p>
-          ) : (
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Key</th>
-                  <th scope="col" class="number">
-                    Time left
-                  </th>
-                  {view.actions && (
-                    <th scope="col">
-                      <span class="hidden">Action</span>
-                    </th>
-                  )}
-                </tr>
-              </thead>
-              <tbody>
-                {blocked.slice(0, SHOWN).map((one) => (
-                  <BlockedRow
-                    key={`${one.policy} ${one.key}`}
-                    one={one}
-                    note={view.notes[one.key]}
-                    dryRun={dry.has(one.policy)}
-                    actions={view.actions}
-                    unblock={() => act('unblock', { key: one.key, policy: one.policy })}
-                  />
-                ))}
-              </tbody>
-            </table>
-          )}
-          {blocked.length > SHOWN && <p class="soft">And {blocked.length - SHOWN} more: search for one.</p>}
-        </section>
+        <Top view={view} top={top.filter(listed)} searched={searched} />
+        <Blocked
+          view={view}
+          blocked={blocked}
+          mode={mode}
+          acting={acting}
+          total={searched ? blocked.length : totalOf(view, mode)}
+          searched={searched}
+        />
       </div>
     </section>
   )
 }
 
-function KeyCell({ policy, name, note }: { policy: string; name: string; note: string | undefined }) {
-  return (
-    <th scope="row">
-      <a class="key" href={addressOf(name)} title={keyName(name)}>
-        {keyName(name)}
-      </a>
-      <span class="rule">{policy}</span>
-      {note !== undefined && <span class="note">{note}</span>}
-    </th>
-  )
+function modeOf({ policies }: View, name: string): Mode {
+  return policies.find((policy) => policy.name === name)?.mode ?? 'enforced'
 }
 
-/** Number of blocked keys. A dry run rejects no request, so its keys don't count. */
-function countOf({ policies }: View): number {
-  return policies.reduce((sum, { blocked, dryRun }) => sum + (dryRun === true ? 0 : blocked), 0)
+function totalOf({ policies }: View, mode: Mode): number {
+  return policies.reduce((sum, policy) => sum + (policy.mode === mode ? policy.blocked : 0), 0)
 }
 
-interface BlockedRowProps {
-  readonly one: BlockedKey
-  readonly note: string | undefined
-  readonly dryRun: boolean
-  readonly actions: boolean
-  readonly unblock: () => Promise<void>
+function contains(key: string, text: string): boolean {
+  return key.toLowerCase().includes(text.toLowerCase())
 }
 
-function BlockedRow({ one, note, dryRun, actions, unblock }: BlockedRowProps) {
-  const [busy, setBusy] = useState(false)
-  const clicked = async (): Promise<void> => {
-    setBusy(true)
-    await unblock()
-    setBusy(false)
-  }
-  const about = `${one.policy}${one.cause === 'manual' ? ', manually' : ''}${dryRun ? ', not rejected because of the dry run' : ''}`
-  return (
-    <tr class={dryRun ? 'stale' : ''}>
-      <KeyCell policy={about} name={one.key} note={note} />
-      <td class="number" data-label="Time left">
-        {span(one.remainingMs)}
-      </td>
-      {actions && (
-        <td class="number">
-          <button type="button" class="quiet" disabled={busy} onClick={clicked} aria-label={`Unblock ${keyName(one.key)} in ${one.policy}`}>
-            Unblock
-          </button>
-        </td>
-      )}
-    </tr>
-  )
+/** Blocked keys that contain a text, from the lists of the page and from the server's search. */
+function blockedOf(view: View, find: string, found: Found | undefined): readonly BlockedView[] {
+  const shown = view.blocked.filter(({ key }) => contains(key, find))
+  const known = new Set(shown.map(({ policy, key }) => `${policy} ${key}`))
+  return [...shown, ...(found?.blocked ?? []).filter(({ policy, key }) => !known.has(`${policy} ${key}`))]
 }
 
-interface AnswerOptions {
-  search: string
-  found: Found
-  view: View
-  reset: (policy: string) => Promise<void>
-}
-
-/** The server's data of exactly this key. */
-function Answer({ search, found, view, reset }: AnswerOptions) {
+/** The server's data of exactly the key that was searched. */
+function Exact({ found, view, acting: { act } }: { found: Found; view: View; acting: Acting }) {
   return (
     <div class="panel answer">
       <h3>
-        <a class="key" href={addressOf(search)}>
-          {keyName(search)}
+        <a class="key" href={addressOf('key', found.key)}>
+          {keyName(found.key)}
         </a>
       </h3>
-      {found.parts.length === 0 && <p class="soft">No policy counts by keys.</p>}
       <ul>
         {found.parts.map((part) => {
           const { policy, limit } = part
           const { text, tone } = standing(part)
           return (
             <li key={policy}>
-              <b>{policy}</b> <Bar used={usedOf(part, view)} limit={limit} /> <span class={tone}>{text}</span>
+              <b>{visible(policy)}</b> <Bar {...usedOf(part, view)} limit={limit} /> <span class={tone}>{text}</span>
               {view.actions && (
-                <button type="button" class="quiet" onClick={() => reset(policy)} aria-label={`Reset ${keyName(search)} in ${policy}`}>
+                <button
+                  type="button"
+                  class="quiet"
+                  onClick={() => act('reset', { key: found.key, policy })}
+                  aria-label={`Reset ${keyName(found.key)} in ${policy}`}
+                >
                   Reset
                 </button>
               )}
@@ -200,9 +103,4 @@ function Answer({ search, found, view, reset }: AnswerOptions) {
       </ul>
     </div>
   )
-}
-
-function merge(first: readonly BlockedKey[], second: readonly BlockedKey[]): BlockedKey[] {
-  const known = new Set(first.map(({ policy, key }) => `${policy} ${key}`))
-  return [...first, ...second.filter(({ policy, key }) => !known.has(`${policy} ${key}`))]
 }

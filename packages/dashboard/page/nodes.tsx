@@ -1,14 +1,14 @@
 import type { NodeView, View } from '../src/protocol.ts'
 import { visible } from '../src/visible.ts'
-import { RULES } from './address.ts'
-import { percent, rate, span } from './format.ts'
+import { addressOf } from './address.ts'
+import { failures } from './figures.tsx'
+import { many, percent, rate, span } from './format.ts'
 
 /** Milliseconds. A process without a report for this long is marked as late. After four heartbeats it is removed. */
 const LATE = 3_000
-const STATES: Readonly<Record<string, string>> = { synced: 'synced', storeDown: 'without store', local: 'alone' }
+export const STATES: Readonly<Record<string, string>> = { synced: 'synced', storeDown: 'without store', local: 'alone' }
 
 export function Nodes({ view }: { view: View }) {
-  const silent = view.nodeCount - view.nodes.length
   const versions = versionsOf(view.nodes)
   return (
     <section class="panel" aria-labelledby="nodes">
@@ -19,7 +19,7 @@ export function Nodes({ view }: { view: View }) {
             <th scope="col">Process</th>
             <th scope="col">State</th>
             <th scope="col" class="number">
-              Lag
+              Last seen
             </th>
             <th scope="col" class="number">
               Round trip
@@ -43,12 +43,13 @@ export function Nodes({ view }: { view: View }) {
       </table>
       {versions.length > 1 && (
         <p class="soft">
-          The processes use different <a href={RULES}>rules</a>: {versions.join(', ')}. They share counts, and each applies its own limits.
+          The processes use different <a href={addressOf('rules')}>rules</a>: {versions.join(', ')}. They share counts, and each applies its
+          own limits.
         </p>
       )}
-      {silent > 0 && (
+      {view.reported < view.nodeCount && (
         <p class="soft">
-          {silent} more {silent === 1 ? 'process has' : 'processes have'} not reported yet.
+          {view.reported} of {many(view.nodeCount, 'process', 'processes')} reported. The rates are their sum.
         </p>
       )}
     </section>
@@ -64,7 +65,7 @@ export function versionOf({ rules }: NodeView): string {
 function versionsOf(nodes: readonly NodeView[]): readonly string[] {
   const counts = new Map<string, number>()
   for (const node of nodes) if (node.rules !== undefined) counts.set(versionOf(node), (counts.get(versionOf(node)) ?? 0) + 1)
-  return [...counts].map(([version, many]) => `${version} in ${many} ${many === 1 ? 'process' : 'processes'}`)
+  return [...counts].map(([version, number]) => `${version} in ${many(number, 'process', 'processes')}`)
 }
 
 function Row({ node }: { node: NodeView }) {
@@ -74,7 +75,9 @@ function Row({ node }: { node: NodeView }) {
   return (
     <tr class={node.stale ? 'stale' : ''}>
       <th scope="row">
-        <span class="name">{node.label}</span>
+        <a class="name" href={addressOf('process', node.node)}>
+          {visible(node.label)}
+        </a>
         {node.self && <span class="tag">this one</span>}
         <span class="rule" title={node.node}>
           {node.node.slice(0, 4)} · up {span(node.uptimeMs)}
@@ -90,11 +93,12 @@ function Row({ node }: { node: NodeView }) {
       <td data-label="State">
         <span class={`dot ${tone}`}>{late ? 'no report' : (STATES[state] ?? state)}</span>
       </td>
-      <td class={`number ${late ? 'no' : ''}`} data-label="Lag">
-        {node.self ? '–' : span(age)}
+      <td class={`number ${late ? 'no' : ''}`} data-label="Last seen">
+        {node.self ? 'now' : `${span(age)} ago`}
       </td>
       <td class="number" data-label="Round trip">
         {state === 'local' ? '–' : span(node.roundTripMs)}
+        {node.failures > 0 && <span class="rule">{failures(node.failuresLastHour, node.failures)}</span>}
       </td>
       <td class="number" data-label="Allowed / s">
         {rate(node.allowedRate)}

@@ -1,7 +1,9 @@
 import type { PolicyView, View } from '../src/protocol.ts'
-import { addressOf } from './address.ts'
+import { visible } from '../src/visible.ts'
+import { addressOf, MODES } from './address.ts'
 import { Bar } from './bar.tsx'
 import { count, keyName, means, percent, rate, rule, span } from './format.ts'
+import { settingsOf } from './policy-page.tsx'
 
 export function Policies({ view }: { view: View }) {
   return (
@@ -20,6 +22,9 @@ export function Policies({ view }: { view: View }) {
             </th>
             <th scope="col" class="number">
               Keys
+            </th>
+            <th scope="col" class="number">
+              At limit
             </th>
             <th scope="col" class="number">
               Blocked
@@ -43,27 +48,34 @@ export function Policies({ view }: { view: View }) {
 }
 
 function Row({ policy, view }: { policy: PolicyView; view: View }) {
-  const hottest = view.top.filter((key) => key.policy === policy.name).sort((a, b) => b.used - a.used)[0]
+  const busiest = view.top.filter((key) => key.policy === policy.name).sort((a, b) => b.used - a.used)[0]
   const { keys, maxKeys } = policy
   return (
     <tr>
       <th scope="row">
-        <span class="name">{policy.name}</span>
-        {policy.dryRun === true && <span class="tag">dry run</span>}
+        <a class="name" href={addressOf('policy', policy.name)}>
+          {visible(policy.name)}
+        </a>
+        {policy.mode !== 'enforced' && <span class="tag">{MODES[policy.mode].toLowerCase()}</span>}
         <span class="rule">
           {rule(policy.limit, policy.intervalMs)}
           {means(policy)}
         </span>
+        <span class="rule">
+          {settingsOf(policy)
+            .map(([name, value]) => `${name.toLowerCase()} ${value}`)
+            .join(' · ')}
+        </span>
       </th>
       <td data-label="Most used key">
-        {hottest === undefined ? (
+        {busiest === undefined ? (
           <span class="soft">none yet</span>
         ) : (
           <>
-            <a class="key small" href={addressOf(hottest.key)} title={keyName(hottest.key)}>
-              {keyName(hottest.key)}
+            <a class="key small" href={addressOf('key', busiest.key)} title={keyName(busiest.key)}>
+              {keyName(busiest.key)}
             </a>
-            <Bar used={hottest.used} limit={hottest.limit} />
+            <Bar used={busiest.used} limit={busiest.limit} debt={busiest.debt} />
           </>
         )}
         {policy.waiting > 0 && <Waiting policy={policy} view={view} />}
@@ -79,17 +91,21 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
         {keys === undefined ? '–' : count(keys)}
         {policy.overflowing === true && <span class="tag no">full at {count(maxKeys ?? 0)}</span>}
       </td>
+      <td class="number" data-label="At limit">
+        {count(policy.atLimit)}
+      </td>
       <td class="number" data-label="Blocked">
-        {policy.dryRun === true ? '0' : count(policy.blocked)}
-        {policy.dryRun === true && policy.blocked > 0 && <span class="rule">{count(policy.blocked)} would be</span>}
+        {policy.mode === 'enforced' ? count(policy.blocked) : '0'}
+        {policy.mode !== 'enforced' && policy.blocked > 0 && <span class="rule">{count(policy.blocked)} would be</span>}
       </td>
       <td class="number" data-label="Unsynced">
         {count(policy.unsynced)}
-        {policy.leased > 0 && <span class="rule">{count(Math.round(policy.leased))} taken ahead</span>}
+        {policy.leased > 0 && <span class="rule">{count(Math.round(policy.leased))} leased</span>}
       </td>
-      <td class={`number ${policy.overshoot > 0.1 ? 'no' : ''}`} data-label="Overshoot">
-        {percent(policy.overshoot)}
-        {policy.debt >= 1 && <span class="rule">{count(Math.round(policy.debt))} owed</span>}
+      <td class={`number ${policy.measuredOvershoot > 0.1 ? 'no' : ''}`} data-label="Overshoot">
+        {percent(policy.measuredOvershoot)}
+        <span class="rule">{percent(policy.overshoot)} possible now</span>
+        {policy.debt >= 1 && <span class="rule">debt {count(Math.round(policy.debt))}</span>}
       </td>
     </tr>
   )

@@ -6,7 +6,7 @@ export function Reasons({ view }: { view: View }) {
   const rejected = view.reasons.reduce((sum, { rate: each }) => sum + each, 0)
   return (
     <section class="panel" aria-labelledby="reasons">
-      <h2 id="reasons">Why requests are rejected</h2>
+      <h2 id="reasons">Reasons for rejections</h2>
       {view.reasons.length === 0 ? (
         <p class="soft">No request was rejected since these processes started.</p>
       ) : (
@@ -18,7 +18,7 @@ export function Reasons({ view }: { view: View }) {
                 Now / s
               </th>
               <th scope="col" class="number">
-                Part
+                Share
               </th>
               <th scope="col" class="number">
                 Since start
@@ -32,7 +32,7 @@ export function Reasons({ view }: { view: View }) {
                 <td class={`number ${one.rate > 0 ? 'no' : 'soft'}`} data-label="Now / s">
                   {rate(one.rate)}
                 </td>
-                <td class="number" data-label="Part">
+                <td class="number" data-label="Share">
                   {rejected > 0 ? percent(one.rate / rejected) : '–'}
                 </td>
                 <td class="number" data-label="Since start">

@@ -2,15 +2,14 @@ import { useState } from 'preact/hooks'
 import type { NodeView, PolicyRule, RulesFound, View } from '../src/protocol.ts'
 import { visible } from '../src/visible.ts'
 import { addressOf } from './address.ts'
-import { count, keyName, moment } from './format.ts'
+import { moment } from './format.ts'
+import { Impact } from './impact.tsx'
 import { versionOf } from './nodes.tsx'
-import { useRules } from './use-rules.ts'
-
-/** The most keys of candidate rules to show. */
-const KEYS_SHOWN = 20
+import { Overrides } from './overrides.tsx'
+import { useRules } from './use-answer.ts'
 
 /**
- * The rules that processes follow, and the effect of candidate rules. The page is read-only, because the source decides who may write
+ * The rules that processes follow, and the impact of candidate rules. The page is read-only, because the source decides who may write
  * rules.
  */
 export function RulesPage({ view }: { view: View }) {
@@ -19,8 +18,8 @@ export function RulesPage({ view }: { view: View }) {
   const found = useRules(search, from, view)
   return (
     <>
-      <nav class="crumbs">
-        <a href="#policies">Overview</a>
+      <nav class="crumbs" aria-label="Breadcrumb">
+        <a href={addressOf('overview')}>Overview</a>
       </nav>
       {found === undefined ? (
         <p class="waiting" role="status">
@@ -30,10 +29,15 @@ export function RulesPage({ view }: { view: View }) {
         <>
           <div class="charts">
             <VersionList found={found} view={view} />
-            <WhoRuns view={view} />
+            <Running view={view} />
           </div>
           <PolicyList id="rules-now" title="Current policies" policies={found.policies} />
-          {found.next !== undefined && <Next next={found.next} view={view} />}
+          {found.next !== undefined && (
+            <>
+              <PolicyList id="rules-next" title="Candidate (dry run)" policies={found.next.policies} />
+              <Impact judged={view.judged} overrides={found.next.overrides} />
+            </>
+          )}
           <Overrides
             found={found}
             search={search}
@@ -67,8 +71,8 @@ function VersionList({ found: { source, versions }, view }: { found: RulesFound;
             <tr>
               <th scope="col">Version</th>
               <th scope="col">When</th>
-              <th scope="col">Who</th>
-              <th scope="col">Why</th>
+              <th scope="col">Author</th>
+              <th scope="col">Reason</th>
               <th scope="col" class="number">
                 Processes
               </th>
@@ -84,10 +88,10 @@ function VersionList({ found: { source, versions }, view }: { found: RulesFound;
                   <span class="rule">{one.digest}</span>
                 </th>
                 <td data-label="When">{whenOf(one)}</td>
-                <td data-label="Who">
+                <td data-label="Author">
                   <span class="text">{one.by === undefined ? '–' : visible(one.by)}</span>
                 </td>
-                <td data-label="Why">
+                <td data-label="Reason">
                   <span class="text">{one.why === undefined ? '–' : visible(one.why)}</span>
                 </td>
                 <td class="number" data-label="Processes">
@@ -108,10 +112,10 @@ function whenOf({ at, since }: RulesFound['versions'][number]): string {
   return Number.isNaN(time) ? visible(at) : moment(time)
 }
 
-function WhoRuns({ view: { nodes } }: { view: View }) {
+function Running({ view: { nodes } }: { view: View }) {
   return (
-    <section class="panel" aria-labelledby="who-runs">
-      <h2 id="who-runs">Processes</h2>
+    <section class="panel" aria-labelledby="running">
+      <h2 id="running">Versions by process</h2>
       <table>
         <thead>
           <tr>
@@ -195,162 +199,5 @@ function Options({ policy: { options } }: { policy: PolicyRule }) {
         </div>
       ))}
     </dl>
-  )
-}
-
-interface OverridesOptions {
-  readonly found: RulesFound
-  readonly search: string
-  readonly look: (text: string) => void
-  readonly turn: (from: number) => void
-}
-
-function Overrides({ found: { overrides }, search, look, turn }: OverridesOptions) {
-  const { total, found, from, rows } = overrides
-  const last = from + rows.length
-  return (
-    <section class="panel" aria-labelledby="overrides">
-      <h2 id="overrides">
-        Limits of single keys <span class="badge">{count(total)}</span>
-      </h2>
-      {total === 0 ? (
-        <p class="soft">No key has a limit of its own.</p>
-      ) : (
-        <>
-          <label class="search">
-            <span class="hidden">Find a limit of a key</span>
-            <input
-              type="search"
-              placeholder="Find by key or policy"
-              value={search}
-              onInput={(event) => look(event.currentTarget.value)}
-              autoComplete="off"
-              spellcheck={false}
-            />
-          </label>
-          {rows.length > 0 && (
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Key</th>
-                  <th scope="col">Policy</th>
-                  <th scope="col" class="number">
-                    Limit
-                  </th>
-                  <th scope="col">Until</th>
-                </tr>
-              </thead>
-              <tbody>
-                {rows.map(({ policy, key, limit, until }) => (
-                  <tr key={`${policy} ${key}`}>
-                    <th scope="row">
-                      <a class="key" href={addressOf(key)} title={keyName(key)}>
-                        {keyName(key)}
-                      </a>
-                    </th>
-                    <td data-label="Policy">
-                      <span class="text">{visible(policy)}</span>
-                    </td>
-                    <td class="number" data-label="Limit">
-                      {limit.toLocaleString('en')}
-                    </td>
-                    <td data-label="Until">{until === null ? 'no end' : moment(until)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
-          <div class="turn">
-            <p class="said" role="status">
-              {found === 0 ? 'No limit of a key contains this.' : `${from + 1} to ${last} of ${found.toLocaleString('en')}`}
-            </p>
-            {found > rows.length && (
-              <>
-                <button type="button" class="quiet" disabled={from === 0} onClick={() => turn(from - 1)}>
-                  Back
-                </button>
-                <button type="button" class="quiet" disabled={last >= found} onClick={() => turn(last)}>
-                  Further
-                </button>
-              </>
-            )}
-          </div>
-        </>
-      )}
-    </section>
-  )
-}
-
-function Next({ next, view: { judged } }: { next: NonNullable<RulesFound['next']>; view: View }) {
-  return (
-    <>
-      <PolicyList id="rules-next" title="Candidate policies, not applied" policies={next.policies} />
-      <section class="panel" aria-labelledby="judged">
-        <h2 id="judged">Effect of the candidate rules</h2>
-        <p class="soft">
-          For the requests of all processes with a report, since each process loaded the candidate rules.
-          {next.overrides > 0 && ` The candidate rules contain ${count(next.overrides)} limits of single keys.`}
-        </p>
-        <div class="pair">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Candidate policy</th>
-                <th scope="col" class="number">
-                  Would allow
-                </th>
-                <th scope="col" class="number">
-                  Would reject
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {judged.policies.map(({ name, allowed, rejected }) => (
-                <tr key={name}>
-                  <th scope="row">
-                    <span class="name">{visible(name)}</span>
-                  </th>
-                  <td class="number" data-label="Would allow">
-                    {count(allowed)}
-                  </td>
-                  <td class={`number ${rejected > 0 ? 'no' : 'soft'}`} data-label="Would reject">
-                    {count(rejected)}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          {judged.keys.length === 0 ? (
-            <p class="soft">The candidate rules would have rejected no key.</p>
-          ) : (
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Key</th>
-                  <th scope="col" class="number">
-                    Times rejected
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {judged.keys.slice(0, KEYS_SHOWN).map(({ policy, key, rejected }) => (
-                  <tr key={`${policy} ${key}`}>
-                    <th scope="row">
-                      <a class="key" href={addressOf(key)} title={keyName(key)}>
-                        {keyName(key)}
-                      </a>
-                      <span class="rule">{visible(policy)}</span>
-                    </th>
-                    <td class="number" data-label="Times rejected">
-                      {count(rejected)}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
-        </div>
-      </section>
-    </>
   )
 }

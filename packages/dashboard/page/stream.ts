@@ -37,6 +37,11 @@ export function follow(changed: (live: Live) => void): () => void {
       set({ points: points.slice(-KEPT), earlier: hello.earlier, connected: true, signedIn: hello.signOut })
     })
     source.addEventListener('earlier', ({ data }) => set({ earlier: JSON.parse(data) as Point[] }))
+    // After an outage the processes report the values that were unknown.
+    source.addEventListener('filled', ({ data }) => {
+      const filled = new Map((JSON.parse(data) as Point[]).map((point) => [point[0], point]))
+      set({ points: live.points.map((point) => filled.get(point[0]) ?? point) })
+    })
     source.addEventListener('view', ({ data }) => {
       const view = JSON.parse(data) as View
       const last = live.points.at(-1)
@@ -80,15 +85,18 @@ export async function signOut(): Promise<void> {
 export type Action = 'block' | 'unblock' | 'reset' | 'note'
 
 export interface ActionBody {
-  readonly key: string
+  readonly key?: string
   readonly policy?: string
+  readonly node?: string
   readonly duration?: number
   readonly note?: string
   readonly from?: number
+  readonly reason?: string
+  readonly id?: string
 }
 
-/** Sends an action to the server. Rejects with the server's error message. */
-export async function send<T>(action: Action | 'find' | 'rules', body: ActionBody): Promise<T> {
+/** Sends an action or a question to the server. Rejects with the server's error message. */
+export async function send<T>(action: string, body: ActionBody): Promise<T> {
   const response = await fetch(action, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'X-Weir-Dashboard': '1' },

@@ -18,6 +18,10 @@ export type Mode = 'enforced' | 'dry-run' | 'candidate'
 export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 'rejected' | 'blocks' | 'share'>> {
   readonly name: string
   readonly mode: Mode
+  /** The `key` option as text. Undefined if code passes the keys, or if only other processes have the policy. */
+  readonly keyedBy?: string
+  /** Milliseconds, 0 without a cooldown. Undefined if only other processes have the policy. */
+  readonly cooldownMs?: number
   readonly limit: number
   readonly intervalMs: number
   /** The algorithm's id, e.g. `'fixed-window'`. */

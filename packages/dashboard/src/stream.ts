@@ -13,6 +13,7 @@ import { modesOf } from './mode.ts'
 import type { Hello, Series, View } from './protocol.ts'
 import { Rates } from './rates.ts'
 import { keySeries, nodeSeries, PolicySeries } from './series.ts'
+import { settingsOf } from './settings.ts'
 import { type Memory, makeView } from './view.ts'
 
 const EVERY = 1_000
@@ -218,6 +219,7 @@ export class Stream {
       log: this.#log.entries.map((entry) => ({ process: nodes[0]?.label ?? '', ...entry })),
       settled: time - this.#since > SETTLED,
       mode: modesOf(this.#throttler),
+      settings: settingsOf(this.#throttler),
     })
     return this.#latest
   }

@@ -6,6 +6,7 @@ import type { KeyMemory } from './key-memory.ts'
 import type { LimitedKeys } from './limited.ts'
 import type { LogEntry, Mode, NodeView, PolicyView, ReasonView, TopKey, View } from './protocol.ts'
 import { type Rates, STALE } from './rates.ts'
+import type { settingsOf } from './settings.ts'
 import { mostOfEach, topKeys } from './top-keys.ts'
 
 const MOST_WAITING = 25
@@ -26,11 +27,13 @@ interface About {
   /** Whether the reports of all processes should have arrived. A process without one runs another version. */
   readonly settled: boolean
   mode(policy: string, dryRun?: boolean): Mode
+  /** By policy. */
+  readonly settings: ReturnType<typeof settingsOf>
 }
 
 /** Combines this process's snapshot with the reports of the others. */
 export function makeView(snapshot: Snapshot, nodes: readonly ClusterNode[], memory: Memory, about: About): View {
-  const { time, log, settled, mode } = about
+  const { time, log, settled, mode, settings } = about
   const { rates, charts, limited, busiest, candidates, keys } = memory
   const policies = policiesOf(snapshot, nodes)
   const used = topKeys(snapshot, nodes, policies)
@@ -64,6 +67,7 @@ export function makeView(snapshot: Snapshot, nodes: readonly ClusterNode[], memo
       const isAtLimit = (one: TopKey) => one.policy === name && one.used + 1 > one.limit && !closed.has(JSON.stringify([name, one.key]))
       return {
         ...policy,
+        ...settings.get(name),
         mode: mode(name, policy.dryRun),
         atLimit: used.filter(isAtLimit).length,
         busiest: busiest.of(name),

@@ -74,12 +74,26 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(heard).toEqual([])
     })
 
+    test('undoes a block with the server, and the audit log lists both', async () => {
+      const { page, throttler, heard } = await open()
+      await page.getByLabel('Reason, for the audit log').fill('ticket 12')
+      await page.getByLabel('Key', { exact: true }).fill('eve')
+      await page.getByRole('button', { name: 'Block', exact: true }).click()
+      await expect.poll(() => throttler.peek('eve').allowed).toBe(false)
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await expect.poll(() => throttler.peek('eve').allowed).toBe(true)
+      const audit = page.getByRole('region', { name: 'Audit log' })
+      await audit.getByText('ticket 12').first().waitFor()
+      await audit.getByRole('row', { name: /^undo|^unblock/ }).waitFor()
+      expect(heard).toEqual([])
+    })
+
     test('resets a key by a click', async () => {
       const { page, throttler } = await open()
       for (let i = 0; i < 7; i++) throttler.check('needle')
       await page.getByRole('searchbox', { name: 'Find a key' }).fill('needle')
       await page.getByRole('button', { name: 'Reset needle in user' }).click()
-      await page.getByText('Reset needle.').waitFor()
+      await page.getByText('Counters of needle reset.').waitFor()
       expect(throttler.peek('needle').parts.map(({ limit, remaining }) => limit - remaining)).toContain(0)
       expect(throttler.peek('needle').parts.map(({ limit, remaining }) => limit - remaining)).toContain(7)
     })
@@ -117,23 +131,31 @@ describe.skipIf(CHROMIUM === undefined)(
           ...(coordination === 'central' && { storeTimeout: '30s' as const }),
         } as const
         const ROWS = [
-          { says: /^fixed60 per h$/, used: '3 of 60', policy: { name: 'fixed' } },
+          { says: /^fixed60 per h(key|cooldown|coordination)/, used: '3 of 60', policy: { name: 'fixed' } },
           {
-            says: /fixed window first request$/,
+            says: /fixed window first request(key|cooldown|coordination)/,
             used: '3 of 60',
             policy: { name: 'first', algorithm: fixedWindow({ start: 'first-request' }) },
           },
-          { says: /, sliding window$/, used: '3 of 60', policy: { name: 'window', algorithm: slidingWindow() } },
-          { says: /, sliding counter$/, used: '3 of 60', policy: { name: 'counter', algorithm: slidingCounter() } },
-          { says: /, sliding log$/, used: '3 of 60', policy: { name: 'log', algorithm: slidingLog() } },
-          { says: /, token bucket, 4 at once$/, used: '3 of 4', policy: { name: 'tokens', algorithm: tokenBucket({ burst: 4 }) } },
+          { says: /, sliding window(key|cooldown|coordination)/, used: '3 of 60', policy: { name: 'window', algorithm: slidingWindow() } },
           {
-            says: /, token bucket warming up, 100 at once$/,
+            says: /, sliding counter(key|cooldown|coordination)/,
+            used: '3 of 60',
+            policy: { name: 'counter', algorithm: slidingCounter() },
+          },
+          { says: /, sliding log(key|cooldown|coordination)/, used: '3 of 60', policy: { name: 'log', algorithm: slidingLog() } },
+          {
+            says: /, token bucket, 4 at once(key|cooldown|coordination)/,
+            used: '3 of 4',
+            policy: { name: 'tokens', algorithm: tokenBucket({ burst: 4 }) },
+          },
+          {
+            says: /, token bucket warming up, 100 at once(key|cooldown|coordination)/,
             used: '9 of 100',
             policy: { name: 'warm', algorithm: tokenBucket({ burst: 100, warmUp: '10h' }) },
           },
           {
-            says: /, leaky bucket, 5 at once$/,
+            says: /, leaky bucket, 5 at once(key|cooldown|coordination)/,
             used: '3 of 5',
             policy: { name: 'leaky', algorithm: leakyBucket({ burst: 4, immediate: 4 }) },
           },
@@ -155,7 +177,7 @@ describe.skipIf(CHROMIUM === undefined)(
           await row.first().waitFor()
           const rules = await page.getByRole('region', { name: 'Limits' }).getByRole('rowheader').allTextContents()
           expect(
-            rules.some((text) => text.startsWith(policy.name) && says.test(text)),
+            rules.some((text) => text.startsWith(policy.name) && says.test(text) && text.includes(`coordination ${coordination}`)),
             `${policy.name} in ${rules.join('; ')}`,
           ).toBe(true)
           await row.getByText(used).first().waitFor()
@@ -196,19 +218,19 @@ describe.skipIf(CHROMIUM === undefined)(
       throttler.check(evil)
       throttler.block(evil, '1h')
       await page.getByText(evil).first().waitFor()
-      expect(await page.title()).toBe('Weir')
+      expect(await page.title()).toBe('Synced · Weir')
       expect(heard).toEqual([])
     })
 
-    test('without actions there is nothing to click', async () => {
+    test('without actions, no button changes anything', async () => {
       const { page, throttler } = await open({ authorize: 'none' })
       throttler.block('mallory', '1h')
       await page
         .getByRole('rowheader', { name: /mallory/ })
         .first()
         .waitFor()
-      // Only the buttons for the charts' period are there.
-      expect(await page.getByRole('button').allTextContents()).toEqual(['10 min', '30 min'])
+      // Only the buttons of the filter and of the time range are there.
+      expect(await page.getByRole('button').allTextContents()).toEqual(['Enforced', 'Dry run', 'Candidate', '5 min', '10 min', '30 min'])
       expect(await page.getByRole('form').count()).toBe(0)
     })
 
@@ -252,7 +274,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.setViewportSize({ width: 1280, height: 900 })
       await page.getByRole('row', { name: /alice/ }).first().waitFor()
       const wide = await columns()
-      expect(wide.length).toBe(7)
+      expect(wide.length).toBe(8)
       await page.setViewportSize({ width: 390, height: 800 })
       const narrow = await columns()
       expect(narrow.map(([name]) => name.replaceAll('"', ''))).toEqual([
@@ -260,6 +282,7 @@ describe.skipIf(CHROMIUM === undefined)(
         'Units / s',
         'Rejections / s',
         'Keys',
+        'At limit',
         'Blocked',
         'Unsynced',
         'Overshoot',
@@ -289,7 +312,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => throttler.peek(evil).parts.map(({ reason }) => reason)).toEqual(['ok', 'blocked'])
       await page.getByRole('form', { name: 'Note' }).getByRole('textbox').fill('<i>ours</i>')
       await page.getByRole('button', { name: 'Save' }).click()
-      await page.getByRole('link', { name: 'All keys' }).click()
+      await page.getByRole('link', { name: 'Overview' }).click()
       await page
         .getByRole('region', { name: /^Blocked/ })
         .getByText('<i>ours</i>')
@@ -306,24 +329,27 @@ describe.skipIf(CHROMIUM === undefined)(
 
     test('the longest name of a policy fits on a phone', async () => {
       const name = 'a-policy-whose-name-is-as-long-as-any-may-be-'.padEnd(64, 'x')
-      const throttler = createThrottler({ policies: [{ name, limit: 5, interval: '1h', coordination: 'local' }] })
+      const throttler = createThrottler({
+        policies: [{ name, key: ['route', { header: 'x-client' }], limit: 5, interval: '1h', cooldown: '30s', coordination: 'local' }],
+      })
       onTestFinished(() => throttler.close())
       for (let i = 0; i < 7; i++) throttler.check('alice')
       const { page } = await show(throttler, { authorize: () => true, actions: true })
       await page.setViewportSize({ width: 390, height: 800 })
       await page.getByRole('row', { name: /alice/ }).first().waitFor()
+      await page.getByText('key route, header x-client · cooldown 30 s · coordination local').waitFor()
       expect(await width(page)).toBeLessThanOrEqual(390)
       await page.getByRole('link', { name: 'alice' }).first().click()
       await page.getByRole('form', { name: 'Block this key' }).waitFor()
       expect(await width(page)).toBeLessThanOrEqual(390)
     })
 
-    test('says why requests are rejected, and greys what it can no longer know', async () => {
+    test('shows the reasons for rejections, and greys stale figures', async () => {
       const hub = new FailingHub(systemClock)
       const throttler = throttlerFor(hub)
       const { page } = await show(throttler)
       for (let i = 0; i < 150; i++) throttler.check('mallory')
-      const reasons = page.getByRole('region', { name: 'Why requests are rejected' })
+      const reasons = page.getByRole('region', { name: 'Reasons for rejections' })
       await reasons.getByRole('row', { name: /In cooldown/ }).waitFor()
       const grey = () => page.locator('.stale').count()
       expect(await grey()).toBe(0)
@@ -339,15 +365,19 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(grey).toBe(0)
     })
 
-    test('does not say that somebody is blocked in a dry run', async () => {
+    test('shows keys of a dry run only if the filter is set to it', async () => {
       const throttler = createThrottler({
         policies: [{ name: 'dry', limit: 1, interval: '1h', cooldown: '1h', coordination: 'local', dryRun: true }],
       })
       onTestFinished(() => throttler.close())
       for (let i = 0; i < 5; i++) throttler.check('alice')
       const { page } = await show(throttler)
-      await page.getByText('dry, not rejected because of the dry run').waitFor()
       await page.getByRole('heading', { name: 'Blocked 0' }).waitFor()
+      await page.getByText('No key is limited.').waitFor()
+      await page.getByRole('button', { name: 'Dry run' }).click()
+      await page.getByText('dry, cooldown, not rejected because of the dry run').waitFor()
+      await page.getByRole('heading', { name: 'Blocked 1' }).waitFor()
+      await page.getByRole('heading', { name: /^Limited now 1/ }).waitFor()
       await page.getByText('1 would be').waitFor()
       await page.getByRole('searchbox', { name: 'Find a key' }).fill('alice')
       await page.getByText('allowed because of the dry run').waitFor()
@@ -360,7 +390,7 @@ describe.skipIf(CHROMIUM === undefined)(
       )
       expect(nameless).toBe(0)
       expect(await page.getByRole('main').count()).toBe(1)
-      for (const name of ['Limits', 'Keys', 'Processes', 'Log']) expect(await page.getByRole('region', { name }).count()).toBe(1)
+      for (const name of ['Limits', 'Keys', 'Processes', 'Events']) expect(await page.getByRole('region', { name }).count()).toBe(1)
       for (const table of await page.getByRole('table').all()) expect(await table.getByRole('columnheader').count()).toBeGreaterThan(0)
     })
   },

@@ -10,8 +10,8 @@ export interface Figure {
 }
 
 export interface Made {
-  /** File name in `docs/images` → SVG. */
-  readonly charts?: Readonly<Record<string, string>>
+  /** File name in `docs/images` → SVG, or the bytes of a picture. */
+  readonly charts?: Readonly<Record<string, string | Uint8Array>>
   /** Name of a marker in the documentation → rows of a table with the head first, or Markdown that is written unchanged. */
   readonly tables?: Readonly<Record<string, string | readonly (readonly string[])[]>>
 }

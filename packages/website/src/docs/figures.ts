@@ -3,6 +3,7 @@ import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
 import { changelog } from './changelog.ts'
 import { coordinations } from './coordinations.ts'
+import { dashboard } from './dashboard.ts'
 import { demo } from './demo.ts'
 import { diagram } from './diagram.ts'
 import type { Figure } from './figure.ts'
@@ -32,5 +33,6 @@ export const FIGURES: readonly Figure[] = [
   rooms,
   diagram,
   demo,
+  dashboard,
   changelog,
 ]

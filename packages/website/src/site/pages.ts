@@ -36,7 +36,7 @@ export function pages(): Page[] {
 
 /** Images that the pages show. */
 export function images(): string[] {
-  return filesOf('docs').filter((file) => /\.(svg|png)$/.test(file))
+  return filesOf('docs').filter((file) => /\.(svg|webp)$/.test(file))
 }
 
 function pathOf(source: string): string {

@@ -37,7 +37,7 @@ describe.skipIf(CHROMIUM === undefined)(
       onTestFinished(() => browser.close())
       const page = await browser.newPage()
       const faults: string[] = []
-      for (const file of readdirSync(IMAGES)) {
+      for (const file of readdirSync(IMAGES).filter((name) => name.endsWith('.svg'))) {
         await page.setContent(readFileSync(join(IMAGES, file), 'utf8'))
         const [picture, ...labels] = await page.evaluate(() =>
           [...document.querySelectorAll('svg:not(svg svg), text')].map((element): Label => {
