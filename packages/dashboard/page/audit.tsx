@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../src/protocol.ts'
+import type { AuditEntry } from '@weir/core/inspect'
 import { visible } from '../src/visible.ts'
 import { addressOf } from './address.ts'
 import { keyName, moment } from './format.ts'

@@ -1,8 +1,9 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { AuditEntry } from '@weir/core/inspect'
 import { onTestFinished } from 'vitest'
 import { PAGE } from '../src/page.generated.ts'
-import type { AuditEntry, Found, LimitedView, NodeView, PolicyView, Series, View } from '../src/protocol.ts'
+import type { Found, LimitedView, NodeView, PolicyView, Series, View } from '../src/protocol.ts'
 
 const MINUTE = 60_000
 

@@ -168,7 +168,7 @@ test('recent numbers: a window of the newest slots that slides', () => {
                 sum + (b > a ? (n * Math.max(0, b - Math.max(a, since))) / (b - a) : b >= since ? n : 0),
               0,
             )
-          // Of the oldest slot only its sum is known.
+          // For the oldest slot only its sum is known.
           expect(recent.sum(now)).toBeLessThanOrEqual(overlap(now - 75_000) + 1e-6)
           expect(recent.sum(now)).toBeGreaterThanOrEqual(overlap(now - 45_000) - 1e-6)
         }

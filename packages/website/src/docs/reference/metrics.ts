@@ -15,7 +15,15 @@ export const METRIC_TABLES: Readonly<Record<string, readonly string[]>> = {
     'weir.rules.rejected',
     'weir.rules.source_down',
   ],
-  'metrics-accuracy': ['weir.overshoot', 'weir.unsynced.units', 'weir.unsynced.age', 'weir.leased.units', 'weir.debt', 'weir.share'],
+  'metrics-accuracy': [
+    'weir.overshoot',
+    'weir.possible.overshoot',
+    'weir.unsynced.units',
+    'weir.unsynced.age',
+    'weir.leased.units',
+    'weir.debt',
+    'weir.share',
+  ],
   'metrics-store': [
     'weir.nodes',
     'weir.storeDown',
