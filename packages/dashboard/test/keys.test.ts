@@ -36,14 +36,14 @@ test('a key has its blocks, what it used, and a note', async () => {
   expect((await find(url, 'a')).note).toBe('')
 })
 
-test('what a key has used is what nodes have told together, where that is more than this one sees', () => {
+test('a key has used the sum that the processes report, if this process alone sees less', () => {
   const part = { policy: 'user', key: 'a', limit: 20, remaining: 0, reason: 'limit', retryAfterMs: 1, dryRun: false, samples: [] }
   const top = [
     { policy: 'tenant', key: 'a', used: 500, limit: 1_000 },
-    { policy: 'user', key: 'a', used: 60, limit: 20 },
+    { policy: 'user', key: 'a', used: 60, debt: 5, limit: 20 },
   ]
-  expect(usedOf(part, { top } as unknown as View)).toBe(60)
-  expect(usedOf({ ...part, remaining: 17 }, { top: [] } as unknown as View)).toBe(3)
+  expect(usedOf(part, { top } as unknown as View)).toEqual({ used: 60, debt: 5 })
+  expect(usedOf({ ...part, remaining: 17 }, { top: [] } as unknown as View)).toEqual({ used: 3, debt: 0 })
 })
 
 test('times are said as people say them, and two marks of an axis differ', () => {
