@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock, WeirError } from '@weir/core'
 import {
   type AuditEntry,
@@ -62,8 +61,6 @@ const GONE_AT_ONCE = 1
 /** A process that reports rules receives the rules of others. This one has none. */
 const NO_RULES = '[]'
 const MOST_POLICIES = 1_000
-/** Milliseconds until the store must have answered with the audit log. */
-const PATIENCE = 5_000
 
 /** Watches a cluster through its store. Processes report their status while a watcher is there. The watcher itself counts nothing. */
 export class StoreWatch {
@@ -120,20 +117,8 @@ export class StoreWatch {
 
   /** The newest entries of the audit log, the newest one first. Undefined if the store has no log. */
   async actions(most: number): Promise<readonly AuditEntry[] | undefined> {
-    const read = async () => {
-      const log = await this.#connection.audit?.()
-      return (await log?.list(most))?.flatMap((entry) => parseAuditEntry(entry) ?? [])
-    }
-    const answered = new AbortController()
-    // The timer also keeps the process alive until the answer, because a store's connections don't.
-    const late = sleep(PATIENCE, undefined, { signal: answered.signal }).then(() => {
-      throw new WeirError('WEIR_STORE_TIMEOUT', `The store did not answer within ${PATIENCE} ms. Check its load and the network.`)
-    })
-    try {
-      return await Promise.race([read(), late])
-    } finally {
-      answered.abort()
-    }
+    const log = await this.#connection.audit?.()
+    return (await log?.list(most))?.flatMap((entry) => parseAuditEntry(entry) ?? [])
   }
 
   close(): Promise<void> {

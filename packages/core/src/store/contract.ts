@@ -6,7 +6,7 @@ import type { Decider } from './decider.ts'
 import type { SyncReply, SyncRequest } from './exchange.ts'
 
 export type { Announcement, AskAnnouncement, BlockAnnouncement, TotalAnnouncement } from './announcement.ts'
-export { AUDITED_FOR, type AuditLog, LONGEST_AUDITED, MOST_AUDITED } from './audit.ts'
+export { AUDITED_FOR, type AuditLog, boundedLog, LONGEST_AUDITED, MOST_AUDITED } from './audit.ts'
 export type { BlockChange, BlockState } from './blocks.ts'
 export { type Decide, type DecidedPolicy, type Decider, isDone, laneOf, type Question } from './decider.ts'
 export type { SyncEntry, SyncReply, SyncRequest, SyncResult } from './exchange.ts'

@@ -35,6 +35,7 @@ export {
   AUDITED_FOR,
   BUCKET_GROUPS,
   BUCKET_PARTS,
+  boundedLog,
   FINE_PARTS,
   isDone,
   LONGEST_AUDITED,

@@ -3,8 +3,7 @@ import process from 'node:process'
 import { show, WeirError } from '../report/errors.ts'
 import { object, optional, text, whole } from '../report/readers.ts'
 import { reasonOf } from '../report/show.ts'
-import { type AuditLog, LONGEST_AUDITED, MOST_AUDITED } from '../store/audit.ts'
-import { type Clock, keptAlive } from '../time/clock.ts'
+import { type AuditLog, answered, LONGEST_AUDITED, MOST_AUDITED } from '../store/audit.ts'
 import { loadCode } from '../time/load-code.ts'
 import type { Coordinated } from './coordinator.ts'
 
@@ -38,8 +37,6 @@ export interface AuditEntry {
   readonly reason: string
 }
 
-/** Milliseconds. */
-const PATIENCE = 5_000
 /** The most entries that a process without a store keeps. */
 const MOST_OWN = 100
 /** The most UTF-16 units of each part of an entry, of which the longest is a key. */
@@ -74,19 +71,6 @@ export async function recorded(most: number, host: Coordinated): Promise<readonl
 /** Async, because the store of an application may throw. */
 async function openLog(coordinator: Coordinated['coordinator']): Promise<AuditLog | undefined> {
   return await loadCode(async () => coordinator?.audit())
-}
-
-/** The result of a promise, or a rejection after `PATIENCE`. Keeps the process alive meanwhile. */
-function answered<T>(clock: Clock, promise: Promise<T>): Promise<T> {
-  const late = new Promise<never>((_, reject) => {
-    const timer = clock.setTimeout(
-      () => reject(new WeirError('WEIR_STORE_TIMEOUT', `The store did not answer within ${PATIENCE} ms. Check its load and the network.`)),
-      PATIENCE,
-    )
-    const stop = (): void => clock.clearTimeout(timer)
-    promise.then(stop, stop)
-  })
-  return keptAlive(clock, Promise.race([promise, late]))
 }
 
 /** An entry as text. Long parts are cut, because a store keeps short entries only. */

@@ -3,6 +3,7 @@ import {
   type Announcement,
   type AuditLog,
   type BlockChange,
+  boundedLog,
   closedPart,
   codeNotLoaded,
   type Decider,
@@ -145,7 +146,7 @@ export class EtcdConnection implements StoreConnection {
 
   async audit(): Promise<AuditLog> {
     const { auditAt } = await import('./audit.ts')
-    return auditAt(this)
+    return boundedLog(auditAt(this), this.link.clock, asWeirError)
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,7 @@ import { WeirError } from '@weir/core'
 import {
   type AuditLog,
   afterSilence,
+  boundedLog,
   closedPart,
   type Decider,
   type StoreConnection,
@@ -113,7 +114,7 @@ export class PostgresConnection implements StoreConnection {
 
   async audit(): Promise<AuditLog> {
     const { auditAt } = await import('./audit.ts')
-    return auditAt(this.#session, this.#calls, this.#options.schema)
+    return boundedLog(auditAt(this.#session, this.#calls, this.#options.schema), this.#node.clock, (error) => this.#failed(error))
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,7 @@ import type { WeirError } from '@weir/core'
 import {
   type AuditLog,
   afterSilence,
+  boundedLog,
   closedPart,
   codeNotLoaded,
   type Decider,
@@ -118,7 +119,7 @@ export class RedisConnection implements StoreConnection {
 
   async audit(): Promise<AuditLog> {
     const { auditAt } = await import('./audit.ts')
-    return auditAt(this.#link, this.#keys)
+    return boundedLog(auditAt(this.#link, this.#keys), this.#node.clock, (error) => this.#failed(error))
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,7 @@
 import { existsSync, writeSync } from 'node:fs'
 import { createThrottler, type Decision, leakyBucket, limitedFetch, type Store, systemClock, type Throttler } from '@weir/core'
 import { adapterOf, createGuard } from '@weir/core/adapter'
+import { auditLog, recordAction } from '@weir/core/inspect'
 import { follow, type RulesSource } from '@weir/core/rules'
 
 /** The store that a separate process connects to, and the rules in it, if it stores rules. */
@@ -176,6 +177,27 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
       await ready()
       const connection = store.open({ id: 'one', clock: systemClock, announced: () => {} })
       await connection.sync({ entries: [], blocks: [] })
+      return 'answered'
+    },
+  ],
+  ...each('auditLog', ['background'], async (throttler) => {
+    throttler.start()
+    await auditLog(throttler)
+    return 'read'
+  }),
+  ...each('recordAction', ['background'], async (throttler) => {
+    throttler.on('warning', () => {})
+    throttler.start()
+    await recordAction(throttler, { action: 'block', key: 'a' })
+    return 'done'
+  }),
+  [
+    'the audit log of a store',
+    async ({ store }, ready) => {
+      await ready()
+      const log = await store.open({ id: 'one', clock: systemClock, announced: () => {} }).audit?.()
+      await log?.add('an entry')
+      await log?.list(1)
       return 'answered'
     },
   ],

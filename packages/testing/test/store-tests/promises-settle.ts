@@ -50,7 +50,9 @@ const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: str
   [/^rules: history/, 0, /^WEIR_STORE_/],
   [/^rules: replace/, 'false', /^WEIR_STORE_/],
   [/^followed rules: ready/, 'away', 'away'],
-  [/^an exchange/, 'answered', /^WEIR_STORE_/],
+  [/^an exchange|^the audit log/, 'answered', /^WEIR_STORE_/],
+  [/^auditLog,/, 'read', /^WEIR_STORE_/],
+  [/^recordAction,/, 'done', 'done'],
   [/./, 'closed', 'closed'],
 ]
 
