@@ -2,7 +2,6 @@ import type { WeirError } from '@weir/core'
 import {
   type AuditLog,
   afterSilence,
-  boundedLog,
   closedPart,
   codeNotLoaded,
   type Decider,
@@ -119,7 +118,7 @@ export class RedisConnection implements StoreConnection {
 
   async audit(): Promise<AuditLog> {
     const { auditAt } = await import('./audit.ts')
-    return boundedLog(auditAt(this.#link, this.#keys), this.#node.clock, (error) => this.#failed(error))
+    return auditAt(this.#link, this.#keys, this.#node.clock, (error) => this.#failed(error))
   }
 
   async close(): Promise<void> {
