@@ -10,17 +10,19 @@ export const snapshot: Bench = async ({ quick }) => {
     { window: 'fixed', keys: 10_000, blocked: 0, calls: 60 },
     { window: 'fixed', keys: quick ? 100_000 : 1_000_000, blocked: 0, calls: 60 },
     { window: 'fixed', keys: quick ? 100_000 : 1_000_000, blocked: 10_000, calls: 60 },
+    { window: 'fixed', keys: quick ? 100_000 : 1_000_000, blocked: 0, rejected: true, calls: 20 },
     { window: 'sliding', keys: quick ? 20_000 : 200_000, blocked: 0, calls: 60 },
   ]
   const rows: Row[] = []
   for (const situation of situations) {
     const { cpu, found } = await runProgram<SnapshotResult>('snapshot', situation, { execArgv: ['--max-old-space-size=4096'] })
-    const { window, keys, blocked } = situation
+    const { window, keys, blocked, rejected = false } = situation
     const warm = cpu.slice(cpu.length / 2)
     rows.push({
       window,
       keys,
       blocked,
+      'all rejected': rejected ? 'yes' : 'no',
       'ms CPU, first call': round(cpu[0] as number),
       'ms CPU, later': round(median(warm)),
       'at most': round(Math.max(...warm)),

@@ -8,6 +8,8 @@ export interface SnapshotInput {
   readonly keys: number
   /** The number of blocked keys among them. */
   readonly blocked: number
+  /** Whether each key is rejected between two snapshots. */
+  readonly rejected?: boolean
   /** The number of snapshots, one after the other. */
   readonly calls: number
 }
@@ -19,7 +21,7 @@ export interface SnapshotResult {
   readonly found: number
 }
 
-const { window, keys, blocked, calls } = input<SnapshotInput>()
+const { window, keys, blocked, rejected = false, calls } = input<SnapshotInput>()
 const throttler = createThrottler({
   policies: [{ name: 'user', limit: 1_000, interval: '1h', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }],
   maxKeys: keys + 1,
@@ -32,6 +34,8 @@ for (const [i, key] of hottest.entries()) for (let taken = 0; taken < 500 + i; t
 const cpu: number[] = []
 let top: readonly { readonly key: string }[] = []
 for (let call = 0; call < calls; call++) {
+  // A cost above the limit is rejected, and leaves the counts as they are.
+  if (rejected) for (let id = 0; id < keys; id++) throttler.check(`user:${id}`, 1_001)
   const time = timed(() => {
     top = snapshot(throttler).top
   })

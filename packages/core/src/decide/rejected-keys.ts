@@ -24,11 +24,12 @@ const FOLDS = 4
 /** The keys of one fold that are kept, the most rejected ones. At most twice as many keys are kept of all folds. */
 const MOST = 200
 /** Slots that one fold visits, so that it takes about a millisecond. */
-const STEP = 1_000_000
+const STEP = 400_000
 
 /**
  * The most rejected keys of a policy. A rejection adds 1 to a number in the key's slot (`KeyTable.rejected`). These numbers are folded into
- * the list every 15 seconds, and whenever the list is read. So the first and the last rejection of a key are known as exactly as that.
+ * the list every 15 seconds, and whenever the list is read. So the first and the last rejection of a key are known as exactly as that. In a
+ * larger table than one fold visits, they may be one round of folds earlier.
  */
 export class RejectedKeys {
   readonly #site: Site

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createThrottler, fixedWindow, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
-import { cluster, snapshot } from '../../src/inspect/index.ts'
+import { cluster, limitedLine, snapshot } from '../../src/inspect/index.ts'
 import { LABEL, statusOf } from '../../src/inspect/node-status.ts'
 import { formatStatus, parseStatus } from '../../src/inspect/status-text.ts'
 import { Recent } from '../../src/report/recent.ts'
@@ -183,4 +183,24 @@ test('an idle and a closed throttler have a list too', async () => {
   offer(throttler as never, 'a', 3)
   await throttler.close()
   expect(snapshot(throttler).limited).toMatchObject([{ key: 'a', rejected: 2 }])
+})
+
+test('one line for a log names the limited keys of enforced policies, and no key can begin a new line', async () => {
+  const { world, node } = scene()
+  const throttler = node(
+    [
+      { name: 'real', limit: 1, interval: '1h' },
+      { name: 'dry', limit: 1, interval: '1h', dryRun: true },
+    ],
+    { alone: true },
+  )
+  expect(limitedLine(throttler)).toBe('weir: no key was limited in the last minute')
+  offer(throttler, 'a\nINFO all is well', 3)
+  for (let i = 0; i < 8; i++) offer(throttler, `b${i}`, 2)
+  const line = limitedLine(throttler)
+  expect(line).toMatch(/^weir: limited in the last minute: ".*" by real \(at its limit\), 2 rejected, 2 since \d{4}-.*Z\. .* And 4 more$/)
+  expect(line).not.toMatch(/\n|dry/)
+  expect(limitedLine(throttler, { most: 1 })).toMatch(/And 8 more$/)
+  await world.run(90_000)
+  expect(limitedLine(throttler)).toBe('weir: no key was limited in the last minute')
 })
