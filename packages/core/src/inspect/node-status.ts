@@ -165,11 +165,12 @@ function mostUsed({ policies, top }: Snapshot, each: number): Snapshot['top'] {
     .sort((a, b) => b.used / b.limit - a.used / a.limit)
 }
 
-/** Those of this minute, and each policy has some, because a candidate or a dry run may reject much more than the others. */
+/** Some keys of each policy, because a candidate or a dry run may reject much more than the others, and then the most rejected of all. */
 function limitedOf({ policies, limited }: Snapshot): readonly LimitedKey[] {
   const each = Math.max(1, Math.floor(MOST_LIMITED / Math.max(1, policies.length)))
-  return policies
-    .flatMap(({ name }) => limited.filter(({ policy }) => policy === name).slice(0, each))
+  const fair = policies.flatMap(({ name }) => limited.filter(({ policy }) => policy === name).slice(0, each))
+  return [...new Set([...fair, ...limited])]
+    .slice(0, MOST_LIMITED)
     .sort(byLastMinute)
     .map((one) => ({ ...one, sinceFirstMs: Math.round(one.sinceFirstMs), sinceLastMs: Math.round(one.sinceLastMs) }))
 }
