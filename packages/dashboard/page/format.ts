@@ -64,9 +64,9 @@ export function many(value: number, one: string, more = `${one}s`): string {
 
 /** Texts for the reasons of rejections. */
 export const REASONS: Readonly<Record<string, string>> = {
-  limit: 'Limit reached',
-  cooldown: 'In cooldown',
-  blocked: 'Blocked manually',
+  limit: 'At its limit',
+  cooldown: 'Cooldown',
+  blocked: 'Manual block',
   storeDown: 'Store down: the share of this process is used up',
   overflow: 'The table of keys is full',
   denied: 'On the deny list',

@@ -52,7 +52,7 @@ describe.skipIf(CHROMIUM === undefined)(
       ).toBe('limited')
       const row = page.getByRole('region', { name: /^Limited now/ }).getByRole('row', { name: /^mallory in per-user/ })
       expect(await row.getByRole('cell').allTextContents()).toEqual([
-        'Limit reached',
+        'At its limit',
         '31',
         '220',
         expect.stringMatching(/^\d\d:\d\d:\d\d$/),

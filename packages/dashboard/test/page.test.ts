@@ -350,7 +350,7 @@ describe.skipIf(CHROMIUM === undefined)(
       const { page } = await show(throttler)
       for (let i = 0; i < 150; i++) throttler.check('mallory')
       const reasons = page.getByRole('region', { name: 'Reasons for rejections' })
-      await reasons.getByRole('row', { name: /In cooldown/ }).waitFor()
+      await reasons.getByRole('row', { name: /Cooldown/ }).waitFor()
       const grey = () => page.locator('.stale').count()
       expect(await grey()).toBe(0)
       hub.away = true

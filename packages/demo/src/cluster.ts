@@ -39,6 +39,8 @@ export class Cluster {
   readonly lost: string[] = []
   /** A description of the store. */
   storeText = ''
+  /** The beginning of the demo's keys in the store. */
+  namespace: string | undefined
   commands: CommandCount | undefined
   /** Address of the Redis server. Undefined without one. */
   url: string | undefined
@@ -70,6 +72,7 @@ export class Cluster {
     const { kind } = this.choice
     // Several demos on one server must not share limits.
     const store = url === undefined || kind === 'ipc' ? undefined : { kind, url, namespace: `weir-demo-${randomUUID().slice(0, 8)}` }
+    this.namespace = store?.namespace
     for (const framework of FRAMEWORKS) {
       const page = this.#withPage && framework === FRAMEWORKS[0]
       const config: GatewayConfig = { framework, backendPort, store, ...limits, page }

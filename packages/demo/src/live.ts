@@ -31,6 +31,7 @@ export async function runLive(options: DemoOptions, screen: Screen, signal: Abor
     await cluster.start({ limit, globalLimit: everyone, interval, spans, cooldown, coordination: 'background' }, signal)
     screen.line(title(screen.colors))
     screen.line(`store: ${cluster.storeText}`)
+    if (cluster.namespace !== undefined) screen.line(`namespace: ${cluster.namespace}`)
     if (cluster.page !== undefined) screen.line(`dashboard: ${cluster.page}`)
     await warmUp(cluster, signal)
     sender = new Sender(cluster.ports, (answer) => tally.add(answer))
@@ -88,6 +89,7 @@ function viewer({ options: { limit, interval }, cluster, tally, outage, start, t
     return {
       whole,
       storeText: cluster.storeText,
+      namespace: cluster.namespace,
       elapsed: Math.min(total, Math.max(0, now - start)),
       total,
       gateways: gatewayViews(cluster, tally),

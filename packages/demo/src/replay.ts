@@ -121,6 +121,7 @@ function viewer(
     const elapsed = Math.min(total, Math.max(0, now - start))
     return {
       storeText: cluster.storeText,
+      namespace: cluster.namespace,
       elapsed,
       total,
       logTime: window.from + elapsed * options.speed,

@@ -1,11 +1,11 @@
 import type { Cluster } from './cluster.ts'
 import { WARM_UP } from './processes/messages.ts'
 
-/** Milliseconds. Shorter blocks are not shown. */
+/** Milliseconds. Shorter times are not shown. */
 const SHOWN = 50
 
 /** A client that is rejected at the moment. */
-export interface BlockedClient {
+export interface LimitedClient {
   readonly key: string
   readonly policy: string
   /** Milliseconds until it is allowed again. */
@@ -22,7 +22,7 @@ export interface ClusterStatus {
   readonly entries: number
   /** Commands that the Redis server executed. Undefined without one. */
   readonly commands: number | undefined
-  readonly blocked: readonly BlockedClient[]
+  readonly limited: readonly LimitedClient[]
 }
 
 /** The status at the end of the traffic, before the last answers arrived. */
@@ -37,13 +37,13 @@ export function statusOf({ gateways, commands }: Cluster, now: number): ClusterS
   const snapshots = gateways.flatMap(({ snapshot }) => (snapshot === undefined ? [] : [snapshot]))
   const total = (field: 'exchanges' | 'failures' | 'entries'): number =>
     gateways.reduce((sum, { snapshot, baseline }) => sum + (snapshot?.sync[field] ?? 0) - (baseline?.sync[field] ?? 0), 0)
-  const blocked = new Map<string, BlockedClient>()
+  const limited = new Map<string, LimitedClient>()
   // Gateways receive a block at different moments, so the longest remaining time counts.
   const add = (key: string, policy: string, left: number): void => {
     // Keys of the warm-up are no part of the run.
     if (left < SHOWN || key === WARM_UP) return
     const id = `${policy} ${key}`
-    if (left > (blocked.get(id)?.left ?? 0)) blocked.set(id, { key, policy, left })
+    if (left > (limited.get(id)?.left ?? 0)) limited.set(id, { key, policy, left })
   }
   for (const { snapshot, snapshotTime } of gateways) {
     const age = now - snapshotTime
@@ -62,7 +62,7 @@ export function statusOf({ gateways, commands }: Cluster, now: number): ClusterS
     failures: total('failures'),
     entries: total('entries'),
     commands: commands?.total,
-    blocked: [...blocked.values()].sort((a, b) => b.left - a.left),
+    limited: [...limited.values()].sort((a, b) => b.left - a.left),
   }
 }
 

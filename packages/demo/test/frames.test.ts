@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Tally } from '../src/traffic/tally.ts'
 import { bar, safeText } from '../src/view/format.ts'
 import { type LiveView, liveFrame } from '../src/view/live-frame.ts'
+import { intervalLine } from '../src/view/live-lines.ts'
 import { replayFrame } from '../src/view/replay-frame.ts'
 import { placed } from '../src/view/screen.ts'
 
@@ -15,6 +16,7 @@ function view(): LiveView {
   for (let i = 0; i < 30; i++) tally.add({ gateway: i % 3, client: 'alice', status: 200, arrived: 5000 + i, late: 0, storeDown: false })
   return {
     storeText: 'a store',
+    namespace: 'weir-demo-ab12cd34',
     elapsed: 2_500,
     total: 30_000,
     gateways: ['Express 5', 'Fastify 5', 'Koa 3'].map((about, i) => ({
@@ -30,7 +32,7 @@ function view(): LiveView {
       failures: 0,
       entries: 40,
       commands: undefined,
-      blocked: [{ key: 'mallory', policy: 'client', left: 1_234 }],
+      limited: [{ key: 'mallory', policy: 'client', left: 1_234 }],
     },
     rates: { syncs: 9, operations: 20 },
     limit: 100,
@@ -43,16 +45,47 @@ function view(): LiveView {
   }
 }
 
+/** Characters of the longest line. */
+const widest = (text: string): number => Math.max(...text.split('\n').map((line) => line.length))
+
 describe('the frame', () => {
-  it('shows gateways, the interval against its limits, the store, nodes, and who is blocked for how long', () => {
+  it('fits into 80 columns, with many clients and large counts', () => {
+    const wide = view()
+    const limited = Array.from({ length: 9 }, (_, i) => ({ key: `2001:db8:0:0:0:0:0:${i}`, policy: 'client', left: 12_345 }))
+    const count = { allowed: 123_456, rejected: 123_456, errors: 0 }
+    const large: LiveView = {
+      ...wide,
+      storeText: 'Redis, a private redis-server 7.0.15 on port 65535',
+      gateways: wide.gateways.map((one) => ({ ...one, count, syncs: 12_345 })),
+      status: { ...wide.status, failures: 123, commands: 1, limited },
+      rates: { syncs: 1_234, operations: 12_345 },
+    }
+    expect(
+      liveFrame(large, plain)
+        .split('\n')
+        .filter(({ length }) => length > 80),
+    ).toEqual([])
+    const replayed = { ...large, logTime: 0, logInterval: 60_000, current: large.current, rejected: [...large.current.clients] }
+    expect(
+      replayFrame(replayed, plain)
+        .split('\n')
+        .filter(({ length }) => length > 80),
+    ).toEqual([])
+    const interval = { ordinal: 5, total: count, clients: new Map([['mallory', count]]) }
+    const times = new Map(limited.map(({ key, left }) => [key, left]))
+    expect(widest(intervalLine({ ...large, gateways: wide.gateways }, interval as never, 100_000, times))).toBeLessThanOrEqual(80)
+  })
+
+  it('shows gateways, the interval against its limits, the store, processes, and the limited clients', () => {
     const text = liveFrame(view(), plain)
     expect(text).toMatch(/Express 5 +│ +44 │ +16 │ +7 │ synced/)
     expect(text).toMatch(/together +│ +130 │ +50 │ +21 │/)
-    expect(text).toMatch(/mallory \(5× its limit\) +█{30} +100 of 100 +50 rejected/)
-    expect(text).toMatch(/everyone +█{8}░{22} +130 of 500/)
-    expect(text).toContain('3 live processes, 9 syncs and 20 keys synced a second')
+    expect(text).toMatch(/mallory \(5× its limit\) +█{20} +100 of 100 +50 rejected/)
+    expect(text).toMatch(/everyone +█{5}░{15} +130 of 500/)
+    expect(text).toContain('3 live processes, 9 syncs and 20 keys a second')
     expect(text).toContain('mallory 1.2 s left')
     expect(text).toContain('Redis was killed')
+    expect(text).toContain('weir-demo-ab12cd34')
   })
 
   it('of a replay shows text of untrusted clients harmlessly', () => {

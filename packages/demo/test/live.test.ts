@@ -92,7 +92,7 @@ describe('the demo', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colours and cursor movements are what must not be there
     expect(stdout).not.toMatch(/\x1b/)
     expect(stdout).toContain('store: ipcStore')
-    expect(stdout).toMatch(/interval \d+ of \d+, rejected \d+ \| mallory \d+ of 40 \| .*3 processes \| blocked/)
+    expect(stdout).toMatch(/interval \d+ of \d+, rejected \d+ \| mallory \d+ of 40\n.*gateways.*\n.*3 processes \| limited/)
     expect(stdout).toMatch(/Done: [\d,]+ requests in 3\.\d s/)
     expect(stdout).toMatch(/The 8 other clients sent \d+ requests; /)
   })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Cluster } from '../src/cluster.ts'
 import { statusOf } from '../src/status.ts'
 
-test('nobody is said to be blocked who is not: no warm-up, and nobody whose time is over', () => {
+test('the status lists limited clients only: no warm-up, and no client whose time is over', () => {
   const time = 10_000
   const block = (key: string, remainingMs: number) => ({ policy: 'client', key, remainingMs, cause: 'cooldown' })
   const full = (key: string, used: number) => ({ policy: 'client', key, used, own: used, limit: 60 })
@@ -15,9 +15,9 @@ test('nobody is said to be blocked who is not: no warm-up, and nobody whose time
     top: [full('eve', 60), full('warm-up', 60), full('alice', 59)],
   }
   const cluster = { gateways: [{ snapshot, snapshotTime: time, baseline: undefined }], commands: undefined } as unknown as Cluster
-  expect(statusOf(cluster, time).blocked.map(({ key, left }) => [key, left])).toEqual([
+  expect(statusOf(cluster, time).limited.map(({ key, left }) => [key, left])).toEqual([
     ['eve', 2_000],
     ['mallory', 900],
   ])
-  expect(statusOf(cluster, time + 1_960).blocked).toEqual([])
+  expect(statusOf(cluster, time + 1_960).limited).toEqual([])
 })

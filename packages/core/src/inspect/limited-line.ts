@@ -6,8 +6,8 @@ import { snapshot } from './snapshot.ts'
 
 const REASONS: Readonly<Record<RejectionReason, string>> = {
   limit: 'at its limit',
-  cooldown: 'in a cooldown',
-  blocked: 'blocked manually',
+  cooldown: 'cooldown',
+  blocked: 'manual block',
   storeDown: 'store down',
   overflow: 'table full',
 }

@@ -3,11 +3,13 @@ import type { Cluster } from '../cluster.ts'
 import type { ClusterStatus } from '../status.ts'
 import { type Count, sum, type Tally } from '../traffic/tally.ts'
 import type { Colors } from './colors.ts'
-import { count, plural, safeText, seconds } from './format.ts'
+import { count, safeText, seconds } from './format.ts'
 
 /** Facts about the gateways and their store that every frame shows. Times are milliseconds. */
 export interface ClusterView {
   readonly storeText: string
+  /** The beginning of the demo's keys in the store. Undefined if other demos can't share the store. */
+  readonly namespace: string | undefined
   readonly elapsed: number
   readonly total: number
   readonly gateways: readonly { readonly about: string; readonly state: string; readonly count: Count; readonly syncs: number }[]
@@ -40,6 +42,7 @@ export function clusterHead(view: ClusterView, colors: Colors): string[] {
     '',
     title(colors),
     `${colors.dim('store')}  ${view.storeText}`,
+    ...(view.namespace === undefined ? [] : [`${colors.dim('names')}  ${view.namespace}`]),
     `${colors.dim('time ')}  ${seconds(view.elapsed)} of ${seconds(view.total)}`,
     clusterTable(view, colors),
   ]
@@ -67,11 +70,25 @@ function clusterTable({ gateways }: ClusterView, colors: Colors): string {
 }
 
 export function storeLine({ status, rates }: ClusterView, colors: Colors): string {
-  const operations = `${count(rates.operations)} ${status.commands === undefined ? 'keys synced' : 'Redis commands'} a second`
-  return `${colors.dim('store   ')} ${count(status.nodes)} live processes, ${count(rates.syncs)} syncs and ${operations}${status.failures > 0 ? colors.red(`, ${plural(status.failures, 'failed sync')}`) : ''}`
+  const operations = `${count(rates.operations)} ${status.commands === undefined ? 'keys' : 'commands'} a second`
+  return `${colors.dim('store   ')} ${count(status.nodes)} live processes, ${count(rates.syncs)} syncs and ${operations}${status.failures > 0 ? colors.red(`, ${count(status.failures)} failed`) : ''}`
 }
 
-export function blockedLine({ blocked }: ClusterStatus, colors: Colors): string {
-  const shown = blocked.slice(0, 4).map(({ key, left }) => `${colors.red(safeText(key, 24))} ${seconds(left)} left`)
-  return `${colors.dim('blocked ')} ${shown.length === 0 ? 'no client' : shown.join(', ')}${blocked.length > 4 ? ` and ${blocked.length - 4} more` : ''}`
+export function limitedLine({ limited }: ClusterStatus, colors: Colors): string {
+  const shown = limited.slice(0, 2).map(({ key, left }) => `${colors.red(safeText(key, 14))} ${seconds(left)} left`)
+  return `${colors.dim('limited ')} ${shown.length === 0 ? 'no client' : shown.join(', ')}${limited.length > 2 ? ` and ${limited.length - 2} more` : ''}`
+}
+
+/** The requests of each gateway so far: `gateways 58+20 55+20 60+19`. */
+export function gatewaysText({ gateways }: ClusterView): string {
+  return `gateways ${gateways.map(({ count: own }) => `${count(own.allowed)}+${count(own.rejected)}`).join(' ')}`
+}
+
+export function ratesText({ rates, status }: ClusterView): string {
+  return `${count(rates.syncs)} syncs/s ${count(rates.operations)} ${status.commands === undefined ? 'keys/s' : 'commands/s'}`
+}
+
+/** Parts for an output without a terminal, on lines that fit into 80 columns. */
+export function timedLines(time: string, ...lines: readonly (readonly string[])[]): string {
+  return lines.map((parts, i) => `${(i === 0 ? time : '').padStart(7)} | ${parts.join(' | ')}`).join('\n')
 }

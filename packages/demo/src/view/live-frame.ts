@@ -1,6 +1,6 @@
 import { ABUSE, ABUSER } from '../traffic/population.ts'
 import type { Count, IntervalTally } from '../traffic/tally.ts'
-import { blockedLine, type ClusterView, clusterHead, storeLine } from './cluster-frame.ts'
+import { type ClusterView, clusterHead, limitedLine, storeLine } from './cluster-frame.ts'
 import type { Colors } from './colors.ts'
 import { bar, count, duration } from './format.ts'
 
@@ -17,7 +17,7 @@ export interface LiveView extends ClusterView {
   readonly events: readonly string[]
 }
 
-const BAR = 30
+const BAR = 20
 export const NOBODY: Count = { allowed: 0, rejected: 0, errors: 0 }
 
 export function liveFrame(view: LiveView, colors: Colors): string {
@@ -28,7 +28,7 @@ export function liveFrame(view: LiveView, colors: Colors): string {
     '',
     pastLine(view, colors),
     storeLine(view, colors),
-    blockedLine(view.status, colors),
+    limitedLine(view.status, colors),
     ...view.events.map((event) => colors.yellow(event)),
     '',
   ].join('\n')
@@ -47,6 +47,6 @@ function intervalBars({ current, limit, globalLimit }: LiveView, colors: Colors)
 }
 
 function pastLine({ past, limit }: LiveView, colors: Colors): string {
-  const allowed = past.slice(-12).map(({ clients }) => count(clients.get(ABUSER)?.allowed ?? 0))
+  const allowed = past.slice(-8).map(({ clients }) => count(clients.get(ABUSER)?.allowed ?? 0))
   return `${colors.dim('before  ')} ${ABUSER} was allowed ${allowed.join(' ') || '–'} ${colors.dim(`of ${count(limit)} per interval`)}`
 }

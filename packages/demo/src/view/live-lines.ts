@@ -1,5 +1,6 @@
 import { ABUSER } from '../traffic/population.ts'
 import type { IntervalTally } from '../traffic/tally.ts'
+import { gatewaysText, ratesText, timedLines } from './cluster-frame.ts'
 import { count, safeText, seconds } from './format.ts'
 import { type LiveView, NOBODY } from './live-frame.ts'
 import type { Screen } from './screen.ts'
@@ -7,7 +8,7 @@ import type { Screen } from './screen.ts'
 /** Milliseconds from an interval's end until its line is printed, because the last answers are still in flight. */
 const SETTLED = 200
 
-/** Output without a terminal: a line for each finished interval, and for each event. */
+/** Output without a terminal: three lines for each finished interval, and for each event. */
 export class Lines {
   readonly #timer: NodeJS.Timeout | undefined
   readonly #screen: Screen
@@ -15,8 +16,8 @@ export class Lines {
   readonly #start: number
   #events = 0
   #intervals = 0
-  /** Clients that were blocked in the current interval, with their longest remaining time. */
-  #blocked = new Map<string, number>()
+  /** Clients that were limited in the current interval, with their longest remaining time. */
+  #limited = new Map<string, number>()
 
   /** @param start start of the traffic, milliseconds since the epoch */
   constructor(screen: Screen, view: () => LiveView, start: number) {
@@ -25,9 +26,7 @@ export class Lines {
     this.#start = start
     if (screen.mode !== 'lines') return
     const { interval } = view()
-    screen.line(
-      `Requests start in ${seconds(start - Date.now())}. One line per interval of ${seconds(interval)}. Each gateway is shown as allowed+rejected so far.`,
-    )
+    screen.line(`Three lines per interval of ${seconds(interval)}. Gateways: requests allowed+rejected so far.`)
     this.#timer = setInterval(() => this.#print(SETTLED), 100)
   }
 
@@ -41,12 +40,12 @@ export class Lines {
     const view = this.#view()
     for (const event of view.events.slice(this.#events)) this.#screen.line(event)
     this.#events = view.events.length
-    for (const { key, left } of view.status.blocked) this.#blocked.set(key, Math.max(left, this.#blocked.get(key) ?? 0))
+    for (const { key, left } of view.status.limited) this.#limited.set(key, Math.max(left, this.#limited.get(key) ?? 0))
     for (const finished of view.past.slice(this.#intervals)) {
       const end = (finished.ordinal + 1) * view.interval
       if (Date.now() - end < settled) break
-      this.#screen.line(intervalLine(view, finished, end - this.#start, this.#blocked))
-      this.#blocked = new Map()
+      this.#screen.line(intervalLine(view, finished, end - this.#start, this.#limited))
+      this.#limited = new Map()
       this.#intervals++
     }
   }
@@ -54,19 +53,19 @@ export class Lines {
 
 /**
  * @param at end of the interval, milliseconds since the start of the traffic
- * @param blocked clients that were blocked in it, with their longest remaining time in milliseconds
+ * @param limited clients that were limited in it, with their longest remaining time in milliseconds
  */
-export function intervalLine(view: LiveView, finished: IntervalTally, at: number, blocked: ReadonlyMap<string, number>): string {
+export function intervalLine(view: LiveView, finished: IntervalTally, at: number, limited: ReadonlyMap<string, number>): string {
   const mallory = finished.clients.get(ABUSER) ?? NOBODY
-  const { status, rates } = view
-  const names = [...blocked].slice(0, 2).map(([key, left]) => `${safeText(key, 24)} for ${seconds(left)}`)
-  return [
-    seconds(at).padStart(7),
-    `gateways ${view.gateways.map(({ count: own }) => `${count(own.allowed)}+${count(own.rejected)}`).join(' ')}`,
-    `interval ${count(finished.total.allowed)} of ${count(view.globalLimit)}, rejected ${count(finished.total.rejected)}`,
-    `${ABUSER} ${count(mallory.allowed)} of ${count(view.limit)}`,
-    `${count(rates.syncs)} syncs/s ${count(rates.operations)} ${status.commands === undefined ? 'keys/s' : 'commands/s'}`,
-    `${status.nodes} processes`,
-    `blocked ${names.join(', ') || 'no client'}`,
-  ].join(' | ')
+  const names = [...limited].slice(0, 1).map(([key, left]) => `${safeText(key, 16)} for ${seconds(left)}`)
+  const more = limited.size > 1 ? ` and ${limited.size - 1} more` : ''
+  return timedLines(
+    seconds(at),
+    [
+      `interval ${count(finished.total.allowed)} of ${count(view.globalLimit)}, rejected ${count(finished.total.rejected)}`,
+      `${ABUSER} ${count(mallory.allowed)} of ${count(view.limit)}`,
+    ],
+    [gatewaysText(view), ratesText(view)],
+    [`${view.status.nodes} processes`, `limited ${names.join(', ') || 'no client'}${more}`],
+  )
 }

@@ -1,5 +1,5 @@
 import type { Count, IntervalTally } from '../traffic/tally.ts'
-import { blockedLine, type ClusterView, clusterHead, storeLine } from './cluster-frame.ts'
+import { type ClusterView, clusterHead, gatewaysText, limitedLine, ratesText, storeLine, timedLines } from './cluster-frame.ts'
 import type { Colors } from './colors.ts'
 import { bar, count, duration, plural, safeText, seconds } from './format.ts'
 
@@ -16,9 +16,9 @@ export interface ReplayView extends ClusterView {
   readonly rejected: readonly (readonly [client: string, count: Count])[]
 }
 
-const BAR = 30
+const BAR = 20
 const BUSIEST = 3
-const LONGEST_NAME = 40
+const LONGEST_NAME = 26
 
 /** A time of the log: `2025-12-20 14:03`. */
 export function whenLogged(time: number): string {
@@ -36,25 +36,22 @@ export function replayFrame(view: ReplayView, colors: Colors): string {
     '',
     `${colors.dim('rejected ')} ${rejectedText(view)}`,
     storeLine(view, colors),
-    blockedLine(view.status, colors),
+    limitedLine(view.status, colors),
     '',
   ].join('\n')
 }
 
-/** The view as a line. */
+/** The view as lines. */
 export function replayLine(view: ReplayView): string {
-  return [
-    seconds(view.elapsed).padStart(7),
-    `the log’s ${whenLogged(view.logTime)}`,
-    `gateways ${view.gateways.map(({ count: own }) => `${count(own.allowed)}+${count(own.rejected)}`).join(' ')}`,
-    `${count(view.rates.syncs)} syncs/s ${count(view.rates.operations)} ${view.status.commands === undefined ? 'keys/s' : 'commands/s'}`,
-    `${view.status.nodes} processes`,
-    `rejected ${rejectedText(view)}`,
-  ].join(' | ')
+  return timedLines(
+    seconds(view.elapsed),
+    [`the log’s ${whenLogged(view.logTime)}`, `rejected ${rejectedText(view)}`],
+    [gatewaysText(view), ratesText(view), `${view.status.nodes} processes`],
+  )
 }
 
 function rejectedText({ rejected }: ReplayView): string {
   if (rejected.length === 0) return 'no client so far'
-  const shown = rejected.slice(0, 3).map(([client, { rejected: times }]) => `${safeText(client, LONGEST_NAME)} ${plural(times, 'time')}`)
-  return `${shown.join(', ')}${rejected.length > 3 ? ` and ${plural(rejected.length - 3, 'more client')}` : ''}`
+  const shown = rejected.slice(0, 1).map(([client, { rejected: times }]) => `${safeText(client, LONGEST_NAME)} ${plural(times, 'time')}`)
+  return `${shown.join(', ')}${rejected.length > 1 ? ` and ${plural(rejected.length - 1, 'more client')}` : ''}`
 }
