@@ -41,6 +41,32 @@ test('a block, an unblock and a reset are undone', async () => {
   expect(throttler.peek('a').parts.map(({ remaining }) => remaining)).toEqual([93, 993])
 })
 
+test('the undo of a reset brings back a cooldown, and no units of an interval that has ended', async () => {
+  const throttler = createThrottler({
+    policies: [
+      { name: 'long', limit: 3, interval: '1h', cooldown: '10m' },
+      { name: 'short', limit: 9, interval: '1s' },
+    ],
+  }).start()
+  onTestFinished(() => throttler.close())
+  const { url } = await serve(dashboard(throttler, open))
+  for (let i = 0; i < 4; i++) throttler.check('a')
+  expect(throttler.explain('a')[0]?.blockedBy).toBe('cooldown')
+  const cooldown = await act(url, 'reset', { key: 'a', policy: 'long' })
+  expect(throttler.explain('a')[0]?.blocked).toBe(false)
+  await undo(url, cooldown)
+  expect(throttler.explain('a')[0]).toMatchObject({ blocked: true, own: 3 })
+
+  let ended: Done
+  do {
+    throttler.check('b', 2)
+    ended = await act(url, 'reset', { key: 'b', policy: 'short' })
+  } while (ended.undo === undefined)
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  await undo(url, ended)
+  expect(throttler.explain('b')[1]?.own).toBe(0)
+})
+
 test('an action without an effect offers no undo', async () => {
   const { url } = await serve(dashboard(throttlerFor(), open))
   expect(await act(url, 'unblock', { key: 'a' })).toEqual({ done: true })

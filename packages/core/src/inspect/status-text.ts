@@ -79,7 +79,14 @@ function statusReader(): Reader<NodeStatus> {
     }),
     policies: listOf(object({ dryRun: oneOf(true, false), ...all(POLICY_TEXTS, any), ...all(POLICY_NUMBERS, finite) })),
     top: listOf(object({ policy: any, key: any, used: finite, own: finite })),
-    limited: listOf(object({ ...all(['policy', 'key'] as const, any), reason: oneOf(...REASONS), ...all(LIMITED_COUNTS, count), ...all(LIMITED_AGES, age) })),
+    limited: listOf(
+      object({
+        ...all(['policy', 'key'] as const, any),
+        reason: oneOf(...REASONS),
+        ...all(LIMITED_COUNTS, count),
+        ...all(LIMITED_AGES, age),
+      }),
+    ),
     waiting: listOf(object({ policy: any, key: any, requests: finite, longest: finite })),
     wouldReject: listOf(object({ policy: any, key: any, rejected: count })),
     events: listOf(
