@@ -114,6 +114,22 @@ test('the newest events of each process are in its status, bounded, and record n
   expect(later?.map(({ name }) => name)).toContain('storeUp')
 })
 
+test('a key whose limit becomes 0 has no infinite overshoot, which would hide the process', async () => {
+  const { world, node } = scene()
+  const [one, two] = [node({ name: 'user', limit: 100, interval: '1m' }), node({ name: 'user', limit: 100, interval: '1m' })]
+  for (const throttler of [one, two]) offer(throttler, 'a', 30)
+  await world.run(1_000)
+  for (let i = 0; i < 4; i++) {
+    two.check('a', { limit: 0 })
+    two.charge('a', 1)
+    offer(one, 'a', 1)
+    cluster(one)
+    await world.run(1_000)
+  }
+  expect(snapshot(two).policies[0]?.measuredOvershoot).toBe(0)
+  expect(cluster(one)).toHaveLength(2)
+})
+
 test('an event of the store is in the status of a process once, whatever its number of throttlers', async () => {
   const hub = new Hub(systemClock)
   const made = (store = memoryStore(hub), name = 'user') =>
