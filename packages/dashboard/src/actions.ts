@@ -160,7 +160,9 @@ function undoOf(
   if (changed.length === 0) return undefined
   const { clock } = adapterOf(throttler).inspected
   return () => {
-    for (const { policy, used, usedUntil, blockedUntil, isCooldown } of changed) {
+    // Rules may have removed a policy meanwhile.
+    const names = adapterOf(throttler).policies.map((one) => one.name)
+    for (const { policy, used, usedUntil, blockedUntil, isCooldown } of changed.filter((one) => names.includes(one.policy))) {
       const rest = blockedUntil - Date.now()
       // In a new interval the units wouldn't count any more.
       if (name === 'reset' && used > 0 && clock.monotonic() < usedUntil) throttler.charge(key, used, { policy })

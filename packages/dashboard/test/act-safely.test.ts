@@ -67,6 +67,17 @@ test('the undo of a reset brings back a cooldown, and no units of an interval th
   expect(throttler.explain('b')[1]?.own).toBe(0)
 })
 
+test('an undo skips policies that no longer exist', async () => {
+  const [old, kept] = ['old', 'kept'].map((name) => ({ name, limit: 9, interval: '1h' }) as const)
+  const throttler = createThrottler<string, never>({ policies: [old, kept] as never }).start()
+  onTestFinished(() => throttler.close())
+  const { url } = await serve(dashboard(throttler, open))
+  const done = await act(url, 'block', { key: 'a', duration: 60_000 })
+  throttler.update([kept] as never)
+  expect((await undo(url, done)).status).toBe(200)
+  expect(throttler.explain('a').map(({ blocked }) => blocked)).toEqual([false])
+})
+
 test('an action without an effect offers no undo', async () => {
   const { url } = await serve(dashboard(throttlerFor(), open))
   expect(await act(url, 'unblock', { key: 'a' })).toEqual({ done: true })
