@@ -1,4 +1,6 @@
-import { createThrottler, tokenBucket } from '@weir/core'
+import { createThrottler, memoryStore, systemClock, tokenBucket } from '@weir/core'
+import { Hub } from '@weir/core/memory'
+import { backgroundStore } from '@weir/core/sync'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { AuthorizeFunction } from '../src/index.ts'
 import { dashboard, password } from '../src/index.ts'
@@ -112,6 +114,19 @@ test('the audit log has the person, the action and the reason, newest first', as
   ])
   const long = await post(`${url}/block`, { key: 'a', duration: 1_000, reason: 'x'.repeat(201) })
   expect(await long.json()).toEqual({ error: '"reason" must be a text of at most 200 characters.' })
+})
+
+test('many pages share one reading of the audit log', async () => {
+  let lists = 0
+  const log = { add: async () => {}, list: async () => [`${++lists}`] }
+  const memory = memoryStore(new Hub(systemClock))
+  const store = backgroundStore({ kind: 'mine', open: (node) => ({ ...memory.open(node), audit: async () => log }) })
+  const throttler = createThrottler({ store, policies: [{ name: 'user', limit: 9, interval: '1h' }] }).start()
+  onTestFinished(() => throttler.close())
+  const { url } = await serve(dashboard(throttler, open))
+  const answers = await Promise.all(Array.from({ length: 20 }, () => post(`${url}/audit`, { key: '' })))
+  expect(answers.map(({ status }) => status)).toEqual(new Array(20).fill(200))
+  expect(lists).toBeLessThan(5)
 })
 
 test('without a name the audit log has the session and the address', async () => {
