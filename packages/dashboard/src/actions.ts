@@ -120,21 +120,27 @@ function blockedIn(throttler: Throttler<string, never>, key: string, policy: str
 interface KeyState {
   readonly policy: string
   readonly used: number
+  /** Time until which these units count at most, on the monotonic clock. Infinite if they don't end all at once. */
+  readonly usedUntil: number
   /** End of its block, in milliseconds since the Unix epoch. 0 without a block. */
   readonly blockedUntil: number
+  /** Whether the block is one that a reset lifts. */
+  readonly isCooldown: boolean
 }
 
 function stateOf(throttler: Throttler<string, never>, given: string, policy: string | undefined): KeyState[] {
   const key = countedBy(throttler, given)
   const { limiters, clock } = adapterOf(throttler).inspected
-  return throttler.explain(given).flatMap(({ policy: name, key: counted, blocked, blockedForMs }) => {
+  return throttler.explain(given).flatMap(({ policy: name, key: counted, blocked, blockedForMs, blockedBy }) => {
     if (counted !== key || (policy !== undefined && policy !== name)) return []
     const limiter = limiters.find((one) => one.policy.name === name)
     const slot = limiter?.table.find(key) ?? -1
     // Slots in use can't be counted again.
     const isCharged = limiter !== undefined && slot >= 0 && limiter.policy.algorithm.id !== 'concurrency'
     const used = isCharged ? limiter.meter.usedOf(slot, clock.monotonic()) : 0
-    return [{ policy: name, used, blockedUntil: blocked ? Date.now() + blockedForMs : 0 }]
+    const usedUntil = limiter?.policy.algorithm.id === 'fixed-window' ? limiter.meter.rollAt : Number.POSITIVE_INFINITY
+    const blockedUntil = blocked ? Date.now() + blockedForMs : 0
+    return [{ policy: name, used, usedUntil, blockedUntil, isCooldown: blockedBy === 'cooldown' }]
   })
 }
 
@@ -148,13 +154,20 @@ function undoOf(
   key: string,
   before: readonly KeyState[],
 ): (() => void) | undefined {
-  const changed = before.filter(({ used, blockedUntil }) => name === 'block' || (name === 'reset' ? used > 0 : blockedUntil > 0))
+  const changed = before.filter(
+    ({ used, blockedUntil, isCooldown }) => name === 'block' || (name === 'reset' ? used > 0 || isCooldown : blockedUntil > 0),
+  )
   if (changed.length === 0) return undefined
+  const { clock } = adapterOf(throttler).inspected
   return () => {
-    for (const { policy, used, blockedUntil } of changed) {
+    // Rules may have removed a policy meanwhile.
+    const names = adapterOf(throttler).policies.map((one) => one.name)
+    for (const { policy, used, usedUntil, blockedUntil, isCooldown } of changed.filter((one) => names.includes(one.policy))) {
       const rest = blockedUntil - Date.now()
-      if (name === 'reset') throttler.charge(key, used, { policy })
-      else if (rest >= 1) throttler.block(key, rest, { policy })
+      // In a new interval the units wouldn't count any more.
+      if (name === 'reset' && used > 0 && clock.monotonic() < usedUntil) throttler.charge(key, used, { policy })
+      if (name === 'reset' && !isCooldown) continue
+      if (rest >= 1) throttler.block(key, rest, { policy })
       else if (name === 'block') throttler.unblock(key, { policy })
     }
   }

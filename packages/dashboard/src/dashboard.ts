@@ -31,6 +31,9 @@ const POLICY = [
   "require-trusted-types-for 'script'",
 ]
 
+/** Milliseconds. */
+const SHARED = 1_000
+
 type Next = (error?: unknown) => void
 type Read = Exclude<ActionName, Change>
 
@@ -71,6 +74,7 @@ export class Dashboard {
   readonly #keys: KeyMemory
   readonly #rules: Rules
   readonly #undo = new Undo()
+  #audit: { readonly at: number; readonly answer: Promise<Audit> } | undefined
   #zipped: Buffer | undefined
   #closed = false
 
@@ -196,7 +200,14 @@ export class Dashboard {
     }
   }
 
-  async #audited(): Promise<Audit> {
+  /** All pages share an answer of the store for a second, because each page asks every two seconds. */
+  #audited(): Promise<Audit> {
+    const at = performance.now()
+    if (this.#audit === undefined || at - this.#audit.at > SHARED) this.#audit = { at, answer: this.#readAudit() }
+    return this.#audit.answer
+  }
+
+  async #readAudit(): Promise<Audit> {
     try {
       return { entries: await auditLog(this.#throttler) }
     } catch {

@@ -1,4 +1,6 @@
-import { createThrottler, tokenBucket } from '@weir/core'
+import { createThrottler, memoryStore, systemClock, tokenBucket } from '@weir/core'
+import { Hub } from '@weir/core/memory'
+import { backgroundStore } from '@weir/core/sync'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { AuthorizeFunction } from '../src/index.ts'
 import { dashboard, password } from '../src/index.ts'
@@ -41,6 +43,43 @@ test('a block, an unblock and a reset are undone', async () => {
   expect(throttler.peek('a').parts.map(({ remaining }) => remaining)).toEqual([93, 993])
 })
 
+test('the undo of a reset brings back a cooldown, and no units of an interval that has ended', async () => {
+  const throttler = createThrottler({
+    policies: [
+      { name: 'long', limit: 3, interval: '1h', cooldown: '10m' },
+      { name: 'short', limit: 9, interval: '1s' },
+    ],
+  }).start()
+  onTestFinished(() => throttler.close())
+  const { url } = await serve(dashboard(throttler, open))
+  for (let i = 0; i < 4; i++) throttler.check('a')
+  expect(throttler.explain('a')[0]?.blockedBy).toBe('cooldown')
+  const cooldown = await act(url, 'reset', { key: 'a', policy: 'long' })
+  expect(throttler.explain('a')[0]?.blocked).toBe(false)
+  await undo(url, cooldown)
+  expect(throttler.explain('a')[0]).toMatchObject({ blocked: true, own: 3 })
+
+  let ended: Done
+  do {
+    throttler.check('b', 2)
+    ended = await act(url, 'reset', { key: 'b', policy: 'short' })
+  } while (ended.undo === undefined)
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  await undo(url, ended)
+  expect(throttler.explain('b')[1]?.own).toBe(0)
+})
+
+test('an undo skips policies that no longer exist', async () => {
+  const [old, kept] = ['old', 'kept'].map((name) => ({ name, limit: 9, interval: '1h' }) as const)
+  const throttler = createThrottler<string, never>({ policies: [old, kept] as never }).start()
+  onTestFinished(() => throttler.close())
+  const { url } = await serve(dashboard(throttler, open))
+  const done = await act(url, 'block', { key: 'a', duration: 60_000 })
+  throttler.update([kept] as never)
+  expect((await undo(url, done)).status).toBe(200)
+  expect(throttler.explain('a').map(({ blocked }) => blocked)).toEqual([false])
+})
+
 test('an action without an effect offers no undo', async () => {
   const { url } = await serve(dashboard(throttlerFor(), open))
   expect(await act(url, 'unblock', { key: 'a' })).toEqual({ done: true })
@@ -75,6 +114,19 @@ test('the audit log has the person, the action and the reason, newest first', as
   ])
   const long = await post(`${url}/block`, { key: 'a', duration: 1_000, reason: 'x'.repeat(201) })
   expect(await long.json()).toEqual({ error: '"reason" must be a text of at most 200 characters.' })
+})
+
+test('many pages share one reading of the audit log', async () => {
+  let lists = 0
+  const log = { add: async () => {}, list: async () => [`${++lists}`] }
+  const memory = memoryStore(new Hub(systemClock))
+  const store = backgroundStore({ kind: 'mine', open: (node) => ({ ...memory.open(node), audit: async () => log }) })
+  const throttler = createThrottler({ store, policies: [{ name: 'user', limit: 9, interval: '1h' }] }).start()
+  onTestFinished(() => throttler.close())
+  const { url } = await serve(dashboard(throttler, open))
+  const answers = await Promise.all(Array.from({ length: 20 }, () => post(`${url}/audit`, { key: '' })))
+  expect(answers.map(({ status }) => status)).toEqual(new Array(20).fill(200))
+  expect(lists).toBeLessThan(5)
 })
 
 test('without a name the audit log has the session and the address', async () => {

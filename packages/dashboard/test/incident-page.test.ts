@@ -111,10 +111,15 @@ describe.skipIf(CHROMIUM === undefined)(
       const top = [
         { policy: 'bucket', key: 'alice', used: 20, limit: 20, debt: 31 },
         { policy: 'window', key: 'bob', used: 63, limit: 60, debt: 0 },
+        { policy: 'window', key: 'carol', used: 5, limit: Number.POSITIVE_INFINITY, debt: 0 },
       ]
       const { page } = await open(viewOf(3, { policies, top, limited: [], blocked: [] }))
       const used = page.getByRole('region', { name: /^Most used/ })
-      expect(await used.getByRole('cell').allTextContents()).toEqual(['20 of 20 debt 31100 %', '60 of 60 3 over limit100 %'])
+      expect(await used.getByRole('cell').allTextContents()).toEqual([
+        '20 of 20 debt 31100 %',
+        '60 of 60 3 over limit100 %',
+        '5 of no limit0 %',
+      ])
     })
 
     test('draws an outage as a band, and leaves out unknown values', async () => {

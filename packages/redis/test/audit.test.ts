@@ -25,6 +25,16 @@ test('the log is deleted 90 days after its last entry', async () => {
   expect(left).toBeLessThanOrEqual(90 * 86_400_000)
 })
 
+test('an entry stays for 90 days, even if newer ones follow', async () => {
+  const { log, key } = await opened()
+  const day = 86_400_000
+  for (const days of [89, 91]) await here.admin.zadd(key, (Date.now() - days * day) * 1_000, `${days} days`)
+  expect(await log.list(10)).toEqual(['89 days'])
+  await here.admin.zadd(key, (Date.now() - 91 * day) * 1_000, '91 days')
+  await log.add('new')
+  expect(await here.admin.zrange(key, 0, -1)).toEqual(['89 days', 'new'])
+})
+
 test('a log of another type starts again', async () => {
   const { log, key } = await opened()
   await here.admin.set(key, 'x')
@@ -36,8 +46,9 @@ test('a log of another type starts again', async () => {
 
 test('entries that are too long are left out, and too many shrink with each new one', async () => {
   const { log, key } = await opened()
-  const members = Array.from({ length: 3_000 }, (_, at) => [at, `${at}`]).flat()
-  await here.admin.zadd(key, ...members, 3_000, 'x'.repeat(100_000))
+  const begin = (Date.now() - 60_000) * 1_000
+  const members = Array.from({ length: 3_000 }, (_, at) => [begin + at, `${at}`]).flat()
+  await here.admin.zadd(key, ...members, begin + 3_000, 'x'.repeat(100_000))
   for (let i = 0; i < 25; i++) await log.add(`new ${i}`)
   expect(Number(await here.admin.zcard(key))).toBe(MOST_AUDITED)
   const entries = await log.list(MOST_AUDITED)

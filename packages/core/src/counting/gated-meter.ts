@@ -393,7 +393,9 @@ export abstract class GatedMeter implements CountsSynced, Syncing {
       this.learn?.(slot, entry, result, sent, now)
       // Leases can't exceed a limit, because the store has granted their units.
       const over = this.records === undefined ? 0 : this.over(slot, now)
-      if (over > 0) this.stats.overshoot.raise(over / this.site.limitOf(slot), now)
+      const limit = over > 0 ? this.site.limitOf(slot) : 0
+      // A limit of 0 was set after the units were counted, and has no part.
+      if (limit > 0) this.stats.overshoot.raise(over / limit, now)
     }
     this.syncedBlocks.replied(slot, result, sent, now)
   }

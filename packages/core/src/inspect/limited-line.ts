@@ -38,6 +38,7 @@ export function limitedLine(throttler: Throttler<string, never>, { most = 5 }: L
   const named = now
     .slice(0, Math.min(100, Math.max(1, most)))
     .map(({ policy, key, reason, rejectedLastMinute, rejected, sinceFirstMs }) => {
+      // biome-ignore lint/style/noRestrictedGlobals: it reads a date, not the time.
       const since = new Date(clock.now() - sinceFirstMs).toISOString()
       return `${show(key)} by ${printable(policy, 50)} (${REASONS[reason]}), ${rejectedLastMinute} rejected, ${rejected} since ${since}`
     })

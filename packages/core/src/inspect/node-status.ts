@@ -79,6 +79,8 @@ const MOST_TOP = 20
 const MOST_WAITING = 10
 const MOST_REJECTED = 20
 const MOST_LIMITED = 20
+/** Milliseconds between which equal events of two throttlers are one. */
+const SAME = 100
 
 export function statusOf(snapshot: Snapshot, label: string, uptime: number): NodeStatus {
   const { node, state, storeDownMs, sync, requests } = snapshot
@@ -153,9 +155,20 @@ function together(all: readonly RequestsSnapshot[]): RequestsSnapshot {
   }
 }
 
-/** Each throttler of a process records the events of the store that they share. */
+/** Each throttler of a process records the events of the store that they share, some microseconds apart. */
 function withoutCopies(events: readonly ProcessEvent[]): ProcessEvent[] {
-  return [...new Map(events.map((event) => [JSON.stringify(event), event])).values()]
+  const kept: ProcessEvent[] = []
+  const seen = new Map<string, number[]>()
+  for (const event of events) {
+    const { ageMs, ...rest } = event
+    const id = JSON.stringify(rest)
+    const ages = seen.get(id) ?? []
+    seen.set(id, ages)
+    if (ages.some((age) => Math.abs(age - ageMs) < SAME)) continue
+    ages.push(ageMs)
+    kept.push(event)
+  }
+  return kept
 }
 
 /** The keys nearest to their limits. Each policy has some, because a large limit would hide the others. */

@@ -107,8 +107,8 @@ export interface PolicySnapshot {
    */
   readonly overshoot: number
   /**
-   * The most by which a key's confirmed counts exceeded its limit in the last hour, as a part of the limit. Charged units are included. 0
-   * with coordination `'leased'`, `'central'` and `'local'`.
+   * The most by which a key's confirmed counts exceeded its limit in the last hour, as a part of the limit. Charged units are included,
+   * and units from before a key's limit was lowered. 0 with coordination `'leased'`, `'central'` and `'local'`.
    */
   readonly measuredOvershoot: number
   /**

@@ -49,7 +49,10 @@ export function parseStatus(text: string): NodeStatus | undefined {
 }
 
 const REASONS = ['limit', 'cooldown', 'blocked', 'storeDown', 'overflow'] as const
-const LIMITED_NUMBERS = ['rejectedLastMinute', 'rejected', 'sinceFirstMs', 'sinceLastMs'] as const
+const LIMITED_COUNTS = ['rejectedLastMinute', 'rejected'] as const
+const LIMITED_AGES = ['sinceFirstMs', 'sinceLastMs'] as const
+/** A hundred years, in milliseconds. */
+const LONGEST_AGE = 3_155_760_000_000
 
 /** Made when it is first used, so that bundles of programs that read no status don't contain it. */
 let readStatus: Reader<NodeStatus> | undefined
@@ -59,6 +62,8 @@ function statusReader(): Reader<NodeStatus> {
   const finite = number(-Number.MAX_VALUE, Number.MAX_VALUE)
   const count = number(0, Number.MAX_VALUE)
   const counts = list(SLOTS, count)
+  /** A page makes dates from ages, and a larger one would be no date. */
+  const age = number(0, LONGEST_AGE)
   /** Processes shorten problems to this length. */
   const short = text(300)
   const version = optional(whole(1, Number.MAX_SAFE_INTEGER))
@@ -70,17 +75,24 @@ function statusReader(): Reader<NodeStatus> {
       allowed: count,
       rejected: count,
       reasons: object(all(REQUEST_REJECTIONS, count)),
-      history: object({ slot: oneOf(SLOT), ended: count, allowed: counts, rejected: counts }),
+      history: object({ slot: oneOf(SLOT), ended: age, allowed: counts, rejected: counts }),
     }),
     policies: listOf(object({ dryRun: oneOf(true, false), ...all(POLICY_TEXTS, any), ...all(POLICY_NUMBERS, finite) })),
     top: listOf(object({ policy: any, key: any, used: finite, own: finite })),
-    limited: listOf(object({ ...all(['policy', 'key'] as const, any), reason: oneOf(...REASONS), ...all(LIMITED_NUMBERS, count) })),
+    limited: listOf(
+      object({
+        ...all(['policy', 'key'] as const, any),
+        reason: oneOf(...REASONS),
+        ...all(LIMITED_COUNTS, count),
+        ...all(LIMITED_AGES, age),
+      }),
+    ),
     waiting: listOf(object({ policy: any, key: any, requests: finite, longest: finite })),
     wouldReject: listOf(object({ policy: any, key: any, rejected: count })),
     events: listOf(
       object({
         name: oneOf(...RECORDED),
-        ageMs: count,
+        ageMs: age,
         ...all(['policy', 'key', 'cause'] as const, optional(any)),
         ...all(['durationMs', 'count'] as const, optional(count)),
       }),

@@ -66,7 +66,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   readonly #had = new WeakSet<Policy>()
   #life: 'idle' | 'running' | 'closed' = 'idle'
   /** Settles when all manual actions are in the audit log. */
-  #audited: Promise<unknown> | undefined
+  #audited: Promise<void> | undefined
   #closing: Promise<void> | undefined
   #unwatchTimers: (() => void) | undefined
   /** Whether an adapter decides by it, so that each policy needs a `key`. */
@@ -216,7 +216,10 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     if (reason === undefined) return
     const added = loadCode(() => import('./audit.ts')).then(({ record }) => record({ action, key, policy, reason }, this))
     // An error of Node.js has a code, too.
-    this.#audited = Promise.all([this.#audited, added]).catch((error) => this.warn(error, 'audit'))
+    this.#audited = Promise.all([this.#audited, added]).then(
+      () => {},
+      (error) => this.warn(error, 'audit'),
+    )
   }
 
   /** As the throttler's. */
@@ -296,7 +299,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     const timeout = this.#life === 'running' ? this.#closeTimeout : 0
     try {
       try {
-        await Promise.all([this.waitingRoom.close(timeout), this.#audited])
+        await Promise.all([this.waitingRoom.close(timeout), this.#audits(timeout)])
       } finally {
         // Even after a failure, the connection is closed.
         await this.coordinator?.leave(this, timeout)
@@ -309,6 +312,17 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       for (const { meter } of this.limiters) meter.rollAt = Number.NEGATIVE_INFINITY
       this.#ticker.stop()
     }
+  }
+
+  /** Waits for the audit log, for at most this many milliseconds. */
+  #audits(timeout: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.clock.setTimeout(resolve, timeout)
+      void Promise.resolve(this.#audited).then(() => {
+        this.clock.clearTimeout(timer)
+        resolve()
+      })
+    })
   }
 
   /** A store can't answer within time that a test has faked. */

@@ -94,6 +94,19 @@ test('an action takes effect even if the store can not keep its entry, and the t
   }
 })
 
+test('close waits for the log within closeTimeout', async () => {
+  const memory = memoryStore(new Hub(systemClock))
+  const silent = { add: () => new Promise<never>(() => {}), list: async () => [] }
+  const store = backgroundStore({ kind: 'mine', open: (node) => ({ ...memory.open(node), audit: async () => silent }) })
+  const throttler = createThrottler({ policies, store, closeTimeout: 50 } as ThrottlerOptions<never>) as unknown as Throttler
+  const warnings: string[] = []
+  throttler.on('warning', ({ error }) => warnings.push(error.message))
+  throttler.block('mallory', '1h', { reason: 'scraping' })
+  await throttler.close()
+  // The warning about the log comes after 5 s.
+  expect(warnings).toEqual([])
+})
+
 test('entries of another form are left out, and long ones are shortened before they are sent', async () => {
   const good = { time: 5, by: 'a', action: 'block', key: 'k', reason: '' }
   const texts: unknown[] = [

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { Hub } from '../../src/hub/index.ts'
+import { createThrottler, memoryStore, systemClock } from '../../src/index.ts'
 import { cluster, snapshot } from '../../src/inspect/index.ts'
 import { statusOf } from '../../src/inspect/node-status.ts'
 import { formatStatus, LONGEST_STATUS, parseStatus } from '../../src/inspect/status-text.ts'
@@ -74,6 +76,14 @@ test.each(['', '{', 'null', '[]', '{}', '{"node":"a","policies":7}', '{"node":1,
   },
 )
 
+test.each([{ ageMs: 1e300 }, { ageMs: -1 }])('a status with an age that is none is no status: %j', (age) => {
+  const throttler = scene().node({ name: 'user', limit: 100, interval: '1m' })
+  const status = { ...statusOf(snapshot(throttler), 'host:1', 5) }
+  const event = { name: 'nodes', ageMs: 5, count: 1 } as const
+  expect(parseStatus(formatStatus({ ...status, events: [event] }))?.events).toEqual([event])
+  expect(parseStatus(formatStatus({ ...status, events: [{ ...event, ...age }] }))).toBeUndefined()
+})
+
 test('the newest events of each process are in its status, bounded, and record no listener', async () => {
   const { world, node, store } = scene()
   const [one, two] = [node({ name: 'user', limit: 100, interval: '1m' }), node({ name: 'user', limit: 100, interval: '1m' })]
@@ -102,4 +112,37 @@ test('the newest events of each process are in its status, bounded, and record n
   const later = await look(5)
   expect(later?.filter(({ name }) => name === 'blocked')).toHaveLength(10)
   expect(later?.map(({ name }) => name)).toContain('storeUp')
+})
+
+test('a key whose limit becomes 0 has no infinite overshoot, which would hide the process', async () => {
+  const { world, node } = scene()
+  const [one, two] = [node({ name: 'user', limit: 100, interval: '1m' }), node({ name: 'user', limit: 100, interval: '1m' })]
+  for (const throttler of [one, two]) offer(throttler, 'a', 30)
+  await world.run(1_000)
+  for (let i = 0; i < 4; i++) {
+    two.check('a', { limit: 0 })
+    two.charge('a', 1)
+    offer(one, 'a', 1)
+    cluster(one)
+    await world.run(1_000)
+  }
+  expect(snapshot(two).policies[0]?.measuredOvershoot).toBe(0)
+  expect(cluster(one)).toHaveLength(2)
+})
+
+test('an event of the store is in the status of a process once, whatever its number of throttlers', async () => {
+  const hub = new Hub(systemClock)
+  const made = (store = memoryStore(hub), name = 'user') =>
+    createThrottler({ store, policies: [{ name, limit: 5, interval: '1h' }], heartbeat: '100ms' })
+  const store = memoryStore(hub)
+  const all = [made(store), made(store, 'login')]
+  for (const throttler of all) throttler.start()
+  const [one] = all as [ReturnType<typeof made>]
+  cluster(one)
+  await expect.poll(() => snapshot(one).state).toBe('synced')
+  const other = made()
+  other.start()
+  await expect.poll(() => all.every((throttler) => snapshot(throttler).events.some(({ count }) => count === 2))).toBe(true)
+  expect(cluster(one)[0]?.events.filter(({ count }) => count === 2)).toHaveLength(1)
+  for (const throttler of [...all, other]) await throttler.close()
 })

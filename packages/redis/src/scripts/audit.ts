@@ -12,15 +12,16 @@ export const AUDIT: string = [
   `
 local request = cjson.decode(ARGV[1])
 local LOG = KEYS[1]
+if redis.replicate_commands then redis.replicate_commands() end
+local clock = redis.call('TIME')
 local size = redis.pcall('ZCARD', LOG)`,
   // Another program wrote a value of another type.
   `if type(size) ~= 'number' then
   redis.call('DEL', LOG)
   size = 0
 end
+size = size - redis.call('ZREMRANGEBYSCORE', LOG, '-inf', clock[1] * 1000000 - request.life * 1000)
 if request.entry then
-  if redis.replicate_commands then redis.replicate_commands() end
-  local clock = redis.call('TIME')
   redis.call('ZADD', LOG, clock[1] .. string.format('%06d', clock[2]), request.entry)
   redis.call('PEXPIRE', LOG, request.life)
   local excess = size + 1 - request.most`,

@@ -174,7 +174,7 @@ const rare = { manual: mark, epoch: optional(readEpoch) }
 
 const readBlock: Reader<BlockState> = object({ policyId: text(LONGEST_TEXT), key, remaining: amount, ...rare })
 const readTotal = object({ key, cells: raw, ...rare })
-const readStatus: Reader<StatusReport> = object({ node, status: text(LONGEST_TEXT), age: amount })
+const readStatus: Reader<StatusReport> = object({ node, status: text(LONGEST_TEXT), age: number(0, LATEST) })
 const readRules: Reader<RulesReport> = object({ node, rules: text(LONGEST_RULES) })
 
 /** The readers of the announcements that need no policy. */
