@@ -310,5 +310,11 @@ describe('what can not be done', () => {
     expect(await weir(['unblock', ...of('')])).toMatchObject({ code: 2, err: expect.stringContaining('It is empty') })
     expect(await weir(['reset', ...of('x', '--policy', 'none')])).toMatchObject({ code: 2, err: expect.stringContaining('"none"') })
     expect(await weir(['top'])).toMatchObject({ code: 2, err: expect.stringContaining("'--store <address>'") })
+    const plans = { version: 1, policies: [{ name: 'client', key: 'ip', interval: '1m', plan: 'tier', plans: { free: 3, pro: 6 } }] }
+    const planned = file('plans.json', JSON.stringify(plans))
+    const reset = async (policy: string) =>
+      (await weir(['reset', 'x', '--store', 'redis://127.0.0.1:1', '--rules', planned, '--policy', policy])).err
+    expect(await reset('client')).toContain('Use "client:free" or "client:pro"')
+    expect(await reset('client:pro')).not.toContain('There is no policy')
   })
 })

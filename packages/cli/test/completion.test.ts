@@ -31,7 +31,7 @@ describe.skipIf(lacks('bash'))('bash completes', () => {
     ],
     [['plan', 'access'], ['']],
   ])('%j', async (words, expected) => {
-    const test = `COMP_WORDS=(weir ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _weir; echo "\${COMPREPLY[@]}"`
+    const test = `IFS=,; COMP_WORDS=(weir ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _weir; echo "\${COMPREPLY[@]}"`
     expect(await completed('bash', test, '--norc')).toEqual(expected)
   })
 })

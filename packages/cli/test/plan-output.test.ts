@@ -34,6 +34,13 @@ describe('a sweep', () => {
     const { code, out, err } = await plan(...args)
     expect([code, out, err]).toEqual([2, '', expect.stringContaining(message)])
   })
+
+  it('is rejected if all policies have plans', async () => {
+    const policies = [{ name: 'client', key: 'ip', interval: '1m', plan: 'tier', plans: { free: 3, pro: 6 } }]
+    const plans = file('sweep-plans.json', JSON.stringify({ version: 1, policies }))
+    const { code, err } = await weir(['plan', log, '--rules', plans, '--sweep', 'client.limit=3'])
+    expect([code, err]).toEqual([2, 'weir: No policy of the rules has a limit of its own, which --sweep needs.\n'])
+  })
 })
 
 describe('--fail-if', () => {

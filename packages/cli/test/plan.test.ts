@@ -310,10 +310,13 @@ describe('logs', () => {
     expect(report.plan.rejected).toBe(340)
   })
 
-  it('that are torn are read up to there', async () => {
+  it.each(['json', 'csv'])('that are torn are read up to there, and end with 2: %s', async (format) => {
     const whole = gzipSync(traffic())
-    const torn = whole.subarray(0, whole.length / 2)
-    const { log: read } = await planned(file('torn.gz', torn), '--rules', limited)
+    const torn = file('torn.gz', whole.subarray(0, whole.length / 2))
+    const { code, out, err } = await weir(['plan', torn, '--rules', limited, '--format', format])
+    expect([code, err]).toEqual([2, expect.stringContaining('requests after the damage are left out')])
+    if (format === 'csv') return
+    const { log: read }: PlanReport = JSON.parse(out)
     expect(read.torn).toHaveLength(1)
     expect(read.records).toBeGreaterThan(0)
     expect(read.records).toBeLessThan(396)

@@ -45,6 +45,16 @@ it.each(['background', 'central', 'leased'] as const)(
   },
 )
 
+it.each([1_000, 60_000])('a silence is skipped even if the store is %i ms away', async (roundTrip) => {
+  const policies = [{ name: 'client', key: 'ip', limit: 20, interval: '1m' }] as const
+  const replay = new Replay({ policies, overrides: [], nodes: 3, roundTrip, maxKeys: 1_000, seed: 1 })
+  for (const day of [0, 30]) await replay.add(record(START + day * 24 * HOUR))
+  await replay.close()
+  expect([replay.tally?.allowed, replay.tally?.rejected]).toEqual([2, 0])
+  // As many as for a silence of a day. Without skipping, more than 700,000.
+  expect(replay.usage?.store.heartbeats).toBeLessThan(10_000)
+})
+
 it('requests that wait are decided in time, before a silence is skipped', async () => {
   const decided: number[] = []
   const policies = [{ name: 'client', key: 'ip', limit: 1, interval: '20s', delay: '1m' }] as const

@@ -167,6 +167,17 @@ const CASES: readonly (readonly [string, Case])[] = [
       fired: { '20m': [], '25m': ['WeirStoreDown', 'WeirSyncFailing'] },
     },
   ],
+  [
+    'two throttlers of one process, whose values add up',
+    {
+      series: {
+        weir_store_down: gauge(15, [10, 2]),
+        weir_rules_rejected: gauge(15, [10, 2]),
+        'weir_overflowing{policy="client",mode="enforced"}': gauge(15, [10, 2]),
+      },
+      fired: { '5m': ['WeirOverflow', 'WeirRulesRejected', 'WeirStoreDown'] },
+    },
+  ],
   ['two clocks that differ', { series: { weir_clock_offset_seconds: gauge(15, [30, -3]) }, fired: { '9m': [], '15m': ['WeirClockOff'] } }],
 ]
 

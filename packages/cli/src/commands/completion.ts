@@ -55,6 +55,8 @@ function bash(commands: readonly Command[]): readonly string[] {
     '_weir() {',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: variables of the shell
     '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" command="${COMP_WORDS[1]}"',
+    // The lists below have blanks, whatever the user's shell splits by.
+    "  local IFS=$' \\t\\n'",
     '  [ "$COMP_CWORD" -eq 1 ] && command=',
     '  case "$command $prev" in',
     ...values,

@@ -220,9 +220,15 @@ async function lookAt(store: Store): Promise<{ readonly watch: StoreWatch; reado
   }
 }
 
-/** Checks the name before any request to the store, so that a typo fails immediately. @throws UsageError */
-function checkPolicy(policy: string, policies: readonly { readonly name?: string | undefined; readonly limits?: unknown }[]): void {
-  const names = policies.flatMap(({ name = 'default', limits }) => [name, ...Object.keys(limits ?? {}).map((plan) => `${name}:${plan}`)])
+/**
+ * Checks the name before any request to the store, so that a typo fails immediately. A policy with plans is one policy per plan.
+ *
+ * @throws UsageError
+ */
+function checkPolicy(policy: string, policies: readonly { readonly name?: string | undefined; readonly plans?: object }[]): void {
+  const names = policies.flatMap(({ name = 'default', plans }) =>
+    plans === undefined ? [name] : Object.keys(plans).map((plan) => `${name}:${plan}`),
+  )
   if (names.includes(policy)) return
   throw new UsageError(
     `There is no policy ${JSON.stringify(policy)} in the rules. Use ${names.map((name) => JSON.stringify(name)).join(' or ')}.`,

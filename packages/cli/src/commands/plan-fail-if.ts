@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 
-/** A condition of `--fail-if`: more rejected requests than a number, or than a part of all requests. */
+/** A condition of `--fail-if`: more rejected requests than a number, or than a part of the requests that match a policy. */
 export interface FailIf {
   readonly most: number
   readonly percent: boolean

@@ -25,7 +25,10 @@ function unknownText({ unknown, lines, firstUnknown }: LogSummary): string {
 /** The gaps of a plan that are large enough for the command to end with 2. */
 export function missingIn(log: LogSummary): readonly string[] {
   const late = `${count(log.late)} of ${plural(log.records, 'request')} are too far out of order, and left out. Sort the log by time, or give each server's log as a file of its own.`
-  return [...(log.unknown > 0 ? [unknownText(log)] : []), ...(log.late > FEW * log.records ? [late] : [])]
+  const torn = log.torn.map(
+    (file) => `The compressed data of ${safeText(file)} is damaged, and its requests after the damage are left out.`,
+  )
+  return [...(log.unknown > 0 ? [unknownText(log)] : []), ...(log.late > FEW * log.records ? [late] : []), ...torn]
 }
 
 /** Why there is no plan: no line could be read. */

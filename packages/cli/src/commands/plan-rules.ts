@@ -80,6 +80,7 @@ async function rulesOf(file: string, part: 'running' | 'next', { next, coordinat
 /** The rules once for each limit of the policy. @throws UsageError if the policy has no limit */
 function swept(rules: Rules, { policy: name, limits }: Sweep): readonly Rules[] {
   const names = rules.policies.filter((policy) => 'limit' in policy).map(nameOf)
+  if (names.length === 0) throw new UsageError('No policy of the rules has a limit of its own, which --sweep needs.')
   if (!names.includes(JSON.stringify(name)))
     throw new UsageError(`There is no policy ${JSON.stringify(name)} with a limit in the rules. Use ${names.join(' or ')} in --sweep.`)
   return limits.map((limit) => {

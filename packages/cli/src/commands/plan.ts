@@ -67,7 +67,7 @@ export function addPlan(program: Command, out: Output, end: (code: number) => vo
     .option('--top <n>', 'keys to list per policy, 1 to 1000', wholeNumber(1, 1_000), 5)
     .option(
       '--fail-if <condition>',
-      'exit code 1 if more requests are rejected, as a number or in percent of all requests: rejected>100, rejected>1%',
+      'exit code 1 if more requests are rejected, as a number or in percent of the requests that match a policy: rejected>100, rejected>1%',
       failIfOption,
     )
     .addOption(

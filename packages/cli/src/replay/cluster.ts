@@ -178,8 +178,10 @@ export class ReplayCluster {
   async #skip(from: number, to: number): Promise<void> {
     const time = this.#time
     await this.#runUntil(from)
-    // A message that is under way arrives first, because a process would take its late answer for an outage.
-    while (time.nextAt <= Math.min(time.now + this.#options.roundTrip, to)) await this.#runUntil(time.nextAt)
+    // A message that is under way arrives first, because a process would take its late answer for an outage. If the store is far away,
+    // there is always one.
+    const latest = Math.min(time.now + HEARTBEAT + 2 * this.#options.roundTrip, to)
+    while (time.nextAt <= Math.min(time.now + this.#options.roundTrip, latest)) await this.#runUntil(time.nextAt)
     for (const clock of this.#clocks) clock.stall(to)
     await this.#runUntil(to)
   }

@@ -123,6 +123,13 @@ describe('an access log', () => {
     expect(await replayLog(leased, [new Blob([log])])).toEqual(found)
   })
 
+  test('counts the rejections of a dry run, and each client apart, however many there are', async () => {
+    expect(await replayLog({ ...minute, dryRun: true }, [new Blob([log])])).toMatchObject({ rejected: 18 })
+    const many = Array.from({ length: 250_100 }, (_, client) => `c${client} - - [10/Oct/2025:13:55:00 +0000] "-" 400 0`).join('\n')
+    expect(await replayLog(minute, [new Blob([many])])).toMatchObject({ clients: 250_100, rejected: 0 })
+    await expect(replayLog({ ...minute, delay: '1s' }, [new Blob([log])])).rejects.toThrow('Remove "delay" or the log')
+  })
+
   test('begins with its answer', async () => {
     const answer = async (text: string) => logAnswer((await replayed(text)) as LogOutcome)
     expect(await answer(log)).toBe('Rejects 18 of 31 requests (58 %), from 1 of 2 clients.')

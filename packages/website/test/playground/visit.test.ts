@@ -73,8 +73,11 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(errors).toEqual([])
     })
 
-    test('Share points to the address if the browser allows no copy', async () => {
-      const { page } = await open(`?scene=limit${QUICK}`, {}, 'navigator.clipboard.writeText = () => Promise.reject(new Error("no"))')
+    test.each([
+      ['the browser allows no copy', 'navigator.clipboard.writeText = () => Promise.reject(new Error("no"))'],
+      ['the page has no clipboard, as without https', 'Object.defineProperty(navigator, "clipboard", { value: undefined })'],
+    ])('Share points to the address if %s', async (_why, script) => {
+      const { page } = await open(`?scene=limit${QUICK}`, {}, script)
       await page.getByRole('button', { name: 'Share' }).click()
       await page.getByText('copy the address of this page').waitFor()
     })

@@ -78,6 +78,7 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
   'core PolicyChoice': 'docs/reference/throttler.md',
   'core ActionOptions': 'docs/reference/throttler.md',
   'core AuditLogOptions': 'docs/reference/throttler.md',
+  'core LimitedLineOptions': 'docs/guides/observability.md',
   'core UsageOptions': 'docs/reference/throttler.md',
   'core PlaceOptions': OPTIONS,
   'core ThrottleInput': OPTIONS,

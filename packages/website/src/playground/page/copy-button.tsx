@@ -12,10 +12,10 @@ interface CopyButtonProps {
 /** A button that copies a text, with a confirmation beside it. */
 export function CopyButton({ label, text, done, otherwise }: CopyButtonProps) {
   const [copied, setCopied] = useState<{ readonly text: string; readonly said: string }>()
-  const copy = (): void => {
-    const says = (said: string) => () => setCopied({ text, said })
-    navigator.clipboard.writeText(text).then(says(done), says(otherwise))
-  }
+  const says = (said: string) => () => setCopied({ text, said })
+  // Async, because a page without https has no clipboard, so the call itself throws.
+  const write = async (): Promise<void> => navigator.clipboard.writeText(text)
+  const copy = (): void => void write().then(says(done), says(otherwise))
   return (
     <span class="copy">
       <button type="button" class="quiet" onClick={copy}>

@@ -2,6 +2,7 @@ import { createThrottler, type PolicyOptions } from '@weir/core'
 import { parseLine } from '@weir/demo/log-record'
 import { manualClock } from '@weir/testing'
 import { readLines } from './read-log.ts'
+import { OptionsError } from './read-options.ts'
 
 /** The most clients to list. */
 const LISTED = 20
@@ -43,14 +44,17 @@ export async function replayLog(options: PolicyOptions, logs: readonly Blob[], m
     const record = parseLine(line)
     if (record === undefined) return
     let from = clients.get(record.client)
-    if (from === undefined) clients.set(record.client, (from = { client: record.client, requests: 0, rejected: 0 }))
+    if (from === undefined) {
+      const client = copyOf(record.client)
+      clients.set(client, (from = { client, requests: 0, rejected: 0 }))
+    }
     from.requests++
     requests.push({ time: record.time, from })
   }
   for (const log of logs) await readLines(log, read)
   if (lines === 0) return undefined
   requests.sort((one, other) => one.time - other.time)
-  await decide(options, requests)
+  await decide(options, requests, clients.size)
   const limited = [...clients.values()].filter(({ rejected }) => rejected > 0).sort((one, other) => other.rejected - one.rejected)
   return {
     lines,
@@ -63,12 +67,24 @@ export async function replayLog(options: PolicyOptions, logs: readonly Blob[], m
   }
 }
 
-async function decide(options: PolicyOptions, requests: readonly { readonly time: number; readonly from: Client }[]): Promise<void> {
+/** Copies a part of a line, because a substring keeps the whole piece of the log in memory. */
+function copyOf(text: string): string {
+  return JSON.parse(JSON.stringify(text))
+}
+
+async function decide(
+  options: PolicyOptions,
+  requests: readonly { readonly time: number; readonly from: Client }[],
+  clients: number,
+): Promise<void> {
   const clock = manualClock()
   clock.step((requests[0]?.time ?? 0) - clock.now())
-  // The timeout is an error with 'local', because no request waits.
-  const { storeTimeout: _, ...local } = options
-  const throttler = createThrottler({ policies: [{ ...local, coordination: 'local' }], clock })
+  // The timeout is an error with 'local', because no request waits. A dry run shows here which requests it would reject.
+  const { storeTimeout: _, dryRun: __, ...local } = options
+  if (local.delay !== undefined)
+    throw new OptionsError('Requests of a log do not wait here. Remove "delay" or the log, or replay the log with weir plan')
+  // With fewer keys than clients, the clients without a key would count together.
+  const throttler = createThrottler({ policies: [{ ...local, coordination: 'local' }], clock, maxKeys: Math.max(1, clients) })
   for (const { time, from } of requests) {
     // Logs have whole seconds, so most requests have the same time as the previous one.
     const idle = time - clock.now()
