@@ -32,7 +32,7 @@ test('an entry stays for 90 days, even if newer ones follow', async () => {
   expect(await log.list(10)).toEqual(['89 days'])
   await here.admin.zadd(key, (Date.now() - 91 * day) * 1_000, '91 days')
   await log.add('new')
-  expect(await here.admin.zrange(key, 0, -1)).toEqual(['89 days', 'new'])
+  expect(await here.admin.zrange(key, '0', '-1')).toEqual(['89 days', 'new'])
 })
 
 test('a log of another type starts again', async () => {

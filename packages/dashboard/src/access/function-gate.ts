@@ -32,7 +32,7 @@ export class FunctionGate implements Gate {
       const found: unknown = await Promise.race([said, late])
       if (found === true) return UNLIMITED
       if (isNamed(found)) return found.allow ? { ...UNLIMITED, name: visible(found.name.slice(0, LONGEST_NAME)) } : undefined
-      if (found !== false) this.#failed('did not answer true or false within 1 s')
+      if (found !== false) this.#failed('did not return true, false or { allow: true, name } within 1 s')
       return undefined
     } catch (cause) {
       this.#failed('threw or rejected', cause)
