@@ -42,7 +42,7 @@ export function clusterHead(view: ClusterView, colors: Colors): string[] {
     '',
     title(colors),
     `${colors.dim('store')}  ${view.storeText}`,
-    ...(view.namespace === undefined ? [] : [`${colors.dim('names')}  ${view.namespace}`]),
+    ...(view.namespace === undefined ? [] : [`${colors.dim('namespace')}  ${view.namespace}`]),
     `${colors.dim('time ')}  ${seconds(view.elapsed)} of ${seconds(view.total)}`,
     clusterTable(view, colors),
   ]
