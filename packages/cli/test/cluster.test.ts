@@ -307,6 +307,7 @@ describe('what can not be done', () => {
     const of = (key: string, ...rest: readonly string[]) => [key, '--store', 'redis://127.0.0.1:1', '--rules', rules, ...rest]
     expect(await weir(['block', ...of('x', '--for', '0s')])).toMatchObject({ code: 2, err: expect.stringContaining('at least 1ms') })
     expect(await weir(['block', ...of('x', '--for', '10')])).toMatchObject({ code: 2, err: expect.stringContaining('no unit. Use 10s') })
+    expect(await weir(['block', ...of('x', '--for', '1.5')])).toMatchObject({ code: 2, err: expect.stringContaining('no unit. Use 1.5s') })
     expect(await weir(['unblock', ...of('')])).toMatchObject({ code: 2, err: expect.stringContaining('It is empty') })
     expect(await weir(['reset', ...of('x', '--policy', 'none')])).toMatchObject({ code: 2, err: expect.stringContaining('"none"') })
     expect(await weir(['top'])).toMatchObject({ code: 2, err: expect.stringContaining("'--store <address>'") })

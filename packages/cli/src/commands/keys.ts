@@ -92,7 +92,7 @@ function someText(text: string): string {
 
 function positive(text: string): number {
   // A number needs a unit, because a block of ten milliseconds would be useless.
-  if (/^\d+$/.test(text)) throw new InvalidArgumentError(`It has no unit. Use ${text}s for seconds, or ${text}m for minutes.`)
+  if (/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError(`It has no unit. Use ${text}s for seconds, or ${text}m for minutes.`)
   const value = durationOption(LONGEST_BLOCK)(text)
   if (value < 1) throw new InvalidArgumentError('It must be at least 1ms.')
   return value

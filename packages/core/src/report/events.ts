@@ -141,7 +141,8 @@ export class Emitter {
   #events: { readonly name: EventName; readonly event: ThrottlerEvents[EventName] }[] = []
   #delivering = false
   #recorded: readonly EventName[] = []
-  #recorder: ((name: EventName, event: ThrottlerEvents[EventName]) => void) | undefined
+  /** One for each copy of the code that reads the state: an application may load the ESM and the CommonJS build. */
+  readonly #recorders: ((name: EventName, event: ThrottlerEvents[EventName]) => void)[] = []
   readonly #failing = new Set<EventName>()
   readonly #onError: (event: EventName, failure: NoAnswer) => void
 
@@ -162,7 +163,7 @@ export class Emitter {
   /** Passes these events to a function from now on. It counts as no listener. */
   record(names: readonly EventName[], recorder: (name: EventName, event: ThrottlerEvents[EventName]) => void): void {
     this.#recorded = names
-    this.#recorder = recorder
+    this.#recorders.push(recorder)
   }
 
   /** Whether the event has a listener, a subscriber or a recorder. Without one, its object need not be made. */
@@ -195,7 +196,7 @@ export class Emitter {
     this.due = false
     this.#delivering = true
     for (const { name, event } of events) {
-      if (this.#recorded.includes(name)) this.#recorder?.(name, event)
+      if (this.#recorded.includes(name)) for (const record of this.#recorders) record(name, event)
       if (channels[name].hasSubscribers) channels[name].publish({ ...event, node: this.node })
       const set = this.#listeners.get(name)
       if (set === undefined) continue

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { adapterOf } from '../../src/throttler/adapter-side.ts'
 import { type Node, scene, warnings } from '../support/nodes.ts'
 
 function blocking(): Node {
@@ -45,4 +46,15 @@ test('a listener that is removed while an event is handed out', () => {
   throttler.block('a', '1m')
   throttler.block('a', '1m')
   expect(heard).toEqual(['first', 'second', 'second'])
+})
+
+test('each recorder receives an event, and counts as no listener', () => {
+  const throttler = blocking()
+  const { emitter } = adapterOf(throttler).inspected
+  const recorded: string[] = []
+  for (const name of ['first', 'second']) emitter.record(['blocked'], (event) => recorded.push(`${name} ${event}`))
+  expect(emitter.heard('blocked')).toBe(false)
+  throttler.block('a', '1m')
+  throttler.unblock('a')
+  expect(recorded).toEqual(['first blocked', 'second blocked'])
 })
