@@ -59,6 +59,9 @@ describe('a suggestion', () => {
     const again = await weir(['suggest', log, '--output', path])
     expect([again.code, again.err]).toEqual([2, expect.stringContaining('it exists. Remove it, or choose another name.')])
     expect(readFileSync(path, 'utf8')).toBe(before)
+    // Known before the log is read.
+    const unread = await weir(['suggest', join(path, '..', 'missing.log'), '--output', path])
+    expect([unread.code, unread.err]).toEqual([2, expect.stringContaining('it exists.')])
   })
 
   it('contains no control characters of a log', async () => {

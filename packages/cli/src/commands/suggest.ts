@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import type { Decision } from '@weir/core'
 import { createGuard } from '@weir/core/adapter'
@@ -46,6 +47,8 @@ export function addSuggest(program: Command, out: Output, end: (code: number) =>
     .option('--output <file>', 'write the limit that leaves 99 % of the clients alone to a new file of rules, in JSON or YAML by its name')
     .option('--json', 'print all figures as JSON')
     .action(async (files: string[], options: SuggestOptions) => {
+      // A log may take minutes.
+      if (options.output !== undefined && existsSync(pathOf(options.output))) throw existing(options.output)
       const report = await withLogs(files, options, out, (logs) => suggest(logs, options, out))
       if (options.output !== undefined) await writeRules(options.output, report)
       if (options.json === true) out.json(report)
@@ -112,7 +115,10 @@ async function writeRules(file: string, { leaves99: { limit }, interval, clients
     await writeFile(pathOf(file), text, { flag: 'wx' })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    const why = code === 'EEXIST' ? 'it exists. Remove it, or choose another name' : message
-    throw new UsageError(`Can't write ${JSON.stringify(file)}: ${why}.`)
+    throw code === 'EEXIST' ? existing(file) : new UsageError(`Can't write ${JSON.stringify(file)}: ${message}.`)
   }
+}
+
+function existing(file: string): UsageError {
+  return new UsageError(`Can't write ${JSON.stringify(file)}: it exists. Remove it, or choose another name.`)
 }
