@@ -44,7 +44,7 @@ const MOST_RULES = 64
  * Everything expires in bulk while syncs arrive. There are no timers.
  */
 export class Hub {
-  readonly #clock: Clock
+  readonly clock: Clock
   readonly #listeners = new Set<(announcement: Announcement) => void>()
   readonly #counts: Readonly<Record<Shape, PolicyCounts>> = {
     fixed: new PolicyCounts(() => new FixedCounts()),
@@ -64,13 +64,13 @@ export class Hub {
   #announcements: Announcement[] = []
   /** Undefined until a process opens a decider. */
   #decisions: { readonly size: number; clear(): void; sweep(): void } | undefined
-  /** The log of manual actions, the newest one first. */
-  readonly audited: string[] = []
+  /** The log of manual actions, the newest one first. An entry counts until this time on the clock. */
+  readonly audited: { readonly entry: string; readonly until: number }[] = []
   #generation = 1
   #sweptAt: number
 
   constructor(clock: Clock) {
-    this.#clock = fineClock(clock)
+    this.clock = fineClock(clock)
     this.#sweptAt = clock.monotonic()
   }
 
@@ -80,8 +80,8 @@ export class Hub {
    * @param account - pays for the memory. Parts that exceed it fail alone. Without one there is no bound.
    */
   exchange(nodeId: string, request: SyncRequest, account?: Account): SyncReply {
-    const time = this.#clock.now()
-    const monotonic = this.#clock.monotonic()
+    const time = this.clock.now()
+    const monotonic = this.clock.monotonic()
     const ahead = monotonic < this.#ahead.until ? this.#ahead.by : undefined
     const wall = request.time ?? time + (ahead ?? 0)
     if (monotonic - this.#sweptAt >= SWEEP_EVERY) this.#sweep(monotonic)
@@ -120,7 +120,7 @@ export class Hub {
 
   /** The decider for requests. The first process that needs it makes it. */
   decisions<D extends { readonly size: number; clear(): void; sweep(): void }>(make: (clock: Clock) => D): D {
-    this.#decisions ??= make(this.#clock)
+    this.#decisions ??= make(this.clock)
     return this.#decisions as D
   }
 
@@ -147,7 +147,7 @@ export class Hub {
 
   /** The number of cells, leases, blocks, processes and decided keys. It is 0 once everything has expired. */
   get size(): number {
-    this.#sweep(this.#clock.monotonic())
+    this.#sweep(this.clock.monotonic())
     const counts = Object.values(this.#counts).reduce((sum, { size }) => sum + size, 0)
     return counts + this.#leases.size + this.#blocks.size + this.#nodes.size + (this.#decisions?.size ?? 0)
   }
@@ -270,7 +270,7 @@ export class Hub {
   #announce(announcement: Announcement): void {
     this.#announcements.push(announcement)
     if (this.#announcements.length > 1) return
-    this.#clock.defer(() => {
+    this.clock.defer(() => {
       const announcements = this.#announcements
       this.#announcements = []
       for (const one of announcements) for (const listener of this.#listeners) listener(one)

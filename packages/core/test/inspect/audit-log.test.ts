@@ -6,6 +6,7 @@ import { auditLog, recordAction } from '../../src/inspect/index.ts'
 import { LONGEST_AUDITED } from '../../src/store/contract.ts'
 import { type AuditLog, backgroundStore } from '../../src/sync/index.ts'
 
+const DAY = 86_400_000
 const policies = [{ name: 'login', limit: 5, interval: '1h' }] as const
 
 function started(store?: Store): Throttler {
@@ -65,13 +66,24 @@ test('a hub keeps 1,000 of 5,000 entries', async () => {
   const hub = new Hub(systemClock)
   const throttler = started(memoryStore(hub))
   await recordAction(throttler, { action: 'block', key: 'first' })
-  const [text = ''] = hub.audited
+  const [{ entry: text } = { entry: '' }] = hub.audited
   const log = auditOf(hub)
   for (let i = 0; i < 5_000; i++) await log.add(text.replace('first', `key ${i}`))
   expect(hub.audited).toHaveLength(1_000)
   const entries = await auditLog(throttler, { most: 5_000 })
   expect([entries.length, entries[0]?.key, entries.at(-1)?.key]).toEqual([1_000, 'key 4999', 'key 4000'])
   await throttler.close()
+})
+
+test('a hub keeps an entry for 90 days', async () => {
+  let time = 5_000
+  const log = auditOf(new Hub({ ...systemClock, monotonic: () => time }))
+  await log.add('old')
+  time += 89 * DAY
+  await log.add('new')
+  expect(await log.list(10)).toEqual(['new', 'old'])
+  time += 2 * DAY
+  expect(await log.list(10)).toEqual(['new'])
 })
 
 test('an action takes effect even if the store can not keep its entry, and the throttler warns once', async () => {
