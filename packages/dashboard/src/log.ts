@@ -8,6 +8,8 @@ import { visible } from './visible.ts'
 
 /** The most entries of blocks, and of all other kinds. They are kept apart so that many blocks can't push out other entries. */
 const KEPT = 40
+/** The most entries of other processes. */
+const MOST_OTHERS = 2 * KEPT
 const LONGEST_KEY = 120
 const LONGEST_TEXT = 2_000
 
@@ -71,6 +73,7 @@ export class Log {
 
   /** Adds the events that other processes have reported. `time` is in milliseconds since the Unix epoch. */
   report(nodes: readonly ClusterNode[], time: number): void {
+    const oldest = this.#others.length < MOST_OTHERS ? Number.NEGATIVE_INFINITY : (this.#others.at(-1) as Kept).entry.time
     for (const { node, label, self, ageMs, events } of nodes) {
       if (self) continue
       for (const event of events) {
@@ -78,7 +81,8 @@ export class Log {
         if (event.cause === 'remote') continue
         const id = idOf(event, node)
         const at = time - ageMs - event.ageMs
-        if (isAmong(this.#others, id, at)) continue
+        // An entry that old would be removed again.
+        if (at < oldest || isAmong(this.#others, id, at)) continue
         const { policy } = event
         const mode = policy === undefined ? undefined : modesOf(this.#throttler)(policy)
         const text = textOf(this.#throttler, event).slice(0, LONGEST_TEXT)
@@ -86,7 +90,7 @@ export class Log {
         this.#others.push({ entry, id, isEcho: false })
       }
     }
-    this.#others = this.#others.sort((a, b) => b.entry.time - a.entry.time).slice(0, 2 * KEPT)
+    this.#others = this.#others.sort((a, b) => b.entry.time - a.entry.time).slice(0, MOST_OTHERS)
   }
 
   /** Each event once. Its entry is that of the process that caused it, if known. */

@@ -141,3 +141,22 @@ test('the log has the events of all processes, each once', () => {
   ])
   log.close()
 })
+
+test('the log keeps the newest events of many processes', () => {
+  const { self } = reports()
+  const log = new Log(throttlerFor(), () => {})
+  const event = (at: number): ClusterNode['events'][number] => ({ name: 'overflow', ageMs: at, policy: 'user', count: at })
+  // The newest 80 of 2,000 events are those of the last four processes.
+  const nodes = Array.from({ length: 100 }, (_, i) => ({
+    ...self,
+    node: `n${i}`,
+    label: `host:${i}`,
+    self: false,
+    events: Array.from({ length: 20 }, (_, k) => event((99 - i) * 1_000_000 + k * 20_000)),
+  }))
+  const time = Date.now()
+  for (let round = 0; round < 3; round++) log.report(nodes, time)
+  const entries = log.entries.map(({ process: by }) => by)
+  expect(entries).toEqual(['host:99', 'host:98', 'host:97', 'host:96'].flatMap((label) => new Array(20).fill(label)))
+  log.close()
+})
