@@ -74,8 +74,8 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
       const view = await until(top, ({ nodes: told, hot }) => told.length === 2 && hot.filter(({ used }) => used === 30).length === 2)
       expect(view.live).toBe(2)
       expect(view.hot.slice(0, 2)).toEqual([
-        { policy: 'login', key: '192.0.2.66', used: 30, limit: 50 },
-        { policy: 'client', key: '192.0.2.66', used: 30, limit: 100 },
+        { policy: 'login', key: '192.0.2.66', used: 30, limit: 50, debt: 0 },
+        { policy: 'client', key: '192.0.2.66', used: 30, limit: 100, debt: 0 },
       ])
       const { code, out } = await weir(['top', ...at])
       expect(code).toBe(0)

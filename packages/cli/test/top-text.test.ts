@@ -12,7 +12,7 @@ const NUMBERS =
 
 function policy(name: string, dryRun: boolean, measuredOvershoot: number, overshoot: number) {
   const numbers = Object.fromEntries(NUMBERS.split(' ').map((number) => [number, 100]))
-  return { ...numbers, name, algorithm: 'fixed-window', dryRun, measuredOvershoot, overshoot }
+  return { ...numbers, name, algorithm: 'fixed-window', coordination: 'background', dryRun, measuredOvershoot, overshoot }
 }
 
 const LOGIN = policy('login', false, 0.2, 0.1)
@@ -95,4 +95,13 @@ test.each([80, 120])('each line fits %i columns, whatever the names are', async 
   expect(lines.slice(0, 4).join('\n')).toMatch(
     /^limited now: 1 key\n┌.*\n│ policy .* │ key .* │ reason .* │ +last min │ +total │ +since │ +last │\n/,
   )
+})
+
+test('the debt of a bucket is shown beside its level', () => {
+  const hot = [{ policy: 'bucket', key: '2001:db8::'.repeat(9), used: 1_999_999, limit: 1_999_999, debt: 999_999 }]
+  const view: ClusterView = { live: 1, nodes: [], limited: [], overshoot: { measured: 0, possible: 0 }, hot, blocked: [] }
+  const stdout = Object.assign(new Writable({ write: (_piece, _encoding, done) => done() }), { columns: 80 })
+  const lines = topText(view, 10, new Output({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} }))
+  expect(lines.join('\n')).toMatch(/│ +2\.0 M \+ 999,999 debt │ +2\.0 M │ 100\.0 % │/)
+  expect(lines.filter(({ length }) => length > 80)).toEqual([])
 })

@@ -69,6 +69,6 @@ export function settingsOf({ keyedBy, cooldownMs, coordination }: PolicyView): r
   return [
     ...(keyedBy === undefined ? [] : [['Key', keyedBy] as const]),
     ...(cooldownMs === undefined ? [] : [['Cooldown', cooldownMs === 0 ? 'none' : span(cooldownMs)] as const]),
-    ...(coordination === undefined ? [] : [['Coordination', coordination] as const]),
+    ['Coordination', coordination],
   ]
 }

@@ -1,8 +1,7 @@
-import type { ClusterNode, LimitedKey, Snapshot } from '@weir/core/inspect'
+import { type ClusterNode, mergeLimited, type Snapshot } from '@weir/core/inspect'
 import type { LimitedView, Mode } from './protocol.ts'
+import { mostOfEach } from './top-keys.ts'
 
-/** Keys of one policy in a view. */
-const MOST = 25
 /** Milliseconds of one step of a sparkline, and the number of steps. */
 export const STEP = 5_000
 const STEPS = 60
@@ -20,36 +19,21 @@ export class LimitedKeys {
   readonly #followed = new Map<string, Followed>()
   #stepAt = Number.NEGATIVE_INFINITY
 
-  /** Merges the lists of all processes. A process lists only its most rejected keys, so the sums are lower bounds. */
-  list(snapshot: Snapshot, nodes: readonly ClusterNode[], time: number, mode: (policy: string) => Mode): LimitedView[] {
-    const merged = new Map<string, LimitedView>()
-    const add = (one: LimitedKey, age: number): void => {
-      const id = idOf(one)
-      const last = time - age - one.sinceLastMs
-      const before = merged.get(id)
-      merged.set(id, {
-        policy: one.policy,
-        key: one.key,
-        mode: mode(one.policy),
-        reason: before !== undefined && before.last > last ? before.reason : one.reason,
-        lastMinute: one.rejectedLastMinute + (before?.lastMinute ?? 0),
-        total: one.rejected + (before?.total ?? 0),
-        since: Math.min(time - age - one.sinceFirstMs, before?.since ?? Number.POSITIVE_INFINITY),
-        last: Math.max(last, before?.last ?? 0),
-        processes: 1 + (before?.processes ?? 0),
-        spark: this.#followed.get(id)?.steps ?? [],
-      })
-    }
-    for (const one of snapshot.limited) add(one, 0)
-    for (const node of nodes) if (!node.self) for (const one of node.limited) add(one, node.ageMs)
-    const counts = new Map<string, number>()
-    return [...merged.values()]
-      .sort((a, b) => b.lastMinute - a.lastMinute || b.last - a.last)
-      .filter(({ policy }) => {
-        const count = (counts.get(policy) ?? 0) + 1
-        counts.set(policy, count)
-        return count <= MOST
-      })
+  /** The keys of all processes, most rejections in the last minute first. */
+  list({ limited }: Snapshot, nodes: readonly ClusterNode[], time: number, mode: (policy: string) => Mode): LimitedView[] {
+    const merged = mergeLimited([{ limited, ageMs: 0 }, ...nodes.filter(({ self }) => !self)])
+    return mostOfEach(merged).map((one) => ({
+      policy: one.policy,
+      key: one.key,
+      mode: mode(one.policy),
+      reason: one.reason,
+      lastMinute: one.rejectedLastMinute,
+      total: one.rejected,
+      since: time - one.sinceFirstMs,
+      last: time - one.sinceLastMs,
+      processes: one.processes,
+      spark: this.#followed.get(idOf(one))?.steps ?? [],
+    }))
   }
 
   /** Adds a step to the sparklines every five seconds. */

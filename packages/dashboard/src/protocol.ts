@@ -15,7 +15,7 @@ import type {
 export type Mode = 'enforced' | 'dry-run' | 'candidate'
 
 /** One policy of the cluster. The answering process reports all figures that are not rates or sums. */
-export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 'rejected' | 'blocks' | 'share'>> {
+export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 'rejected' | 'blocks' | 'share' | 'coordination'>> {
   readonly name: string
   readonly mode: Mode
   /** The `key` option as text. Undefined if code passes the keys, or if only other processes have the policy. */
@@ -26,6 +26,7 @@ export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 're
   readonly intervalMs: number
   /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
+  readonly coordination: string
   /** Units that a key may use at once after rest: the limit, or the size of a bucket. */
   readonly capacity: number
   /** Keys with a cooldown or a manual block. In a dry run, the keys that would be blocked. */

@@ -36,7 +36,7 @@ export function makeView(snapshot: Snapshot, nodes: readonly ClusterNode[], memo
   const { time, log, settled, mode, settings } = about
   const { rates, charts, limited, busiest, candidates, keys } = memory
   const policies = policiesOf(snapshot, nodes)
-  const used = topKeys(snapshot, nodes, policies)
+  const used = topKeys(snapshot, nodes)
   busiest.add(used, time)
   const top = mostOfEach(used)
   const blocked = snapshot.blocked.map((one) => ({ ...one, untilIntervalEnd: keys.lastsUntilIntervalEnd(one) }))
@@ -119,7 +119,8 @@ function policiesOf(snapshot: Snapshot, nodes: readonly ClusterNode[]): Readonly
   const views = new Map<string, PolicySums>()
   for (const { policies, self } of nodes) {
     for (const policy of policies) {
-      const { name, limit, intervalMs, algorithm, capacity, blocked, inFlight, waiting, longestWaitMs, unsynced, leased } = policy
+      const { name, limit, intervalMs, algorithm, coordination, capacity, blocked, inFlight, waiting, longestWaitMs, unsynced, leased } =
+        policy
       const before = views.get(name)
       views.set(name, {
         dryRun: policy.dryRun,
@@ -128,6 +129,7 @@ function policiesOf(snapshot: Snapshot, nodes: readonly ClusterNode[]): Readonly
         limit: before?.limit ?? limit,
         intervalMs,
         algorithm,
+        coordination,
         capacity: before?.capacity ?? capacity,
         blocked: blockedKeys(own.get(name), before?.blocked, blocked, self),
         inFlight: (before?.inFlight ?? 0) + inFlight,

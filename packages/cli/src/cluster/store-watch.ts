@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { systemClock, WeirError } from '@weir/core'
 import {
   type AuditEntry,
-  type LimitedKey,
+  type MergedKeyUsage,
+  type MergedLimitedKey,
+  mergeLimited,
+  mergeTop,
   type NodeStatus,
   type PolicyStatus,
   parseAuditEntry,
@@ -20,21 +23,6 @@ export interface BlockedKey {
   readonly manual: boolean
 }
 
-/** A key with its used units, as far as processes report them. */
-export interface HotKey {
-  readonly policy: string
-  readonly key: string
-  readonly used: number
-  /** Units that the key may use. Undefined if no process reports it. */
-  readonly limit: number | undefined
-}
-
-/** A key whose requests processes reject. The rejections are sums, the reason is that of the last one. */
-export interface RejectedKey extends LimitedKey {
-  /** Processes that reported it. */
-  readonly processes: number
-}
-
 /** The status that a process reported. */
 export interface WatchedNode extends NodeStatus {
   /** Milliseconds since the report. */
@@ -47,11 +35,11 @@ export interface ClusterView {
   readonly live: number
   readonly nodes: readonly WatchedNode[]
   /** Keys whose requests are rejected, most rejections in the last minute first. */
-  readonly limited: readonly RejectedKey[]
+  readonly limited: readonly MergedLimitedKey[]
   /** How far a key was above its limit in the last hour, at most, and how far one may be now, as parts of the limit. */
   readonly overshoot: { readonly measured: number; readonly possible: number }
   /** Nearest to their limits first. */
-  readonly hot: readonly HotKey[]
+  readonly hot: readonly MergedKeyUsage[]
   /** With the most time left first. */
   readonly blocked: readonly BlockedKey[]
 }
@@ -101,9 +89,9 @@ export class StoreWatch {
       // The store counts this watcher too.
       live: Math.max(nodes.length, heartbeat.nodes - 1),
       nodes: nodes.sort((one, other) => (one.label < other.label ? -1 : 1)),
-      limited: rejectedKeys(nodes),
+      limited: mergeLimited(nodes.map(({ limited, age }) => ({ limited, ageMs: age }))),
       overshoot: overshootOf(nodes.flatMap(({ policies }) => policies)),
-      hot: hottest(nodes),
+      hot: mergeTop(nodes),
       blocked: [...this.#blocks.values()]
         .map(({ until, ...rest }) => ({ ...rest, remaining: Math.round(until - now) }))
         .sort((one, other) => other.remaining - one.remaining),
@@ -180,49 +168,4 @@ function overshootOf(policies: readonly PolicyStatus[]): ClusterView['overshoot'
     measured: Math.max(0, ...policies.map(({ measuredOvershoot }) => measuredOvershoot)),
     possible: Math.max(0, ...policies.map(({ overshoot }) => overshoot)),
   }
-}
-
-/** Adds up the reports of a key. Times are since the report, so its age is added. */
-function rejectedKeys(nodes: readonly WatchedNode[]): readonly RejectedKey[] {
-  const keys = new Map<string, RejectedKey>()
-  for (const { limited, age } of nodes) {
-    for (const one of limited) {
-      const id = JSON.stringify([one.policy, one.key])
-      const before = keys.get(id)
-      const [sinceFirstMs, sinceLastMs] = [one.sinceFirstMs + age, one.sinceLastMs + age]
-      if (before === undefined) {
-        keys.set(id, { ...one, sinceFirstMs, sinceLastMs, processes: 1 })
-        continue
-      }
-      keys.set(id, {
-        ...before,
-        reason: sinceLastMs < before.sinceLastMs ? one.reason : before.reason,
-        rejectedLastMinute: before.rejectedLastMinute + one.rejectedLastMinute,
-        rejected: before.rejected + one.rejected,
-        sinceFirstMs: Math.max(before.sinceFirstMs, sinceFirstMs),
-        sinceLastMs: Math.min(before.sinceLastMs, sinceLastMs),
-        processes: before.processes + 1,
-      })
-    }
-  }
-  return [...keys.values()].sort((one, other) => other.rejectedLastMinute - one.rejectedLastMinute || other.rejected - one.rejected)
-}
-
-/** Lists each key once. `used` is the highest count that a process reports, or the sum of their own counts if it is higher. */
-function hottest(nodes: readonly NodeStatus[]): readonly HotKey[] {
-  const keys = new Map<string, { readonly policy: string; readonly key: string; known: number; own: number; limit: number | undefined }>()
-  for (const { top, policies } of nodes) {
-    for (const { policy, key, used, own } of top) {
-      const id = JSON.stringify([policy, key])
-      let one = keys.get(id)
-      if (one === undefined) keys.set(id, (one = { policy, key, known: 0, own: 0, limit: undefined }))
-      one.known = Math.max(one.known, used)
-      one.own += own
-      one.limit ??= policies.find(({ name }) => name === policy)?.capacity
-    }
-  }
-  const part = ({ used, limit }: HotKey): number => used / (limit ?? Number.POSITIVE_INFINITY)
-  return [...keys.values()]
-    .map(({ policy, key, known, own, limit }) => ({ policy, key, used: Math.max(known, own), limit }))
-    .sort((one, other) => part(other) - part(one))
 }

@@ -68,10 +68,10 @@ export function topText({ live, nodes, limited, overshoot, hot, blocked }: Clust
         ['policy', 'key', '#used', '#limit', '#share'],
         hot
           .slice(0, most)
-          .map(({ policy, key, used, limit }) => [
+          .map(({ policy, key, used, limit, debt }) => [
             policyOf(policy),
             key,
-            brief(used),
+            debt > 0 ? `${brief(used)} + ${brief(debt)} debt` : brief(used),
             limit === undefined ? '' : brief(limit),
             limit === undefined ? '' : percent(used, limit),
           ]),

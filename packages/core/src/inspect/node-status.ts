@@ -12,7 +12,7 @@ import { byLastMinute, type KeyRejections, type LimitedKey, type PolicySnapshot,
 export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
 
 /** The fields of a policy's status: texts, and numbers, rounded to three decimals. */
-export const POLICY_TEXTS = ['name', 'algorithm'] as const
+export const POLICY_TEXTS = ['name', 'algorithm', 'coordination'] as const
 export const POLICY_NUMBERS = [
   'limit',
   'intervalMs',
@@ -33,7 +33,8 @@ export const POLICY_NUMBERS = [
 ] as const
 
 /** One policy in one process, as the process reports it to the others. Sums are since the process's start. */
-export type PolicyStatus = Pick<PolicySnapshot, 'dryRun' | (typeof POLICY_TEXTS)[number] | (typeof POLICY_NUMBERS)[number]>
+export type PolicyStatus = Pick<PolicySnapshot, 'dryRun' | (typeof POLICY_NUMBERS)[number]> &
+  Readonly<Record<(typeof POLICY_TEXTS)[number], string>>
 
 /** A process's status for the others, while a dashboard or a command watches the cluster. */
 export interface NodeStatus {
@@ -53,8 +54,14 @@ export interface NodeStatus {
   /** The sums of all its throttlers with this store. */
   readonly requests: RequestsSnapshot
   readonly policies: readonly PolicyStatus[]
-  /** The process's most used keys. */
-  readonly top: readonly { readonly policy: string; readonly key: string; readonly used: number; readonly own: number }[]
+  /** The process's most used keys. `limit` is set if it differs from the policy's capacity. Keys without a limit are left out. */
+  readonly top: readonly {
+    readonly policy: string
+    readonly key: string
+    readonly used: number
+    readonly own: number
+    readonly limit?: number | undefined
+  }[]
   /** Its most rejected keys, most rejections in the last minute first. */
   readonly limited: readonly LimitedKey[]
   /** The keys that requests of the process wait for, longest wait first. */
@@ -97,7 +104,7 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
     clockOffsetMs: rounded(sync.clockOffsetMs),
     requests: { ...requests, history: told(requests.history) },
     policies: snapshot.policies.map(policyStatusOf),
-    top: mostUsed(snapshot, each).map(({ policy, key, used, own }) => ({ policy, key, used: rounded(used), own: rounded(own) })),
+    top: mostUsed(snapshot, each),
     limited: limitedOf(snapshot),
     waiting: snapshot.waiting.slice(0, MOST_WAITING).map((one) => ({ ...one, longest: Math.round(one.longest) })),
     wouldReject: snapshot.wouldReject.slice(0, MOST_REJECTED),
@@ -129,6 +136,7 @@ function policyStatusOf(policy: PolicySnapshot): PolicyStatus {
   return {
     name: policy.name,
     algorithm: policy.algorithm,
+    coordination: policy.coordination,
     dryRun: policy.dryRun,
     ...(Object.fromEntries(told) as Record<(typeof POLICY_NUMBERS)[number], number>),
   }
@@ -172,10 +180,14 @@ function withoutCopies(events: readonly ProcessEvent[]): ProcessEvent[] {
 }
 
 /** The keys nearest to their limits. Each policy has some, because a large limit would hide the others. */
-function mostUsed({ policies, top }: Snapshot, each: number): Snapshot['top'] {
+function mostUsed({ policies, top }: Snapshot, each: number): NodeStatus['top'] {
   return policies
-    .flatMap(({ name }) => top.filter(({ policy }) => policy === name).slice(0, each))
-    .sort((a, b) => b.used / b.limit - a.used / a.limit)
+    .flatMap(({ name, capacity }) => {
+      const keys = top.filter(({ policy, limit }) => policy === name && Number.isFinite(limit)).slice(0, each)
+      return keys.map((one) => ({ one, own: one.limit === capacity ? undefined : one.limit }))
+    })
+    .sort(({ one: a }, { one: b }) => b.used / b.limit - a.used / a.limit)
+    .map(({ one: { policy, key, used, own }, own: limit }) => ({ policy, key, used: rounded(used), own: rounded(own), limit }))
 }
 
 /** Some keys of each policy, because a candidate or a dry run may reject much more than the others, and then the most rejected of all. */
