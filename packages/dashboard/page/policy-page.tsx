@@ -64,7 +64,7 @@ function overshootOf({ measuredOvershoot, overshoot }: PolicyView): string {
   return `${percent(measuredOvershoot)} last hour, ${percent(overshoot)} possible now`
 }
 
-/** A policy's key, cooldown and coordination, as far as this process has the policy. */
+/** A policy's key and cooldown, as far as this process has the policy, and its coordination. */
 export function settingsOf({ keyedBy, cooldownMs, coordination }: PolicyView): readonly (readonly [string, string])[] {
   return [
     ...(keyedBy === undefined ? [] : [['Key', keyedBy] as const]),

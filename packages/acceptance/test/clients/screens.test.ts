@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { run } from '@weir/cli'
-import type { LimitedKey, Snapshot } from '@weir/core/inspect'
+import type { LimitedKey, MergedKeyUsage, Snapshot } from '@weir/core/inspect'
 import { CHROMIUM, launch, MISSING } from '@weir/tooling/browser'
 import { bundlePrograms } from '@weir/tooling/bundle'
 import { RedisServer, until } from '@weir/tooling/redis-servers'
@@ -93,7 +93,11 @@ function metric(all: ReadonlyMap<string, number>, name: string, ...labels: reado
   return sum([...all].flatMap(([full, value]) => (full.startsWith(`${name}{`) && labels.every((one) => full.includes(one)) ? [value] : [])))
 }
 
-async function top(): Promise<{ limited: readonly LimitedKey[]; nodes: readonly { requests: { allowed: number; rejected: number } }[] }> {
+async function top(): Promise<{
+  limited: readonly LimitedKey[]
+  hot: readonly MergedKeyUsage[]
+  nodes: readonly { requests: { allowed: number; rejected: number } }[]
+}> {
   let out = ''
   const stdout = Object.assign(new Writable({ write: (piece, _encoding, done) => done(void (out += String(piece))) }), {
     isTTY: false,
@@ -126,6 +130,51 @@ async function shownTotals(): Promise<Record<string, number>> {
     return await read()
   } finally {
     await page.close()
+  }
+}
+
+/** The units in "Most used" on the page by policy: used ones, and those above the limit or owed by a bucket. */
+async function shownUse(): Promise<Record<string, readonly [used: number, above: number]>> {
+  const page = await (browser as Browser).newPage()
+  try {
+    await page.goto(`${processes[0]?.url}/weir/`)
+    const read = async () => {
+      const rows = await page
+        .locator('section[aria-labelledby="top"] tbody tr')
+        .evaluateAll((trs) =>
+          trs.map((tr) => [tr.querySelector('.rule a')?.textContent ?? '', tr.querySelector('.part')?.textContent ?? ''] as const),
+        )
+      return Object.fromEntries(
+        rows.map(([policy, text]) => {
+          const [, used, above] = /^([\d,]+) of [\d,]+(?: (?:debt )?(\d+)(?: over limit)?)?$/.exec(text) ?? []
+          return [policy, [Number(used), Number(above ?? 0)] as const]
+        }),
+      )
+    }
+    await expect.poll(async () => Object.keys(await read()).length, { timeout: 20_000 }).toBe(PATHS.length + 1)
+    return await read()
+  } finally {
+    await page.close()
+  }
+}
+
+/** Every screen shows what one client has used of each limit: what it got, and at most a full bucket and its debt. */
+async function allUsesAgree(): Promise<void> {
+  const got = Object.fromEntries(PATHS.map((path) => [policyOf(path), counted[path].allowed]))
+  // Requests that another policy of their path rejects use nothing. A unit drains from a bucket in half an hour.
+  const expected = { ...got, wide: counted.both.allowed }
+  const limits: Record<string, number> = { wide: 1_000, short: 5, cool: 2 }
+  const used = Object.entries(expected).map(([name, units]): [string, number] => [name, Math.min(units, limits[name] ?? 20)])
+  const above = Object.entries(expected).map(([name, units]): [string, number] => [name, Math.max(0, units - (limits[name] ?? 20))])
+  const { hot } = await top()
+  const atTop = hot.map(({ policy, used: units, limit = 0, debt }) => {
+    const level = Math.min(units, limit)
+    return [policy, [Math.round(level), units + debt - level]] as const
+  })
+  for (const shown of [Object.fromEntries(atTop), ...(browser === undefined ? [] : [await shownUse()])]) {
+    expect(Object.fromEntries(Object.entries(shown).map(([name, [level]]) => [name, level]))).toEqual(Object.fromEntries(used))
+    // A part of a unit has drained.
+    for (const [name, units] of above) expect(Math.abs((shown[name]?.[1] ?? 0) - units), name).toBeLessThanOrEqual(1)
   }
 }
 
@@ -186,6 +235,7 @@ test('all screens show the numbers that clients counted, also after an outage', 
     expect(counted[path].rejected, path).toBeGreaterThan(0)
   }
   await allScreensAgree()
+  await allUsesAgree()
   const before = await snapshots()
   const own = (one: Snapshot, policy: string) => one.policies.find(({ name }) => name === policy)
   // Clients got at most this much more than the limit.

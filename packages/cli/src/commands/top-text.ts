@@ -71,7 +71,7 @@ export function topText({ live, nodes, limited, overshoot, hot, blocked }: Clust
           .map(({ policy, key, used, limit, debt }) => [
             policyOf(policy),
             key,
-            debt > 0 ? `${brief(used)} + ${brief(debt)} debt` : brief(used),
+            debt >= 1 ? `${brief(used)} + ${brief(debt)} debt` : brief(used),
             limit === undefined ? '' : brief(limit),
             limit === undefined ? '' : percent(used, limit),
           ]),
