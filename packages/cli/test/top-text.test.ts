@@ -83,7 +83,7 @@ test('a look adds up the rejections of a key in all processes, and the modes are
 
 test.each([80, 120])('each line fits %i columns, whatever the names are', async (columns) => {
   const long = `2001:db8:\x1b[31m${'ü'.repeat(300)}`
-  const top = [{ policy: long, key: long, used: 1_234_567, own: 1 }]
+  const top = [{ policy: long, key: long, used: 1_234_567, own: 1, limit: 100 }]
   const rejected = { rejectedLastMinute: 1_234_567, rejected: 123_456_789, sinceFirstMs: 86_399_000, sinceLastMs: 59_600 }
   const status = report(`${'web-'.repeat(50)}:123456`, [limited(long.slice(0, 200), long, rejected)], [policy(long, false, 1, 1)], top)
   const view = ofMode(await look([[status, 1_234]]), 'enforced')

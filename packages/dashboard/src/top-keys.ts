@@ -7,10 +7,7 @@ const MOST = 25
 /** The use of each key that a process lists among its most used, nearest to its limit first. */
 export function topKeys(snapshot: Snapshot, nodes: readonly ClusterNode[]): TopKey[] {
   // The snapshot lists more keys than this process's report.
-  return mergeTop([snapshot, ...nodes.filter(({ self }) => !self)]).map(({ limit = Number.POSITIVE_INFINITY, ...one }) => ({
-    ...one,
-    limit,
-  }))
+  return mergeTop([snapshot, ...nodes.filter(({ self }) => !self)])
 }
 
 /** The keys that a view shows: the first ones of each policy. */

@@ -1,3 +1,5 @@
+import type { Coordination } from '../algorithms/algorithm.ts'
+import { countsAtStore, isDecidedByStore } from '../decide/coordination.ts'
 import type { NodeStatus } from './node-status.ts'
 import { byLastMinute, type LimitedKey } from './snapshot.ts'
 
@@ -7,8 +9,8 @@ export interface MergedKeyUsage {
   readonly key: string
   /** Units that count now. At most `limit` for a bucket. */
   readonly used: number
-  /** The key's limit: for buckets the burst. Undefined if no process reports it. */
-  readonly limit: number | undefined
+  /** The key's limit: for buckets the burst. */
+  readonly limit: number
   /** Units of a bucket above its burst, which have to drain before the next request is allowed. 0 for other algorithms. */
   readonly debt: number
 }
@@ -28,7 +30,7 @@ export interface MergedLimitedKey extends LimitedKey {
  */
 export function mergeTop(reports: readonly Pick<NodeStatus, 'top' | 'policies'>[]): MergedKeyUsage[] {
   const policies = new Map(reports.flatMap((report) => report.policies.map((one) => [one.name, one] as const)).reverse())
-  const found = new Map<string, { policy: string; key: string; known: number; own: number; limit: number | undefined }>()
+  const found = new Map<string, { policy: string; key: string; known: number; own: number; limit: number }>()
   for (const { policy, key, used, own, limit } of reports.flatMap(({ top }) => top)) {
     const id = JSON.stringify([policy, key])
     const before = found.get(id)
@@ -40,17 +42,22 @@ export function mergeTop(reports: readonly Pick<NodeStatus, 'top' | 'policies'>[
       limit: before?.limit ?? limit,
     })
   }
-  const share = ({ used, debt, limit = Number.POSITIVE_INFINITY }: MergedKeyUsage): number => (used + debt) / limit
+  const share = ({ used, debt, limit }: MergedKeyUsage): number => (used + debt) / limit
   return [...found.values()]
-    .map(({ policy, key, known, own, limit: given }) => {
-      const { algorithm = '', coordination, capacity } = policies.get(policy) ?? {}
-      const limit = given ?? capacity
-      const isBucket = algorithm.includes('bucket')
-      const used = isBucket || coordination === 'local' || coordination === 'central' ? known : Math.max(known, own)
-      const debt = isBucket && limit !== undefined ? Math.max(0, used - limit) : 0
+    .map(({ policy, key, known, own, limit }) => {
+      const reported = policies.get(policy)
+      const isBucket = reported?.algorithm.includes('bucket') === true
+      const used = isBucket || !addsUp(reported?.coordination) ? known : Math.max(known, own)
+      const debt = isBucket ? Math.max(0, used - limit) : 0
       return { policy, key, used: used - debt, limit, debt }
     })
     .sort((a, b) => share(b) - share(a))
+}
+
+/** Whether each process counts other requests of a key than the others. A report of another version may have any coordination. */
+function addsUp(reported: string | undefined): boolean {
+  const policy = { coordination: reported as Coordination | undefined }
+  return countsAtStore(policy) && !isDecidedByStore(policy)
 }
 
 /**

@@ -6,7 +6,15 @@ import type { RulesStatus } from '../report/rules-status.ts'
 import type { Coordinated } from '../throttler/coordinator.ts'
 import type { ProcessEvent } from './recent-events.ts'
 import type { RequestHistory, RequestsSnapshot } from './requests.ts'
-import { byLastMinute, type KeyRejections, type LimitedKey, type PolicySnapshot, type Snapshot, snapshotOf } from './snapshot.ts'
+import {
+  byLastMinute,
+  type KeyRejections,
+  type KeyUsage,
+  type LimitedKey,
+  type PolicySnapshot,
+  type Snapshot,
+  snapshotOf,
+} from './snapshot.ts'
 
 /** Host name and process id of this process, for people. */
 export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
@@ -54,14 +62,8 @@ export interface NodeStatus {
   /** The sums of all its throttlers with this store. */
   readonly requests: RequestsSnapshot
   readonly policies: readonly PolicyStatus[]
-  /** The process's most used keys. `limit` is set if it differs from the policy's capacity. Keys without a limit are left out. */
-  readonly top: readonly {
-    readonly policy: string
-    readonly key: string
-    readonly used: number
-    readonly own: number
-    readonly limit?: number | undefined
-  }[]
+  /** The process's most used keys. Keys without a limit are left out. */
+  readonly top: readonly KeyUsage[]
   /** Its most rejected keys, most rejections in the last minute first. */
   readonly limited: readonly LimitedKey[]
   /** The keys that requests of the process wait for, longest wait first. */
@@ -182,12 +184,9 @@ function withoutCopies(events: readonly ProcessEvent[]): ProcessEvent[] {
 /** The keys nearest to their limits. Each policy has some, because a large limit would hide the others. */
 function mostUsed({ policies, top }: Snapshot, each: number): NodeStatus['top'] {
   return policies
-    .flatMap(({ name, capacity }) => {
-      const keys = top.filter(({ policy, limit }) => policy === name && Number.isFinite(limit)).slice(0, each)
-      return keys.map((one) => ({ one, own: one.limit === capacity ? undefined : one.limit }))
-    })
-    .sort(({ one: a }, { one: b }) => b.used / b.limit - a.used / a.limit)
-    .map(({ one: { policy, key, used, own }, own: limit }) => ({ policy, key, used: rounded(used), own: rounded(own), limit }))
+    .flatMap(({ name }) => top.filter(({ policy, limit }) => policy === name && limit < Number.POSITIVE_INFINITY).slice(0, each))
+    .sort((a, b) => b.used / b.limit - a.used / a.limit)
+    .map((one) => ({ ...one, used: rounded(one.used), own: rounded(one.own) }))
 }
 
 /** Some keys of each policy, because a candidate or a dry run may reject much more than the others, and then the most rejected of all. */

@@ -78,7 +78,7 @@ function statusReader(): Reader<NodeStatus> {
       history: object({ slot: oneOf(SLOT), ended: age, allowed: counts, rejected: counts }),
     }),
     policies: listOf(object({ dryRun: oneOf(true, false), ...all(POLICY_TEXTS, any), ...all(POLICY_NUMBERS, finite) })),
-    top: listOf(object({ policy: any, key: any, used: finite, own: finite, limit: optional(count) })),
+    top: listOf(object({ policy: any, key: any, used: finite, own: finite, limit: finite })),
     limited: listOf(
       object({
         ...all(['policy', 'key'] as const, any),

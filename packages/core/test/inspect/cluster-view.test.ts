@@ -22,7 +22,7 @@ test('who asks for the cluster gets all its nodes, with what they say of themsel
   expect(self).toMatchObject({ node: one.nodeId, self: true, ageMs: 0 })
   expect(other).toMatchObject({ node: two.nodeId, self: false, state: 'synced' })
   expect(other?.policies[0]).toMatchObject({ name: 'user', limit: 100, allowed: 30 })
-  expect(other?.top).toEqual([{ policy: 'user', key: 'a', used: 30, own: 30 }])
+  expect(other?.top).toEqual([{ policy: 'user', key: 'a', used: 30, own: 30, limit: 100 }])
   expect(other?.ageMs).toBeLessThanOrEqual(2_100)
 })
 

@@ -59,18 +59,16 @@ test('a key with a limit of its own is reported with it, and one without a limit
 })
 
 test("with coordination 'central' each process's own count is the store's", () => {
-  const policies = [{ name: 'user', algorithm: 'fixed-window', coordination: 'central', capacity: 20 }] as unknown as NodeStatus['policies']
-  const reports = [16, 20, 20].map((used) => ({ policies, top: [{ policy: 'user', key: 'k', used, own: used }] }))
+  const policies = [{ name: 'user', algorithm: 'fixed-window', coordination: 'central' }] as unknown as NodeStatus['policies']
+  const reports = [16, 20, 20].map((used) => ({ policies, top: [{ policy: 'user', key: 'k', used, own: used, limit: 20 }] }))
   expect(mergeTop(reports)).toEqual([{ policy: 'user', key: 'k', used: 20, limit: 20, debt: 0 }])
 })
 
-test('the debt of a bucket is no use, and the limit of a policy without a report is unknown', () => {
-  const policies = [
-    { name: 'bucket', algorithm: 'token-bucket', coordination: 'background', capacity: 20 },
-  ] as unknown as NodeStatus['policies']
+test('the debt of a bucket is no use, and a policy that is left out of a report counts as a window', () => {
+  const policies = [{ name: 'bucket', algorithm: 'token-bucket', coordination: 'background' }] as unknown as NodeStatus['policies']
   const top = [
-    { policy: 'other', key: 'a', used: 3, own: 2 },
-    { policy: 'bucket', key: 'b', used: 51, own: 51 },
+    { policy: 'other', key: 'a', used: 3, own: 2, limit: 5 },
+    { policy: 'bucket', key: 'b', used: 51, own: 51, limit: 20 },
   ]
   expect(
     mergeTop([
@@ -79,7 +77,7 @@ test('the debt of a bucket is no use, and the limit of a policy without a report
     ]),
   ).toEqual([
     { policy: 'bucket', key: 'b', used: 20, limit: 20, debt: 31 },
-    { policy: 'other', key: 'a', used: 4, limit: undefined, debt: 0 },
+    { policy: 'other', key: 'a', used: 4, limit: 5, debt: 0 },
   ])
 })
 

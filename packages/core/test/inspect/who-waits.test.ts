@@ -135,7 +135,7 @@ test('the other nodes tell who waits at them, and who holds slots', async () => 
   ])
   expect(other?.waiting).toMatchObject([{ policy: 'rate', key: 'a', requests: 3 }])
   expect(other?.waiting[0]?.longest).toBe(other?.policies[0]?.longestWaitMs)
-  expect(other?.top).toContainEqual({ policy: 'slots', key: 'a', used: 4, own: 4 })
+  expect(other?.top).toContainEqual({ policy: 'slots', key: 'a', used: 4, own: 4, limit: 6 })
   await it.close()
 })
 
