@@ -6,7 +6,7 @@ const SHOWN = 12
 
 interface TopOptions {
   readonly view: View
-  readonly top: readonly (Omit<TopKey, 'debt'> & { readonly debt?: number })[]
+  readonly top: readonly TopKey[]
   /** Whether the list contains the results of a search. */
   readonly searched?: boolean
 }
@@ -35,7 +35,7 @@ export function Top({ view, top, searched = false }: TopOptions) {
               <tr key={`${policy} ${key}`}>
                 <KeyCell policy={policy} name={key} note={view.notes[key]} />
                 <td data-label="Used of the limit">
-                  <Bar used={used} limit={limit} {...(debt !== undefined && { debt })} />
+                  <Bar used={used} limit={limit} debt={debt} />
                 </td>
               </tr>
             ))}

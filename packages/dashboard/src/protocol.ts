@@ -210,7 +210,7 @@ export interface Found {
   /** Blocked keys that contain the text. */
   readonly blocked: readonly BlockedView[]
   /** Keys that contain the text, in this process's tables and in the lists of all processes. At most 50. */
-  readonly matches: readonly { readonly policy: string; readonly key: string; readonly used: number; readonly limit: number }[]
+  readonly matches: readonly TopKey[]
 }
 
 /** The answer to `block`, `unblock`, `reset` and `undo`. */

@@ -154,9 +154,10 @@ test.each([
 
 test('a search finds the keys that contain the text, and no key that is not counted', async () => {
   const throttler = createThrottler({
+    store: memoryStore(new Hub(systemClock)),
     policies: [
       { name: 'user', limit: 10, interval: '1h', coordination: 'local' },
-      { name: 'bucket', limit: 20, interval: '1h', algorithm: tokenBucket({ burst: 5 }), coordination: 'local' },
+      { name: 'bucket', limit: 20, interval: '1h', algorithm: tokenBucket({ burst: 5 }) },
     ],
   })
   onTestFinished(() => throttler.close())
@@ -167,9 +168,14 @@ test('a search finds the keys that contain the text, and no key that is not coun
   const found = await find('mal')
   expect(found.parts).toEqual([])
   expect(found.matches).toEqual([
-    { policy: 'user', key: 'mallory', used: 3, limit: 10 },
-    { policy: 'bucket', key: 'mallory', used: expect.closeTo(3, 1), limit: 5 },
+    { policy: 'user', key: 'mallory', used: 3, limit: 10, debt: 0 },
+    { policy: 'bucket', key: 'mallory', used: expect.closeTo(3, 1), limit: 5, debt: 0 },
   ])
   expect((await find('mallory')).parts.map(({ remaining }) => Math.floor(remaining))).toEqual([7, 2])
   expect((await find('client')).matches).toHaveLength(50)
+  // The units above the burst are a debt, and no use above the limit.
+  throttler.charge('mallory', 9, { policy: 'bucket' })
+  const bucket = { policy: 'bucket', used: 5, debt: expect.closeTo(7, 1) }
+  // The code of buckets with a store is loaded in the background.
+  await expect.poll(async () => (await find('mal')).matches[1]).toMatchObject(bucket)
 })

@@ -194,7 +194,7 @@ describe.skipIf(CHROMIUM === undefined)(
     })
 
     test('finds keys that contain a text, and shows no card for a key that does not exist', async () => {
-      const matches = [{ policy: 'per-user', key: 'mallory', used: 12, limit: 60 }]
+      const matches = [{ policy: 'per-user', key: 'mallory', used: 12, limit: 60, debt: 0 }]
       const found = { parts: [], key: 'mal', events: [], note: '', blocked: [], matches }
       const { page } = await open(viewOf(3), { answers: { find: found } })
       await page.getByRole('searchbox').fill('mal')
