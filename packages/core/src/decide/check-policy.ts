@@ -214,6 +214,12 @@ function parseCooldown(given: unknown, option: string): Pick<Policy, 'cooldown' 
 }
 
 /**
+ * The `policies` of a throttler that gets its policies later, by `update`. Any other empty list is an error, because such a throttler would
+ * allow all requests.
+ */
+export const NO_POLICIES_YET: readonly never[] = Object.freeze([])
+
+/**
  * Checks and completes a throttler's policies.
  *
  * @throws WeirError as `parsePolicy`, and `WEIR_DUPLICATE_POLICY`
@@ -222,7 +228,7 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
   if (list === undefined) {
     throw missingOption('policies', 'Set it, e.g. policies: [{ limit: 100, interval: "1m" }].')
   }
-  if (!Array.isArray(list) || list.length === 0) {
+  if (!Array.isArray(list) || (list.length === 0 && (list as readonly unknown[]) !== NO_POLICIES_YET)) {
     throw invalidOption('policies', list, 'a list of at least one policy')
   }
   const places = new Map<string, number>()

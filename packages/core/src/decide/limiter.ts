@@ -29,6 +29,9 @@ export const NO_SLOT = -1
 /** The label of the counter that keys share if the table is full. User keys in the store never start with a single NUL (see `idOfKey`). */
 const SHARED_LABEL = '\u0000overflow'
 
+/** The label of all keys: their reset is stored and announced as the reset of a key with this label. */
+export const ALL_LABEL = '\u0000all'
+
 /** Intervals for which a reset is remembered. A store keeps the policy's counts for as long, and decisions can't be refunded after it. */
 const RESET_LIFE = 5
 
@@ -106,13 +109,14 @@ export class Limiter implements SharedSite, BlocksOwner {
   locateId(id: string, byHand = false, now?: number): number {
     const found = this.findId(id)
     // No process sends longer ids.
-    if (found >= 0 || id === SHARED_LABEL || id.length > LONGEST_ID) return found
+    if (found >= 0 || id === SHARED_LABEL || id === ALL_LABEL || id.length > LONGEST_ID) return found
     // Keys of other processes must not replace this process's own keys, and must not use the shared counter.
     return this.#add(keyOfId(id), byHand, now)
   }
 
   /** The slot of a store key, or `NO_SLOT`. */
   findId(id: string): number {
+    if (id === ALL_LABEL) return NO_SLOT
     return id === SHARED_LABEL ? this.#sharedSlot : this.table.find(keyOfId(id))
   }
 
@@ -318,10 +322,15 @@ export class Limiter implements SharedSite, BlocksOwner {
    * Resets a key's counts, for a reset of this or another process. Ends its block, unless that is manual. A reset that is already known
    * changes nothing.
    *
+   * @param id `ALL_LABEL` for all keys
    * @param epoch the same as `BlockChange.epoch`
    */
   reset(id: string, epoch: number, now: number, cause: 'manual' | 'remote'): void {
     if (epoch <= this.resets.epochOf(id)) return
+    if (id === ALL_LABEL) {
+      this.#resetAll(epoch, now, cause)
+      return
+    }
     const { policy, meter, blocks } = this
     // Decisions from now on have a different serial number.
     this.cell = new RunningCell(policy, this.cell.ordinal)
@@ -333,6 +342,22 @@ export class Limiter implements SharedSite, BlocksOwner {
     if (slot < 0 || blocks.of(slot, now)?.manual !== false) return
     blocks.clear(slot)
     this.unblocked(this.keyOf(slot), cause)
+  }
+
+  #resetAll(epoch: number, now: number, cause: 'manual' | 'remote'): void {
+    const { table, meter, blocks } = this
+    this.cell = new RunningCell(this.policy, this.cell.ordinal)
+    this.resets.addAll(epoch, this.cell.serial)
+    if (now >= meter.rollAt) meter.roll(now)
+    blocks.forgiveAll()
+    for (let slot = 0; slot < table.end; slot++) {
+      const key = table.keys[slot]
+      if (key === undefined) continue
+      meter.reset(key, slot, now)
+      if (blocks.of(slot, now)?.manual !== false) continue
+      blocks.clear(slot)
+      this.unblocked(key, cause)
+    }
   }
 
   movedTo(ordinal: Ordinal): void {

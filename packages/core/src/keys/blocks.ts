@@ -98,6 +98,11 @@ export class KeyBlocks {
     this.#offences?.forget(id)
   }
 
+  /** Forgets how often each key was blocked. */
+  forgiveAll(): void {
+    this.#offences?.clear()
+  }
+
   /**
    * Applies a block that the store or another process reported.
    *

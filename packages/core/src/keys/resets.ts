@@ -10,20 +10,29 @@ interface Reset {
 /** The keys of one policy that were reset lately, by this process or another one. Empty for most policies. */
 export class Resets {
   readonly #byId = new Map<string, Reset>()
+  /** The last reset of all keys. */
+  #all: Omit<Reset, 'until'> = { epoch: 0, serial: 0 }
   #sweepAt = MOST
 
   get size(): number {
     return this.#byId.size
   }
 
-  /** The key's last reset, or 0. */
+  /** The last reset of the key or of all keys, or 0. */
   epochOf(id: string): number {
-    return this.#byId.size === 0 ? 0 : (this.#byId.get(id)?.epoch ?? 0)
+    const { epoch } = this.#all
+    return this.#byId.size === 0 ? epoch : Math.max(epoch, this.#byId.get(id)?.epoch ?? 0)
   }
 
   /** Whether a key was reset after a decision was made by the running cell with this serial number. */
   since(id: string, serial: number): boolean {
-    return this.#byId.size > 0 && (this.#byId.get(id)?.serial ?? 0) > serial
+    return this.#all.serial > serial || (this.#byId.size > 0 && (this.#byId.get(id)?.serial ?? 0) > serial)
+  }
+
+  /** All keys were reset. Resets of single keys before it no longer matter. */
+  addAll(epoch: number, serial: number): void {
+    this.#all = { epoch, serial }
+    for (const [id, reset] of this.#byId) if (reset.epoch <= epoch) this.#byId.delete(id)
   }
 
   add(id: string, reset: Reset, now: number): void {

@@ -1,4 +1,6 @@
-import { idOfKey } from '../decide/limiter.ts'
+import { waitsForStore } from '../decide/coordination.ts'
+import { ALL_LABEL, idOfKey, type Limiter } from '../decide/limiter.ts'
+import { show, WeirError } from '../report/errors.ts'
 import { ACTION_OPTIONS, type ActionOptions, countedKey, limitersOf } from './limiters-of.ts'
 import type { LimitersNow } from './manual-blocks.ts'
 
@@ -7,9 +9,27 @@ export function reset(given: string, options: ActionOptions, at: LimitersNow): v
   const id = idOfKey(countedKey(given))
   const limiters = limitersOf(at.limiters, options, 'reset', ACTION_OPTIONS)
   const now = at.now()
-  for (const limiter of limiters) {
-    const known = limiter.resets.epochOf(id)
-    const epoch = limiter.meter.syncedBlocks?.reportReset(id, known, now) ?? known + 1
-    limiter.reset(id, epoch, now, 'manual')
+  for (const limiter of limiters) resetId(limiter, id, now)
+}
+
+/** As the throttler's. */
+export function resetAll(options: ActionOptions, at: LimitersNow): void {
+  const limiters = limitersOf(at.limiters, options, 'resetAll', ACTION_OPTIONS)
+  const policy = limiters.find((limiter) => waitsForStore(limiter.policy))?.policy
+  if (policy !== undefined) {
+    const why = 'which is counted by the store. Reset single keys with reset(key)'
+    throw new WeirError('WEIR_INVALID_OPTION', `resetAll() does not apply to policy ${show(policy.name)}, ${why}.`)
   }
+  const now = at.now()
+  for (const limiter of limiters) {
+    // The store resets the counts of a key at the next request, but keeps its cooldown for processes that start until then.
+    for (const [slot, { manual }] of [...limiter.blocks]) if (!manual) resetId(limiter, limiter.idOf(slot), now)
+    resetId(limiter, ALL_LABEL, now)
+  }
+}
+
+function resetId(limiter: Limiter, id: string, now: number): void {
+  const known = limiter.resets.epochOf(id)
+  const epoch = limiter.meter.syncedBlocks?.reportReset(id, known, now) ?? known + 1
+  limiter.reset(id, epoch, now, 'manual')
 }

@@ -16,7 +16,7 @@ import type { ActionOptions, PolicyChoice } from './limiters-of.ts'
 import { block, unblock } from './manual-blocks.ts'
 import type { ThrottlerOptions } from './options.ts'
 import { charge, checkDecision, giveBack, refund } from './refunds.ts'
-import { reset } from './reset.ts'
+import { reset, resetAll } from './reset.ts'
 import { scheduled, wrapped } from './scheduled.ts'
 import { type Usage, type UsageOptions, usage } from './usage.ts'
 import type { WaitingRoom } from './waiting-room.ts'
@@ -328,6 +328,21 @@ export class Throttler<Name extends string = string, Req = unknown> {
   reset(key: string, options: ActionOptions = {}): void {
     reset(key, options, this.#engine)
     this.#engine.audit('reset', key, options)
+    this.#waitingRoom.queues?.nudgeAll()
+    this.#told()
+  }
+
+  /**
+   * Resets the counts of all keys in all processes, as `reset` does for one.
+   *
+   * Other processes apply it with their next sync. Not with coordination `'leased'` and `'central'`, because the store counts.
+   *
+   * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED`
+   * @see `@weir/core/docs/reference/throttler.md#reset`
+   */
+  resetAll(options: ActionOptions = {}): void {
+    resetAll(options, this.#engine)
+    this.#engine.audit('resetAll', '', options)
     this.#waitingRoom.queues?.nudgeAll()
     this.#told()
   }

@@ -34,6 +34,8 @@ export interface Usage<Name extends string = string> {
    * It may be more than the limit.
    */
   readonly used: number
+  /** Whether any units were counted in the running interval, even if all were refunded, or the key is blocked. */
+  readonly seen: boolean
   /** Units left, at least 0. */
   readonly remaining: number
   /** Time until all units are back. */
@@ -92,6 +94,7 @@ async function usageOf(limiter: Limiter, key: string, timeout: number, parts: Us
     key,
     limit,
     used,
+    seen: used > 0 || blockedFor > 0 || told?.cells.some(({ taken }) => taken > 0) === true,
     remaining: Math.max(0, limit - used),
     resetAfterMs,
     blockedForMs: blockedFor,

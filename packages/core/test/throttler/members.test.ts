@@ -20,6 +20,7 @@ const FOR_USERS = [
   'refund',
   'release',
   'reset',
+  'resetAll',
   'schedule',
   'start',
   'state',

@@ -1,0 +1,89 @@
+import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
+import type { Store, Throttler } from '@weir/core'
+import { invalidOption } from '@weir/core/adapter'
+import { hitsOf, Windows, wholeLimit } from './windows.ts'
+
+/** A `store` of @fastify/rate-limit. */
+export interface FastifyWeirStore extends FastifyRateLimitStoreCtor {
+  /** The throttler of all limits of the store's value, for metrics, the dashboard, `block` and so on. */
+  readonly throttler: Throttler
+}
+
+type Incr = FastifyRateLimitStore['incr']
+
+/** The options that a store reads, of the plugin or of a route. */
+interface Options {
+  readonly ban?: number
+  readonly continueExceeding?: boolean
+  readonly exponentialBackoff?: boolean
+  readonly routeInfo?: { readonly method?: string | readonly string[]; readonly url?: string }
+}
+
+/**
+ * A `store` for @fastify/rate-limit 11. Each process counts in memory, and counts are synced in the background.
+ *
+ * Windows begin at whole multiples of `timeWindow`. `continueExceeding` and `exponentialBackoff` are not supported.
+ *
+ * @param store a value of `redisStore(…)` or another store of Weir
+ * @throws WeirError `WEIR_INVALID_OPTION`
+ *
+ * @example
+ * await app.register(rateLimit, { max: 100, timeWindow: '1 minute', store: fastifyRateLimitStore(redisStore('redis://localhost:6379')) })
+ */
+export function fastifyRateLimitStore(store: Store): FastifyWeirStore {
+  const windows = Windows.at(store)
+  return class WeirRateLimitStore {
+    static readonly throttler = windows.throttler
+    readonly #prefix: string
+    readonly #ban: number
+    /** Limits without a route, in the order in which they were made. */
+    #unnamed = 0
+
+    constructor(options: Options, prefix = '') {
+      for (const option of ['continueExceeding', 'exponentialBackoff'] as const) {
+        if (options[option] === true) throw invalidOption(option, true, 'false with this store', 'Or use cooldown of @weir/fastify.')
+      }
+      this.#prefix = prefix
+      this.#ban = Math.max(0, options.ban ?? 0)
+    }
+
+    incr(key: string, callback: Parameters<Incr>[1], timeWindow: number, max: number): void {
+      this.#answer(callback, () => {
+        const limit = wholeLimit(max + this.#ban)
+        const decision = this.#windowOf(timeWindow, limit).hit(this.#prefix + key, limit)
+        return { current: hitsOf(decision, limit), ttl: decision.resetAfterMs }
+      })
+    }
+
+    read(key: string, callback: Parameters<Incr>[1], timeWindow: number, max: number): void {
+      this.#answer(callback, () => {
+        const limit = wholeLimit(max + this.#ban)
+        const { remaining, resetAfterMs } = this.#windowOf(timeWindow, limit).peek(this.#prefix + key, limit)
+        const current = limit - remaining
+        return { current, ttl: current > 0 ? resetAfterMs : 0 }
+      })
+    }
+
+    child(routeOptions: object): FastifyRateLimitStore {
+      const options = routeOptions as Options
+      const { method, url } = options.routeInfo ?? {}
+      const own = url === undefined ? `#${++this.#unnamed}` : `${method}${url}`
+      return new WeirRateLimitStore(options, `${this.#prefix}${own}-`)
+    }
+
+    #windowOf(timeWindow: number, limit: number) {
+      return windows.ofRequest('fastify-rate-limit', limit, timeWindow)
+    }
+
+    #answer(callback: Parameters<Incr>[1], answer: () => { current: number; ttl: number }): void {
+      let result: { current: number; ttl: number }
+      try {
+        result = answer()
+      } catch (error) {
+        callback(error as Error)
+        return
+      }
+      callback(null, result)
+    }
+  }
+}

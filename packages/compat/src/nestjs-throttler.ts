@@ -1,0 +1,55 @@
+import type { ThrottlerStorage } from '@nestjs/throttler'
+import type { Store, Throttler } from '@weir/core'
+import { hitsOf, Windows, wholeLimit } from './windows.ts'
+
+/** A storage of `ThrottlerModule`. */
+export interface NestThrottlerStorage extends ThrottlerStorage {
+  /** The throttler of all limits of the store's value, for metrics, the dashboard, `block` and so on. */
+  readonly throttler: Throttler
+  /** Sends the last counts and closes the connection. Nest calls it. */
+  onApplicationShutdown(): Promise<void>
+}
+
+/**
+ * A storage for `ThrottlerModule` of @nestjs/throttler 6. Each process counts in memory, and counts are synced in the background.
+ *
+ * Windows begin at whole multiples of `ttl`. Requests above the limit are not counted.
+ *
+ * @param store a value of `redisStore(…)` or another store of Weir
+ * @throws WeirError `WEIR_INVALID_OPTION`
+ *
+ * @example
+ * ThrottlerModule.forRoot({ throttlers: [{ ttl: 60_000, limit: 100 }], storage: nestThrottlerStorage(redisStore('redis://localhost:6379')) })
+ */
+export function nestThrottlerStorage(store: Store): NestThrottlerStorage {
+  const windows = Windows.at(store)
+  const { throttler } = windows
+  return {
+    throttler,
+    async increment(key, ttl, limit, blockDuration, throttlerName) {
+      const most = wholeLimit(limit)
+      const outlasts = blockDuration >= ttl
+      const window = windows.ofRequest(throttlerName, most, ttl, outlasts ? blockDuration : 0)
+      const decision = window.hit(key, most)
+      const { allowed, reason, resetAfterMs, retryAfterMs } = decision
+      // After such a block, the key starts with no hits, although the window still runs.
+      const isBlockedAnew = reason === 'limit' && blockDuration > 0 && !outlasts
+      if (isBlockedAnew) {
+        const options = { policy: window.policy.name }
+        throttler.reset(key, options)
+        throttler.block(key, blockDuration, options)
+      }
+      return {
+        totalHits: hitsOf(decision, most),
+        timeToExpire: seconds(resetAfterMs),
+        isBlocked: !allowed,
+        timeToBlockExpire: seconds(isBlockedAnew ? blockDuration : retryAfterMs),
+      }
+    },
+    onApplicationShutdown: () => throttler.close(),
+  }
+}
+
+function seconds(ms: number): number {
+  return Math.ceil(ms / 1000)
+}

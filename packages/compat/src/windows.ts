@@ -1,0 +1,128 @@
+import { createThrottler, type Decision, type PolicyOptions, type Store, type Throttler, WeirError } from '@weir/core'
+import { type AdapterSide, adapterOf, NO_POLICIES_YET } from '@weir/core/adapter'
+
+/** One limit of another library: a policy of the throttler that all limits of a store share. */
+export class Window {
+  readonly policy: PolicyOptions & { readonly name: string; readonly limit: number }
+  readonly #windows: Windows
+  /** In the order of the throttler's policies. Only this window's entry is set. */
+  #keys: (string | undefined)[] = []
+  #limits: (number | undefined)[] = []
+  #costs: number[] = []
+  #applying: [number] = [0]
+
+  constructor(policy: Window['policy'], windows: Windows) {
+    this.policy = policy
+    this.#windows = windows
+  }
+
+  /** The window's policy is at this place now. */
+  moveTo(place: number): void {
+    this.#keys = Array(place + 1).fill(undefined)
+    this.#limits = Array(place + 1).fill(undefined)
+    this.#costs = Array(place + 1).fill(1)
+    this.#applying = [place]
+  }
+
+  /** Counts a request, if the limit allows it. */
+  hit(key: string, limit: number): Decision {
+    return this.#decide('decide', key, limit)
+  }
+
+  /** The decision on the next request. Nothing is counted. */
+  peek(key: string, limit: number): Decision {
+    return this.#decide('peekEach', key, limit)
+  }
+
+  #decide(call: 'decide' | 'peekEach', key: string, limit: number): Decision {
+    const side = this.#windows.current()
+    const [place] = this.#applying
+    // Keys come from functions of the application, in JavaScript of any type.
+    this.#keys[place] = `${key}`
+    this.#limits[place] = limit
+    const limits = limit === this.policy.limit ? undefined : this.#limits
+    return call === 'decide'
+      ? side.decide(this.#keys, this.#costs, this.#applying, 1, limits)
+      : side.peekEach(this.#keys, this.#costs, this.#applying, limits)
+  }
+}
+
+/** All limits of a store's value, counted by one throttler. */
+export class Windows {
+  static readonly #at = new WeakMap<Store, Windows>()
+  readonly throttler: Throttler
+  readonly #side: AdapterSide
+  readonly #byName = new Map<string, Window>()
+  #version = -1
+
+  private constructor(store: Store) {
+    this.throttler = createThrottler({ policies: NO_POLICIES_YET, store })
+    this.#side = adapterOf(this.throttler)
+  }
+
+  /** The limits of a store's value, new ones after their throttler was closed. */
+  static at(store: Store): Windows {
+    let windows = Windows.#at.get(store)
+    if (windows === undefined || windows.throttler.state === 'closed') {
+      windows = new Windows(store)
+      Windows.#at.set(store, windows)
+    }
+    return windows
+  }
+
+  /**
+   * The window with this name, which is added if needed.
+   *
+   * @throws WeirError as `createThrottler`. Then nothing has changed
+   */
+  open(name: string, limit: number, interval: number, cooldown = 0): Window {
+    const known = this.#byName.get(name)
+    if (known !== undefined) return known
+    const window = new Window({ name, limit: Math.max(1, limit), interval, cooldown }, this)
+    this.throttler.update([...this.#side.rules, window.policy])
+    this.#byName.set(name, window)
+    return window
+  }
+
+  /**
+   * The window of a limit that comes with each request. Each limit has its own, because counts of a key are exact for the policy's limit,
+   * and not for a much smaller one. With more than `MOST` windows, further ones have any limit, and an interval of a power of two.
+   */
+  ofRequest(name: string, limit: number, interval: number, cooldown = 0): Window {
+    const block = cooldown > 0 ? `+${timeText(cooldown)}` : ''
+    const text = `${name}:${limit}/${timeText(interval)}${block}`
+    if (this.#byName.size < MOST || this.#byName.has(text)) return this.open(text, limit, interval, cooldown)
+    const what = `Requests have more than ${MOST} different limits or windows. Further ones are less exact. Use fewer.`
+    this.#side.warn(new WeirError('WEIR_INVALID_OPTION', what), 'windows')
+    const rounded = 2 ** Math.ceil(Math.log2(interval))
+    return this.open(`${name}:${timeText(rounded)}${block.slice(0, 1)}`, limit, rounded, cooldown > 0 ? rounded : 0)
+  }
+
+  /** The throttler, with each window at its place: the application may have changed the policies. */
+  current(): AdapterSide {
+    const side = this.#side
+    if (side.version === this.#version) return side
+    const names = side.policies.map(({ name }) => name)
+    const missing = [...this.#byName.values()].filter(({ policy }) => !names.includes(policy.name))
+    if (missing.length > 0) this.throttler.update([...side.rules, ...missing.map(({ policy }) => policy)])
+    for (const [place, { name }] of side.policies.entries()) this.#byName.get(name)?.moveTo(place)
+    this.#version = side.version
+    return side
+  }
+}
+
+const MOST = 100
+
+function timeText(ms: number): string {
+  return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`
+}
+
+/** A limit as a policy can have it: a whole number from 0, because one request is one unit. */
+export function wholeLimit(limit: number): number {
+  return Math.min(Math.max(0, Math.floor(limit)), Number.MAX_SAFE_INTEGER)
+}
+
+/** Requests counted in the running interval, with this one. One above the limit for a rejected one, because it isn't counted. */
+export function hitsOf({ allowed, limit, remaining }: Decision, given: number): number {
+  return allowed ? Math.max(1, Math.ceil(limit - remaining)) : given + 1
+}

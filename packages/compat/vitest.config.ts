@@ -1,0 +1,3 @@
+import { weirTests } from '@weir/tooling/vitest'
+
+export default weirTests()
