@@ -1,12 +1,14 @@
 import type { Meter } from '../algorithms/meter.ts'
 import type { SharedSite } from '../algorithms/site.ts'
 import { type BlocksOwner, KeyBlocks } from '../keys/blocks.ts'
+import { ALL_LABEL, idOfKey, keyOfId, SHARED_LABEL } from '../keys/key-id.ts'
 import { KeyTable } from '../keys/key-table.ts'
 import { LONGEST_KEY } from '../keys/key-text.ts'
 import { Resets } from '../keys/resets.ts'
 import { Slices } from '../keys/slices.ts'
 import { type DecisionReason, OVERFLOWED, type RejectionReason, type SourceIndex, Stats } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
+import { waitsForStore } from './coordination.ts'
 import { type Outcome, RunningCell } from './outcome.ts'
 import { goesOnLocally, type Policy } from './policy.ts'
 import { RejectedKeys } from './rejected-keys.ts'
@@ -25,12 +27,6 @@ export interface LimiterEvents {
 
 /** The result of `overflow: 'allow' | 'reject'` instead of a slot. */
 export const NO_SLOT = -1
-
-/** The label of the counter that keys share if the table is full. User keys in the store never start with a single NUL (see `idOfKey`). */
-const SHARED_LABEL = '\u0000overflow'
-
-/** The label of all keys: their reset is stored and announced as the reset of a key with this label. */
-export const ALL_LABEL = '\u0000all'
 
 /** Intervals for which a reset is remembered. A store keeps the policy's counts for as long, and decisions can't be refunded after it. */
 const RESET_LIFE = 5
@@ -109,7 +105,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   locateId(id: string, byHand = false, now?: number): number {
     const found = this.findId(id)
     // No process sends longer ids.
-    if (found >= 0 || id === SHARED_LABEL || id === ALL_LABEL || id.length > LONGEST_ID) return found
+    if (found >= 0 || id === SHARED_LABEL || id.length > LONGEST_ID) return found
     // Keys of other processes must not replace this process's own keys, and must not use the shared counter.
     return this.#add(keyOfId(id), byHand, now)
   }
@@ -345,11 +341,12 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 
   #resetAll(epoch: number, now: number, cause: 'manual' | 'remote'): void {
-    const { table, meter, blocks } = this
-    this.cell = new RunningCell(this.policy, this.cell.ordinal)
+    const { policy, table, meter, blocks } = this
+    // No process of this version sends it.
+    if (waitsForStore(policy)) return
+    this.cell = new RunningCell(policy, this.cell.ordinal)
     this.resets.addAll(epoch, this.cell.serial)
     if (now >= meter.rollAt) meter.roll(now)
-    blocks.forgiveAll()
     for (let slot = 0; slot < table.end; slot++) {
       const key = table.keys[slot]
       if (key === undefined) continue
@@ -444,13 +441,4 @@ export class Limiter implements SharedSite, BlocksOwner {
 function partOf(limit: number, parts: number): number {
   if (!(limit > 0) || parts === Number.POSITIVE_INFINITY) return 0
   return Math.max(1, limit / parts)
-}
-
-/** The store key of a user's key. No user's key can be mistaken for the shared counter. */
-export function idOfKey(key: string): string {
-  return key.startsWith('\u0000') ? `\u0000${key}` : key
-}
-
-function keyOfId(id: string): string {
-  return id.startsWith('\u0000\u0000') ? id.slice(1) : id
 }

@@ -98,9 +98,10 @@ export class KeyBlocks {
     this.#offences?.forget(id)
   }
 
-  /** Forgets how often each key was blocked. */
-  forgiveAll(): void {
-    this.#offences?.clear()
+  /** The store keys that are blocked or were blocked lately, without those that are only blocked manually. */
+  blockedIds(): Set<string> {
+    const blocked = [...this.#blocks].filter(([, { manual }]) => !manual).map(([slot]) => this.#owner.idOf(slot))
+    return new Set([...blocked, ...(this.#offences?.ids() ?? [])])
   }
 
   /**

@@ -49,6 +49,10 @@ export class Offences {
     this.#records.delete(id)
   }
 
+  ids(): IterableIterator<string> {
+    return this.#records.keys()
+  }
+
   /** Forgets expired records. */
   sweep(now: number): void {
     for (const [id, { until }] of this.#records) if (until <= now) this.#records.delete(id)

@@ -29,10 +29,9 @@ export class Resets {
     return this.#all.serial > serial || (this.#byId.size > 0 && (this.#byId.get(id)?.serial ?? 0) > serial)
   }
 
-  /** All keys were reset. Resets of single keys before it no longer matter. */
+  /** All keys were reset. */
   addAll(epoch: number, serial: number): void {
     this.#all = { epoch, serial }
-    for (const [id, reset] of this.#byId) if (reset.epoch <= epoch) this.#byId.delete(id)
   }
 
   add(id: string, reset: Reset, now: number): void {

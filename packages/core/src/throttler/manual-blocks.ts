@@ -1,5 +1,6 @@
-import { idOfKey, type Limiter } from '../decide/limiter.ts'
+import type { Limiter } from '../decide/limiter.ts'
 import { UNANSWERED } from '../keys/blocks.ts'
+import { idOfKey } from '../keys/key-id.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { LOCAL } from '../report/stats.ts'
 import { ACTION_OPTIONS, type ActionOptions, countedKey, limitersOf } from './limiters-of.ts'

@@ -1,6 +1,7 @@
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
-import { idOfKey, type Limiter } from '../decide/limiter.ts'
+import type { Limiter } from '../decide/limiter.ts'
 import type { Policy } from '../decide/policy.ts'
+import { idOfKey } from '../keys/key-id.ts'
 import { isCost } from '../keys/units.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { isThenable } from '../report/user-function.ts'

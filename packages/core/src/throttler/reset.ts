@@ -1,5 +1,6 @@
 import { waitsForStore } from '../decide/coordination.ts'
-import { ALL_LABEL, idOfKey, type Limiter } from '../decide/limiter.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import { ALL_LABEL, idOfKey } from '../keys/key-id.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { ACTION_OPTIONS, type ActionOptions, countedKey, limitersOf } from './limiters-of.ts'
 import type { LimitersNow } from './manual-blocks.ts'
@@ -22,8 +23,8 @@ export function resetAll(options: ActionOptions, at: LimitersNow): void {
   }
   const now = at.now()
   for (const limiter of limiters) {
-    // The store resets the counts of a key at the next request, but keeps its cooldown for processes that start until then.
-    for (const [slot, { manual }] of [...limiter.blocks]) if (!manual) resetId(limiter, limiter.idOf(slot), now)
+    // Of a key, the store resets the counts with the next ones that it gets. It must forget the blocks now.
+    for (const id of limiter.blocks.blockedIds()) resetId(limiter, id, now)
     resetId(limiter, ALL_LABEL, now)
   }
 }

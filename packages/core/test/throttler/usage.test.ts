@@ -59,6 +59,32 @@ test('refunds, and an interval that is over, count no more', async () => {
   await world.close()
 })
 
+test('a key was seen if any process counted units of it in the running interval, or it is blocked', async () => {
+  const world = scene()
+  const [one, two] = [world.node(here).start(), world.node(here).start()] as Node[] as [Node, Node]
+  await world.world.run(50)
+  const seen = async (key: string): Promise<boolean | undefined> => (await asked(world, two, key))[0]?.seen
+  const decision = one.check('refunded', 30)
+  await world.world.run(500)
+  one.refund(decision)
+  one.block('blocked', '10m')
+  one.check('reset')
+  two.check('own')
+  expect(await Promise.all([seen('refunded'), seen('blocked'), seen('reset'), seen('own'), seen('never')])).toEqual([
+    true,
+    true,
+    true,
+    true,
+    false,
+  ])
+  one.reset('reset')
+  await world.world.run(20)
+  expect(await seen('reset')).toBe(false)
+  await world.world.runTo(60_100)
+  expect([await seen('refunded'), await seen('blocked'), await seen('own')]).toEqual([false, true, false])
+  await world.close()
+})
+
 test('a block is told, and whether it was set by hand', async () => {
   const world = scene()
   const [one, two] = [world.node({ ...here, cooldown: '10m' }).start(), world.node({ ...here, cooldown: '10m' }).start()] as Node[] as [
