@@ -1,11 +1,13 @@
 import type { Store, Throttler } from '@weir/core'
-import type { BetterAuthOptions } from 'better-auth'
 import { Windows, wholeLimit } from './windows.ts'
 
-type CustomStorage = NonNullable<NonNullable<BetterAuthOptions['rateLimit']>['customStorage']>
-
-/** A `customStorage` of better-auth. */
-export interface BetterAuthStorage extends CustomStorage {
+/** A `customStorage` of better-auth. Its own type is not used, because CommonJS can't import it. */
+export interface BetterAuthStorage {
+  /** Counts a request if the limit allows it. Times are seconds. */
+  consume(
+    key: string,
+    rule: { readonly window: number; readonly max: number },
+  ): Promise<{ readonly allowed: boolean; readonly retryAfter: number | null }>
   /** The throttler of all limits of the store's value, for metrics, the dashboard, `block` and so on. */
   readonly throttler: Throttler
 }

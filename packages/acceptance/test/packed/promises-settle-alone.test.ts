@@ -9,7 +9,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 
 /** The outcomes of promises that need no server, by their program. */
 const OUTCOMES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  'awaits-frameworks': { hono: 429, fastify: 429, 'the dashboard in fastify': 'closed', nestjs: 429 },
+  'awaits-frameworks': {
+    hono: 429,
+    fastify: 429,
+    'the dashboard in fastify': 'closed',
+    nestjs: 429,
+    'stores of other libraries': '1 true',
+  },
   'awaits-alone': {
     loadCode: '/',
     'file rules: read and replace': true,

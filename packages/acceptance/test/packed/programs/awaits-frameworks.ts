@@ -3,6 +3,9 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { type ExecutionContext, type HttpException, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
+import { betterAuthStorage } from '@weir/compat/better-auth'
+import { expressRateLimitStore } from '@weir/compat/express-rate-limit'
+import { nestThrottlerStorage } from '@weir/compat/nestjs-throttler'
 import { createThrottler } from '@weir/core'
 import { dashboard } from '@weir/dashboard/fastify'
 import { weir } from '@weir/fastify'
@@ -77,6 +80,19 @@ const FRAMEWORKS: readonly [string, Case][] = [
       const outcome = await (async () => guard.canActivate(contextOf(() => {})))().catch((error: HttpException) => error.getStatus())
       await app.close()
       return outcome
+    },
+  ],
+  [
+    'stores of other libraries',
+    async () => {
+      const store = expressRateLimitStore(HUNG)
+      store.init({ windowMs: 3_600_000, limit: 2 })
+      store.increment('a')
+      const { totalHits } = (await store.get('a')) ?? {}
+      const { allowed } = await betterAuthStorage(HUNG).consume('a', { window: 3_600, max: 2 })
+      await nestThrottlerStorage(HUNG).onApplicationShutdown()
+      await store.shutdown()
+      return `${totalHits} ${allowed}`
     },
   ],
 ]
