@@ -13,6 +13,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { compile, entriesProgram, type Flavour, flavours, install, runProgram, snippetOf, writeProject } from './project.ts'
 
 const names = publicPackages().map(({ manifest }) => manifest.name)
+/** The first entry of each package. */
+const entries = publicPackages().map(({ manifest: { name, exports } }) => posix.join(name, Object.keys(exports ?? {})[0] as string))
 const scratch = mkdtempSync(join(tmpdir(), 'weir-packed-'))
 let packed: Packed[]
 /** The files that npm would pack. */
@@ -207,8 +209,8 @@ describe.each(flavours)('in an empty project ($name)', (flavour) => {
   it('resolves to the build even with the private condition', async () => {
     const script = `import { createRequire } from 'node:module'
       const require = createRequire(process.cwd() + '/x.js')
-      console.log(${JSON.stringify(names)}.map((name) => require.resolve(name)).join('\\n'))`
+      console.log(${JSON.stringify(entries)}.map((entry) => require.resolve(entry)).join('\\n'))`
     const paths = await mustRun(process.execPath, ['--conditions=@weir/source', '--input-type=module', '-e', script], { cwd: directory })
-    for (const path of paths.trim().split('\n')) expect(path).toMatch(/[\\/]dist[\\/]cjs[\\/]index\.js$/)
+    for (const path of paths.trim().split('\n')) expect(path).toMatch(/[\\/]dist[\\/]cjs[\\/][\w-]+\.js$/)
   })
 })
