@@ -1,6 +1,6 @@
 import type { Throttler, Store as WeirStore } from '@weir/core'
 import { WeirError } from '@weir/core'
-import { checkOptions, invalidOption, missingOption } from '@weir/core/adapter'
+import { checkOptions, countedKey, invalidOption, missingOption } from '@weir/core/adapter'
 import type { ClientRateLimitInfo, IncrementResponse, Options, Store } from 'express-rate-limit'
 import { hitsOf, type Window, Windows, wholeLimit } from './windows.ts'
 
@@ -68,8 +68,11 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   readonly #limit: number | undefined
   #window: Window | undefined
   #error: unknown
-  /** Whether requests are taken back, even rejected ones. */
+  /** Whether the middleware takes requests back, even rejected ones. */
   #takesBack = false
+  /** Rejected requests of keys in the running window. They aren't counted, so taking one back must not give units back. */
+  readonly #rejected = new Map<string, number>()
+  #rejectedUntil = 0
 
   constructor(store: WeirStore, options: ExpressRateLimitStoreOptions) {
     checkOptions('expressRateLimitStore', options, ['limit', 'prefix'], 'options such as { prefix: "login" }')
@@ -104,12 +107,26 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   increment(key: string): IncrementResponse {
     const { policy } = this.#opened
     const decision = this.#opened.hit(key, policy.limit)
-    // The middleware takes back a rejected request too, so that it must be counted.
-    if (!decision.allowed && this.#takesBack) this.throttler.charge(`${key}`, 1, { policy: policy.name })
+    if (!decision.allowed && this.#takesBack) this.#reject(countedKey(decision.key), decision.resetAfterMs)
     return { totalHits: hitsOf(decision, policy.limit), resetTime: this.#in(decision.resetAfterMs) }
   }
 
+  #reject(key: string, windowMs: number): void {
+    if (Date.now() >= this.#rejectedUntil) {
+      this.#rejected.clear()
+      this.#rejectedUntil = Date.now() + windowMs
+    }
+    const before = this.#rejected.get(key) ?? 0
+    if (before > 0 || this.#rejected.size < MOST_REJECTED) this.#rejected.set(key, before + 1)
+  }
+
   decrement(key: string): void {
+    const counted = countedKey(`${key}`)
+    const rejected = Date.now() < this.#rejectedUntil ? (this.#rejected.get(counted) ?? 0) : 0
+    if (rejected > 0) {
+      this.#rejected.set(counted, rejected - 1)
+      return
+    }
     this.throttler.refund(`${key}`, 1, { policy: this.#opened.policy.name })
   }
 
@@ -119,10 +136,12 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   }
 
   resetKey(key: string): void {
+    this.#rejected.delete(countedKey(`${key}`))
     this.throttler.reset(`${key}`, { policy: this.#opened.policy.name })
   }
 
   resetAll(): void {
+    this.#rejected.clear()
     this.throttler.resetAll({ policy: this.#opened.policy.name })
   }
 
@@ -141,6 +160,9 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     return new Date(Date.now() + ms)
   }
 }
+
+/** The most keys with rejected requests: as many as a throttler has keys. */
+const MOST_REJECTED = 250_000
 
 /** The limit of the middleware. It calls a function itself, and express-slow-down sets 0. */
 function limitOf(given: unknown): number {

@@ -1,5 +1,5 @@
 import { createThrottler, type Decision, type PolicyOptions, type Store, type Throttler, WeirError } from '@weir/core'
-import { type AdapterSide, adapterOf, NO_POLICIES_YET } from '@weir/core/adapter'
+import { type AdapterSide, adapterOf, missingOption, NO_POLICIES_YET } from '@weir/core/adapter'
 
 /** One limit of another library: a policy of the throttler that all limits of a store share. */
 export class Window {
@@ -60,8 +60,13 @@ export class Windows {
     this.#side = adapterOf(this.throttler)
   }
 
-  /** The limits of a store's value, new ones after their throttler was closed. */
+  /**
+   * The limits of a store's value, new ones after their throttler was closed.
+   *
+   * @throws WeirError `WEIR_MISSING_OPTION`, `WEIR_INVALID_OPTION`
+   */
   static at(store: Store): Windows {
+    if (store === undefined) throw missingOption('store', 'Pass one, e.g. redisStore("redis://localhost:6379").')
     let windows = Windows.#at.get(store)
     if (windows === undefined || windows.throttler.state === 'closed') {
       windows = new Windows(store)
