@@ -23,7 +23,7 @@ export function resetAll(options: ActionOptions, at: LimitersNow): void {
   }
   const now = at.now()
   for (const limiter of limiters) {
-    // Of a key, the store resets the counts with the next ones that it gets. It must forget the blocks now.
+    // The store resets a key's counts when it gets the next ones. It must forget the blocks now.
     for (const id of limiter.blocks.blockedIds()) resetId(limiter, id, now)
     resetId(limiter, ALL_LABEL, now)
   }
