@@ -1,39 +1,48 @@
 import type { Throttler, Store as WeirStore } from '@weir/core'
 import { WeirError } from '@weir/core'
 import { checkOptions, invalidOption, missingOption } from '@weir/core/adapter'
-import type { ClientRateLimitInfo, IncrementResponse, Options, Store } from 'express-rate-limit'
+import type { Options, Store } from 'express-rate-limit'
 import { hitsOf, type Window, Windows, wholeLimit } from './windows.ts'
 
 /** Options of `expressRateLimitStore`. */
 export interface ExpressRateLimitStoreOptions {
   /**
-   * Sets the number up to which the store counts a key: at least 1. All further hits are reported as one more.
+   * Sets the number of hits up to which the store counts a key: at least 1. Required if the middleware's `limit` is a function, and with
+   * express-slow-down.
    *
-   * Required if the middleware's own `limit` is a function (then use the highest limit that it returns), and with express-slow-down (then
-   * use the number of hits from which on the delay is the longest).
+   * For a function, use the highest limit that it returns. For express-slow-down, use the number of hits from which on the delay is the
+   * longest. All further hits are reported as one more. A number below the middleware's own `limit` has no effect.
    *
    * @default the `limit` of the middleware
    */
   readonly limit?: number
   /**
    * Names the limit in the store, in metrics and on screens: up to 64 printable ASCII characters. Limits with one prefix share their counts,
-   * so each middleware of a store needs its own.
+   * so each middleware of a store needs its own. Without it, the name is `default`.
    *
-   * @default '', and the name is 'default'
+   * @default ''
    */
   readonly prefix?: string
 }
 
+/** A key's hits in the running window. */
+interface Hits {
+  readonly totalHits: number
+  readonly resetTime: Date
+}
+
 /** A store of express-rate-limit, express-slow-down or hono-rate-limiter. */
 export interface ExpressRateLimitStore extends Required<Omit<Store, 'localKeys'>> {
-  /** Sets the limit. The middleware calls it. */
-  init(options: Pick<Options, 'windowMs'> & Partial<Pick<Options, 'limit' | 'skipFailedRequests' | 'skipSuccessfulRequests'>>): void
+  /** Sets the limit, which is a number or a function with the framework's request. The middleware calls it. */
+  init(
+    options: Pick<Options, 'windowMs'> & Partial<Pick<Options, 'skipFailedRequests' | 'skipSuccessfulRequests'>> & { limit?: unknown },
+  ): void
   /** Counts a request by the counts of this process. */
-  increment(key: string): IncrementResponse
+  increment(key: string): Hits
   /** Takes back a counted request. */
   decrement(key: string): void
   /** Resolves with the hits of all processes. Undefined if the key has none in the running window. */
-  get(key: string): Promise<ClientRateLimitInfo | undefined>
+  get(key: string): Promise<Hits | undefined>
   resetKey(key: string): void
   resetAll(): void
   /** Sends the last counts and closes the connection, for all limits of the store's value. */
@@ -86,7 +95,8 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   init({ windowMs, limit: given, skipFailedRequests, skipSuccessfulRequests }: Parameters<ExpressRateLimitStore['init']>[0]): void {
     try {
       const name = this.prefix || 'default'
-      const limit = wholeLimit(this.#limit ?? limitOf(given))
+      // With a limit below the middleware's, no request would ever be above it.
+      const limit = wholeLimit(this.#limit === undefined ? limitOf(given) : Math.max(this.#limit, typeof given === 'number' ? given : 0))
       const window = this.#windows.open(name, limit, windowMs)
       if (window.policy.interval !== windowMs || window.policy.limit !== limit) {
         const what = `Two limits of a store have the prefix ${JSON.stringify(this.prefix)}`
@@ -101,7 +111,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     }
   }
 
-  increment(key: string): IncrementResponse {
+  increment(key: string): Hits {
     const { policy } = this.#opened
     const decision = this.#opened.hit(key, policy.limit)
     // The middleware takes back a rejected request too, so that it must be counted.
@@ -113,7 +123,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     this.throttler.refund(`${key}`, 1, { policy: this.#opened.policy.name })
   }
 
-  async get(key: string): Promise<ClientRateLimitInfo | undefined> {
+  async get(key: string): Promise<Hits | undefined> {
     const [usage] = await this.throttler.usage(`${key}`, { policy: this.#opened.policy.name })
     return usage?.seen === true ? { totalHits: usage.used, resetTime: this.#in(usage.resetAfterMs) } : undefined
   }
