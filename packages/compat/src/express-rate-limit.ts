@@ -1,7 +1,6 @@
-import type { Throttler, Store as WeirStore } from '@weir/core'
+import type { Store, Throttler } from '@weir/core'
 import { WeirError } from '@weir/core'
 import { checkOptions, invalidOption, missingOption } from '@weir/core/adapter'
-import type { Options, Store } from 'express-rate-limit'
 import { hitsOf, type Window, Windows, wholeLimit } from './windows.ts'
 
 /** Options of `expressRateLimitStore`. */
@@ -31,12 +30,20 @@ interface Hits {
   readonly resetTime: Date
 }
 
-/** A store of express-rate-limit, express-slow-down or hono-rate-limiter. */
-export interface ExpressRateLimitStore extends Required<Omit<Store, 'localKeys'>> {
-  /** Sets the limit, which is a number or a function with the framework's request. The middleware calls it. */
-  init(
-    options: Pick<Options, 'windowMs'> & Partial<Pick<Options, 'skipFailedRequests' | 'skipSuccessfulRequests'>> & { limit?: unknown },
-  ): void
+/** The options of a middleware that a store reads. */
+interface Given {
+  readonly windowMs: number
+  /** A number, or a function of the framework's request. */
+  readonly limit?: unknown
+  readonly skipFailedRequests?: boolean | undefined
+  readonly skipSuccessfulRequests?: boolean | undefined
+}
+
+/** A store of express-rate-limit, express-slow-down or hono-rate-limiter. Its types need none of these packages. */
+export interface ExpressRateLimitStore {
+  readonly prefix: string
+  /** Sets the limit. The middleware calls it. */
+  init(options: Given): void
   /** Counts a request by the counts of this process. */
   increment(key: string): Hits
   /** Takes back a counted request. */
@@ -65,7 +72,7 @@ export interface ExpressRateLimitStore extends Required<Omit<Store, 'localKeys'>
  * @example
  * rateLimit({ windowMs: 60_000, limit: 100, store: expressRateLimitStore(redisStore('redis://localhost:6379')) })
  */
-export function expressRateLimitStore(store: WeirStore, options: ExpressRateLimitStoreOptions = {}): ExpressRateLimitStore {
+export function expressRateLimitStore(store: Store, options: ExpressRateLimitStoreOptions = {}): ExpressRateLimitStore {
   return new WeirRateLimitStore(store, options)
 }
 
@@ -80,7 +87,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   /** Whether requests are taken back, even rejected ones. */
   #takesBack = false
 
-  constructor(store: WeirStore, options: ExpressRateLimitStoreOptions) {
+  constructor(store: Store, options: ExpressRateLimitStoreOptions) {
     checkOptions('expressRateLimitStore', options, ['limit', 'prefix'], 'options such as { prefix: "login" }')
     const { limit, prefix = '' } = options
     if (limit !== undefined && !(typeof limit === 'number' && limit >= 1)) throw invalidOption('limit', limit, 'a number of at least 1')
@@ -92,7 +99,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     this.throttler = this.#windows.throttler
   }
 
-  init({ windowMs, limit: given, skipFailedRequests, skipSuccessfulRequests }: Parameters<ExpressRateLimitStore['init']>[0]): void {
+  init({ windowMs, limit: given, skipFailedRequests, skipSuccessfulRequests }: Given): void {
     try {
       const name = this.prefix || 'default'
       // With a limit below the middleware's, no request would ever be above it.
