@@ -1,39 +1,55 @@
-import type { Throttler, Store as WeirStore } from '@weir/core'
+import type { Store, Throttler } from '@weir/core'
 import { WeirError } from '@weir/core'
 import { checkOptions, countedKey, invalidOption, missingOption } from '@weir/core/adapter'
-import type { ClientRateLimitInfo, IncrementResponse, Options, Store } from 'express-rate-limit'
 import { hitsOf, type Window, Windows, wholeLimit } from './windows.ts'
 
 /** Options of `expressRateLimitStore`. */
 export interface ExpressRateLimitStoreOptions {
   /**
-   * Sets the number up to which the store counts a key: at least 1. All further hits are reported as one more.
+   * Sets the number of hits up to which the store counts a key: at least 1. Required if the middleware's `limit` is a function, and with
+   * express-slow-down.
    *
-   * Required if the middleware's own `limit` is a function (then use the highest limit that it returns), and with express-slow-down (then
-   * use the number of hits from which on the delay is the longest).
+   * For a function, use the highest limit that it returns. For express-slow-down, use the number of hits from which on the delay is the
+   * longest. All further hits are reported as one more. A number below the middleware's own `limit` has no effect.
    *
    * @default the `limit` of the middleware
    */
   readonly limit?: number
   /**
    * Names the limit in the store, in metrics and on screens: up to 64 printable ASCII characters. Limits with one prefix share their counts,
-   * so each middleware of a store needs its own.
+   * so each middleware of a store needs its own. Without it, the name is `default`.
    *
-   * @default '', and the name is 'default'
+   * @default ''
    */
   readonly prefix?: string
 }
 
-/** A store of express-rate-limit, express-slow-down or hono-rate-limiter. */
-export interface ExpressRateLimitStore extends Required<Omit<Store, 'localKeys'>> {
+/** A key's hits in the running window. */
+interface Hits {
+  readonly totalHits: number
+  readonly resetTime: Date
+}
+
+/** The options of a middleware that a store reads. */
+interface Given {
+  readonly windowMs: number
+  /** A number, or a function of the framework's request. */
+  readonly limit?: unknown
+  readonly skipFailedRequests?: boolean | undefined
+  readonly skipSuccessfulRequests?: boolean | undefined
+}
+
+/** A store of express-rate-limit, express-slow-down or hono-rate-limiter. Its types need none of these packages. */
+export interface ExpressRateLimitStore {
+  readonly prefix: string
   /** Sets the limit. The middleware calls it. */
-  init(options: Pick<Options, 'windowMs'> & Partial<Pick<Options, 'limit' | 'skipFailedRequests' | 'skipSuccessfulRequests'>>): void
+  init(options: Given): void
   /** Counts a request by the counts of this process. */
-  increment(key: string): IncrementResponse
+  increment(key: string): Hits
   /** Takes back a counted request. */
   decrement(key: string): void
   /** Resolves with the hits of all processes. Undefined if the key has none in the running window. */
-  get(key: string): Promise<ClientRateLimitInfo | undefined>
+  get(key: string): Promise<Hits | undefined>
   resetKey(key: string): void
   resetAll(): void
   /** Sends the last counts and closes the connection, for all limits of the store's value. */
@@ -56,7 +72,7 @@ export interface ExpressRateLimitStore extends Required<Omit<Store, 'localKeys'>
  * @example
  * rateLimit({ windowMs: 60_000, limit: 100, store: expressRateLimitStore(redisStore('redis://localhost:6379')) })
  */
-export function expressRateLimitStore(store: WeirStore, options: ExpressRateLimitStoreOptions = {}): ExpressRateLimitStore {
+export function expressRateLimitStore(store: Store, options: ExpressRateLimitStoreOptions = {}): ExpressRateLimitStore {
   return new WeirRateLimitStore(store, options)
 }
 
@@ -74,7 +90,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   readonly #rejected = new Map<string, number>()
   #rejectedUntil = 0
 
-  constructor(store: WeirStore, options: ExpressRateLimitStoreOptions) {
+  constructor(store: Store, options: ExpressRateLimitStoreOptions) {
     checkOptions('expressRateLimitStore', options, ['limit', 'prefix'], 'options such as { prefix: "login" }')
     const { limit, prefix = '' } = options
     if (limit !== undefined && !(typeof limit === 'number' && limit >= 1)) throw invalidOption('limit', limit, 'a number of at least 1')
@@ -86,10 +102,11 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     this.throttler = this.#windows.throttler
   }
 
-  init({ windowMs, limit: given, skipFailedRequests, skipSuccessfulRequests }: Parameters<ExpressRateLimitStore['init']>[0]): void {
+  init({ windowMs, limit: given, skipFailedRequests, skipSuccessfulRequests }: Given): void {
     try {
       const name = this.prefix || 'default'
-      const limit = wholeLimit(this.#limit ?? limitOf(given))
+      // With a limit below the middleware's, no request would ever be above it.
+      const limit = wholeLimit(this.#limit === undefined ? limitOf(given) : Math.max(this.#limit, typeof given === 'number' ? given : 0))
       const window = this.#windows.open(name, limit, windowMs)
       if (window.policy.interval !== windowMs || window.policy.limit !== limit) {
         const what = `Two limits of a store have the prefix ${JSON.stringify(this.prefix)}`
@@ -104,7 +121,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     }
   }
 
-  increment(key: string): IncrementResponse {
+  increment(key: string): Hits {
     const { policy } = this.#opened
     const decision = this.#opened.hit(key, policy.limit)
     if (!decision.allowed && this.#takesBack) this.#reject(countedKey(decision.key), decision.resetAfterMs)
@@ -130,7 +147,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     this.throttler.refund(`${key}`, 1, { policy: this.#opened.policy.name })
   }
 
-  async get(key: string): Promise<ClientRateLimitInfo | undefined> {
+  async get(key: string): Promise<Hits | undefined> {
     const [usage] = await this.throttler.usage(`${key}`, { policy: this.#opened.policy.name })
     return usage?.seen === true ? { totalHits: usage.used, resetTime: this.#in(usage.resetAfterMs) } : undefined
   }

@@ -1,16 +1,13 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { run } from '@weir/cli'
-import type { LimitedKey, MergedKeyUsage, Snapshot } from '@weir/core/inspect'
+import type { LimitedKey, Snapshot } from '@weir/core/inspect'
 import { CHROMIUM, launch, MISSING } from '@weir/tooling/browser'
 import { bundlePrograms } from '@weir/tooling/bundle'
 import { RedisServer, until } from '@weir/tooling/redis-servers'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { metric, metricsOf, type Row, shownRows, snapshotsOf, startWatched, sum, type Top, topOf, type Watched } from './support.ts'
 
 /*
  * Two processes get known traffic. Every screen must show the numbers that the clients counted: the dashboard in Chromium, `weir top`, the
@@ -27,7 +24,7 @@ const OUTAGE = 22_000
 let redis: RedisServer
 let folder: string
 let browser: Browser | undefined
-const processes: { readonly child: ChildProcess; readonly url: string }[] = []
+const processes: Watched[] = []
 /** Responses that clients got, by path. */
 const counted = Object.fromEntries(PATHS.map((path) => [path, { allowed: 0, rejected: 0 }])) as Record<
   Path,
@@ -41,11 +38,7 @@ beforeAll(async () => {
     ['test/clients/programs/watched.ts'],
     ['express', 'ioredis'],
   )
-  for (let i = 0; i < 2; i++) {
-    const child = fork(join(folder, 'watched.mjs'), [redis.url], { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-    const [port] = (await once(child, 'message')) as [number]
-    processes.push({ child, url: `http://127.0.0.1:${port}` })
-  }
+  for (let i = 0; i < 2; i++) processes.push(await startWatched(join(folder, 'watched.mjs'), redis.url))
   if (CHROMIUM !== undefined) browser = await launch()
   await until(async () => (await snapshots()).every(({ nodes, state }) => nodes === 2 && state === 'synced'), 'both are synced', 60_000)
 }, 120_000)
@@ -57,9 +50,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-function snapshots(): Promise<Snapshot[]> {
-  return Promise.all(processes.map(async ({ url }) => (await (await fetch(`${url}/snapshot`)).json()) as Snapshot))
-}
+const snapshots = (): Promise<Snapshot[]> => snapshotsOf(processes)
 
 async function send(path: Path, client: string, requests: number): Promise<void> {
   for (let i = 0; i < requests; i++) {
@@ -71,91 +62,29 @@ async function send(path: Path, client: string, requests: number): Promise<void>
 
 const total = (what: 'allowed' | 'rejected', paths: readonly Path[] = PATHS): number =>
   paths.reduce((sum, path) => sum + counted[path][what], 0)
-const sum = (numbers: readonly number[]): number => numbers.reduce((all, number) => all + number, 0)
 /** The enforced policy that rejects on a path. */
 const policyOf = (path: Path): string => (path === 'both' ? 'short' : path)
 /** Each policy's rejections, as clients counted them. */
 const rejections = (): Record<string, number> => Object.fromEntries(PATHS.map((path) => [policyOf(path), counted[path].rejected]))
 
-async function metrics(): Promise<Map<string, number>> {
-  const found = new Map<string, number>()
-  for (const { url } of processes) {
-    for (const line of (await (await fetch(`${url}/metrics`)).text()).split('\n')) {
-      const [, name = '', value] = /^(weir_\w+\{[^}]*\}) (\S+)$/.exec(line) ?? []
-      if (value !== undefined) found.set(name, (found.get(name) ?? 0) + Number(value))
-    }
-  }
-  return found
-}
-
-/** The sum of the metrics with these labels. */
-function metric(all: ReadonlyMap<string, number>, name: string, ...labels: readonly string[]): number {
-  return sum([...all].flatMap(([full, value]) => (full.startsWith(`${name}{`) && labels.every((one) => full.includes(one)) ? [value] : [])))
-}
-
-async function top(): Promise<{
-  limited: readonly LimitedKey[]
-  hot: readonly MergedKeyUsage[]
-  nodes: readonly { requests: { allowed: number; rejected: number } }[]
-}> {
-  let out = ''
-  const stdout = Object.assign(new Writable({ write: (piece, _encoding, done) => done(void (out += String(piece))) }), {
-    isTTY: false,
-    columns: 120,
-  })
-  const surroundings = { stdin: Readable.from([]), stdout, stderr: stdout, env: {} }
-  const code = await run(['top', '--store', redis.url, '--namespace', 'screens', '--most', '100', '--json'], surroundings as never, '1.0.0')
-  expect(code, out).toBe(0)
-  return JSON.parse(out)
-}
-
 /** The totals of "Limited now" on the page, by policy. */
 async function shownTotals(): Promise<Record<string, number>> {
-  const page = await (browser as Browser).newPage()
-  try {
-    await page.goto(`${processes[0]?.url}/weir/`)
-    const section = page.locator('section[aria-labelledby="limited"]')
-    const read = async () => {
-      const all = section.getByRole('button', { name: /^Show all/ })
-      if (await all.isVisible()) await all.click()
-      const rows = await section.locator('tbody tr').evaluateAll((trs) =>
-        trs.map((tr) => ({
-          policy: tr.querySelector('.rule a')?.textContent ?? '',
-          rejected: Number((tr.querySelector('[data-label="Total"]')?.textContent ?? '').replace(/\D/g, '')),
-        })),
-      )
-      return byPolicy(rows)
-    }
-    await expect.poll(async () => sum(Object.values(await read())), { timeout: 20_000 }).toBe(total('rejected'))
-    return await read()
-  } finally {
-    await page.close()
-  }
+  const totals = (rows: readonly Row[]) => byPolicy(rows.map(({ policy, text }) => ({ policy, rejected: Number(text.replace(/\D/g, '')) })))
+  return totals(await shown('limited', (rows) => sum(Object.values(totals(rows))) === total('rejected')))
 }
+
+const shown = (list: 'limited' | 'top', isComplete: (rows: readonly Row[]) => boolean): Promise<readonly Row[]> =>
+  shownRows(browser as Browser, processes[0]?.url as string, list, isComplete)
 
 /** The units in "Most used" on the page by policy: used ones, and those above the limit or owed by a bucket. */
 async function shownUse(): Promise<Record<string, readonly [used: number, above: number]>> {
-  const page = await (browser as Browser).newPage()
-  try {
-    await page.goto(`${processes[0]?.url}/weir/`)
-    const read = async () => {
-      const rows = await page
-        .locator('section[aria-labelledby="top"] tbody tr')
-        .evaluateAll((trs) =>
-          trs.map((tr) => [tr.querySelector('.rule a')?.textContent ?? '', tr.querySelector('.part')?.textContent ?? ''] as const),
-        )
-      return Object.fromEntries(
-        rows.map(([policy, text]) => {
-          const [, used, above] = /^([\d,]+) of [\d,]+(?: (?:debt )?(\d+)(?: over limit)?)?$/.exec(text) ?? []
-          return [policy, [Number(used), Number(above ?? 0)] as const]
-        }),
-      )
-    }
-    await expect.poll(async () => Object.keys(await read()).length, { timeout: 20_000 }).toBe(PATHS.length + 1)
-    return await read()
-  } finally {
-    await page.close()
-  }
+  const rows = await shown('top', ({ length }) => length === PATHS.length + 1)
+  return Object.fromEntries(
+    rows.map(({ policy, text }) => {
+      const [, used, above] = /^([\d,]+) of [\d,]+(?: (?:debt )?(\d+)(?: over limit)?)?$/.exec(text) ?? []
+      return [policy, [Number(used), Number(above ?? 0)] as const]
+    }),
+  )
 }
 
 /** Every screen shows what one client has used of each limit: what it got, and at most a full bucket and its debt. */
@@ -166,7 +95,7 @@ async function allUsesAgree(): Promise<void> {
   const limits: Record<string, number> = { wide: 1_000, short: 5, cool: 2 }
   const used = Object.entries(expected).map(([name, units]): [string, number] => [name, Math.min(units, limits[name] ?? 20)])
   const above = Object.entries(expected).map(([name, units]): [string, number] => [name, Math.max(0, units - (limits[name] ?? 20))])
-  const { hot } = await top()
+  const { hot } = await topOf(redis.url, 'screens')
   const atTop = hot.map(({ policy, used: units, limit = 0, debt }) => {
     const level = Math.min(units, limit)
     return [policy, [Math.round(level), units + debt - level]] as const
@@ -201,7 +130,7 @@ async function allScreensAgree(): Promise<void> {
   expect(inSnapshots['dry']).toBeGreaterThanOrEqual(REQUESTS - 2 * 3)
   expect(inSnapshots['next:short']).toBeGreaterThanOrEqual(REQUESTS - 2 * 2)
 
-  const all = await metrics()
+  const all = await metricsOf(processes)
   expect(metric(all, 'weir_requests_total', 'result="allowed"')).toBe(total('allowed'))
   expect(metric(all, 'weir_requests_total', 'result="rejected"')).toBe(total('rejected'))
   for (const [policy, count] of enforced) {
@@ -210,17 +139,17 @@ async function allScreensAgree(): Promise<void> {
   }
   expect(metric(all, 'weir_rejected_requests_total', 'mode="enforced"')).toBe(total('rejected'))
 
-  let shown: Awaited<ReturnType<typeof top>> | undefined
+  let newest: Top | undefined
   await until(
     async () => {
-      shown = await top()
-      return sum(shown.nodes.map(({ requests }) => requests.allowed)) === total('allowed')
+      newest = await topOf(redis.url, 'screens')
+      return sum(newest.nodes.map(({ requests }) => requests.allowed)) === total('allowed')
     },
     'weir top has the newest reports',
     20_000,
   )
-  expect(sum(shown?.nodes.map(({ requests }) => requests.rejected) ?? [])).toBe(total('rejected'))
-  expect(Object.entries(byPolicy(shown?.limited ?? [])).sort()).toEqual(enforced.toSorted())
+  expect(sum(newest?.nodes.map(({ requests }) => requests.rejected) ?? [])).toBe(total('rejected'))
+  expect(Object.entries(byPolicy(newest?.limited ?? [])).sort()).toEqual(enforced.toSorted())
 
   if (browser === undefined) return
   expect(Object.entries(await shownTotals()).toSorted()).toEqual(enforced.toSorted())

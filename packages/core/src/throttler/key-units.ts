@@ -59,7 +59,8 @@ function target(
     throw invalidOption('units', units, 'a finite number of at least 0')
   }
   const limiters = limitersOf(host.limiters, options, call)
-  const [limiter] = limiters as [Limiter]
+  const [limiter] = limiters
+  if (limiter === undefined) throw missingOption('policy', `The throttler has no policy yet, which ${call}(key, units) needs.`)
   if (limiters.length > 1) {
     const names = limiters.map(({ policy }) => show(policy.name)).join(', ')
     throw missingOption('policy', `Set it for ${call}(key, units) to one of ${names}.`)

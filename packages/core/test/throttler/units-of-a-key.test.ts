@@ -6,7 +6,8 @@ import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
-import { LocalMeter } from '../../src/index.ts'
+import { NO_POLICIES_YET } from '../../src/http/adapter.ts'
+import { createThrottler, LocalMeter } from '../../src/index.ts'
 import '../../src/throttler/delays.ts'
 import '../../src/throttler/open-queues.ts'
 import '../support/loaded.ts'
@@ -204,6 +205,15 @@ test.each<[units: unknown, options: unknown, code: string, message: RegExp]>([
   }
   expect(throttler.state).toBe('idle')
   expect(throttler.peek('ann').parts.map(({ remaining }) => remaining)).toEqual([5, 5])
+})
+
+test('a throttler without policies yet rejects a refund or a charge by key', () => {
+  const throttler = createThrottler({ policies: NO_POLICIES_YET })
+  for (const call of ['refund', 'charge'] as const) {
+    expect(() => throttler[call]('ann', 1)).toThrow(
+      `Option "policy" is missing. The throttler has no policy yet, which ${call}(key, units) needs.`,
+    )
+  }
 })
 
 test('no units, and a closed throttler, change nothing', async () => {

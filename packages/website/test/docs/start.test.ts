@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { basename, join } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
+import { bundlePrograms } from '@weir/tooling/bundle'
 import { freePort, RedisServer, until } from '@weir/tooling/redis-servers'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { blocksOf, PACKAGE, type Page, pages } from './pages.ts'
@@ -66,11 +67,14 @@ interface Program {
   stop(): Promise<void>
 }
 
+/** Options of Node.js for a program that imports the sources of this repository. */
+const FROM_SOURCE = ['--conditions=@weir/source', '--import', 'tsx']
+
 /** Starts a program, which runs until the test ends at most. */
-function start(directory: string, file: string): Program {
+function start(directory: string, file: string, options: readonly string[] = FROM_SOURCE): Program {
   // Vitest sets a NODE_ENV that a reader doesn't have.
   const { NODE_ENV: _, ...env } = process.env
-  const child = spawn(process.execPath, ['--conditions=@weir/source', '--import', 'tsx', file], { cwd: directory, env })
+  const child = spawn(process.execPath, [...options, file], { cwd: directory, env })
   const closed = new Promise<number | null>((resolve) => child.on('close', resolve))
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', (data) => (errors += data))
@@ -93,6 +97,19 @@ function start(directory: string, file: string): Program {
   program.ended.catch(() => {})
   onTestFinished(program.stop)
   return program
+}
+
+/**
+ * Compiles a program of a page, as its reader does. Otherwise tsx would load packages twice that are ECMAScript modules, and that others
+ * require.
+ *
+ * @returns the folder of the compiled file
+ */
+async function compiled(directory: string, file: string): Promise<string> {
+  const source = relative(PACKAGE, join(directory, file.replace(/\.mjs$/, '.mts')))
+  const folder = await bundlePrograms(PACKAGE, [source], ['@nestjs/*', 'ioredis', 'reflect-metadata', 'rxjs'])
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
 }
 
 /** Waits until a program listens on `port`, without sending a request, because the program would count it. */
@@ -165,11 +182,12 @@ test('the commands of a page run as with curl', async () => {
   for (const wrong of [`curl -k ${url}`, 'curl', `wget ${url}`]) await expect(curl(wrong, none)).rejects.toThrow()
 })
 
-/** Replaces each number of seconds that lies between 1 and the length of the interval in the policy's header. */
+/** Replaces each number of seconds that lies between 1 and the length of the interval in the policy's header, or a minute. */
 function withoutWaits(output: string): string {
-  const length = Number(/;w=(\d+)/.exec(output)?.[1])
-  return output.replace(/(;t=|^retry-after: |Try again in )(\d+)( seconds?)?/gim, (all, before: string, seconds: string) =>
-    Number(seconds) >= 1 && Number(seconds) <= length ? `${before}N` : all,
+  const length = Number(/;w=(\d+)/.exec(output)?.[1] ?? 60)
+  return output.replace(
+    /(;t=|^(?:x-)?retry-after: |(?:try again|retry) in )(\d+)( seconds?)?/gim,
+    (all, before: string, seconds: string) => (Number(seconds) >= 1 && Number(seconds) <= length ? `${before}N` : all),
   )
 }
 
@@ -181,9 +199,13 @@ interface Exchange {
 /** Starts the server of a page, and runs the page's commands. Returns the output of each block beside the page's. */
 async function tried(page: Page): Promise<readonly Exchange[]> {
   const port = await freePort()
-  const saved = save(page, { 3000: String(port) })
+  // A page whose first program needs Redis has a command that starts it.
+  const redis = page.text.includes('docker run') ? { [REDIS]: await startRedis() } : {}
+  const saved = save(page, { 3000: String(port), ...redis })
   expect(saved.files).toHaveLength(1)
-  const server = start(saved.directory, saved.files[0] as string)
+  const file = saved.files[0] as string
+  const isCompiled = page.text.includes('`npx tsc`')
+  const server = isCompiled ? start(await compiled(saved.directory, file), file, []) : start(saved.directory, file)
   await listening(server, port)
   const exchanges: Exchange[] = []
   for (const { code, output } of blocksOf(saved.page)) {

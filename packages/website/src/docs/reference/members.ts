@@ -27,7 +27,7 @@ export const MEMBER_TABLES: Readonly<Record<string, MemberTable>> = {
   'throttler-decide': { ...METHODS, only: ['check', 'checkAsync', 'peek'] },
   'throttler-wait': { ...METHODS, only: ['acquire', 'tryAcquire', 'schedule', 'wrap', 'waitFor', 'waiting'] },
   'throttler-correct': { ...METHODS, only: ['refund', 'charge', 'release'] },
-  'throttler-keys': { ...METHODS, only: ['block', 'unblock', 'reset', 'usage', 'explain'] },
+  'throttler-keys': { ...METHODS, only: ['block', 'unblock', 'reset', 'resetAll', 'usage', 'explain'] },
   'throttler-rules': { ...METHODS, head: ['member', 'effect'], only: ['update', 'on', 'start', 'close', 'state', 'policies', 'nodeId'] },
   'throttler-usage': { ...FIELDS, of: 'Usage' },
   'throttler-explain': { ...FIELDS, of: 'Explanation' },

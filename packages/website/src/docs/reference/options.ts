@@ -61,6 +61,7 @@ export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
   'options-nestjs': { page: OPTIONS, from: ['nestjs ThrottleModuleExtras'] },
   'options-ipc': { page: OPTIONS, from: ['core IpcStoreOptions', 'core ServeIpcOptions'] },
   'options-redis': { page: OPTIONS, from: ['redis RedisStoreOptions'] },
+  'options-express-rate-limit-store': { page: OPTIONS, from: ['compat ExpressRateLimitStoreOptions'] },
   'options-postgres': { page: 'docs/guides/postgres.md', from: ['postgres PostgresStoreOptions'] },
   'options-dashboard': { page: 'docs/guides/dashboard.md', from: ['dashboard DashboardOptions'] },
   'options-etcd': { page: 'docs/guides/etcd.md', from: ['etcd EtcdStoreOptions'] },
