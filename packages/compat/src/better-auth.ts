@@ -1,6 +1,6 @@
 import type { Store, Throttler } from '@weir/core'
 import type { BetterAuthOptions } from 'better-auth'
-import { Windows, wholeLimit } from './windows.ts'
+import { intervalOf, secondsToWait, Windows, wholeLimit } from './windows.ts'
 
 type CustomStorage = NonNullable<NonNullable<BetterAuthOptions['rateLimit']>['customStorage']>
 
@@ -26,9 +26,9 @@ export function betterAuthStorage(store: Store): BetterAuthStorage {
   return {
     throttler: windows.throttler,
     async consume(key, { window, max }) {
-      const limit = wholeLimit(max)
-      const { allowed, retryAfterMs } = windows.ofRequest('better-auth', limit, window * 1000).hit(key, limit)
-      return { allowed, retryAfter: allowed ? null : Math.ceil(retryAfterMs / 1000) }
+      const limit = wholeLimit(max, 'max')
+      const decision = windows.ofRequest('better-auth', limit, intervalOf('window', window, 'seconds')).hit(key, limit)
+      return { allowed: decision.allowed, retryAfter: decision.allowed ? null : secondsToWait(decision) }
     },
   }
 }

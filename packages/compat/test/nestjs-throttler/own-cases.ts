@@ -32,6 +32,14 @@ export const OWN_CASES: readonly Case[] = [
     },
   },
   {
+    title: 'a request above limit 0 must wait for the ttl',
+    waits: true,
+    run: async (storage) => {
+      const app = await start(storage, [{ limit: 0, ttl: HOUR }], [Root])
+      expect(await app.limits('/')).toEqual({ status: '429', 'retry-after': '3600' })
+    },
+  },
+  {
     title: 'limit Infinity allows all requests',
     run: async (storage) => {
       expect(await statuses(storage, 12, Number.POSITIVE_INFINITY)).toEqual(Array(12).fill(200))
