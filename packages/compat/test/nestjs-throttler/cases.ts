@@ -123,7 +123,7 @@ const CUSTOM: ThrottlerModuleOptions = [
   },
 ]
 
-/** `count` requests that are allowed under a limit of `count`, and one that is rejected. */
+/** Sends `count` requests, which must be allowed, and a rejected one. */
 async function useUp(app: Awaited<ReturnType<typeof start>>, path: string, count: number): Promise<void> {
   for (let left = count - 1; left >= 0; left--)
     expect(await app.limits(path)).toEqual({ status: '200', 'x-ratelimit-limit': `${count}`, 'x-ratelimit-remaining': `${left}` })
