@@ -1,5 +1,5 @@
 import type { Store, Throttler } from '@weir/core'
-import { Windows, wholeLimit } from './windows.ts'
+import { intervalOf, secondsToWait, Windows, wholeLimit } from './windows.ts'
 
 /** A `customStorage` of better-auth. Its own type is not used, because CommonJS can't import it. */
 export interface BetterAuthStorage {
@@ -28,9 +28,9 @@ export function betterAuthStorage(store: Store): BetterAuthStorage {
   return {
     throttler: windows.throttler,
     async consume(key, { window, max }) {
-      const limit = wholeLimit(max)
-      const { allowed, retryAfterMs } = windows.ofRequest('better-auth', limit, window * 1000).hit(key, limit)
-      return { allowed, retryAfter: allowed ? null : Math.ceil(retryAfterMs / 1000) }
+      const limit = wholeLimit(max, 'max')
+      const decision = windows.ofRequest('better-auth', limit, intervalOf('window', window, 'seconds')).hit(key, limit)
+      return { allowed: decision.allowed, retryAfter: decision.allowed ? null : secondsToWait(decision) }
     },
   }
 }

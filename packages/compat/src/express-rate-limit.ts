@@ -1,7 +1,7 @@
 import type { Store, Throttler } from '@weir/core'
 import { WeirError } from '@weir/core'
 import { checkOptions, countedKey, invalidOption, missingOption } from '@weir/core/adapter'
-import { hitsOf, type Window, Windows, wholeLimit } from './windows.ts'
+import { hitsOf, intervalOf, type Window, Windows, wholeLimit } from './windows.ts'
 
 /** Options of `expressRateLimitStore`. */
 export interface ExpressRateLimitStoreOptions {
@@ -107,7 +107,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
       const name = this.prefix || 'default'
       // With a limit below the middleware's, no request would ever be above it.
       const limit = wholeLimit(this.#limit === undefined ? limitOf(given) : Math.max(this.#limit, typeof given === 'number' ? given : 0))
-      const window = this.#windows.open(name, limit, windowMs)
+      const window = this.#windows.open(name, limit, intervalOf('windowMs', windowMs))
       if (window.policy.interval !== windowMs || window.policy.limit !== limit) {
         const what = `Two limits of a store have the prefix ${JSON.stringify(this.prefix)}`
         throw new WeirError('WEIR_DUPLICATE_POLICY', `${what}. Give each its own expressRateLimitStore(store, { prefix: "login" }).`)

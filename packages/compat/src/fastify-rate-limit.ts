@@ -1,7 +1,7 @@
 import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import type { Store, Throttler } from '@weir/core'
 import { invalidOption } from '@weir/core/adapter'
-import { hitsOf, Windows, wholeLimit } from './windows.ts'
+import { hitsOf, intervalOf, Windows, wholeLimit } from './windows.ts'
 
 /** A `store` of @fastify/rate-limit. */
 export interface FastifyWeirStore extends FastifyRateLimitStoreCtor {
@@ -49,7 +49,7 @@ export function fastifyRateLimitStore(store: Store): FastifyWeirStore {
 
     incr(key: string, callback: Parameters<Incr>[1], timeWindow: number, max: number): void {
       this.#answer(callback, () => {
-        const limit = wholeLimit(max + this.#ban)
+        const limit = wholeLimit(max + this.#ban, 'max')
         const decision = this.#windowOf(timeWindow, limit).hit(this.#prefix + key, limit)
         return { current: hitsOf(decision, limit), ttl: decision.resetAfterMs }
       })
@@ -57,7 +57,7 @@ export function fastifyRateLimitStore(store: Store): FastifyWeirStore {
 
     read(key: string, callback: Parameters<Incr>[1], timeWindow: number, max: number): void {
       this.#answer(callback, () => {
-        const limit = wholeLimit(max + this.#ban)
+        const limit = wholeLimit(max + this.#ban, 'max')
         const { remaining, resetAfterMs } = this.#windowOf(timeWindow, limit).peek(this.#prefix + key, limit)
         const current = limit - remaining
         return { current, ttl: current > 0 ? resetAfterMs : 0 }
@@ -72,7 +72,7 @@ export function fastifyRateLimitStore(store: Store): FastifyWeirStore {
     }
 
     #windowOf(timeWindow: number, limit: number) {
-      return windows.ofRequest('fastify-rate-limit', limit, timeWindow)
+      return windows.ofRequest('fastify-rate-limit', limit, intervalOf('timeWindow', timeWindow))
     }
 
     #answer(callback: Parameters<Incr>[1], answer: () => { current: number; ttl: number }): void {

@@ -1,6 +1,9 @@
 import type { ThrottlerStorage } from '@nestjs/throttler'
 import type { Store, Throttler } from '@weir/core'
-import { hitsOf, Windows, wholeLimit } from './windows.ts'
+import { hitsOf, intervalOf, secondsToWait, Windows, wholeLimit } from './windows.ts'
+
+/** Milliseconds, about 300 years. A block may be infinite, a cooldown may not. */
+const LONGEST_BLOCK = 1e13
 
 /** A storage of `ThrottlerModule`. */
 export interface NestThrottlerStorage extends ThrottlerStorage {
@@ -29,27 +32,23 @@ export function nestThrottlerStorage(store: Store): NestThrottlerStorage {
     async increment(key, ttl, limit, blockDuration, throttlerName) {
       const most = wholeLimit(limit)
       const outlasts = blockDuration >= ttl
-      const window = windows.ofRequest(throttlerName, most, ttl, outlasts ? blockDuration : 0)
+      const window = windows.ofRequest(throttlerName, most, intervalOf('ttl', ttl), outlasts ? Math.min(blockDuration, LONGEST_BLOCK) : 0)
       const decision = window.hit(key, most)
-      const { allowed, reason, resetAfterMs, retryAfterMs } = decision
+      const { allowed, reason, resetAfterMs } = decision
       // After such a block, the key starts with no hits, although the window still runs.
       const isBlockedAnew = reason === 'limit' && blockDuration > 0 && !outlasts
       if (isBlockedAnew) {
         const options = { policy: window.policy.name }
-        throttler.reset(key, options)
-        throttler.block(key, blockDuration, options)
+        throttler.reset(`${key}`, options)
+        throttler.block(`${key}`, Math.ceil(blockDuration), options)
       }
       return {
         totalHits: hitsOf(decision, most),
-        timeToExpire: seconds(resetAfterMs),
+        timeToExpire: Math.ceil(resetAfterMs / 1000),
         isBlocked: !allowed,
-        timeToBlockExpire: seconds(isBlockedAnew ? blockDuration : retryAfterMs),
+        timeToBlockExpire: isBlockedAnew ? Math.ceil(blockDuration / 1000) : secondsToWait(decision),
       }
     },
     onApplicationShutdown: () => throttler.close(),
   }
-}
-
-function seconds(ms: number): number {
-  return Math.ceil(ms / 1000)
 }

@@ -1,5 +1,5 @@
 import { createThrottler, type Decision, type PolicyOptions, type Store, type Throttler, WeirError } from '@weir/core'
-import { type AdapterSide, adapterOf, missingOption, NO_POLICIES_YET } from '@weir/core/adapter'
+import { type AdapterSide, adapterOf, invalidOption, missingOption, NO_POLICIES_YET } from '@weir/core/adapter'
 
 /** One limit of another library: a policy of the throttler that all limits of a store share. */
 export class Window {
@@ -122,9 +122,34 @@ function timeText(ms: number): string {
   return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`
 }
 
-/** A limit as a policy can have it: a whole number from 0, because one request is one unit. */
-export function wholeLimit(limit: number): number {
+/**
+ * A limit as a policy can have it: a whole number from 0, because one request is one unit.
+ *
+ * @param option its name in the other library
+ */
+export function wholeLimit(limit: number, option = 'limit'): number {
+  if (Number.isNaN(Number(limit))) throw invalidOption(option, limit, 'a number')
   return Math.min(Math.max(0, Math.floor(limit)), Number.MAX_SAFE_INTEGER)
+}
+
+/**
+ * A window in milliseconds.
+ *
+ * @param option its name in the other library
+ */
+export function intervalOf(option: string, value: number, unit: 'milliseconds' | 'seconds' = 'milliseconds'): number {
+  const perUnit = unit === 'seconds' ? 1000 : 1
+  const interval = value * perUnit
+  if (interval >= SHORTEST && interval < Number.POSITIVE_INFINITY) return interval
+  throw invalidOption(option, value, `a number of ${unit} from ${SHORTEST / perUnit}`)
+}
+
+/** Milliseconds: six spans of 5 ms. */
+const SHORTEST = 30
+
+/** Whole seconds until the next request can be allowed. With a limit of 0, the end of the window. */
+export function secondsToWait({ retryAfterMs, resetAfterMs }: Decision): number {
+  return Math.ceil((retryAfterMs === Number.POSITIVE_INFINITY ? resetAfterMs : retryAfterMs) / 1000)
 }
 
 /** Requests counted in the running interval, with this one. One above the limit for a rejected one, because it isn't counted. */
