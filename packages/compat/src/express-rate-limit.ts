@@ -1,13 +1,14 @@
 import type { Throttler, Store as WeirStore } from '@weir/core'
 import { WeirError } from '@weir/core'
 import { checkOptions, invalidOption, missingOption } from '@weir/core/adapter'
-import type { ClientRateLimitInfo, IncrementResponse, Options, Store } from 'express-rate-limit'
+import type { ClientRateLimitInfo, Options, Store } from 'express-rate-limit'
 import { hitsOf, type Window, Windows, wholeLimit } from './windows.ts'
 
 /** Options of `expressRateLimitStore`. */
 export interface ExpressRateLimitStoreOptions {
   /**
-   * Sets the number up to which the store counts a key: at least 1. All further hits are reported as one more.
+   * Sets the number up to which the store counts a key: at least 1, and at least the middleware's `limit`. All further hits are reported as
+   * one more.
    *
    * Required if the middleware's own `limit` is a function (then use the highest limit that it returns), and with express-slow-down (then
    * use the number of hits from which on the delay is the longest).
@@ -24,16 +25,21 @@ export interface ExpressRateLimitStoreOptions {
   readonly prefix?: string
 }
 
+/** The hits of a key. With hono-rate-limiter, the end of the window must not be undefined. */
+type Hits = ClientRateLimitInfo & { resetTime: Date }
+
 /** A store of express-rate-limit, express-slow-down or hono-rate-limiter. */
 export interface ExpressRateLimitStore extends Required<Omit<Store, 'localKeys'>> {
   /** Sets the limit. The middleware calls it. */
-  init(options: Pick<Options, 'windowMs'> & Partial<Pick<Options, 'limit' | 'skipFailedRequests' | 'skipSuccessfulRequests'>>): void
+  init(
+    options: Pick<Options, 'windowMs'> & Partial<Pick<Options, 'skipFailedRequests' | 'skipSuccessfulRequests'>> & { limit?: unknown },
+  ): void
   /** Counts a request by the counts of this process. */
-  increment(key: string): IncrementResponse
-  /** Takes back a counted request. */
+  increment(key: string): Hits
+  /** Takes back a request of this process. If the key was at its limit, other processes allow it again within about a second. */
   decrement(key: string): void
   /** Resolves with the hits of all processes. Undefined if the key has none in the running window. */
-  get(key: string): Promise<ClientRateLimitInfo | undefined>
+  get(key: string): Promise<Hits | undefined>
   resetKey(key: string): void
   resetAll(): void
   /** Sends the last counts and closes the connection, for all limits of the store's value. */
@@ -68,8 +74,14 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   readonly #limit: number | undefined
   #window: Window | undefined
   #error: unknown
-  /** Whether requests are taken back, even rejected ones. */
+  /** Whether the middleware takes requests back, even rejected ones. */
   #takesBack = false
+  /** Rejected requests of each key that may be taken back. The throttler does not count them: it would sync each one immediately. */
+  readonly #rejected = new Map<string, number>()
+  /** The number of the window to which the rejected requests belong. */
+  #running = 0
+  /** Keys that are about to be synced. */
+  readonly #shared = new Set<string>()
 
   constructor(store: WeirStore, options: ExpressRateLimitStoreOptions) {
     checkOptions('expressRateLimitStore', options, ['limit', 'prefix'], 'options such as { prefix: "login" }')
@@ -85,35 +97,71 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
 
   init({ windowMs, limit: given, skipFailedRequests, skipSuccessfulRequests }: Parameters<ExpressRateLimitStore['init']>[0]): void {
     try {
+      if (!(typeof windowMs === 'number' && windowMs >= 30)) throw invalidOption('windowMs', windowMs, 'milliseconds, at least 30')
       const name = this.prefix || 'default'
       const limit = wholeLimit(this.#limit ?? limitOf(given))
+      // Hits are reported up to `limit + 1`, and would never exceed a higher limit of the middleware.
+      if (typeof given === 'number' && given >= limit + 1 && this.#limit !== undefined) {
+        throw invalidOption('limit', this.#limit, `at least ${given}, the limit of the middleware`)
+      }
       const window = this.#windows.open(name, limit, windowMs)
       if (window.policy.interval !== windowMs || window.policy.limit !== limit) {
         const what = `Two limits of a store have the prefix ${JSON.stringify(this.prefix)}`
         throw new WeirError('WEIR_DUPLICATE_POLICY', `${what}. Give each its own expressRateLimitStore(store, { prefix: "login" }).`)
       }
       this.#window = window
-      this.#takesBack = skipFailedRequests === true || skipSuccessfulRequests === true
+      this.#error = undefined
+      this.#takesBack ||= skipFailedRequests === true || skipSuccessfulRequests === true
     } catch (error) {
       // express-rate-limit only logs it, so that each request must report it.
-      this.#error ??= error
+      this.#error = error
       throw error
     }
   }
 
-  increment(key: string): IncrementResponse {
+  increment(key: string): Hits {
     const { policy } = this.#opened
     const decision = this.#opened.hit(key, policy.limit)
-    // The middleware takes back a rejected request too, so that it must be counted.
-    if (!decision.allowed && this.#takesBack) this.throttler.charge(`${key}`, 1, { policy: policy.name })
+    if (this.#takesBack) this.#note(`${key}`, decision.allowed)
     return { totalHits: hitsOf(decision, policy.limit), resetTime: this.#in(decision.resetAfterMs) }
   }
 
-  decrement(key: string): void {
-    this.throttler.refund(`${key}`, 1, { policy: this.#opened.policy.name })
+  /** The middleware takes back rejected requests too. These must return no units of allowed ones. */
+  #note(key: string, allowed: boolean): void {
+    const running = Math.floor(Date.now() / Number(this.#opened.policy.interval))
+    if (running !== this.#running) this.#rejected.clear()
+    this.#running = running
+    // The key was reset, or requests of other processes were taken back.
+    if (allowed) this.#rejected.delete(key)
+    else this.#rejected.set(key, (this.#rejected.get(key) ?? 0) + 1)
   }
 
-  async get(key: string): Promise<ClientRateLimitInfo | undefined> {
+  decrement(key: string): void {
+    const window = this.#window
+    // An error would end the process, because the middleware ignores the result. Requests may end after `shutdown`.
+    if (window === undefined || this.throttler.state === 'closed') return
+    const rejected = this.#rejected.get(`${key}`) ?? 0
+    if (rejected > 0) {
+      this.#rejected.set(`${key}`, rejected - 1)
+      return
+    }
+    const wasFull = !window.peek(key, window.policy.limit).allowed
+    const back = this.throttler.refund(`${key}`, 1, { policy: window.policy.name })
+    if (wasFull && back > 0) this.#share(`${key}`)
+  }
+
+  /** Syncs a key that is no longer full, at most once a second. Otherwise other processes would reject it until the window ends. */
+  #share(key: string): void {
+    if (this.#shared.has(key)) return
+    this.#shared.add(key)
+    setTimeout(() => {
+      this.#shared.delete(key)
+      // usage() syncs the key in all processes. While the store is down, there is nothing to share.
+      this.get(key).catch(() => {})
+    }, 1000).unref()
+  }
+
+  async get(key: string): Promise<Hits | undefined> {
     const [usage] = await this.throttler.usage(`${key}`, { policy: this.#opened.policy.name })
     return usage?.seen === true ? { totalHits: usage.used, resetTime: this.#in(usage.resetAfterMs) } : undefined
   }
@@ -131,7 +179,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   }
 
   get #opened(): Window {
-    if (this.#window !== undefined) return this.#window
+    if (this.#window !== undefined && this.#error === undefined) return this.#window
     throw (
       this.#error ?? new WeirError('WEIR_INVALID_OPTION', 'This store has no limit yet. Pass it as "store" to rateLimit(), or call init().')
     )
