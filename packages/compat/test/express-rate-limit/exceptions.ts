@@ -1,4 +1,4 @@
-/** Cases of the suite of express-rate-limit that can't hold for `expressRateLimitStore`, with the reason. Each behaves differently. */
+/** Cases of the suite of express-rate-limit that can't apply to `expressRateLimitStore`, with the reason. Each behaves differently. */
 export const EXCEPTIONS: Readonly<Record<string, string>> = {
   'the window of a key begins with its first hit': 'Windows begin at whole multiples of windowMs, for all keys at the same time.',
   'headers of the first request show the whole window':

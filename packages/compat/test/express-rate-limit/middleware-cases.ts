@@ -4,7 +4,7 @@ import type { Case } from './store-cases.ts'
 import { HOUR, keeping, ME, type Served, serve, statuses, windowAfter, withinWindow } from './support.ts'
 
 /** Longer than three requests take, and short enough to wait for its end. */
-const SHORT = 400
+const SHORT = 250
 const DAY = 24 * HOUR
 
 /** A limiter that must print no message, and its server. */
