@@ -16,12 +16,18 @@ async function limited(store: Store, options: Partial<Options> = {}) {
   return { ...server, limiter, hits, logger }
 }
 
-/** The hits of this client after a request, and that no message was printed. */
-async function hitsAfter(store: Store, options: Partial<Options>, request: (server: Served) => Promise<unknown>): Promise<unknown> {
+/** Expects these hits of this client after a request, and that no message was printed. */
+async function expectHits(
+  hits: number,
+  store: Store,
+  options: Partial<Options>,
+  request: (server: Served) => Promise<unknown>,
+): Promise<void> {
   const server = await limited(store, options)
   await request(server)
+  // On a busy machine, the first answer of the store may be late. The counts of this process show no key with 0 hits.
+  await expect.poll(() => server.hits()).toBe(hits)
   expect(server.logger.lines).toEqual([])
-  return server.hits()
 }
 
 /** Cases of `skipFailedRequests` and `skipSuccessfulRequests`: the options, the path of one request, and the hits after it. */
@@ -150,12 +156,12 @@ export const MIDDLEWARE_CASES: readonly Case[] = [
   },
   ...SKIPS.map(([name, options, path, hits]) => ({
     name,
-    run: async (make: () => Store) => expect(await hitsAfter(make(), options, ({ get }) => get(path))).toBe(hits),
+    run: (make: () => Store) => expectHits(hits, make(), options, ({ get }) => get(path)),
   })),
   {
     name: 'skipFailedRequests takes a request back if its client closes the connection',
     async run(make) {
-      expect(await hitsAfter(make(), { skipFailedRequests: true }, ({ abort }) => abort('/hang'))).toBe(0)
+      await expectHits(0, make(), { skipFailedRequests: true }, ({ abort }) => abort('/hang'))
     },
   },
   {
