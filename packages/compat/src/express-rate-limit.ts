@@ -10,7 +10,8 @@ export interface ExpressRateLimitStoreOptions {
    * express-slow-down.
    *
    * For a function, use the highest limit that it returns. For express-slow-down, use the number of hits from which on the delay is the
-   * longest. All further hits are reported as one more. A number below the middleware's own `limit` has no effect.
+   * longest. All further hits are reported as one more. Below the middleware's own
+   * `limit` it is an error.
    *
    * @default the `limit` of the middleware
    */
@@ -46,7 +47,7 @@ export interface ExpressRateLimitStore {
   init(options: Given): void
   /** Counts a request by the counts of this process. */
   increment(key: string): Hits
-  /** Takes back a counted request. */
+  /** Takes back a request of this process. If the key was at its limit, other processes allow it again within about a second. */
   decrement(key: string): void
   /** Resolves with the hits of all processes. Undefined if the key has none in the running window. */
   get(key: string): Promise<Hits | undefined>
@@ -89,6 +90,8 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   /** Rejected requests of keys in the running window. They aren't counted, so taking one back must not give units back. */
   readonly #rejected = new Map<string, number>()
   #rejectedUntil = 0
+  /** Keys that are about to be synced. */
+  readonly #shared = new Set<string>()
 
   constructor(store: Store, options: ExpressRateLimitStoreOptions) {
     checkOptions('expressRateLimitStore', options, ['limit', 'prefix'], 'options such as { prefix: "login" }')
@@ -105,18 +108,22 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   init({ windowMs, limit: given, skipFailedRequests, skipSuccessfulRequests }: Given): void {
     try {
       const name = this.prefix || 'default'
-      // With a limit below the middleware's, no request would ever be above it.
-      const limit = wholeLimit(this.#limit === undefined ? limitOf(given) : Math.max(this.#limit, typeof given === 'number' ? given : 0))
+      const limit = wholeLimit(this.#limit ?? limitOf(given))
+      // Hits are reported up to `limit + 1`, and would never exceed a higher limit of the middleware.
+      if (typeof given === 'number' && given >= limit + 1 && this.#limit !== undefined) {
+        throw invalidOption('limit', this.#limit, `at least ${given}, the limit of the middleware`)
+      }
       const window = this.#windows.open(name, limit, intervalOf('windowMs', windowMs))
       if (window.policy.interval !== windowMs || window.policy.limit !== limit) {
         const what = `Two limits of a store have the prefix ${JSON.stringify(this.prefix)}`
         throw new WeirError('WEIR_DUPLICATE_POLICY', `${what}. Give each its own expressRateLimitStore(store, { prefix: "login" }).`)
       }
       this.#window = window
-      this.#takesBack = skipFailedRequests === true || skipSuccessfulRequests === true
+      this.#error = undefined
+      this.#takesBack ||= skipFailedRequests === true || skipSuccessfulRequests === true
     } catch (error) {
       // express-rate-limit only logs it, so that each request must report it.
-      this.#error ??= error
+      this.#error = error
       throw error
     }
   }
@@ -138,13 +145,29 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   }
 
   decrement(key: string): void {
+    const window = this.#window
+    // An error would end the process, because the middleware ignores the result. Requests may end after `shutdown`.
+    if (window === undefined || this.throttler.state === 'closed') return
     const counted = countedKey(`${key}`)
     const rejected = Date.now() < this.#rejectedUntil ? (this.#rejected.get(counted) ?? 0) : 0
     if (rejected > 0) {
       this.#rejected.set(counted, rejected - 1)
       return
     }
-    this.throttler.refund(`${key}`, 1, { policy: this.#opened.policy.name })
+    const wasFull = !window.peek(counted, window.policy.limit).allowed
+    const back = this.throttler.refund(counted, 1, { policy: window.policy.name })
+    if (wasFull && back > 0) this.#share(counted)
+  }
+
+  /** Syncs a key that is no longer full, at most once a second. Otherwise other processes would reject it until the window ends. */
+  #share(key: string): void {
+    if (this.#shared.has(key)) return
+    this.#shared.add(key)
+    setTimeout(() => {
+      this.#shared.delete(key)
+      // usage() syncs the key in all processes. While the store is down, there is nothing to share.
+      this.get(key).catch(() => {})
+    }, 1000).unref()
   }
 
   async get(key: string): Promise<Hits | undefined> {
@@ -167,7 +190,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   }
 
   get #opened(): Window {
-    if (this.#window !== undefined) return this.#window
+    if (this.#window !== undefined && this.#error === undefined) return this.#window
     throw (
       this.#error ?? new WeirError('WEIR_INVALID_OPTION', 'This store has no limit yet. Pass it as "store" to rateLimit(), or call init().')
     )

@@ -140,7 +140,7 @@ export function wholeLimit(limit: number, option = 'limit'): number {
 export function intervalOf(option: string, value: number, unit: 'milliseconds' | 'seconds' = 'milliseconds'): number {
   const perUnit = unit === 'seconds' ? 1000 : 1
   const interval = value * perUnit
-  if (interval >= SHORTEST && interval < Number.POSITIVE_INFINITY) return interval
+  if (typeof value === 'number' && interval >= SHORTEST && interval < Number.POSITIVE_INFINITY) return interval
   throw invalidOption(option, value, `a number of ${unit} from ${SHORTEST / perUnit}`)
 }
 

@@ -233,11 +233,13 @@ export class WindowMeter extends GatedMeter {
     const active = this.records.at(slot)
     if (this.records.own(base) === 0 && active.total === 0) active.hello = true
     active.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
+    // An announcement from before a refund that a reply has already contained: it would count refunded units as the others'.
+    const late = cell.given < active.givenByAll
     active.givenByAll = Math.max(active.givenByAll, cell.given)
     // The announced total may contain own units up to those in flight. Without them it is a lower bound of the others' units.
     const ownSent = (this.table.fields[base + SENT] as number) - active.givenSent + active.flight
     const others = cell.taken - cell.given - Math.max(0, ownSent)
-    if (others > (this.table.fields[base + OTHERS] as number)) {
+    if (!late && others > (this.table.fields[base + OTHERS] as number)) {
       this.records.setOthers(base, others)
       // The first processes to send their counts get few of the others', and don't sync again once a key is full.
       active.share.hear(cell.taken - cell.given, this.site.limitOf(slot))

@@ -161,7 +161,8 @@ export class SlidingWindowMeter extends GatedMeter {
     const ownSent = bucket.takenSent - bucket.givenSent + inFlight
     const others = Math.min(mostOthers(this.policy.limit), Math.max(0, cell.taken - cell.given - ownSent))
     if (exact && cell.given > bucket.givenByAll) bucket.others = others
-    else bucket.others = Math.max(bucket.others, others)
+    // An announcement from before a refund that a reply has already contained would count refunded units as the others'.
+    else if (exact || cell.given >= bucket.givenByAll) bucket.others = Math.max(bucket.others, others)
     bucket.givenByAll = Math.max(bucket.givenByAll, cell.given)
   }
 
