@@ -68,6 +68,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   readonly #limit: number | undefined
   #window: Window | undefined
   #error: unknown
+  #end = new Date(0)
   /** Whether requests are taken back, even rejected ones. */
   #takesBack = false
 
@@ -137,8 +138,11 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     )
   }
 
+  /** One object for all requests of a window, whose ends differ by the rounding of times at most. */
   #in(ms: number): Date {
-    return new Date(Date.now() + ms)
+    const end = Date.now() + ms
+    if (Math.abs(end - this.#end.getTime()) > 1) this.#end = new Date(end)
+    return this.#end
   }
 }
 

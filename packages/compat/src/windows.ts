@@ -54,6 +54,10 @@ export class Windows {
   readonly #side: AdapterSide
   readonly #byName = new Map<string, Window>()
   #version = -1
+  /** The window of the last request with a limit of its own. */
+  #last:
+    | { readonly name: string; readonly limit: number; readonly interval: number; readonly cooldown: number; readonly window: Window }
+    | undefined
 
   private constructor(store: Store) {
     this.throttler = createThrottler({ policies: NO_POLICIES_YET, store })
@@ -89,6 +93,15 @@ export class Windows {
    * and not for a much smaller one. With more than `MOST` windows, further ones have any limit, and an interval of a power of two.
    */
   ofRequest(name: string, limit: number, interval: number, cooldown = 0): Window {
+    const last = this.#last
+    // Most applications have one limit, and its name takes as long as a decision.
+    if (last?.name === name && last.limit === limit && last.interval === interval && last.cooldown === cooldown) return last.window
+    const window = this.#named(name, limit, interval, cooldown)
+    this.#last = { name, limit, interval, cooldown, window }
+    return window
+  }
+
+  #named(name: string, limit: number, interval: number, cooldown: number): Window {
     const block = cooldown > 0 ? `+${timeText(cooldown)}` : ''
     const text = `${name}:${limit}/${timeText(interval)}${block}`
     if (this.#byName.size < MOST || this.#byName.has(text)) return this.open(text, limit, interval, cooldown)
