@@ -103,11 +103,12 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   }
 
   increment(key: string): IncrementResponse {
-    const { policy } = this.#opened
-    const decision = this.#opened.hit(key, policy.limit)
+    const window = this.#opened
+    const { limit, name } = window.policy
+    const decision = window.hit(key, limit)
     // The middleware takes back a rejected request too, so that it must be counted.
-    if (!decision.allowed && this.#takesBack) this.throttler.charge(`${key}`, 1, { policy: policy.name })
-    return { totalHits: hitsOf(decision, policy.limit), resetTime: this.#in(decision.resetAfterMs) }
+    if (!decision.allowed && this.#takesBack) this.throttler.charge(`${key}`, 1, { policy: name })
+    return { totalHits: hitsOf(decision, limit), resetTime: this.#in(decision.resetAfterMs) }
   }
 
   decrement(key: string): void {

@@ -41,7 +41,7 @@ export async function cluster(middleware: MiddlewareName, kind: Kind, phases: re
     await Promise.race([Promise.all(children.map((child) => once(child, 'message'))), results])
     const starts = startsOf(phases)
     for (const child of children) child.send(starts)
-    const counts: number[] = []
+    const counts: Commands[] = []
     for (const start of starts) {
       // Before the processes begin the next phase, and after the last one's counts were sent.
       await new Promise((resolve) => setTimeout(resolve, start - 20 - Date.now()))
@@ -50,11 +50,10 @@ export async function cluster(middleware: MiddlewareName, kind: Kind, phases: re
     const lists = await results
     return phases.map(({ requests }, at) => {
       const phase = lists.map((list) => list[at] as PhaseResult)
-      const sum = (figure: 'allowed' | 'sent') => phase.reduce((total, one) => total + one[figure], 0)
-      const thousands = (requests * NODES) / 1000
-      const all = ((counts[at + 1] ?? 0) - (counts[at] ?? 0)) / thousands
+      const allowed = phase.reduce((total, one) => total + one.allowed, 0)
+      const per = (figure: keyof Commands) => (((counts[at + 1]?.[figure] ?? 0) - (counts[at]?.[figure] ?? 0)) * 1000) / (requests * NODES)
       const [p50, p99] = [median(phase.map((one) => one.p50)), median(phase.map((one) => one.p99))]
-      return { allowed: sum('allowed'), sent: sum('sent') / thousands, all, p50, p99 }
+      return { allowed, sent: per('sent'), all: per('all'), p50, p99 }
     })
   } finally {
     admin.disconnect()
@@ -75,9 +74,21 @@ function startsOf(phases: readonly Phase[]): readonly number[] {
   return [...starts, now]
 }
 
-/** All commands since the server started, except the ones that read this number. */
-async function commandsOf(admin: Redis): Promise<number> {
+interface Commands {
+  readonly sent: number
+  readonly all: number
+}
+
+/** Commands that no script of the measured stores calls. Everything else, except `INFO`, is called by scripts. */
+const SENT = /^(eval|evalsha|script|subscribe|hello|ping)\b/
+
+/** Commands since the server started, except the ones that read these numbers. */
+async function commandsOf(admin: Redis): Promise<Commands> {
+  let sent = 0
   let all = 0
-  for (const [, count] of (await admin.info('commandstats')).matchAll(/^cmdstat_(?!info:)[^:]+:calls=(\d+)/gm)) all += Number(count)
-  return all
+  for (const [, name, count] of (await admin.info('commandstats')).matchAll(/^cmdstat_(?!info:)([^:]+):calls=(\d+)/gm)) {
+    all += Number(count)
+    if (SENT.test(name as string)) sent += Number(count)
+  }
+  return { sent, all }
 }

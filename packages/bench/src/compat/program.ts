@@ -26,18 +26,9 @@ export interface Phase {
 
 export interface PhaseResult {
   readonly allowed: number
-  /** Commands that this process has sent to Redis until the next phase. */
-  readonly sent: number
   /** Milliseconds of the middleware for a request. */
   readonly p50: number
   readonly p99: number
-}
-
-let sent = 0
-const { sendCommand } = Redis.prototype
-Redis.prototype.sendCommand = function (this: Redis, ...args: Parameters<typeof sendCommand>) {
-  sent++
-  return sendCommand.apply(this, args)
 }
 
 const { url, middleware, kind, phases } = input<NodeInput>()
@@ -50,7 +41,7 @@ const handlers = await Promise.all(
 const until = (time: number) => new Promise((resolve) => setTimeout(resolve, time - Date.now()))
 
 /** Sends requests of addresses that differ between the phases. */
-async function run(at: number, from: number): Promise<Omit<PhaseResult, 'sent'>> {
+async function run(at: number, from: number): Promise<PhaseResult> {
   const handle = handlers[at] as (typeof handlers)[number]
   const { keys, requests, busy } = phases[at] as Phase
   const waits: number[] = []
@@ -80,10 +71,8 @@ process.once('message', async (starts: readonly number[]) => {
   const results: PhaseResult[] = []
   for (const at of phases.keys()) {
     await until(starts[at] as number)
-    const before = sent
-    const result = await run(at, starts[at] as number)
+    results.push(await run(at, starts[at] as number))
     await until(starts[at + 1] as number)
-    results.push({ ...result, sent: sent - before })
   }
   report(results)
   process.exit(0)
