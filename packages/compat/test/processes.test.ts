@@ -14,7 +14,7 @@ const ROUNDS = 105
 test('ten processes with a limit of 100 stay within the bound, and allow 1,000 with memory stores', async () => {
   const redis = await RedisServer.start()
   const children = Array.from({ length: PROCESSES }, () =>
-    fork(PROGRAM, [redis.url], { execArgv: ['--no-warnings', '--import', 'tsx', '--conditions=@weir/source'] }),
+    fork(PROGRAM, [redis.url], { execArgv: ['--no-warnings', '--import', import.meta.resolve('tsx'), '--conditions=@weir/source'] }),
   )
   try {
     const ports = await Promise.all(children.map(async (child) => (await once(child, 'message'))[0] as number))
