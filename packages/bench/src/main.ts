@@ -27,6 +27,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   rules: async () => (await import('./rules/bench.ts')).rules,
   plan: async () => (await import('./plan/bench.ts')).plan,
   import: async () => (await import('./import/bench.ts')).imports,
+  compat: async () => (await import('./compat/bench.ts')).compat,
   bundle: async () => (await import('./bundle/bench.ts')).bundle,
 }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))

@@ -85,10 +85,11 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   readonly #limit: number | undefined
   #window: Window | undefined
   #error: unknown
+  #end = new Date(0)
   /** Whether the middleware takes requests back, even rejected ones. */
   #takesBack = false
   /** Rejected requests of keys in the running window. They aren't counted, so taking one back must not give units back. */
-  readonly #rejected = new Map<string, number>()
+  readonly #rejected = new Map<string, { requests: number; readonly since: number }>()
   #rejectedUntil = 0
   /** Keys that are about to be synced. */
   readonly #shared = new Set<string>()
@@ -129,10 +130,11 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   }
 
   increment(key: string): Hits {
-    const { policy } = this.#opened
-    const decision = this.#opened.hit(key, policy.limit)
+    const window = this.#opened
+    const { limit } = window.policy
+    const decision = window.hit(key, limit)
     if (!decision.allowed && this.#takesBack) this.#reject(countedKey(decision.key), decision.resetAfterMs)
-    return { totalHits: hitsOf(decision, policy.limit), resetTime: this.#in(decision.resetAfterMs) }
+    return { totalHits: hitsOf(decision, limit), resetTime: this.#in(decision.resetAfterMs) }
   }
 
   #reject(key: string, windowMs: number): void {
@@ -140,8 +142,21 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
       this.#rejected.clear()
       this.#rejectedUntil = Date.now() + windowMs
     }
-    const before = this.#rejected.get(key) ?? 0
-    if (before > 0 || this.#rejected.size < MOST_REJECTED) this.#rejected.set(key, before + 1)
+    const rejected = this.#rejectedOf(key)
+    if (rejected !== undefined) rejected.requests++
+    else if (this.#rejected.size < MOST_REJECTED) this.#rejected.set(key, { requests: 1, since: this.#resetAt(key) })
+  }
+
+  /** The rejected requests of a key since its last reset. */
+  #rejectedOf(key: string): { requests: number } | undefined {
+    const rejected = Date.now() < this.#rejectedUntil ? this.#rejected.get(key) : undefined
+    if (rejected === undefined || rejected.since === this.#resetAt(key)) return rejected
+    this.#rejected.delete(key)
+    return undefined
+  }
+
+  #resetAt(key: string): number {
+    return this.#window?.resetAt(key) ?? 0
   }
 
   decrement(key: string): void {
@@ -149,9 +164,9 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     // An error would end the process, because the middleware ignores the result. Requests may end after `shutdown`.
     if (window === undefined || this.throttler.state === 'closed') return
     const counted = countedKey(`${key}`)
-    const rejected = Date.now() < this.#rejectedUntil ? (this.#rejected.get(counted) ?? 0) : 0
-    if (rejected > 0) {
-      this.#rejected.set(counted, rejected - 1)
+    const rejected = this.#rejectedOf(counted)
+    if (rejected !== undefined && rejected.requests > 0) {
+      rejected.requests--
       return
     }
     const wasFull = !window.peek(counted, window.policy.limit).allowed
@@ -176,12 +191,10 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   }
 
   resetKey(key: string): void {
-    this.#rejected.delete(countedKey(`${key}`))
     this.throttler.reset(`${key}`, { policy: this.#opened.policy.name })
   }
 
   resetAll(): void {
-    this.#rejected.clear()
     this.throttler.resetAll({ policy: this.#opened.policy.name })
   }
 
@@ -196,8 +209,11 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     )
   }
 
+  /** One object for all requests of a window, whose ends differ by the rounding of times at most. */
   #in(ms: number): Date {
-    return new Date(Date.now() + ms)
+    const end = Date.now() + ms
+    if (Math.abs(end - this.#end.getTime()) > 1) this.#end = new Date(end)
+    return this.#end
   }
 }
 

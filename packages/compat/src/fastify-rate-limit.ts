@@ -48,20 +48,11 @@ export function fastifyRateLimitStore(store: Store): FastifyWeirStore {
     }
 
     incr(key: string, callback: Parameters<Incr>[1], timeWindow: number, max: number): void {
-      this.#answer(callback, () => {
-        const limit = wholeLimit(max + this.#ban, 'max')
-        const decision = this.#windowOf(timeWindow, limit).hit(this.#prefix + key, limit)
-        return { current: hitsOf(decision, limit), ttl: decision.resetAfterMs }
-      })
+      this.#answer(true, key, callback, timeWindow, max)
     }
 
     read(key: string, callback: Parameters<Incr>[1], timeWindow: number, max: number): void {
-      this.#answer(callback, () => {
-        const limit = wholeLimit(max + this.#ban, 'max')
-        const { remaining, resetAfterMs } = this.#windowOf(timeWindow, limit).peek(this.#prefix + key, limit)
-        const current = limit - remaining
-        return { current, ttl: current > 0 ? resetAfterMs : 0 }
-      })
+      this.#answer(false, key, callback, timeWindow, max)
     }
 
     child(routeOptions: object): FastifyRateLimitStore {
@@ -71,14 +62,14 @@ export function fastifyRateLimitStore(store: Store): FastifyWeirStore {
       return new WeirRateLimitStore(options, `${this.#prefix}${own}-`)
     }
 
-    #windowOf(timeWindow: number, limit: number) {
-      return windows.ofRequest('fastify-rate-limit', limit, intervalOf('timeWindow', timeWindow))
-    }
-
-    #answer(callback: Parameters<Incr>[1], answer: () => { current: number; ttl: number }): void {
+    #answer(counts: boolean, key: string, callback: Parameters<Incr>[1], timeWindow: number, max: number): void {
       let result: { current: number; ttl: number }
       try {
-        result = answer()
+        const limit = wholeLimit(max + this.#ban, 'max')
+        const window = windows.ofRequest('fastify-rate-limit', limit, intervalOf('timeWindow', timeWindow))
+        const decision = counts ? window.hit(this.#prefix + key, limit) : window.peek(this.#prefix + key, limit)
+        const current = counts ? hitsOf(decision, limit) : limit - decision.remaining
+        result = { current, ttl: current > 0 ? decision.resetAfterMs : 0 }
       } catch (error) {
         callback(error as Error)
         return

@@ -1,9 +1,6 @@
 import type { ThrottlerStorage } from '@nestjs/throttler'
 import type { Store, Throttler } from '@weir/core'
-import { hitsOf, intervalOf, secondsToWait, Windows, wholeLimit } from './windows.ts'
-
-/** Milliseconds, about 300 years. A block may be infinite, a cooldown may not. */
-const LONGEST_BLOCK = 1e13
+import { hitsOf, intervalOf, LONGEST, secondsToWait, Windows, wholeLimit } from './windows.ts'
 
 /** A storage of `ThrottlerModule`. */
 export interface NestThrottlerStorage extends ThrottlerStorage {
@@ -32,7 +29,7 @@ export function nestThrottlerStorage(store: Store): NestThrottlerStorage {
     async increment(key, ttl, limit, blockDuration, throttlerName) {
       const most = wholeLimit(limit)
       const outlasts = blockDuration >= ttl
-      const window = windows.ofRequest(throttlerName, most, intervalOf('ttl', ttl), outlasts ? Math.min(blockDuration, LONGEST_BLOCK) : 0)
+      const window = windows.ofRequest(throttlerName, most, intervalOf('ttl', ttl), outlasts ? Math.min(blockDuration, LONGEST) : 0)
       const decision = window.hit(key, most)
       const { allowed, reason, resetAfterMs } = decision
       // After such a block, the key starts with no hits, although the window still runs.

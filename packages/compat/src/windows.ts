@@ -34,6 +34,11 @@ export class Window {
     return this.#decide('peekEach', key, limit)
   }
 
+  /** The time of a key's last reset, by any process. */
+  resetAt(key: string): number {
+    return this.#windows.current().resetAt(this.#applying[0], key)
+  }
+
   #decide(call: 'decide' | 'peekEach', key: string, limit: number): Decision {
     const side = this.#windows.current()
     const [place] = this.#applying
@@ -54,6 +59,10 @@ export class Windows {
   readonly #side: AdapterSide
   readonly #byName = new Map<string, Window>()
   #version = -1
+  /** The window of the last request with a limit of its own. */
+  #last:
+    | { readonly name: string; readonly limit: number; readonly interval: number; readonly cooldown: number; readonly window: Window }
+    | undefined
 
   private constructor(store: Store) {
     this.throttler = createThrottler({ policies: NO_POLICIES_YET, store })
@@ -94,6 +103,15 @@ export class Windows {
    * and not for a much smaller one. With more than `MOST` windows, further ones have any limit, and an interval of a power of two.
    */
   ofRequest(name: string, limit: number, interval: number, cooldown = 0): Window {
+    const last = this.#last
+    // Most applications have one limit, and its name takes as long as a decision.
+    if (last?.name === name && last.limit === limit && last.interval === interval && last.cooldown === cooldown) return last.window
+    const window = this.#named(name, limit, interval, cooldown)
+    this.#last = { name, limit, interval, cooldown, window }
+    return window
+  }
+
+  #named(name: string, limit: number, interval: number, cooldown: number): Window {
     const block = cooldown > 0 ? `+${timeText(cooldown)}` : ''
     const text = `${name}:${limit}/${timeText(interval)}${block}`
     if (this.#byName.size < MOST || this.#byName.has(text)) return this.open(text, limit, interval, cooldown)
@@ -140,12 +158,14 @@ export function wholeLimit(limit: number, option = 'limit'): number {
 export function intervalOf(option: string, value: number, unit: 'milliseconds' | 'seconds' = 'milliseconds'): number {
   const perUnit = unit === 'seconds' ? 1000 : 1
   const interval = value * perUnit
-  if (typeof value === 'number' && interval >= SHORTEST && interval < Number.POSITIVE_INFINITY) return interval
+  if (typeof value === 'number' && interval >= SHORTEST && interval <= LONGEST) return interval
   throw invalidOption(option, value, `a number of ${unit} from ${SHORTEST / perUnit}`)
 }
 
 /** Milliseconds: six spans of 5 ms. */
 const SHORTEST = 30
+/** Milliseconds, about 300 years. */
+export const LONGEST = 1e13
 
 /** Whole seconds until the next request can be allowed. With a limit of 0, the end of the window. */
 export function secondsToWait({ retryAfterMs, resetAfterMs }: Decision): number {

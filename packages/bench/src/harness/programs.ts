@@ -27,6 +27,8 @@ const NAMES = [
   'waiting/pace',
   'stores/cost',
   'stores/node',
+  'compat',
+  'compat/pair',
 ] as const
 type ProgramName = (typeof NAMES)[number]
 

@@ -87,7 +87,7 @@ describe('windowMs', () => {
 
   test.each([Number.POSITIVE_INFINITY, 1e15])('%s is too long', async (windowMs) => {
     const server = await limited({ windowMs })
-    expect(server.lines).toEqual([expect.stringMatching(/"windowMs" is Infinity\. Use a number of milliseconds from 30/)])
+    expect(server.lines).toEqual([expect.stringMatching(/"windowMs" is .*Use a number of milliseconds from 30/)])
     expect((await server.get()).status).toBe(500)
   })
 
