@@ -1,5 +1,5 @@
 import { createThrottler, type Decision, type PolicyOptions, type Store, type Throttler, WeirError } from '@weir/core'
-import { type AdapterSide, adapterOf, invalidOption, missingOption, NO_POLICIES_YET } from '@weir/core/adapter'
+import { type AdapterSide, adapterOf, idOfKey, invalidOption, missingOption, NO_POLICIES_YET } from '@weir/core/adapter'
 
 /** One limit of another library: a policy of the throttler that all limits of a store share. */
 export class Window {
@@ -34,9 +34,10 @@ export class Window {
     return this.#decide('peekEach', key, limit)
   }
 
-  /** The time of a key's last reset, by any process. */
+  /** The time of the last reset of a counted key, by any process, or 0. */
   resetAt(key: string): number {
-    return this.#windows.current().resetAt(this.#applying[0], key)
+    const { limiters } = this.#windows.current().inspected
+    return limiters[this.#applying[0]]?.resetAt(idOfKey(key)) ?? 0
   }
 
   #decide(call: 'decide' | 'peekEach', key: string, limit: number): Decision {

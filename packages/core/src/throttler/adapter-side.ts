@@ -1,13 +1,11 @@
 import type { Decision } from '../decide/decision.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import type { RequestPath } from '../decide/request-path.ts'
-import { idOfKey } from '../keys/key-id.ts'
 import { invalidOption, type WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Coordinated } from './coordinator.ts'
 import type { Delayed } from './delays.ts'
 import type { Engine } from './engine.ts'
-import { countedKey } from './limiters-of.ts'
 import type { Names } from './names.ts'
 
 /**
@@ -92,11 +90,6 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
     limits?: readonly (number | undefined)[],
   ): Decision<Name> {
     return this.#path.decide(keys, costs, applying, applied, limits)
-  }
-
-  /** The time of a key's last reset at a policy, by any process, or 0: to compare with an earlier one. */
-  resetAt(policy: number, key: string): number {
-    return this.#engine.limiters[policy]?.resetAt(idOfKey(countedKey(key))) ?? 0
   }
 
   /** As `peek` of the throttler, with the parameters of `decide`. */
