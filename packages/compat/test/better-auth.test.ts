@@ -5,6 +5,7 @@ import { type BetterAuthOptions, betterAuth } from 'better-auth'
 import { memoryAdapter } from 'better-auth/adapters/memory'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type BetterAuthStorage, betterAuthStorage } from '../src/better-auth.ts'
+import { EXCEPTIONS } from './better-auth-exceptions.ts'
 
 type RateLimit = NonNullable<BetterAuthOptions['rateLimit']>
 
@@ -182,13 +183,6 @@ const OWN_CASES: readonly Case[] = [
     },
   },
 ]
-
-/** Cases that `betterAuthStorage` can't pass, and the reason. */
-const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'each allowed request prolongs the window':
-    'Windows begin at whole multiples of window, for all keys at the same time, and not with each allowed request.',
-  'max 0 allows the first request of a window': 'A max of 0 rejects all requests.',
-}
 
 const CASES = [...PEER_CASES, ...OWN_CASES]
 

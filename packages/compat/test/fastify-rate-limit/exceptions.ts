@@ -1,7 +1,7 @@
 /** Published cases of @fastify/rate-limit 11 that `fastifyRateLimitStore` can't pass: "file: title". A title that occurs twice is listed twice. */
 export const EXCEPTIONS: readonly { readonly reason: string; readonly cases: readonly string[] }[] = [
   {
-    reason: 'Windows begin at whole multiples of timeWindow, for all keys at the same time, and not with a key’s first request.',
+    reason: "Windows begin at whole multiples of timeWindow, for all keys at the same time, and not with a key's first request.",
     cases: [
       'create-rate-limit: With global rate limit options',
       'create-rate-limit: With custom rate limit options',
