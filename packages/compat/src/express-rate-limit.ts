@@ -6,12 +6,11 @@ import { hitsOf, intervalOf, type Window, Windows, wholeLimit } from './windows.
 /** Options of `expressRateLimitStore`. */
 export interface ExpressRateLimitStoreOptions {
   /**
-   * Sets the number of hits up to which the store counts a key: at least 1. Required if the middleware's `limit` is a function, and with
-   * express-slow-down.
+   * Sets the number of hits up to which the store counts a key: at least 1, and at least the middleware's own `limit`. Required if that is
+   * a function, and with express-slow-down.
    *
    * For a function, use the highest limit that it returns. For express-slow-down, use the number of hits from which on the delay is the
-   * longest. All further hits are reported as one more. Below the middleware's own
-   * `limit` it is an error.
+   * longest. All further hits are reported as one more.
    *
    * @default the `limit` of the middleware
    */
@@ -225,6 +224,8 @@ function limitOf(given: unknown): number {
   if (typeof given === 'number' && given >= 1) return given
   if (typeof given !== 'function' && given !== 0) throw invalidOption('limit', given, 'a number of at least 1')
   const [reason, value] =
-    given === 0 ? ['0', 'the number of hits from which on the delay is the longest'] : ['a function', 'the highest limit that it returns']
+    given === 0
+      ? ['0', '1, or for express-slow-down the number of hits from which on the delay is the longest']
+      : ['a function', 'the highest limit that it returns']
   throw missingOption('limit', `The middleware's limit is ${reason}. Use expressRateLimitStore(store, { limit }) with ${value}.`)
 }

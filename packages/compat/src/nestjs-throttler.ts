@@ -33,8 +33,8 @@ export function nestThrottlerStorage(store: Store): NestThrottlerStorage {
       const decision = window.hit(key, most)
       const { allowed, reason, resetAfterMs } = decision
       // After such a block, the key starts with no hits, although the window still runs.
-      const isBlockedAnew = reason === 'limit' && blockDuration > 0 && !outlasts
-      if (isBlockedAnew) {
+      const startsBlock = reason === 'limit' && blockDuration > 0 && !outlasts
+      if (startsBlock) {
         const options = { policy: window.policy.name }
         throttler.reset(`${key}`, options)
         throttler.block(`${key}`, Math.ceil(blockDuration), options)
@@ -43,7 +43,7 @@ export function nestThrottlerStorage(store: Store): NestThrottlerStorage {
         totalHits: hitsOf(decision, most),
         timeToExpire: Math.ceil(resetAfterMs / 1000),
         isBlocked: !allowed,
-        timeToBlockExpire: isBlockedAnew ? Math.ceil(blockDuration / 1000) : secondsToWait(decision),
+        timeToBlockExpire: startsBlock ? Math.ceil(blockDuration / 1000) : secondsToWait(decision),
       }
     },
     onApplicationShutdown: () => throttler.close(),

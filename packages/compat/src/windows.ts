@@ -160,7 +160,7 @@ export function intervalOf(option: string, value: number, unit: 'milliseconds' |
   const perUnit = unit === 'seconds' ? 1000 : 1
   const interval = value * perUnit
   if (typeof value === 'number' && interval >= SHORTEST && interval <= LONGEST) return interval
-  throw invalidOption(option, value, `a number of ${unit} from ${SHORTEST / perUnit}`)
+  throw invalidOption(option, value, `a number of ${unit} from ${SHORTEST / perUnit} to ${LONGEST / perUnit}`)
 }
 
 /** Milliseconds: six spans of 5 ms. */

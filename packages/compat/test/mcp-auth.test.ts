@@ -6,7 +6,7 @@ import { type AuthRouterOptions, mcpAuthRouter } from '@modelcontextprotocol/sdk
 import { memoryStore, type Store as WeirStore } from '@weir/core'
 import express from 'express'
 import { expect, onTestFinished, test } from 'vitest'
-import { keeping, ownNamespace, ownRedis, storeOver } from './express-rate-limit/support.ts'
+import { HOUR, keeping, ownNamespace, ownRedis, storeOver } from './express-rate-limit/support.ts'
 
 const redis = ownRedis()
 const LIMIT = 3
@@ -68,7 +68,7 @@ async function authorizationServer(options: Partial<AuthRouterOptions>) {
 test('two processes with one Redis reject after the limit, at each endpoint alone', async () => {
   const namespace = ownNamespace()
   const logger = keeping()
-  const process = () => authorizationServer(limits(redis.process(namespace), { limit: LIMIT, logger }))
+  const process = () => authorizationServer(limits(redis.process(namespace), { limit: LIMIT, windowMs: HOUR, logger }))
   const [one, other] = [await process(), await process()]
   for (const endpoint of ENDPOINTS) {
     for (let request = 1; request <= LIMIT; request++) expect((await one(endpoint)).status).toBe(REQUESTS[endpoint]?.[0])

@@ -46,7 +46,7 @@ describe('the limit', () => {
     }
   })
 
-  test('that fails lets requests through with passOnStoreError, and each is logged', async () => {
+  test('that fails allows requests with passOnStoreError, and each is logged', async () => {
     const server = await limited({ limit: () => 2, passOnStoreError: true })
     expect(await statuses(server, ['/', '/', '/'])).toEqual([200, 200, 200])
     expect(server.lines).toHaveLength(4)

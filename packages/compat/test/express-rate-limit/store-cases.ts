@@ -1,6 +1,6 @@
 import type { Options, Store } from 'express-rate-limit'
 import { expect } from 'vitest'
-import { HOUR, windowAfter } from './support.ts'
+import { ended, HOUR, windowAfter } from './support.ts'
 
 /** A case of the suite of express-rate-limit that concerns its store. */
 export interface Case {
@@ -18,12 +18,6 @@ function started(store: Store, windowMs = HOUR): Store {
 }
 
 const hits = async (store: Store, key: string): Promise<number> => (await store.increment(key)).totalHits
-
-/** Waits until the running windows have ended, whenever they began. */
-async function ended(): Promise<void> {
-  await windowAfter(SHORT)
-  await windowAfter(SHORT)
-}
 
 export const STORE_CASES: readonly Case[] = [
   {
@@ -122,7 +116,7 @@ export const STORE_CASES: readonly Case[] = [
       await windowAfter(SHORT)
       await store.increment('a')
       await store.increment('b')
-      await ended()
+      await ended(SHORT)
       expect([await hits(store, 'a'), await hits(store, 'b')]).toEqual([1, 1])
     },
   },
@@ -131,10 +125,10 @@ export const STORE_CASES: readonly Case[] = [
     async run(make) {
       const store = started(make(), SHORT)
       await store.increment('a')
-      await ended()
+      await ended(SHORT)
       await store.increment('a')
       await store.increment('b')
-      await ended()
+      await ended(SHORT)
       expect([await hits(store, 'a'), await hits(store, 'a')]).toEqual([1, 2])
       const [third, other] = [await store.increment('a'), await store.increment('c')]
       expect(third).not.toBe(other)

@@ -137,11 +137,18 @@ export function keeping(): Logger & { readonly lines: string[] } {
 /** Waits for the next window of this length, and repeats the steps until a window contains all of them. */
 export async function withinWindow<T>(windowMs: number, steps: () => Promise<T>): Promise<T> {
   for (;;) {
-    await windowAfter(windowMs)
+    // Windows that begin with the first request of an earlier attempt have ended then, too.
+    await ended(windowMs)
     const began = Math.floor(Date.now() / windowMs)
     const result = await steps()
     if (Math.floor(Date.now() / windowMs) === began) return result
   }
+}
+
+/** Waits until the running windows have ended, whenever they began, and for the start of one. */
+export async function ended(windowMs: number): Promise<void> {
+  await windowAfter(windowMs)
+  await windowAfter(windowMs)
 }
 
 /** Waits for the start of the next window, whether windows begin with the clock or with the first request. */

@@ -79,7 +79,7 @@ test('successful requests are taken back after a reset in the other process, eve
   expect(await statuses(server, ['/', '/', '/', '/'])).toEqual([200, 200, 200, 200])
 })
 
-test('rejected requests that are taken back send nothing to Redis', async () => {
+test('rejected requests that are taken back cause no syncs of their own', async () => {
   const [one] = await atLimit('a', { skipFailedRequests: true })
   const calls = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.command('info', 'commandstats'))?.[1])
   const before = await calls()

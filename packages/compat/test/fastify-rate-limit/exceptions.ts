@@ -34,7 +34,7 @@ export const EXCEPTIONS: readonly { readonly reason: string; readonly cases: rea
     ],
   },
   {
-    reason: 'Without Redis, each process continues with the counts that it has. No request fails, and skipOnError changes nothing.',
+    reason: 'An outage of Redis is no error. Requests fail only after the throttler is closed.',
     cases: [
       'redis-rate-limit: Skip on redis error',
       'redis-rate-limit: Skip on redis error',

@@ -28,14 +28,14 @@ beforeAll(async () => {
   const output = await outputOf([...options, ...files.map((name) => join(PUBLISHED, name))])
   const found = output.split('\n').filter(Boolean)
   cases = found.map((line) => JSON.parse(line)).map((one: Case) => ({ ...one, title: `${basename(one.file, '.test.js')}: ${one.name}` }))
-})
+}, 240_000)
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Its exit code is 1, because the exceptions fail. */
 function outputOf(args: readonly string[]): Promise<string> {
   return new Promise((resolve) => {
-    execFile(process.execPath, args, { cwd: PACKAGE, maxBuffer: 2 ** 26 }, (_error, stdout, stderr) => {
+    execFile(process.execPath, args, { cwd: PACKAGE, maxBuffer: 2 ** 26, timeout: 200_000 }, (_error, stdout, stderr) => {
       process.stderr.write(stderr)
       resolve(stdout)
     })

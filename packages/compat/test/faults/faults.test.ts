@@ -54,7 +54,7 @@ describe.each(Object.entries(SERVERS))('%s', (_name, start) => {
     await share()
   })
 
-  test('Redis hangs: requests are answered, limits go on, and counts are shared afterwards', async () => {
+  test('Redis hangs: requests are answered, limits still apply, and counts are shared afterwards', async () => {
     const used = address()
     await allowedBy(one, used)
     redis.pause()
@@ -71,7 +71,7 @@ describe.each(Object.entries(SERVERS))('%s', (_name, start) => {
     expect(await one.get(used)).toBe(429)
   })
 
-  test('Redis killed and restarted empty: requests are answered, limits go on, and counts are shared afterwards', async () => {
+  test('Redis killed and restarted empty: requests are answered, limits still apply, and counts are shared afterwards', async () => {
     const used = address()
     await allowedBy(one, used)
     await redis.kill()

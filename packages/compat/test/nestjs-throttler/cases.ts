@@ -228,7 +228,7 @@ export const PEER_CASES: readonly Case[] = [
     },
   },
   {
-    title: 'a block that is longer than the ttl lasts on in the next window',
+    title: 'a block that is longer than the ttl continues in the next window',
     waits: true,
     run: async (storage, pass) => {
       const app = await start(storage, FIVE, [OfClass])

@@ -4,9 +4,9 @@ import express from 'express'
 import { MemoryStore, rateLimit } from 'express-rate-limit'
 import { expressRateLimitStore } from '../../src/express-rate-limit.ts'
 
-// One of several processes behind a balancer, with a limit of 100 per hour for all clients together, in each kind of store.
+// One of several processes behind a balancer, with a limit of 100 per ten hours for all clients together, in each kind of store.
 const store = expressRateLimitStore(redisStore(process.argv[2] as string))
-const limit = { windowMs: 3_600_000, limit: 100, keyGenerator: () => 'all' }
+const limit = { windowMs: 36_000_000, limit: 100, keyGenerator: () => 'all' }
 const app = express()
 app.get('/weir', rateLimit({ ...limit, store }), (_req, res) => void res.send('hello'))
 app.get('/memory', rateLimit({ ...limit, store: new MemoryStore() }), (_req, res) => void res.send('hello'))

@@ -186,7 +186,7 @@ test('the commands of a page run as with curl', async () => {
 function withoutWaits(output: string): string {
   const length = Number(/;w=(\d+)/.exec(output)?.[1] ?? 60)
   return output.replace(
-    /(;t=|^(?:x-)?retry-after: |(?:try again|retry) in )(\d+)( seconds?)?/gim,
+    /(;t=|^(?:x-)?retry-after: |(?:try again|retry) in )(\d+)( seconds?| minute)?/gim,
     (all, before: string, seconds: string) => (Number(seconds) >= 1 && Number(seconds) <= length ? `${before}N` : all),
   )
 }
