@@ -9,12 +9,11 @@ import type { Kind } from './limit.ts'
 import type { PairInput, PairResult } from './pair.ts'
 import type { Phase } from './program.ts'
 
-/** better-auth has no store for Redis of its own, so it is only compared in one process. */
-type WithRedis = Exclude<MiddlewareName, 'better-auth'>
-const STORES: Readonly<Record<WithRedis, Readonly<Record<Kind, string>>>> = {
+const STORES: Readonly<Record<MiddlewareName, Readonly<Record<Kind, string>>>> = {
   'express-rate-limit': { weir: 'Weir', redis: 'rate-limit-redis', memory: 'MemoryStore' },
   '@nestjs/throttler': { weir: 'Weir', redis: '@nest-lab/throttler-storage-redis', memory: 'ThrottlerStorageService' },
   '@fastify/rate-limit': { weir: 'Weir', redis: 'RedisStore', memory: 'LocalStore' },
+  'better-auth': { weir: 'Weir', redis: '@better-auth/redis-storage', memory: 'memory' },
 }
 const NAMES = Object.keys(MIDDLEWARE) as MiddlewareName[]
 const KINDS: readonly Kind[] = ['weir', 'redis', 'memory']
@@ -29,14 +28,14 @@ const FLOOD: Phase = { keys: 1, limit: SHARED, window: 4000, busy: 3000, request
 
 /** Weir's stores under the middleware of other libraries, beside the stores that these libraries have. */
 export const compat: Bench = async ({ rounds, quick }) => {
-  const timed = new Map<readonly [WithRedis, Kind], readonly Measured[]>()
+  const timed = new Map<readonly [MiddlewareName, Kind], readonly Measured[]>()
   const phase = (keys: number): Phase => ({ keys, limit: 1_000_000, window: 60_000, busy: 1500, requests: 1.5 * TIMED })
-  for (const name of (Object.keys(STORES) as WithRedis[]).slice(0, quick ? 1 : undefined))
+  for (const name of NAMES.slice(0, quick ? 1 : undefined))
     for (const kind of KINDS) timed.set([name, kind], await cluster(name, kind, [phase(1), phase(1000)]))
   return [await commands(timed, quick), times(timed), await overshoot(), await pairs(rounds, quick)]
 }
 
-type Timed = ReadonlyMap<readonly [WithRedis, Kind], readonly Measured[]>
+type Timed = ReadonlyMap<readonly [MiddlewareName, Kind], readonly Measured[]>
 
 /** Whole windows of Weir. The stores that call Redis for each request send the same commands at any load. */
 async function commands(timed: Timed, quick: boolean): Promise<Report> {
