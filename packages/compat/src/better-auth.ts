@@ -18,7 +18,7 @@ export interface BetterAuthStorage {
  * Windows begin at whole multiples of `window`.
  *
  * @param store a value of `redisStore(…)` or another store of Weir
- * @throws WeirError `WEIR_INVALID_OPTION`
+ * @throws WeirError `WEIR_MISSING_OPTION`, `WEIR_INVALID_OPTION`
  *
  * @example
  * betterAuth({ rateLimit: { customStorage: betterAuthStorage(redisStore('redis://localhost:6379')) } })

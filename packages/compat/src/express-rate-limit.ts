@@ -67,7 +67,7 @@ export interface ExpressRateLimitStore {
  * value of `redisStore(…)` to all, with different prefixes.
  *
  * @param store a value of `redisStore(…)` or another store of Weir
- * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+ * @throws WeirError `WEIR_MISSING_OPTION`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
  * @example
  * rateLimit({ windowMs: 60_000, limit: 100, store: expressRateLimitStore(redisStore('redis://localhost:6379')) })
@@ -132,14 +132,15 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     const window = this.#opened
     const { limit } = window.policy
     const decision = window.hit(key, limit)
-    if (!decision.allowed && this.#takesBack) this.#reject(countedKey(decision.key), decision.resetAfterMs)
+    if (!decision.allowed && this.#takesBack) this.#reject(countedKey(decision.key), Number(window.policy.interval))
     return { totalHits: hitsOf(decision, limit), resetTime: this.#in(decision.resetAfterMs) }
   }
 
   #reject(key: string, windowMs: number): void {
-    if (Date.now() >= this.#rejectedUntil) {
+    const now = Date.now()
+    if (now >= this.#rejectedUntil) {
       this.#rejected.clear()
-      this.#rejectedUntil = Date.now() + windowMs
+      this.#rejectedUntil = now - (now % windowMs) + windowMs
     }
     const rejected = this.#rejectedOf(key)
     if (rejected !== undefined) rejected.requests++
@@ -160,7 +161,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
 
   decrement(key: string): void {
     const window = this.#window
-    // An error would end the process, because the middleware ignores the result. Requests may end after `shutdown`.
+    // Requests may end after `shutdown`.
     if (window === undefined || this.throttler.state === 'closed') return
     const counted = countedKey(`${key}`)
     const rejected = this.#rejectedOf(counted)
@@ -175,7 +176,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
 
   /** Syncs a key that is no longer full, at most once a second. Otherwise other processes would reject it until the window ends. */
   #share(key: string): void {
-    if (this.#shared.has(key)) return
+    if (this.#shared.has(key) || this.#shared.size >= MOST_SHARED) return
     this.#shared.add(key)
     setTimeout(() => {
       this.#shared.delete(key)
@@ -185,20 +186,27 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   }
 
   async get(key: string): Promise<Hits | undefined> {
-    const [usage] = await this.throttler.usage(`${key}`, { policy: this.#opened.policy.name })
+    const [usage] = await this.throttler.usage(`${key}`, this.#choice)
     return usage?.seen === true ? { totalHits: usage.used, resetTime: this.#in(usage.resetAfterMs) } : undefined
   }
 
   resetKey(key: string): void {
-    this.throttler.reset(`${key}`, { policy: this.#opened.policy.name })
+    this.throttler.reset(`${key}`, this.#choice)
   }
 
   resetAll(): void {
-    this.throttler.resetAll({ policy: this.#opened.policy.name })
+    this.throttler.resetAll(this.#choice)
   }
 
   shutdown(): Promise<void> {
     return this.throttler.close()
+  }
+
+  /** The policy of this limit, which the application may have removed. */
+  get #choice(): { readonly policy: string } {
+    const { policy } = this.#opened
+    this.#windows.current()
+    return { policy: policy.name }
   }
 
   get #opened(): Window {
@@ -215,6 +223,9 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     return this.#end
   }
 }
+
+/** The most keys that are synced per second, because each takes several calls to the store. */
+const MOST_SHARED = 100
 
 /** The most keys with rejected requests: as many as a throttler has keys. */
 const MOST_REJECTED = 250_000

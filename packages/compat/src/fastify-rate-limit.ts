@@ -25,15 +25,18 @@ interface Options {
  * Windows begin at whole multiples of `timeWindow`. `continueExceeding` and `exponentialBackoff` are not supported.
  *
  * @param store a value of `redisStore(…)` or another store of Weir
- * @throws WeirError `WEIR_INVALID_OPTION`
+ * @throws WeirError `WEIR_MISSING_OPTION`, `WEIR_INVALID_OPTION`
  *
  * @example
  * await app.register(rateLimit, { max: 100, timeWindow: '1 minute', store: fastifyRateLimitStore(redisStore('redis://localhost:6379')) })
  */
 export function fastifyRateLimitStore(store: Store): FastifyWeirStore {
-  const windows = Windows.at(store)
+  let windows = Windows.at(store)
   return class WeirRateLimitStore {
-    static readonly throttler = windows.throttler
+    static get throttler(): Throttler {
+      return windows.throttler
+    }
+
     readonly #prefix: string
     readonly #ban: number
     /** Limits without a route, in the order in which they were made. */
@@ -43,6 +46,8 @@ export function fastifyRateLimitStore(store: Store): FastifyWeirStore {
       for (const option of ['continueExceeding', 'exponentialBackoff'] as const) {
         if (options[option] === true) throw invalidOption(option, true, 'false with this store', 'Or use cooldown of @weir/fastify.')
       }
+      // A store may outlive an application, which closes the throttler.
+      if (windows.throttler.state === 'closed') windows = Windows.at(store)
       this.#prefix = prefix
       this.#ban = Math.max(0, options.ban ?? 0)
     }
@@ -59,7 +64,7 @@ export function fastifyRateLimitStore(store: Store): FastifyWeirStore {
       const options = routeOptions as Options
       const { method, url } = options.routeInfo ?? {}
       const own = url === undefined ? `#${++this.#unnamed}` : `${method}${url}`
-      return new WeirRateLimitStore(options, `${this.#prefix}${own}-`)
+      return new WeirRateLimitStore(options, `${this.#prefix}${own} `)
     }
 
     #answer(counts: boolean, key: string, callback: Parameters<Incr>[1], timeWindow: number, max: number): void {

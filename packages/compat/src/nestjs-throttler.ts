@@ -4,7 +4,7 @@ import { hitsOf, intervalOf, LONGEST, secondsToWait, Windows, wholeLimit } from 
 
 /** A storage of `ThrottlerModule`. */
 export interface NestThrottlerStorage extends ThrottlerStorage {
-  /** The throttler of all limits of the store's value, for metrics, the dashboard, `block` and so on. */
+  /** The throttler of all limits of the store's value, for metrics, the dashboard, `block` and so on. A new one after it was closed. */
   readonly throttler: Throttler
   /** Sends the last counts and closes the connection. Nest calls it. */
   onApplicationShutdown(): Promise<void>
@@ -16,17 +16,21 @@ export interface NestThrottlerStorage extends ThrottlerStorage {
  * Windows begin at whole multiples of `ttl`. Requests above the limit are not counted.
  *
  * @param store a value of `redisStore(…)` or another store of Weir
- * @throws WeirError `WEIR_INVALID_OPTION`
+ * @throws WeirError `WEIR_MISSING_OPTION`, `WEIR_INVALID_OPTION`
  *
  * @example
  * ThrottlerModule.forRoot({ throttlers: [{ ttl: 60_000, limit: 100 }], storage: nestThrottlerStorage(redisStore('redis://localhost:6379')) })
  */
 export function nestThrottlerStorage(store: Store): NestThrottlerStorage {
-  const windows = Windows.at(store)
-  const { throttler } = windows
+  let windows = Windows.at(store)
   return {
-    throttler,
+    get throttler() {
+      return windows.throttler
+    },
     async increment(key, ttl, limit, blockDuration, throttlerName) {
+      // A storage may outlive an application, which closes the throttler.
+      if (windows.throttler.state === 'closed') windows = Windows.at(store)
+      const { throttler } = windows
       const most = wholeLimit(limit)
       const outlasts = blockDuration >= ttl
       const window = windows.ofRequest(throttlerName, most, intervalOf('ttl', ttl), outlasts ? Math.min(blockDuration, LONGEST) : 0)
@@ -46,6 +50,6 @@ export function nestThrottlerStorage(store: Store): NestThrottlerStorage {
         timeToBlockExpire: startsBlock ? Math.ceil(blockDuration / 1000) : secondsToWait(decision),
       }
     },
-    onApplicationShutdown: () => throttler.close(),
+    onApplicationShutdown: () => windows.throttler.close(),
   }
 }

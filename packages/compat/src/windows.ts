@@ -101,7 +101,8 @@ export class Windows {
 
   /**
    * The window of a limit that comes with each request. Each limit has its own, because counts of a key are exact for the policy's limit,
-   * and not for a much smaller one. With more than `MOST` windows, further ones have any limit, and an interval of a power of two.
+   * and not for a much smaller one. With more than `MOST` windows, further ones have any limit, and times of a power of
+   * two.
    */
   ofRequest(name: string, limit: number, interval: number, cooldown = 0): Window {
     const last = this.#last
@@ -113,13 +114,12 @@ export class Windows {
   }
 
   #named(name: string, limit: number, interval: number, cooldown: number): Window {
-    const block = cooldown > 0 ? `+${timeText(cooldown)}` : ''
-    const text = `${name}:${limit}/${timeText(interval)}${block}`
+    const text = `${name}:${limit}/${timesText(interval, cooldown)}`
     if (this.#byName.size < MOST || this.#byName.has(text)) return this.open(text, limit, interval, cooldown)
     const what = `Requests have more than ${MOST} different limits or windows. Further ones are less exact. Use fewer.`
     this.#side.warn(new WeirError('WEIR_INVALID_OPTION', what), 'windows')
-    const rounded = 2 ** Math.ceil(Math.log2(interval))
-    return this.open(`${name}:${timeText(rounded)}${block.slice(0, 1)}`, limit, rounded, cooldown > 0 ? rounded : 0)
+    const [rounded, block] = [roundedUp(interval), cooldown > 0 ? roundedUp(cooldown) : 0]
+    return this.open(`${name}:${timesText(rounded, block)}`, limit, rounded, block)
   }
 
   /** The throttler, with each window at its place: the application may have changed the policies. */
@@ -136,6 +136,16 @@ export class Windows {
 }
 
 const MOST = 100
+
+/** A power of two of milliseconds. */
+function roundedUp(ms: number): number {
+  return 2 ** Math.ceil(Math.log2(ms))
+}
+
+/** A window, and the block of a key, such as `60s+5s`. */
+function timesText(interval: number, block: number): string {
+  return block > 0 ? `${timeText(interval)}+${timeText(block)}` : timeText(interval)
+}
 
 function timeText(ms: number): string {
   return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`

@@ -67,7 +67,9 @@ describe.each(weirStores())('express-slow-down with %s', (_name, value) => {
 test('without { limit } it fails at construction in the log, and for each request', async () => {
   const server = await slowed(memoryStore(), {})
   expect(server.lines).toEqual([
-    expect.stringMatching(/Use expressRateLimitStore\(store, \{ limit \}\) with 1, or for express-slow-down the number of hits from which on the delay is the longest/),
+    expect.stringMatching(
+      /Use expressRateLimitStore\(store, \{ limit \}\) with 1, or for express-slow-down the number of hits from which on the delay is the longest/,
+    ),
   ])
   expect(await statuses(server, ['/', '/'])).toEqual([500, 500])
 })

@@ -112,12 +112,14 @@ describe.each(STORES)('$name', ({ name, options, make }) => {
     for (let request = 0; request < 20; request++) expect(await hit('key', Number.POSITIVE_INFINITY, HOUR)).toBe(true)
   })
 
-  test('after its throttler is closed, a request is an error, and a new one of the same store counts again', async () => {
+  test('after its throttler is closed, a new one of the same store counts again', async () => {
     const store = memoryStore()
     const { hit, throttler } = opened(store)
     expect(await hit('key', 1, HOUR)).toBe(true)
     await throttler.close()
-    await expect(hit('key', 1, HOUR)).rejects.toMatchObject({ code: 'WEIR_CLOSED', message: expect.stringContaining('after close()') })
+    // Nest closes it with one of several applications.
+    if (name === 'nestThrottlerStorage') expect(await hit('other key', 1, HOUR)).toBe(true)
+    else await expect(hit('key', 1, HOUR)).rejects.toMatchObject({ code: 'WEIR_CLOSED', message: expect.stringContaining('after close()') })
     expect(await opened(store).hit('other', 1, HOUR)).toBe(true)
   })
 

@@ -1,7 +1,7 @@
 import { memoryStore, type Store as WeirStore } from '@weir/core'
 import { type Options, rateLimit } from 'express-rate-limit'
 import { describe, expect, test } from 'vitest'
-import { HOUR, keeping, ME, serve, statuses, storeOver, weirStores } from './support.ts'
+import { HOUR, keeping, ME, serve, statuses, storeOver, weirStores, withinWindow } from './support.ts'
 
 async function limited(value: WeirStore, options: Partial<Options>) {
   const logger = keeping()
@@ -66,6 +66,21 @@ describe.each(weirStores())('requests that are taken back, with %s', (_name, val
     store.init({ windowMs: HOUR, limit: 2, skipFailedRequests: true })
     for (let call = 1; call <= 5; call++) store.decrement('a')
     expect([1, 2, 3].map(() => store.increment('a').totalHits)).toEqual([1, 2, 3])
+  })
+})
+
+test('a blocked key changes nothing for the requests of others that are taken back', async () => {
+  const SHORT = 250
+  const store = storeOver(memoryStore())
+  store.init({ windowMs: SHORT, limit: 5, skipFailedRequests: true })
+  store.throttler.block('blocked', '1d')
+  store.increment('blocked')
+  for (let more = 1; more <= 10; more++) store.increment('a')
+  await withinWindow(SHORT, async () => {
+    store.increment('blocked')
+    for (let more = 1; more <= 5; more++) store.increment('a')
+    for (let more = 1; more <= 5; more++) store.decrement('a')
+    expect(store.increment('a').totalHits).toBe(1)
   })
 })
 

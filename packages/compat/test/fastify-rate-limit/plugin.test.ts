@@ -37,7 +37,7 @@ test('routes with options of their own count apart, and the others together', as
   expect(await statuses('GET /c', 'GET /c', 'GET /d', 'GET /d')).toEqual([200, 429, 200, 429])
   expect(await statuses('POST /c', 'POST /c')).toEqual([200, 429])
   expect(store.throttler.policies.map(({ name }) => name)).toEqual(['fastify-rate-limit:2/3600s', 'fastify-rate-limit:1/3600s'])
-  expect(await store.throttler.usage('GET/c-127.0.0.1', { policy: 'fastify-rate-limit:1/3600s' })).toMatchObject([{ used: 1 }])
+  expect(await store.throttler.usage('GET/c 127.0.0.1', { policy: 'fastify-rate-limit:1/3600s' })).toMatchObject([{ used: 1 }])
 })
 
 test('limiters that belong to no route count apart', async () => {
@@ -67,6 +67,31 @@ test.each(['continueExceeding', 'exponentialBackoff'])('%s is an error at regist
   await expect(start(store, { max: 1, [option]: true }, () => {})).rejects.toThrow(expected)
   const route = (app: FastifyInstance) => app.get('/', { config: { rateLimit: { [option]: true } } }, async () => 'root')
   await expect(start(store, { max: 1 }, route)).rejects.toThrow(expected)
+})
+
+test('a store counts for the next server after its throttler was closed', async () => {
+  const store = fastifyRateLimitStore(memoryStore())
+  for (let server = 1; server <= 2; server++) {
+    const statuses = await start(store, { max: 1 }, (app) => app.get('/', async () => 'root'))
+    expect(await statuses('GET /', 'GET /')).toEqual([200, 429])
+    await store.throttler.close()
+  }
+})
+
+test('a client can not use up the limit of another route, whatever its key is', async () => {
+  const store = fastifyRateLimitStore(memoryStore())
+  const keyGenerator = ({ headers }: { headers: Record<string, unknown> }) => String(headers['x-key'])
+  const app = Fastify()
+  onTestFinished(() => app.close())
+  onTestFinished(() => store.throttler.close())
+  await app.register(rateLimit, { timeWindow: HOUR, max: 1, store, keyGenerator: keyGenerator as never })
+  for (const path of ['/a', '/a-b']) app.get(path, { config: { rateLimit: { max: 1 } } }, async () => path)
+  for (const [url, key] of [
+    ['/a', 'b-ann'],
+    ['/a-b', 'ann'],
+  ]) {
+    expect((await app.inject({ url: url as string, headers: { 'x-key': key } })).statusCode).toBe(200)
+  }
 })
 
 test('after the throttler is closed, requests fail, or pass with skipOnError', async () => {

@@ -30,6 +30,31 @@ test('Nest closes the throttler with the application', async () => {
   expect(storage.throttler.state).toBe('closed')
 })
 
+test('a storage counts for the next application, and for one that is still open', async () => {
+  const storage = nestThrottlerStorage(memoryStore())
+  const limits = [{ limit: 100, ttl: HOUR }]
+  const [first, second] = [await start(storage, limits, [Root]), await start(storage, limits, [Root])]
+  expect((await first.get('/')).status).toBe(200)
+  await first.close()
+  expect((await second.get('/')).status).toBe(200)
+  await second.close()
+  const third = await start(storage, limits, [Root])
+  expect((await third.get('/')).status).toBe(200)
+  await expect.poll(async () => (await third.get('/')).headers.get('x-ratelimit-remaining')).toBe('90')
+})
+
+test('with more than 100 windows, blocks keep their length', async () => {
+  const storage = nestThrottlerStorage(memoryStore())
+  onTestFinished(() => storage.onApplicationShutdown())
+  for (let more = 0; more < 120; more++) {
+    const times = [1_000 + more, 1, HOUR, 'default'] as const
+    await storage.increment(`key ${more}`, ...times)
+    const { isBlocked, timeToBlockExpire } = await storage.increment(`key ${more}`, ...times)
+    expect(isBlocked).toBe(true)
+    expect(timeToBlockExpire).toBeGreaterThanOrEqual(3_600)
+  }
+})
+
 test('a process ends after app.close(), and its last counts are at Redis', async () => {
   const redis = await RedisServer.start()
   onTestFinished(() => redis.stop())

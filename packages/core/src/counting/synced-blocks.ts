@@ -109,14 +109,11 @@ export class SyncedBlocks implements BlockReports {
     if (lastCellOf(epoch, storePolicy.width) >= ordinal - storePolicy.cells) site.reset(key, epoch, now, 'remote')
   }
 
-  /**
-   * The key's last reset if it concerns a cell that counts together with the first of these. Undefined for none. The store may not have
-   * applied a reset of all keys to this one yet.
-   */
+  /** The key's last reset if it concerns the first of these cells. Undefined for none. */
   #epochOf(key: string, [first]: readonly Cell[]): number | undefined {
     const { site, storePolicy } = this.#meter
     const epoch = site.resetAt(key)
-    return epoch > 0 && first !== undefined && first.ordinal - storePolicy.cells < lastCellOf(epoch, storePolicy.width) ? epoch : undefined
+    return epoch > 0 && first !== undefined && first.ordinal <= lastCellOf(epoch, storePolicy.width) ? epoch : undefined
   }
 
   /** The key write for a key's cells, in ascending order. */

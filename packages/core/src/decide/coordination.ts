@@ -1,4 +1,5 @@
 import type { Coordination } from '../algorithms/algorithm.ts'
+import type { Policy } from './policy.ts'
 
 /** The part of a policy or its options that decides where requests are counted. */
 interface Coordinated {
@@ -27,6 +28,15 @@ export function takesQuotaAhead({ coordination }: Coordinated): boolean {
 /** Whether a request may wait for the store. */
 export function waitsForStore(policy: Coordinated): boolean {
   return isDecidedByStore(policy) || takesQuotaAhead(policy)
+}
+
+/**
+ * Whether all keys of a policy can be reset at once. At a store, a key's counts are reset by the next ones that a process sends, which must
+ * belong to the same interval.
+ */
+export function resetsAllKeys({ algorithm, coordination }: Pick<Policy, 'algorithm' | 'coordination'>): boolean {
+  const kind = algorithm.shape?.kind
+  return !countsAtStore({ coordination }) || ((kind === 'window' || kind === 'two-windows') && !waitsForStore({ coordination }))
 }
 
 /** Whether counts are synced as soon as they matter to other processes, without delaying requests. */

@@ -8,7 +8,7 @@ import { Resets } from '../keys/resets.ts'
 import { Slices } from '../keys/slices.ts'
 import { type DecisionReason, OVERFLOWED, type RejectionReason, type SourceIndex, Stats } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
-import { waitsForStore } from './coordination.ts'
+import { resetsAllKeys } from './coordination.ts'
 import { type Outcome, RunningCell } from './outcome.ts'
 import { goesOnLocally, type Policy } from './policy.ts'
 import { RejectedKeys } from './rejected-keys.ts'
@@ -343,7 +343,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   #resetAll(epoch: number, now: number, cause: 'manual' | 'remote'): void {
     const { policy, table, meter, blocks } = this
     // No process of this version sends it.
-    if (waitsForStore(policy)) return
+    if (!resetsAllKeys(policy)) return
     this.cell = new RunningCell(policy, this.cell.ordinal)
     this.resets.addAll(epoch, this.cell.serial)
     if (now >= meter.rollAt) meter.roll(now)

@@ -15,7 +15,7 @@ export interface PolicyChoice {
   readonly policy?: string
 }
 
-/** Options of `block`, `unblock` and `reset`. */
+/** Options of `block`, `unblock`, `reset` and `resetAll`. */
 export interface ActionOptions extends PolicyChoice {
   /**
    * Adds the action with this reason to the audit log, which `auditLog` of `@weir/core/inspect` and `weir audit` show. Only the first
@@ -69,5 +69,8 @@ export function countedKey(key: unknown): string {
 }
 
 export function unknownPolicy(name: unknown, names: readonly string[]): WeirError {
-  return new WeirError('WEIR_UNKNOWN_POLICY', `Unknown policy ${show(name)}. This throttler has ${alternatives(names, 'and')}.`)
+  return new WeirError(
+    'WEIR_UNKNOWN_POLICY',
+    `Unknown policy ${show(name)}. This throttler has ${alternatives(names, 'and') || 'none yet'}.`,
+  )
 }

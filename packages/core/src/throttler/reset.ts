@@ -1,4 +1,4 @@
-import { waitsForStore } from '../decide/coordination.ts'
+import { resetsAllKeys } from '../decide/coordination.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import { ALL_LABEL, idOfKey } from '../keys/key-id.ts'
 import { show, WeirError } from '../report/errors.ts'
@@ -16,10 +16,11 @@ export function reset(given: string, options: ActionOptions, at: LimitersNow): v
 /** As the throttler's. */
 export function resetAll(options: ActionOptions, at: LimitersNow): void {
   const limiters = limitersOf(at.limiters, options, 'resetAll', ACTION_OPTIONS)
-  const policy = limiters.find((limiter) => waitsForStore(limiter.policy))?.policy
+  const policy = limiters.map((limiter) => limiter.policy).find((one) => !resetsAllKeys(one))
   if (policy !== undefined) {
-    const why = 'which is counted by the store. Reset single keys with reset(key)'
-    throw new WeirError('WEIR_INVALID_OPTION', `resetAll() does not apply to policy ${show(policy.name)}, ${why}.`)
+    const needs = "With a store it needs fixedWindow() or slidingCounter(), and coordination 'background' or 'periodic'"
+    const what = `resetAll() does not apply to policy ${show(policy.name)}. ${needs}. Reset single keys with reset(key).`
+    throw new WeirError('WEIR_INVALID_OPTION', what)
   }
   const now = at.now()
   for (const limiter of limiters) {

@@ -335,7 +335,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /**
    * Resets the counts of all keys in all processes, as `reset` does for one.
    *
-   * Other processes apply it with their next sync. Not with coordination `'leased'` and `'central'`, because the store counts.
+   * Other processes apply it when the store announces it. With a store, it needs `fixedWindow()` or `slidingCounter()` with coordination
+   * `'background'` or `'periodic'`.
    *
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED`
    * @see `@weir/core/docs/reference/throttler.md#reset`

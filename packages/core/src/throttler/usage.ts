@@ -35,7 +35,7 @@ export interface Usage<Name extends string = string> {
    * It may be more than the limit.
    */
   readonly used: number
-  /** True if units were counted in the running interval, even if all were refunded, or the key is blocked. */
+  /** True if the key has used units or is blocked. If the store counts them in the background, also if all were refunded. */
   readonly seen: boolean
   /** Units left, at least 0. */
   readonly remaining: number

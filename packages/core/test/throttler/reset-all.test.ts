@@ -17,8 +17,6 @@ type Form = readonly [Algorithm, 'local' | 'background' | 'periodic']
 
 const shared: readonly Form[] = [
   [fixedWindow(), 'background'],
-  [slidingWindow(), 'background'],
-  [tokenBucket(), 'background'],
   [fixedWindow(), 'periodic'],
   [slidingCounter(), 'periodic'],
 ]
@@ -240,13 +238,19 @@ test('only the named policy is reset, and policies that the store counts are not
   expect(throttler.peek('a').parts.map(({ remaining }) => remaining)).toEqual([2, 5])
   expect(thrownBy(() => throttler.resetAll({ policy: 'three' })).code).toBe('WEIR_UNKNOWN_POLICY')
   expect(thrownBy(() => throttler.resetAll('two' as never)).code).toBe('WEIR_INVALID_OPTION')
-  for (const coordination of ['leased', 'central'] as const) {
+  for (const more of [
+    { coordination: 'leased' },
+    { coordination: 'central' },
+    { algorithm: slidingWindow() },
+    { algorithm: tokenBucket() },
+    { algorithm: leakyBucket() },
+  ] as const) {
     const other = here.node([
-      { name: `fits-${coordination}`, limit: 5, interval: '1m' },
-      { name: coordination, limit: 5, interval: '1m', coordination },
+      { name: 'fits', limit: 5, interval: '1m' },
+      { name: 'unfit', limit: 5, interval: '1m', ...more },
     ])
-    expect(thrownBy(() => other.resetAll()).message).toContain(`policy "${coordination}", which is counted by the store`)
-    other.resetAll({ policy: `fits-${coordination}` })
+    expect(thrownBy(() => other.resetAll()).message).toContain('does not apply to policy "unfit". With a store it needs fixedWindow()')
+    other.resetAll({ policy: 'fits' })
   }
 })
 

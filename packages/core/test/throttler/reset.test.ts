@@ -4,6 +4,7 @@ import type { Algorithm } from '../../src/algorithms/algorithm.ts'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingCounter } from '../../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import { escalating } from '../../src/decide/escalating.ts'
 import { snapshot } from '../../src/inspect/index.ts'
 import { adapterOf } from '../../src/throttler/adapter-side.ts'
@@ -197,6 +198,27 @@ async function ended<T>(world: { run(ms: number): Promise<void> }, promise: Prom
   for (let waited = 0; !done && waited < 3_000; waited += 5) await world.run(5)
   return [...(await settled)]
 }
+
+test.each<Form>([
+  [fixedWindow(), 'background'],
+  [slidingWindow(), 'background'],
+  [tokenBucket(), 'background'],
+])('a process that starts long after a reset gets the counts since then (%o, %s)', async (...form) => {
+  const here = nodes(1, form)
+  const { all, world, close } = here
+  const [one] = all as [Node]
+  await world.run(50)
+  offer(one, 'a', 5)
+  one.reset('a')
+  await world.run(6_500)
+  offer(one, 'a', LIMIT)
+  await world.run(50)
+  const young = here.node(adapterOf(one).rules[0] as never)
+  young.start()
+  await world.run(50)
+  expect(offer(young, 'a', LIMIT)).toBeLessThan(LIMIT / 3)
+  await close()
+})
 
 type Step = readonly ['check', number, number] | readonly ['reset', number] | readonly ['run', number] | readonly ['quiet', boolean]
 

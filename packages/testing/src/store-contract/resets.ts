@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { StorePolicy } from '@weir/core/sync'
 import type { ContractCase } from './case.ts'
-import { assertAbout, bucketPolicy, type ContractContext, type ContractNode, cell, fixedPolicy, net, slidingPolicy } from './context.ts'
+import { assertAbout, type ContractContext, type ContractNode, cell, fixedPolicy, net, slidingPolicy } from './context.ts'
 import { HOSTILE_KEYS } from './counts.ts'
 
 const MINUTE = 60_000
@@ -76,25 +76,6 @@ export const resetCases: readonly ContractCase[] = [
         await context.eventually(() => b.count(policy, 'k', 8))
         await context.eventually(async () => assert.equal(net(await a.countSince(policy, 'k', 3, epoch)), 3))
         assert.equal((await b.count(policy, 'k', 8)).epoch, epoch)
-      }
-    },
-  },
-  {
-    title: 'a reset that comes with later counts clears the earlier ones, once',
-    async run(context) {
-      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      for (const policy of [...POLICIES, bucketPolicy()]) {
-        const ordinal = context.ordinal(policy)
-        const epoch = epochNow(context, -policy.width)
-        await a.count(policy, 'k', [cell(ordinal - 1, 7)])
-        await b.countSince(policy, 'k', 3, epoch)
-        await b.countSince(policy, 'k', 4, epoch)
-        const counted = await a.countSince(policy, 'k', 2, epoch)
-        const earlier = counted.cells.filter((one) => one.ordinal < ordinal)
-        assert.deepEqual([net(counted), net({ cells: earlier }), counted.epoch], [6, 0, undefined])
-        // A bucket's level contains earlier units.
-        const { level } = counted.cells.at(-1) ?? {}
-        if (level !== undefined) assert.ok(level <= 6, `a level of ${level} contains units from before the reset`)
       }
     },
   },
