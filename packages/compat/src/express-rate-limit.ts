@@ -1,6 +1,5 @@
-import type { Store, Throttler } from '@weir/core'
-import { WeirError } from '@weir/core'
-import { checkOptions, countedKey, invalidOption, missingOption } from '@weir/core/adapter'
+import { type Decision, type Store, type Throttler, WeirError } from '@weir/core'
+import { checkOptions, countedKey, invalidOption, missingOption, outcomeOf } from '@weir/core/adapter'
 import { hitsOf, intervalOf, type Window, Windows, wholeLimit } from './windows.ts'
 
 /** Options of `expressRateLimitStore`. */
@@ -84,7 +83,9 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   readonly #limit: number | undefined
   #window: Window | undefined
   #error: unknown
+  /** The end of the running window, and a part of the decisions in it. */
   #end = new Date(0)
+  #outcome: object | undefined
   /** Whether the middleware takes requests back, even rejected ones. */
   #takesBack = false
   /** Rejected requests of keys in the running window. They aren't counted, so taking one back must not give units back. */
@@ -133,7 +134,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     const { limit } = window.policy
     const decision = window.hit(key, limit)
     if (!decision.allowed && this.#takesBack) this.#reject(countedKey(decision.key), Number(window.policy.interval))
-    return { totalHits: hitsOf(decision, limit), resetTime: this.#in(decision.resetAfterMs) }
+    return { totalHits: hitsOf(decision, limit), resetTime: this.#endOf(decision) }
   }
 
   #reject(key: string, windowMs: number): void {
@@ -187,7 +188,7 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
 
   async get(key: string): Promise<Hits | undefined> {
     const [usage] = await this.throttler.usage(`${key}`, this.#choice)
-    return usage?.seen === true ? { totalHits: usage.used, resetTime: this.#in(usage.resetAfterMs) } : undefined
+    return usage?.seen === true ? { totalHits: usage.used, resetTime: new Date(Date.now() + usage.resetAfterMs) } : undefined
   }
 
   resetKey(key: string): void {
@@ -217,10 +218,13 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
   }
 
   /** One object for all requests of a window, whose ends differ by the rounding of times at most. */
-  #in(ms: number): Date {
-    const end = Date.now() + ms
-    if (Math.abs(end - this.#end.getTime()) > 1) this.#end = new Date(end)
-    return this.#end
+  /** Computed once for all allowed requests of a window, because the time of the clock takes a third of a decision. */
+  #endOf(decision: Decision): Date {
+    const outcome = outcomeOf(decision)
+    if (decision.allowed && outcome !== undefined && outcome === this.#outcome) return this.#end
+    const end = new Date(Date.now() + decision.resetAfterMs)
+    if (decision.allowed) [this.#outcome, this.#end] = [outcome, end]
+    return end
   }
 }
 

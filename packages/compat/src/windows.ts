@@ -9,7 +9,8 @@ export class Window {
   #keys: (string | undefined)[] = []
   #limits: (number | undefined)[] = []
   #costs: number[] = []
-  #applying: [number] = [0]
+  #place = 0
+  #applying: readonly number[] = [0]
 
   constructor(policy: Window['policy'], windows: Windows) {
     this.policy = policy
@@ -21,35 +22,34 @@ export class Window {
     this.#keys = Array(place + 1).fill(undefined)
     this.#limits = Array(place + 1).fill(undefined)
     this.#costs = Array(place + 1).fill(1)
+    this.#place = place
     this.#applying = [place]
   }
 
   /** Counts a request, if the limit allows it. */
   hit(key: string, limit: number): Decision {
-    return this.#decide('decide', key, limit)
+    const side = this.#windows.current()
+    // Keys come from functions of the application, in JavaScript of any type.
+    this.#keys[this.#place] = `${key}`
+    return side.decide(this.#keys, this.#costs, this.#applying, 1, limit === this.policy.limit ? undefined : this.#limitsOf(limit))
   }
 
   /** The decision on the next request. Nothing is counted. */
   peek(key: string, limit: number): Decision {
-    return this.#decide('peekEach', key, limit)
+    const side = this.#windows.current()
+    this.#keys[this.#place] = `${key}`
+    return side.peekEach(this.#keys, this.#costs, this.#applying, limit === this.policy.limit ? undefined : this.#limitsOf(limit))
   }
 
   /** The time of the last reset of a counted key, by any process, or 0. */
   resetAt(key: string): number {
     const { limiters } = this.#windows.current().inspected
-    return limiters[this.#applying[0]]?.resetAt(idOfKey(key)) ?? 0
+    return limiters[this.#place]?.resetAt(idOfKey(key)) ?? 0
   }
 
-  #decide(call: 'decide' | 'peekEach', key: string, limit: number): Decision {
-    const side = this.#windows.current()
-    const [place] = this.#applying
-    // Keys come from functions of the application, in JavaScript of any type.
-    this.#keys[place] = `${key}`
-    this.#limits[place] = limit
-    const limits = limit === this.policy.limit ? undefined : this.#limits
-    return call === 'decide'
-      ? side.decide(this.#keys, this.#costs, this.#applying, 1, limits)
-      : side.peekEach(this.#keys, this.#costs, this.#applying, limits)
+  #limitsOf(limit: number): readonly (number | undefined)[] {
+    this.#limits[this.#place] = limit
+    return this.#limits
   }
 }
 

@@ -168,6 +168,11 @@ function toJSON(this: Decision): DecisionFields {
 
 logAsJSON(PolicyDecision)
 
+/** An object that decisions of one policy share if they have the same interval, reason and limit. Undefined for several policies. */
+export function outcomeOf(decision: Decision): object | undefined {
+  return (decision as Partial<PolicyDecision>).outcome
+}
+
 /** A copy of a decision with some other fields. */
 export function changed<Name extends string>(decision: Decision<Name>, changes: Partial<DecisionFields>): Decision<Name> {
   return Object.assign(Object.create({ parts: decision.parts, toJSON }), decision.toJSON(), changes)

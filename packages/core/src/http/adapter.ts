@@ -1,4 +1,5 @@
 export { NO_POLICIES_YET } from '../decide/check-policy.ts'
+export { outcomeOf } from '../decide/decision.ts'
 export { idOfKey } from '../keys/key-id.ts'
 export { invalidOption, missingOption, show } from '../report/errors.ts'
 export { checkOptions } from '../report/names.ts'
