@@ -217,7 +217,6 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     )
   }
 
-  /** One object for all requests of a window, whose ends differ by the rounding of times at most. */
   /** Computed once for all allowed requests of a window, because the time of the clock takes a third of a decision. */
   #endOf(decision: Decision): Date {
     const outcome = outcomeOf(decision)
