@@ -222,7 +222,8 @@ class WeirRateLimitStore implements ExpressRateLimitStore {
     const outcome = outcomeOf(decision)
     if (decision.allowed && outcome !== undefined && outcome === this.#outcome) return this.#end
     const end = new Date(Date.now() + decision.resetAfterMs)
-    if (decision.allowed) [this.#outcome, this.#end] = [outcome, end]
+    // The store's clock may still correct an end from before the first sync.
+    if (decision.allowed && this.throttler.state === 'synced') [this.#outcome, this.#end] = [outcome, end]
     return end
   }
 }

@@ -70,7 +70,8 @@ export function fastifyRateLimitStore(store: Store): FastifyWeirStore {
     #answer(counts: boolean, key: string, callback: Parameters<Incr>[1], timeWindow: number, max: number): void {
       let result: { current: number; ttl: number }
       try {
-        const limit = wholeLimit(max + this.#ban, 'max')
+        // A function of the application may return a string, which the plugin compares as a number.
+        const limit = wholeLimit(Number(max) + this.#ban, 'max')
         const window = windows.ofRequest('fastify-rate-limit', limit, intervalOf('timeWindow', timeWindow))
         const decision = counts ? window.hit(this.#prefix + key, limit) : window.peek(this.#prefix + key, limit)
         const current = counts ? hitsOf(decision, limit) : limit - decision.remaining

@@ -101,8 +101,7 @@ export class Windows {
 
   /**
    * The window of a limit that comes with each request. Each limit has its own, because counts of a key are exact for the policy's limit,
-   * and not for a much smaller one. With more than `MOST` windows, further ones have any limit, and times of a power of
-   * two.
+   * and not for a much smaller one. With more than `MOST` windows, further ones have any limit, and times are rounded up to powers of two.
    */
   ofRequest(name: string, limit: number, interval: number, cooldown = 0): Window {
     const last = this.#last

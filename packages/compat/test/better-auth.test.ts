@@ -3,9 +3,10 @@ import { redisStore } from '@weir/redis'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { type BetterAuthOptions, betterAuth } from 'better-auth'
 import { memoryAdapter } from 'better-auth/adapters/memory'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type BetterAuthStorage, betterAuthStorage } from '../src/better-auth.ts'
 import { EXCEPTIONS } from './better-auth-exceptions.ts'
+import { fakeTime } from './fake-time.ts'
 
 type RateLimit = NonNullable<BetterAuthOptions['rateLimit']>
 
@@ -185,15 +186,6 @@ const OWN_CASES: readonly Case[] = [
 ]
 
 const CASES = [...PEER_CASES, ...OWN_CASES]
-
-/** A clock that only a test advances. It begins shortly after the start of a window, because a store's time is known to a fraction of 1 ms. */
-function fakeTime(): (ms: number) => void {
-  vi.useFakeTimers({ toFake: ['Date', 'hrtime'], now: Date.parse('2027-03-01T10:00:00.100Z') })
-  onTestFinished(() => {
-    vi.useRealTimers()
-  })
-  return (ms) => vi.advanceTimersByTime(ms)
-}
 
 test('each exception is one of the cases', () => {
   expect(CASES.map(({ title }) => title)).toEqual(expect.arrayContaining(Object.keys(EXCEPTIONS)))

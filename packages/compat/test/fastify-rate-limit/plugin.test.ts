@@ -78,6 +78,13 @@ test('a store counts for the next server after its throttler was closed', async 
   }
 })
 
+test('a max that is a string counts as its number', async () => {
+  const store = fastifyRateLimitStore(memoryStore())
+  const statuses = await start(store, { max: async () => '2' }, (app) => app.get('/', async () => 'root'))
+  expect(await statuses('GET /', 'GET /', 'GET /')).toEqual([200, 200, 429])
+  expect(store.throttler.policies.map(({ limit }) => limit)).toEqual([2])
+})
+
 test('a client can not use up the limit of another route, whatever its key is', async () => {
   const store = fastifyRateLimitStore(memoryStore())
   const keyGenerator = ({ headers }: { headers: Record<string, unknown> }) => String(headers['x-key'])

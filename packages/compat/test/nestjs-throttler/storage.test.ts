@@ -2,24 +2,13 @@ import { type ThrottlerStorage, ThrottlerStorageService } from '@nestjs/throttle
 import { memoryStore } from '@weir/core'
 import { redisStore } from '@weir/redis'
 import { RedisServer } from '@weir/tooling/redis-servers'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { nestThrottlerStorage } from '../../src/nestjs-throttler.ts'
+import { fakeTime } from '../fake-time.ts'
 import { type Case, PEER_CASES } from './cases.ts'
 import { EXCEPTIONS, OWN_CASES } from './own-cases.ts'
 
 const CASES = [...PEER_CASES, ...OWN_CASES]
-
-/**
- * A clock that only a test advances. Timers stay real, because sockets need them. It begins shortly after the start of a window, because the
- * clock of a store is only known to a fraction of a millisecond.
- */
-function fakeTime(): (ms: number) => void {
-  vi.useFakeTimers({ toFake: ['Date', 'hrtime'], now: Date.parse('2027-03-01T10:00:00.100Z') })
-  onTestFinished(() => {
-    vi.useRealTimers()
-  })
-  return (ms) => vi.advanceTimersByTime(ms)
-}
 
 /** Runs a case, which must fail if it is an exception. */
 async function runCase({ title, run }: Case, storage: ThrottlerStorage, pass: (ms: number) => Promise<void>): Promise<void> {
