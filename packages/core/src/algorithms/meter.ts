@@ -4,6 +4,7 @@ import type { RejectionReason, SourceIndex, Stats } from '../report/stats.ts'
 import type { Calendar } from '../time/calendar.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
+import type { Holds } from './holds.ts'
 import type { StoreReservations } from './reservations.ts'
 
 /**
@@ -205,6 +206,8 @@ export interface Meter extends Counter, Reported {
   makeRoom(now?: number): boolean
   /** Reserves units for requests that wait for the store. Absent if none does. */
   readonly reservations?: StoreReservations | undefined
+  /** Keeps open reservations at the store. Absent if they end with this process. */
+  readonly holds?: Holds | undefined
   /** Absent if counts stay in this process. */
   readonly syncing?: Syncing | undefined
   /** Removes idle keys of the slots from `from` on, for about a millisecond. Returns the next slot, or -1 at the end. */

@@ -1,4 +1,4 @@
-import type { Asking, AskingHost, Keys } from '../decide/asking.ts'
+import type { Asking, AskingHost, Keys, Opening } from '../decide/asking.ts'
 import { isDecidedByStore } from '../decide/coordination.ts'
 import { reject } from '../decide/decide-one.ts'
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
@@ -48,11 +48,11 @@ export class CentralDecisions implements Asking {
     this.#link = link
   }
 
-  decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision> {
+  decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number, opens?: Opening): Decision | Promise<Decision> {
     const host = this.#host
     const { limiters } = host
     const now = host.clock.monotonic()
-    const one = applied === 1 ? this.#decideOne(keys, costs, places[0] as number, now) : undefined
+    const one = applied === 1 ? this.#decideOne(keys, costs, places[0] as number, now, opens) : undefined
     if (one !== undefined) return one
     const asked: Part[] = []
     const watched: Part[] = []
@@ -77,7 +77,7 @@ export class CentralDecisions implements Asking {
           // Also if the store is down: a closed key stays closed.
           if (!dryRun) rejected = true
         } else if (!meter.paused(slot, now) && this.#link.mayAsk(now)) {
-          const part = ofRequest(limiter, meter, slot, key, cost, now)
+          const part = ofRequest(limiter, meter, slot, key, cost, now, dryRun ? undefined : opens)
           if (dryRun) watched.push(part)
           else {
             asked.push(part)
@@ -98,7 +98,7 @@ export class CentralDecisions implements Asking {
   }
 
   /** As `decide`, for a request to one policy that must wait for the store. Otherwise undefined. */
-  #decideOne(keys: Keys, costs: readonly number[], place: number, now: number): Promise<Decision> | undefined {
+  #decideOne(keys: Keys, costs: readonly number[], place: number, now: number, opens: Opening | undefined): Promise<Decision> | undefined {
     const { limiters, clock } = this.#host
     const limiter = limiters[place] as Limiter
     const given = keys[place]
@@ -109,7 +109,7 @@ export class CentralDecisions implements Asking {
     const slot = limiter.locate(key, now)
     const meter = limiter.meter as CentralMeter
     if (slot < 0 || meter.closedTo(slot, cost, now) || meter.paused(slot, now) || !this.#link.mayAsk(now)) return undefined
-    const part = ofRequest(limiter, meter, slot, key, cost, now)
+    const part = ofRequest(limiter, meter, slot, key, cost, now, opens)
     return new Promise((resolve, reject) => {
       meter.fly(part.question)
       const asked = this.#link.ask([part.question], limiter.policy.storeTimeout, now, (verdicts) => {
@@ -294,8 +294,19 @@ export class CentralDecisions implements Asking {
 }
 
 /** Makes the question about a request. */
-function ofRequest(limiter: Limiter, meter: CentralMeter, slot: number, key: string, cost: number, now: number): Part {
-  const question = meter.ask('take', limiter.idOf(slot), slot, cost, meter.exchange.time.at(now))
+function ofRequest(
+  limiter: Limiter,
+  meter: CentralMeter,
+  slot: number,
+  key: string,
+  cost: number,
+  now: number,
+  opens: Opening | undefined,
+): Part {
+  const asked = meter.ask('take', limiter.idOf(slot), slot, cost, meter.exchange.time.at(now))
+  const reservation = opens && meter.holds.opening(opens, cost, asked.at)
+  const question = reservation === undefined ? asked : { ...asked, reservation }
+  if (reservation !== undefined) opens?.opened.add(limiter.policy.id)
   meter.begin(now)
   return { limiter, meter, key, slot, cost, given: limiter.givenTo(key), question, cell: limiter.cell, verdict: undefined, fits: true }
 }

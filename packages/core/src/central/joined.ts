@@ -24,7 +24,9 @@ export function equal(a: Asks, b: Asks): boolean {
 
 /** Whether a request may be sent together with others that are alike. */
 export function joins({ questions }: Asks): boolean {
-  return questions.every(({ kind, units, policy }) => kind === 'take' && units > 0 && policy.step.oneByOne !== true)
+  return questions.every(({ kind, units, policy, reservation }) => {
+    return kind === 'take' && units > 0 && policy.step.oneByOne !== true && reservation === undefined
+  })
 }
 
 /** The questions for several requests together: the units of all of them. */

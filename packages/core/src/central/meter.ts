@@ -4,10 +4,12 @@ import { type Meter, type MeterPolicy, type Rejection, type Syncing, UNDECIDED }
 import type { SharedSite } from '../algorithms/site.ts'
 import type { CentralAlgorithm, Exchange, Exchanging } from '../counting/site.ts'
 import { SyncedBlocks } from '../counting/synced-blocks.ts'
+import { idOfKey } from '../keys/key-id.ts'
 import { GLOBAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Cell, DecidedPolicy, Question, StorePolicy, SyncResult, Verdict } from '../store/contract.ts'
 import { type Calendar, epochTimeOf } from '../time/calendar.ts'
 import type { EpochTime, Ordinal } from '../time/intervals.ts'
+import { CentralHolds } from './holds.ts'
 import { TRUST } from './key-reservations.ts'
 import type { CentralAsks } from './link.ts'
 import { CentralReservations } from './reservations.ts'
@@ -66,6 +68,7 @@ export class CentralMeter implements Exchanging, Syncing {
   allowed: number
   rollAt: number
   readonly reservations: CentralReservations
+  readonly holds: CentralHolds
   #decided: DecidedPolicy
   readonly #calendar: Calendar | undefined
   readonly #algorithm: CentralAlgorithm
@@ -97,6 +100,18 @@ export class CentralMeter implements Exchanging, Syncing {
     this.#algorithm = algorithm
     this.#store = store
     this.reservations = new CentralReservations(this, algorithm.step, store)
+    this.holds = new CentralHolds({
+      time: this.time,
+      get alone() {
+        return store.alone
+      },
+      ask: (...all) => this.ask(...all),
+      tell: (question) => store.tell(question),
+      endOf: (at) => this.#endOf(at),
+      timeOf: (ordinal, now) => this.#timeOf(ordinal, now),
+      placed: (key) => this.#placed(key),
+      change: (...all) => this.#change(...all),
+    })
     this.#inner = before ?? this.#make()
     this.allowed = this.#inner.allowed
     this.rollAt = this.#inner.rollAt
@@ -348,12 +363,37 @@ export class CentralMeter implements Exchanging, Syncing {
     const slot = this.site.table.find(key)
     if (slot >= 0) this.#closed.delete(slot)
     if (this.reservations.free(key, slot, ordinal, units, now)) return
-    const id = slot >= 0 ? this.site.idOf(slot) : key
+    const { id } = this.#placed(key)
     const untold = this.#untold.get(id) ?? 0
     const back = Math.min(untold, units)
     this.#inner.refund(key, ordinal, units - back + (slot >= 0 ? this.#scaled(slot, back) : 0), now)
     if (back > 0) this.#untold.set(id, untold - back)
     if (units > back) this.#store.tell(this.ask('give-back', id, slot, units - back, this.#timeOf(ordinal, now)))
+  }
+
+  #placed(key: string): { readonly id: string; readonly slot: number } {
+    const slot = this.site.table.find(key)
+    return { id: slot >= 0 ? this.site.idOf(slot) : idOfKey(key), slot }
+  }
+
+  /** Counts more or fewer units of a key here, because a reservation was settled. */
+  #change(key: string, ordinal: Ordinal, more: number, now: number): void {
+    const { slot } = this.#placed(key)
+    if (more > 0) {
+      this.allowed += more
+      if (slot >= 0) this.#inner.add(slot, more, now)
+    } else if (more < 0) {
+      this.#closed.delete(slot)
+      this.#inner.refund(key, ordinal, -more, now)
+    }
+  }
+
+  /** When units that are taken at a time leave the count: at the end of their interval, or when a full bucket would have drained. */
+  #endOf(at: number): number {
+    const { limit, interval } = this.policy
+    if (this.#calendar !== undefined) return this.#calendar.at(at).end
+    if (this.#width !== undefined && this.#decided.step.id === EPOCH_STEP.id) return (Math.floor(at / this.#width) + 1) * this.#width
+    return at + interval * Math.max(1, this.site.most(limit) / Math.max(1, limit))
   }
 
   /** Passes the current millisecond to the site: a refund needs the time of its decision. */

@@ -7,6 +7,17 @@ export type Keys = readonly (string | undefined)[]
 /** The limit of each policy's key in this decision. Undefined for the policy's own limit. */
 export type Limits = readonly (number | undefined)[]
 
+/** A reservation that the store opens in the same step in which it counts a request. */
+export interface Opening {
+  readonly id: number
+  /** Milliseconds until it settles itself. */
+  readonly ttl: number
+  /** Whether its units return then, if no use was reported. */
+  readonly refunds: boolean
+  /** The ids of the policies whose part the store may have opened. */
+  readonly opened: Set<string>
+}
+
 /** The parts of the throttler that decisions with a wait need. */
 export interface AskingHost {
   readonly clock: Clock
@@ -26,5 +37,5 @@ export interface AskingHost {
 /** Decides by policies of which some may need the store. */
 export interface Asking {
   /** Does the same as `RequestPath.decideAsync`. Returns a promise only if the request must wait. */
-  decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision>
+  decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number, opens?: Opening): Decision | Promise<Decision>
 }

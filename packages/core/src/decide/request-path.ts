@@ -4,7 +4,7 @@ import { closedError, invalidKey, show, WeirError } from '../report/errors.ts'
 import { checkNames } from '../report/names.ts'
 import type { Requests } from '../report/requests.ts'
 import { type Clock, keptAlive } from '../time/clock.ts'
-import type { Asking, AskingHost, Keys, Limits } from './asking.ts'
+import type { Asking, AskingHost, Keys, Limits, Opening } from './asking.ts'
 import { ByGates } from './by-gates.ts'
 import { decideKeyed, decideOne } from './decide-one.ts'
 import { type Decision, NO_POLICY } from './decision.ts'
@@ -237,6 +237,7 @@ export class RequestPath<Name extends string> {
     applying?: readonly number[],
     applied?: number,
     limits?: Limits,
+    opens?: Opening,
   ): Decision<Name> | Promise<Decision<Name>> {
     if (limits !== undefined) this.limitEach(keys, limits)
     if (this.waits && this.#asking !== undefined) {
@@ -250,7 +251,7 @@ export class RequestPath<Name extends string> {
         places = all.filter((place) => !isNext(place))
         many = places.length
       }
-      const decision = this.#asking.decide(keys, costs, places, many) as Decision<Name> | Promise<Decision<Name>>
+      const decision = this.#asking.decide(keys, costs, places, many, opens) as Decision<Name> | Promise<Decision<Name>>
       return decision instanceof Promise ? keptAlive(this.clock, decision) : decision
     }
     return this.#decideAll(keys, costs, true, applying, applied)

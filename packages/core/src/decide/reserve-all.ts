@@ -1,7 +1,7 @@
 import type { Reserved, ReserveRequest, StoreReservations } from '../algorithms/reservations.ts'
 import { boundedOnce } from '../keys/key-text.ts'
 import { Alarm } from '../time/alarm.ts'
-import type { Asking, AskingHost, Keys } from './asking.ts'
+import type { Asking, AskingHost, Keys, Opening } from './asking.ts'
 import { partOf, reject, reservedPart } from './decide-one.ts'
 import type { Decision, PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
@@ -65,8 +65,9 @@ export class ReserveAll {
    * meanwhile, it reserves there too. Each policy reserves once, and its wait ends within its `storeTimeout` after the request came.
    *
    * @param others decides if some of the other policies need the store too
+   * @param opens the reservation that these open
    */
-  async decide(keys: Keys, costs: readonly number[], asking: readonly number[], others?: Asking): Promise<Decision> {
+  async decide(keys: Keys, costs: readonly number[], asking: readonly number[], others?: Asking, opens?: Opening): Promise<Decision> {
     const host = this.#host
     const before = host.limiters
     const since = host.clock.monotonic()
@@ -102,7 +103,7 @@ export class ReserveAll {
     const decision =
       others === undefined || rejected
         ? host.decide(restKeys, restCosts, !rejected)
-        : await others.decide(restKeys, restCosts, placesOf(restKeys), restKeys.length)
+        : await others.decide(restKeys, restCosts, placesOf(restKeys), restKeys.length, opens)
     const now = host.clock.monotonic()
     const allowed = !rejected && decision.allowed
     const parts = [...decision.parts] as PolicyDecision[]

@@ -1,4 +1,4 @@
-import { type Decide, type Decider, isDone, laneOf, type Question, type Verdict } from '../store/contract.ts'
+import { changeBy, type Decide, type Decider, isDone, laneOf, lifetimeBy, type Question, takeBy, type Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Account, keyBytes } from './account.ts'
 
@@ -90,7 +90,7 @@ export class HubDecisions {
   }
 
   #change(from: string, question: Question, request: Decide, account: Account | undefined): Verdict {
-    const { policy, key, kind, units, limit, at } = question
+    const { policy, key, kind } = question
     const kept = this.#keyOf(question, account)
     const last = kept.sequences.get(from) ?? 0
     if (last >= request.sequence) return DONE
@@ -101,21 +101,18 @@ export class HubDecisions {
       return DONE
     }
     const state = [...kept.state]
-    const now = this.#timeOf(question, request)
-    if (kind === 'add') policy.step.add(state, now, units, limit, policy.parameters)
-    else policy.step.giveBack(state, at, units, now, limit, policy.parameters)
+    changeBy(question, state, this.#timeOf(question, request))
     this.#keep(kept, state, from, question, request)
     return DONE
   }
 
   #take(state: number[], question: Question, request: Decide): Verdict {
-    const { step, parameters } = question.policy
-    return step.take(state, this.#timeOf(question, request), question.units, question.limit, parameters)
+    return takeBy(question, state, this.#timeOf(question, request))
   }
 
   #keep(kept: Kept, state: readonly number[], from: string, question: Question, request: Decide): void {
-    const { policy, key, limit } = question
-    const lifetime = policy.step.lifetime(state, this.#timeOf(question, request), limit, policy.parameters)
+    const { policy, key } = question
+    const lifetime = lifetimeBy(question, state, this.#timeOf(question, request))
     const bytes = keyBytes(key) + NUMBER_BYTES * state.length + SEQUENCE_BYTES * (kept.sequences.size + 1)
     if (bytes > kept.bytes && kept.account?.take(bytes - kept.bytes) === false) throw new Error('The table of keys is full.')
     kept.bytes = Math.max(bytes, kept.bytes)

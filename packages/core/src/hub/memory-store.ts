@@ -23,6 +23,7 @@ export function memoryStore(given?: Hub): Store {
   return backgroundStore({
     kind: 'memory',
     decides: () => true,
+    reserves: true,
     open: (node) => {
       // The hub uses its throttler's clock, which is not the system's if the throttler has its own.
       hub ??= new Hub(node.clock)

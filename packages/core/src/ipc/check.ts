@@ -21,7 +21,7 @@ import {
 } from '../report/readers.ts'
 import type { BlockChange, Cell, HeartbeatRequest, StorePolicy, SyncEntry, SyncReply, SyncRequest } from '../store/contract.ts'
 import { LATEST, LONGEST_AUDITED, MOST_AUDITED, shapeOf } from '../store/contract.ts'
-import type { LeaseAsk } from '../store/leases/ask.ts'
+import { type LeaseAsk, type LeaseReturn, MOST_RETURNS } from '../store/leases/ask.ts'
 import { LONGEST_KEY } from '../sync/link/store-reply.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
@@ -36,7 +36,7 @@ import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
  *     policies  at most MOST_POLICIES of `[id, width, cells, limit, hot, ttl, drain?, maxDebt?]`. A cell lives for MOST_LIVES windows at
  *               most
  *     entries   at most MOST_ENTRIES of `[policy, key, cells, epoch?, ask?, lease?]`. A cell has three numbers, or five for a bucket. A
- *               lease has LEASE_NUMBERS
+ *               lease has LEASE_NUMBERS, then two numbers for each of at most MOST_RETURNS open reservations
  *     blocks    at most MOST_ENTRIES of `[policy, key, kind, remaining, growth, epoch?, manual?]`. They last a year at most
  *     time      within a day of this process's clock, because both run on one machine
  *     audit     an entry of at most LONGEST_AUDITED units, or the number of entries to read
@@ -239,14 +239,28 @@ function readCells(value: unknown, size: 3 | 5): Cell[] | undefined {
 }
 
 const units = number(0, MOST)
-const readLeaseFields = row({
-  ...(Object.fromEntries(LEASE_NUMBERS.map((name) => [name, units])) as { readonly [N in keyof LeaseAsk]: Reader<number> }),
-  ordinal: whole<Ordinal>(0, MOST),
-})
+const readLeaseFields = row(
+  {
+    ...(Object.fromEntries(LEASE_NUMBERS.map((name) => [name, units])) as {
+      readonly [N in (typeof LEASE_NUMBERS)[number]]: Reader<number>
+    }),
+    ordinal: whole<Ordinal>(0, MOST),
+  },
+  LEASE_NUMBERS.length + 2 * MOST_RETURNS,
+)
 
 function readLeaseAsk(value: unknown): LeaseAsk | undefined {
   const ask = readLeaseFields(value)
-  return ask && ask.early <= EARLIEST && ask.lifetime <= DAY && ask.nodes >= 1 ? ask : undefined
+  if (ask === undefined || ask.early > EARLIEST || ask.lifetime > DAY || ask.nodes < 1) return undefined
+  const numbers = (value as readonly unknown[]).slice(LEASE_NUMBERS.length)
+  if (numbers.length === 0) return ask
+  const open: LeaseReturn[] = []
+  for (let i = 0; i < numbers.length; i += 2) {
+    const [due, back] = numbers.slice(i, i + 2)
+    if (!isNumber(due, 0, MOST) || !isNumber(back, -MOST, MOST)) return undefined
+    open.push({ due, back })
+  }
+  return { ...ask, open }
 }
 
 const readGrowthFields = object({ factor: number(1, 100), max: number(0, Number.MAX_VALUE), memory: number(0, Number.MAX_VALUE) })

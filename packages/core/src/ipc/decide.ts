@@ -12,7 +12,8 @@ import type { Decide, DecidedPolicy, Question, Verdict } from '../store/contract
  *     lane       a whole number below MOST_LANES, or nothing
  *     time       within a day of this process's clock
  *     policies   at most MOST_QUESTIONS of [id, step, parameters]: a step of this version, parameters within its ranges
- *     questions  1 to MOST_QUESTIONS of [policy, key, kind, units, limit, at]. Only one, unless all are takes
+ *     questions  1 to MOST_QUESTIONS of [policy, key, kind, units, limit, at, reservation?]. Only one, unless all are takes. A
+ *                reservation is [id, end, units, due]
  *
  * One invalid part makes the whole request invalid, because it is one atomic step.
  */
@@ -107,10 +108,11 @@ const readQuestion = row(
   {
     policy: order,
     key: text(LONGEST_KEY),
-    kind: oneOf<Question['kind']>('take', 'add', 'give-back', 'reset'),
+    kind: oneOf<Question['kind']>('take', 'add', 'give-back', 'use', 'settle', 'reset'),
     units,
     limit: orNull(units, Number.POSITIVE_INFINITY),
     at: units,
+    reservation: optional(row({ id: order, end: units, units, due: units })),
   },
   Infinity,
 )

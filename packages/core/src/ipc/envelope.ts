@@ -72,7 +72,15 @@ export interface PackedDecide {
   readonly time: number
   readonly stepped?: true
   readonly policies: readonly (readonly [id: string, step: string, parameters: readonly number[]])[]
-  readonly questions: readonly (readonly [policy: number, key: string, kind: string, units: number, limit: number | null, at: number])[]
+  readonly questions: readonly (readonly [
+    policy: number,
+    key: string,
+    kind: string,
+    units: number,
+    limit: number | null,
+    at: number,
+    reservation?: readonly [id: number, end: number, units: number, due: number],
+  ])[]
 }
 
 export function packDecide({ questions, ...rest }: Decide): PackedDecide {
@@ -80,7 +88,10 @@ export function packDecide({ questions, ...rest }: Decide): PackedDecide {
   return {
     ...rest,
     policies: policies.map(({ id, step, parameters }) => [id, step.id, parameters]),
-    questions: questions.map(({ policy, key, kind, units, limit, at }) => [policies.indexOf(policy), key, kind, units, finite(limit), at]),
+    questions: questions.map(({ policy, key, kind, units, limit, at, reservation: open }) => {
+      const question = [policies.indexOf(policy), key, kind, units, finite(limit), at] as const
+      return open === undefined ? question : ([...question, [open.id, open.end, open.units, open.due]] as const)
+    }),
   }
 }
 
@@ -141,8 +152,8 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
   }
 }
 
-/** The numbers of a lease request, in the order in which they are sent. */
-export const LEASE_NUMBERS: readonly (keyof LeaseAsk)[] = [
+/** The numbers of a lease request, in the order in which they are sent. Then come `due` and `back` of its open reservations. */
+export const LEASE_NUMBERS: readonly Exclude<keyof LeaseAsk, 'open'>[] = [
   'ordinal',
   'incarnation',
   'seq',
@@ -162,7 +173,8 @@ export const LEASE_NUMBERS: readonly (keyof LeaseAsk)[] = [
 ]
 
 function packLease(ask: LeaseAsk): number[] {
-  return LEASE_NUMBERS.map((name) => Math.min(ask[name], Number.MAX_SAFE_INTEGER))
+  const numbers = LEASE_NUMBERS.map((name) => Math.min(ask[name], Number.MAX_SAFE_INTEGER))
+  return ask.open === undefined ? numbers : [...numbers, ...ask.open.flatMap(({ due, back }) => [due, back])]
 }
 
 /** The last two items of an entry or a block. Most have neither. */

@@ -48,6 +48,7 @@ export function ipcStore(options: IpcStoreOptions = {}): Store {
   const timeout = parseDuration(options.timeout ?? 1000, 'timeout', 10, 60_000)
   return backgroundStore({
     kind: 'ipc',
+    reserves: true,
     decides: (step) => (STEP_IDS as readonly string[]).includes(step),
     open: (node) => new IpcConnection(node, timeout),
   })

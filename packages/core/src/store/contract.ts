@@ -8,7 +8,7 @@ import type { SyncReply, SyncRequest } from './exchange.ts'
 export type { Announcement, AskAnnouncement, BlockAnnouncement, TotalAnnouncement } from './announcement.ts'
 export { AUDITED_FOR, type AuditLog, boundedLog, LONGEST_AUDITED, MOST_AUDITED } from './audit.ts'
 export type { BlockChange, BlockState } from './blocks.ts'
-export { type Decide, type DecidedPolicy, type Decider, isDone, laneOf, type Question } from './decider.ts'
+export { type Decide, type DecidedPolicy, type Decider, isDone, laneOf, MOST_OPEN, type OpenReservation, type Question } from './decider.ts'
 export type { SyncEntry, SyncReply, SyncRequest, SyncResult } from './exchange.ts'
 export type { HeartbeatReply, HeartbeatRequest, RulesReport, StatusReport } from './heartbeat.ts'
 export {
@@ -23,6 +23,7 @@ export {
   type StorePolicy,
   shapeOf,
 } from './policy.ts'
+export { changeBy, lifetimeBy, takeBy } from './reservation.ts'
 export type { AtomicStep, Verdict } from './step.ts'
 
 /**
@@ -52,6 +53,11 @@ export interface MeetingPoint {
    * Whether its connections can decide requests by the step with this id, for policies with `coordination: 'central'`. Default: they can't.
    */
   decides?(step: string): boolean
+  /**
+   * Whether it keeps open reservations: the `reservation` of questions, and `open` of requests for leases. Default: it doesn't, so
+   * `reserve` throws for policies with coordination `'central'` and `'leased'`.
+   */
+  readonly reserves?: boolean
 }
 
 /** The process that opens a connection, as the store sees it. */

@@ -12,23 +12,42 @@ export interface DecidedPolicy {
   readonly parameters: readonly number[]
 }
 
+/** Units of a key that are counted for a call whose real use is known only after it ends. Times are milliseconds since the Unix epoch. */
+export interface OpenReservation {
+  /** A random whole number of at most 52 bits. */
+  readonly id: number
+  /** When the store settles the reservation, because its process may be dead. */
+  readonly end: number
+  /** The units that are counted for it. */
+  readonly units: number
+  /** The units that count at its end if nothing else is reported until then. */
+  readonly due: number
+}
+
+/** The most open reservations of a key. Further ones are counted, but the store never settles them. */
+export const MOST_OPEN = 1_000
+
 /**
  * The kind of question about a key.
  * - `'take'`: counts `units` if they fit. 0 units only look.
  * - `'add'`: counts `units` whether or not they fit.
  * - `'give-back'`: returns `units` that were taken at the time `at`.
+ * - `'use'`: `units` of an open reservation were used so far.
+ * - `'settle'`: an open reservation has ended, and used `units`.
  * - `'reset'`: makes the key like a new key.
  */
 export interface Question {
   readonly policy: DecidedPolicy
   readonly key: string
-  readonly kind: 'take' | 'add' | 'give-back' | 'reset'
-  /** A finite number. It is more than 0, except for looks and resets. */
+  readonly kind: 'take' | 'add' | 'give-back' | 'use' | 'settle' | 'reset'
+  /** A finite number. It is more than 0, except for looks, resets and questions about a reservation. */
   readonly units: number
   /** Units per interval for the key: the policy's limit, or the key's own. It is 0, `Infinity`, or at least 1. */
   readonly limit: number
   /** The time at which the units were taken or are counted, as the processes agree on it, in milliseconds since the Unix epoch. */
   readonly at: number
+  /** The reservation that a `'take'` or an `'add'` opens, a `'give-back'` closes, or the other kinds are about. */
+  readonly reservation?: OpenReservation
 }
 
 /** Questions that the store answers in one atomic step: one of any kind, or several takes of different policies. */

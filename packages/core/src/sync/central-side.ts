@@ -52,13 +52,13 @@ export class CentralSide implements CentralStore {
     let made: Asking | undefined
     let by: CentralLink | undefined
     return {
-      decide: (keys, costs, places, applied) => {
+      decide: (keys, costs, places, applied, opens) => {
         // Closing another throttler on the same connection removes the link.
         const link = this.#makeLink()
         if (this.#code === undefined || link === undefined) return host.decide(keys, costs, true, places, applied)
         if (made === undefined || by !== link) made = new this.#code.CentralDecisions(host, link)
         by = link
-        return made.decide(keys, costs, places, applied)
+        return made.decide(keys, costs, places, applied, opens)
       },
     }
   }

@@ -36,6 +36,7 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
     },
     ...(meetingPoint.address !== undefined && { address: meetingPoint.address }),
     ...(meetingPoint.decides !== undefined && { decides: (step: string) => meetingPoint.decides?.(step) === true }),
+    ...(meetingPoint.reserves === true && { reserves: true }),
     open: (node) => meetingPoint.open(node),
     coordinate,
   }

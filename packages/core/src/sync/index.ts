@@ -17,6 +17,7 @@ export type {
   HeartbeatReply,
   HeartbeatRequest,
   MeetingPoint,
+  OpenReservation,
   Question,
   RulesReport,
   Shape,
@@ -36,16 +37,20 @@ export {
   BUCKET_GROUPS,
   BUCKET_PARTS,
   boundedLog,
+  changeBy,
   FINE_PARTS,
   isDone,
   LONGEST_AUDITED,
   laneOf,
   lastCellOf,
+  lifetimeBy,
   MOST_AUDITED,
+  MOST_OPEN,
   RESET_CELLS,
   shapeOf,
+  takeBy,
 } from '../store/contract.ts'
-export { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply } from '../store/leases/ask.ts'
+export { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply, type LeaseReturn, MOST_RETURNS } from '../store/leases/ask.ts'
 export { type BucketAnnounced, type BucketUnits, bucketNews, type Level, levelAt, spanOf } from '../store/shapes/bucket.ts'
 export type { Growth, News } from '../store/shapes/news.ts'
 export { newestOf, type SlidingAnnounced, type SlidingWrite, slidingNews, visibleCells, windowUnits } from '../store/shapes/sliding.ts'

@@ -1,4 +1,4 @@
-import type { Asking, AskingHost, Keys } from '../decide/asking.ts'
+import type { Asking, AskingHost, Keys, Opening } from '../decide/asking.ts'
 import { isDecidedByStore, takesQuotaAhead } from '../decide/coordination.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
@@ -29,15 +29,15 @@ export class Waits implements Asking {
     this.#later = later
   }
 
-  decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision> {
+  decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number, opens?: Opening): Decision | Promise<Decision> {
     const { loading } = this.#later
-    if (loading === undefined) return this.#decide(keys, costs, places, applied)
+    if (loading === undefined) return this.#decide(keys, costs, places, applied, opens)
     // Callers reuse their lists, so this request needs copies.
     const own = [[...keys], [...costs], places.slice(0, applied)] as const
     const limitAgain = this.#host.noteLimits(own[0])
     return this.#within(loading, own[2]).then(() => {
       limitAgain()
-      return this.#decide(...own, applied)
+      return this.#decide(...own, applied, opens)
     })
   }
 
@@ -59,15 +59,21 @@ export class Waits implements Asking {
     })
   }
 
-  #decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision> {
+  #decide(
+    keys: Keys,
+    costs: readonly number[],
+    places: readonly number[],
+    applied: number,
+    opens: Opening | undefined,
+  ): Decision | Promise<Decision> {
     const host = this.#host
     if (this.#limiters !== host.limiters) this.#adopt(host.limiters)
     if (this.#leases && Waiting !== undefined) this.#waiting ??= new Waiting(host)
     const central = this.#central ? this.#centrally : undefined
     const waiting = this.#waiting
     const asking = waiting?.needed(keys, costs, places, applied) ?? []
-    if (waiting !== undefined && asking.length > 0) return waiting.decide([...keys], [...costs], asking, central)
-    return central === undefined ? host.decide(keys, costs, true, places, applied) : central.decide(keys, costs, places, applied)
+    if (waiting !== undefined && asking.length > 0) return waiting.decide([...keys], [...costs], asking, central, opens)
+    return central === undefined ? host.decide(keys, costs, true, places, applied) : central.decide(keys, costs, places, applied, opens)
   }
 
   #adopt(limiters: readonly Limiter[]): void {

@@ -1,5 +1,5 @@
 import { WeirError } from '@weir/core'
-import { type Decide, type Decider, isDone, laneOf, type Question, type Verdict } from '@weir/core/sync'
+import { changeBy, type Decide, type Decider, isDone, laneOf, lifetimeBy, type Question, takeBy, type Verdict } from '@weir/core/sync'
 import type { Layout } from '../keys/layout.ts'
 import type { Records, Write } from '../records/records.ts'
 import { type DecidedState, newState, readState, textOf } from './state.ts'
@@ -180,11 +180,8 @@ export class EtcdDecider implements Decider {
       changed.add(name)
       return DONE
     }
-    const { policy, units, limit, at } = question
     const numbers = [...state.numbers]
-    const time = timeOf(question, request, now)
-    if (question.kind === 'add') policy.step.add(numbers, time, units, limit, policy.parameters)
-    else policy.step.giveBack(numbers, at, units, time, limit, policy.parameters)
+    changeBy(question, numbers, timeOf(question, request, now))
     this.#keep(state, numbers, question, request, states, changed, now)
     return DONE
   }
@@ -198,8 +195,7 @@ export class EtcdDecider implements Decider {
     changed: Set<string>,
     now: number,
   ): void {
-    const { policy, limit } = question
-    const lifetime = Math.min(LONGEST_LIFE, policy.step.lifetime(numbers, timeOf(question, request, now), limit, policy.parameters))
+    const lifetime = Math.min(LONGEST_LIFE, lifetimeBy(question, numbers, timeOf(question, request, now)))
     const last = new Map(sequences)
     const from = laneOf(this.#host.id, request)
     const before = last.get(from) ?? 0
@@ -227,8 +223,7 @@ export class EtcdDecider implements Decider {
 }
 
 function take(numbers: number[], question: Question, request: Decide, now: number): Verdict {
-  const { policy, units, limit } = question
-  return policy.step.take(numbers, timeOf(question, request, now), units, limit, policy.parameters)
+  return takeBy(question, numbers, timeOf(question, request, now))
 }
 
 /** Steps that count in cells of the epoch use the processes' common time. All others use the server's clock. */

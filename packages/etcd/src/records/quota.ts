@@ -92,7 +92,7 @@ function readRow(item: unknown): [string, LeaseRow] | undefined {
   const [name, granted, returned, taken, given, cleared, seq, until] = item as readonly unknown[]
   if (typeof name !== 'string' || !isAmount(granted) || !isAmount(returned) || !isAmount(taken) || !isAmount(given)) return undefined
   if (!isAmount(cleared) || !isAmount(seq) || !(until === null || isAmount(until))) return undefined
-  return [name, { granted, returned, taken, given, cleared, seq, until: until ?? Number.POSITIVE_INFINITY }]
+  return [name, { granted, returned, taken, given, cleared, seq, until: until ?? Number.POSITIVE_INFINITY, open: [] }]
 }
 
 function isAmount(value: unknown): value is number {

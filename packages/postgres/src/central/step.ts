@@ -1,4 +1,4 @@
-import { type Decide, isDone, type Question, type Verdict } from '@weir/core/sync'
+import { changeBy, type Decide, isDone, lifetimeBy, type Question, takeBy, type Verdict } from '@weir/core/sync'
 import type { KnownState } from './known-states.ts'
 
 const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfterMs: 0, retryAfterMs: 0, delayMs: 0 })
@@ -49,31 +49,26 @@ export function outcomeOf(request: Decide, known: readonly KnownState[], clock: 
 }
 
 function changed(question: Question, request: Decide, known: KnownState, clock: number): Outcome {
-  const { kind, policy, units, limit, at } = question
   const unchanged = { verdicts: [DONE], changes: [undefined] }
   const last = lastOf(known, request.lane ?? 0)
   if (last >= request.sequence) return unchanged
   if (request.of !== undefined && last < request.of) return unchanged
-  if (kind === 'reset') return { verdicts: [DONE], changes: [{ state: [], lifetime: 0, sequences: undefined }] }
+  if (question.kind === 'reset') return { verdicts: [DONE], changes: [{ state: [], lifetime: 0, sequences: undefined }] }
   const next = [...known.state]
-  const now = timeOf(question, request, clock)
-  if (kind === 'add') policy.step.add(next, now, units, limit, policy.parameters)
-  else policy.step.giveBack(next, at, units, now, limit, policy.parameters)
+  changeBy(question, next, timeOf(question, request, clock))
   return { verdicts: [DONE], changes: [changeTo(next, known, question, request, clock)] }
 }
 
 function changeTo(state: readonly number[], known: KnownState, question: Question, request: Decide, clock: number): Change {
-  const { policy, limit } = question
   const { sequence, lane = 0 } = request
   const sequences = Array.from({ length: Math.max(known.sequences.length, lane + 1) }, (_, i) => lastOf(known, i))
   sequences[lane] = Math.max(sequence, lastOf(known, lane))
-  const lifetime = policy.step.lifetime(state, timeOf(question, request, clock), limit, policy.parameters)
+  const lifetime = lifetimeBy(question, state, timeOf(question, request, clock))
   return { state, lifetime, sequences }
 }
 
 function take(state: number[], question: Question, request: Decide, clock: number): Verdict {
-  const { step, parameters } = question.policy
-  return step.take(state, timeOf(question, request, clock), question.units, question.limit, parameters)
+  return takeBy(question, state, timeOf(question, request, clock))
 }
 
 /** Steps that count in cells of the epoch use the processes' common time. All others use the store's own clock. */

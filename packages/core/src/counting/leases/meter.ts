@@ -11,6 +11,7 @@ import type { Ordinal } from '../../time/intervals.ts'
 import type { Batch, Ticket } from '../batch.ts'
 import { GatedMeter } from '../gated-meter.ts'
 import type { ScanOptions, StoreExchange } from '../site.ts'
+import { LeaseHolds } from './holds.ts'
 import type { LeasedKey } from './leased-key.ts'
 import { Leasing } from './leasing.ts'
 import type { Quota } from './quota.ts'
@@ -25,6 +26,8 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Sto
   readonly store: StoreExchange
   readonly #quota: Quota<Key>
   readonly leasing: Leasing<Key>
+  /** Undefined for slots, which come back by themselves. */
+  readonly holds: LeaseHolds | undefined
   /** By slot. */
   readonly keys: (Key | undefined)[] = []
   /** How often the rule has changed, or the clock was set back. A key takes over the last change when it is next used or visited. */
@@ -45,6 +48,7 @@ export class LeaseMeter<Key extends LeasedKey> extends GatedMeter implements Sto
     this.#quota = quota(this)
     this.leasing = new Leasing(this, store, this.#quota)
     this.jitter = !this.#quota.reused
+    this.holds = this.#quota.reused ? undefined : new LeaseHolds(this, store)
   }
 
   get reservations(): StoreReservations {

@@ -7,6 +7,18 @@ import type { Ordinal } from '../../time/intervals.ts'
 export const HELD: Ordinal = Number.MAX_SAFE_INTEGER as Ordinal
 
 /**
+ * Units of open reservations that count differently if their process is dead at the time `due`, by the store's clock in milliseconds since
+ * the Unix epoch. `back` of the units return. If it is negative, more units than were reserved have been used.
+ */
+export interface LeaseReturn {
+  readonly due: number
+  readonly back: number
+}
+
+/** The most of them in a request. Units of further reservations stay counted. */
+export const MOST_RETURNS = 64
+
+/**
  * A process's counts of one key in one interval, and its request for quota. All counts are absolute and only grow, so a request that
  * arrives late, twice or out of order does no harm. Numbers are units, except for `seq`, `nodes` and `epoch`.
  */
@@ -43,6 +55,8 @@ export interface LeaseAsk {
    * units for their process.
    */
   readonly lifetime: number
+  /** Open reservations whose units change if the process dies. At most `MOST_RETURNS`. Absent: none. */
+  readonly open?: readonly LeaseReturn[]
 }
 
 /** The store's answer to a request. Numbers are units, except for the times and `epoch`. */

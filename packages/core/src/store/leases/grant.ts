@@ -1,5 +1,5 @@
 import { endOf, startOf } from '../../time/intervals.ts'
-import { HELD, type LeaseAsk, type LeaseReply } from './ask.ts'
+import { HELD, type LeaseAsk, type LeaseReply, type LeaseReturn } from './ask.ts'
 
 /**
  * The store's counts of one process (one incarnation of it) in one interval of a key. Numbers are units. For all except `seq` see
@@ -15,6 +15,8 @@ export interface LeaseRow {
   seq: number
   /** For `HELD` units: the time, by the store's clock, at which they return unless the process sends another request. */
   until: number
+  /** Open reservations, as the process last sent them. */
+  open: readonly LeaseReturn[]
 }
 
 /**
@@ -32,7 +34,7 @@ export interface LeaseRecord {
   quietUntil: number
   /** The key's last reset, or 0. */
   epoch: number
-  /** No row's `until` is earlier. */
+  /** No row's `until` is earlier, and no open reservation's `due`. */
   earliest: number
   /** By process and incarnation. */
   readonly rows: Map<string, LeaseRow>
@@ -73,7 +75,7 @@ export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now:
   if (ask.epoch > record.epoch) clearRecord(record, ask.epoch)
   let mine = record.rows.get(row)
   if (mine === undefined) {
-    mine = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0, until: Number.POSITIVE_INFINITY }
+    mine = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0, until: Number.POSITIVE_INFINITY, open: [] }
     record.rows.set(row, mine)
   }
   if (ask.ordinal === HELD) {
@@ -89,6 +91,11 @@ export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now:
     given: Math.max(mine.given, ask.given),
     cleared: Math.max(mine.cleared, ask.cleared),
   })
+  // A request that was overtaken by a later one has nothing new.
+  if (ask.seq > mine.seq) {
+    mine.open = ask.open ?? []
+    for (const { due } of mine.open) record.earliest = Math.min(record.earliest, due)
+  }
 
   const room = Math.max(0, ask.limit - record.out)
   const scarce = record.tail || room <= ask.nodes
@@ -134,12 +141,13 @@ function change(record: LeaseRecord, row: LeaseRow, counts: Partial<LeaseRow>): 
   record.used += usedOf(row)
 }
 
-/** Returns the units of processes that were silent for their lifetime. */
+/** Returns the units of processes that were silent for their lifetime, and settles the open reservations of dead processes. */
 function forgetSilent(record: LeaseRecord, now: number): void {
   record.earliest = Number.POSITIVE_INFINITY
   for (const [name, row] of record.rows) {
     if (row.until > now) {
-      record.earliest = Math.min(record.earliest, row.until)
+      settleOpen(record, row, now)
+      record.earliest = Math.min(record.earliest, row.until, ...row.open.map(({ due }) => due))
       continue
     }
     record.out -= outOf(row)
@@ -149,10 +157,26 @@ function forgetSilent(record: LeaseRecord, now: number): void {
 }
 
 /**
+ * Settles open reservations that their process should have settled. Returned units belong to no process any more. If the process is alive
+ * after all, it has returned them in the same way, because its reservations end earlier.
+ */
+function settleOpen(record: LeaseRecord, row: LeaseRow, now: number): void {
+  for (const { due, back } of row.open) {
+    if (due > now) continue
+    if (back > 0) change(record, row, { given: row.given + back, returned: row.returned + back })
+    else change(record, row, { taken: row.taken - back })
+  }
+  row.open = row.open.filter(({ due }) => due > now)
+}
+
+/**
  * Handles a reset: units that processes reported as used no longer count. Their other units still do, until a request shows that the
  * process received the reset.
  */
 function clearRecord(record: LeaseRecord, epoch: number): void {
   record.epoch = epoch
-  for (const row of record.rows.values()) change(record, row, { cleared: Math.max(row.cleared, row.taken - row.given) })
+  for (const row of record.rows.values()) {
+    row.open = []
+    change(record, row, { cleared: Math.max(row.cleared, row.taken - row.given) })
+  }
 }

@@ -1,8 +1,9 @@
-export { HELD } from './ask.ts'
+export { HELD, MOST_RETURNS } from './ask.ts'
 export { grantLease, type LeaseNews, type LeaseRecord, type LeaseRow, newLeaseRecord, servesLease } from './grant.ts'
 export {
   askFor,
   beginAnew,
+  changeOpen,
   hearReply,
   hearReset,
   heldOf,

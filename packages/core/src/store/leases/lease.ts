@@ -1,6 +1,6 @@
 import { type Calendar, intervalOf } from '../../time/calendar.ts'
 import type { Ordinal } from '../../time/intervals.ts'
-import { HELD, type LeaseAsk, type LeaseReply } from './ask.ts'
+import { HELD, type LeaseAsk, type LeaseReply, type LeaseReturn, MOST_RETURNS } from './ask.ts'
 import { servesLease } from './grant.ts'
 
 /**
@@ -31,6 +31,8 @@ export interface Lease {
   free: number
   used: number
   tail: boolean
+  /** Units of open reservations that change at a time, by the store's clock, if this process is dead by then: see `LeaseReturn`. */
+  readonly open: Map<number, number>
 }
 
 export function newLease(ordinal: Ordinal, incarnation: number, limit: number): Lease {
@@ -51,7 +53,15 @@ export function newLease(ordinal: Ordinal, incarnation: number, limit: number): 
     free: limit,
     used: 0,
     tail: false,
+    open: new Map(),
   }
+}
+
+/** Changes the units that return at a time if this process is dead by then. */
+export function changeOpen({ open }: Lease, due: number, back: number): void {
+  const units = (open.get(due) ?? 0) + back
+  if (units === 0) open.delete(due)
+  else open.set(due, units)
 }
 
 /** Whether the store may have granted the `HELD` units to other processes meanwhile. Then no request starts on them. */
@@ -119,7 +129,12 @@ export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes, earl
     nodes,
     early,
     lifetime,
+    ...(lease.open.size > 0 && { open: returnsOf(lease) }),
   }
+}
+
+function returnsOf({ open }: Lease): readonly LeaseReturn[] {
+  return [...open].slice(0, MOST_RETURNS).map(([due, back]) => ({ due, back }))
 }
 
 /** The largest drift between clocks, as a part of the time that passes. Clocks of computers stay within it. */
@@ -166,4 +181,5 @@ export function hearReset(lease: Lease, epoch: number): void {
   if (epoch <= lease.epoch) return
   lease.epoch = epoch
   lease.cleared = lease.taken - lease.given
+  lease.open.clear()
 }

@@ -1,0 +1,87 @@
+import { MOST_OPEN, type OpenReservation, type Question } from './decider.ts'
+import type { Verdict } from './step.ts'
+
+/** An open reservation in the state of a key, with the time at which its units were counted. */
+interface Kept extends OpenReservation {
+  readonly at: number
+}
+
+/** Numbers of a reservation in the state: id, end, at, units, due. */
+const FIELDS = 5
+
+/*
+ * The state of a key begins with the number of its open reservations. Then come their numbers, and then the state of the step. An empty
+ * state is a new key's. Each function first settles the reservations whose end has passed. So the units of a dead process are back before
+ * they are needed, and no process has to look for them.
+ */
+
+/** Takes units of a key by its policy's step, and opens the reservation of the question. */
+export function takeBy(question: Question, state: number[], now: number): Verdict {
+  const { policy, units, limit, reservation } = question
+  const open = split(question, state, now)
+  const verdict = policy.step.take(state, now, units, limit, policy.parameters)
+  join(state, verdict.allowed && units > 0 ? withOne(open, reservation, now) : open)
+  return verdict
+}
+
+/** Changes the state of a key by a question that is no take and no reset. */
+export function changeBy(question: Question, state: number[], now: number): void {
+  const { policy, kind, units, limit, at, reservation } = question
+  const { step, parameters } = policy
+  const open = split(question, state, now)
+  if (kind === 'add') {
+    if (units > 0) step.add(state, now, units, limit, parameters)
+    join(state, withOne(open, reservation, now))
+    return
+  }
+  const one = open.find(({ id }) => id === reservation?.id)
+  if (kind === 'give-back') {
+    // Units of a reservation that is no longer open have been settled.
+    if (reservation === undefined || one !== undefined) step.giveBack(state, at, units, now, limit, parameters)
+  } else if (kind === 'settle' && one !== undefined) count(question, state, one, units, now)
+  join(
+    state,
+    open.flatMap((kept) => (kept !== one ? [kept] : kind === 'use' ? [{ ...kept, due: units }] : [])),
+  )
+}
+
+/** Milliseconds until the state is worth no more than a new key's. */
+export function lifetimeBy({ policy: { step, parameters }, limit }: Question, state: readonly number[], now: number): number {
+  const open = openOf(state)
+  return Math.max(step.lifetime(state.slice(1 + FIELDS * open.length), now, limit, parameters), ...open.map(({ end }) => end - now))
+}
+
+/** The open reservations of a key. */
+function openOf(state: readonly number[]): readonly Kept[] {
+  return Array.from({ length: state[0] ?? 0 }, (_, i) => {
+    const [id, end, at, units, due] = state.slice(1 + FIELDS * i, 1 + FIELDS * (i + 1)) as [number, number, number, number, number]
+    return { id, end, at, units, due }
+  })
+}
+
+/** Removes the open reservations from a state, and settles the ones whose end has passed. */
+function split(question: Question, state: number[], now: number): readonly Kept[] {
+  const open = openOf(state)
+  state.splice(0, 1 + FIELDS * open.length)
+  return open.filter((one) => {
+    if (now < one.end) return true
+    count(question, state, one, one.due, now)
+    return false
+  })
+}
+
+function join(state: number[], open: readonly Kept[]): void {
+  state.unshift(open.length, ...open.flatMap(({ id, end, at, units, due }) => [id, end, at, units, due]))
+}
+
+function withOne(open: readonly Kept[], one: OpenReservation | undefined, now: number): readonly Kept[] {
+  if (one === undefined || now >= one.end || open.length >= MOST_OPEN || open.some(({ id }) => id === one.id)) return open
+  return [...open, { ...one, at: now }]
+}
+
+/** Counts `used` units instead of the reserved ones. Returned units that have left the count meanwhile change nothing. */
+function count({ policy, limit }: Question, state: number[], { at, units }: Kept, used: number, now: number): void {
+  const { step, parameters } = policy
+  if (used > units) step.add(state, now, used - units, limit, parameters)
+  else if (used < units) step.giveBack(state, at, units - used, now, limit, parameters)
+}
