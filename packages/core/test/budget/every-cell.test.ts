@@ -25,7 +25,7 @@ async function begun(cell: (typeof CELLS)[number], count = 1): Promise<{ it: Sce
   const { algorithm, coordination } = cell
   const it = scene()
   const alone = coordination === 'local'
-  const policy = { name: 'tokens', limit: 1_000, interval: '1h', algorithm, coordination } as const
+  const policy = { name: 'tokens', limit: 1_000, interval: '1h', algorithm, coordination } as never
   const nodes = Array.from({ length: count }, () => it.node(policy, { alone }))
   for (const node of nodes) node.start()
   await vi.dynamicImportSettled()
