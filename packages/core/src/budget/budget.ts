@@ -4,6 +4,7 @@ import { type Costs, isByName } from '../decide/costs.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { RequestPath } from '../decide/request-path.ts'
+import { idOfKey } from '../keys/key-id.ts'
 import { boundedOnce } from '../keys/key-text.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
@@ -247,8 +248,11 @@ export class Budget {
     for (const [i, part] of (decision.parts as readonly PolicyDecision[]).entries()) {
       const one: Held | undefined = held?.[i]
       const used = totals?.[part.policy?.name ?? '']
-      const holds = limiters.find(({ policy }) => policy.id === part.policy?.id)?.meter.holds
-      if (one === undefined || holds === undefined || used === undefined || used === one.due || !holds.isOpen(one, now)) continue
+      const limiter = limiters.find(({ policy }) => policy.id === part.policy?.id)
+      const holds = limiter?.meter.holds
+      if (one === undefined || holds === undefined || used === undefined || used === one.due) continue
+      // A reset has closed it at the store.
+      if (!holds.isOpen(one, now) || limiter?.resets.since(idOfKey(part.key), part.serial) === true) continue
       ;(held as (Held | undefined)[])[i] = holds.use(part.key, part.ordinal, one, used, now)
     }
   }
