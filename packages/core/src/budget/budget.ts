@@ -149,7 +149,7 @@ export class Budget {
       break
     }
     count(reserved, 1)
-    if (this.#open.size > MOST_OPEN) this.#expire(this.#open.values().next().value as OpenReceipt)
+    if (this.#open.size > MOST_OPEN) this.end(this.#open.values().next().value as OpenReceipt, 'expired', undefined)
     return receipt
   }
 
@@ -212,12 +212,15 @@ export class Budget {
 
   /** Settles all open reservations, because the throttler is closed. */
   close(): void {
+    for (const receipt of this.#open) this.end(receipt, 'expired', undefined)
     this.#timeouts.close()
     this.#alarm.stop()
     this.#flush()
   }
 
   #expire(receipt: OpenReceipt): void {
+    const [policy] = receipt.decision.parts.flatMap((part) => (part as PolicyDecision).policy ?? [])
+    this.#host.warn(notSettled(policy?.name), 'reserve')
     this.end(receipt, 'expired', undefined)
   }
 
@@ -313,6 +316,13 @@ function mustWait(): WeirError {
   return new WeirError(
     'WEIR_ASYNC_POLICY',
     'A request of this throttler may have to wait, for the store or for a delay. Use await throttler.reserveAsync(key, options).',
+  )
+}
+
+function notSettled(name: string | undefined): WeirError {
+  return new WeirError(
+    'WEIR_WARN_RESERVATION_EXPIRED',
+    `A reservation of policy ${show(name)} was not settled before its "ttl", so it settled itself. Call settle() or cancel() in a finally. If calls take longer, raise "ttl".`,
   )
 }
 
