@@ -93,13 +93,14 @@ const MOST_TOKENS = 1_000_000_000
  * @param provider the form of the responses. Many other providers use the form `'openai'`
  * @param costs returns the units by policy name. Called for each value that changes the use, and with zeros for a response of status 400
  * and above, because providers charge no tokens for these. Its second parameter is the response
- * @returns a function of a JSON value and its response. Values of one response, or of any other object, are combined
+ * @returns a function of a JSON value and its response. Values of one response are combined. Instead of a response you can pass any object,
+ * such as the receipt of the call
  * @throws WeirError `WEIR_INVALID_OPTION`
  * @example
  * usageOf('openai', ({ input, output, total }) => ({ tokens: total, usd: 3 * input + 15 * output }))
  * @see `@weir/core/docs/guides/budgets.md`
  */
-export function usageOf<Name extends string, Call extends object = Response>(
+export function usageOf<Name extends string, Call extends object = object>(
   provider: UsageProvider,
   costs: (usage: TokenUsage, response: Call) => Costs<Name>,
 ): UsageReader<Name, Call> {

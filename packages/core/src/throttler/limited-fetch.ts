@@ -124,7 +124,7 @@ export function limitedFetch<Name extends string>(
     const counted = typeof key === 'function' ? key(url) : (key ?? url.host)
     // As in `fetch`: null removes the request's own signal.
     const signal = init?.signal === undefined ? asked?.signal : init.signal
-    const reserved = await reserving?.begin(url, init?.body == null && asked !== undefined ? asked : (init ?? {}))
+    const reserved = reserving && (await reserving.begin(url, init?.body == null && asked !== undefined ? asked : (init ?? {})))
     const decision = await throttler.acquire(counted, { ...acquire, ...reserved, ...(signal && { signal }) })
     const receipt = reserving?.receiptOf(decision)
     let response: Response
@@ -188,7 +188,7 @@ function reservingBy<Name extends string>(
     receiptOf: (decision) => side.receiptOf(decision, options),
     settling(response, receipt) {
       const read = (value: unknown): void => {
-        const used = usage && receipt.isOpen ? askAll(usage, value, response) : undefined
+        const used = usage && askAll(usage, value, response)
         if (used instanceof NoAnswer || isThenable(used)) warn(used, side)
         else if (used !== undefined) receipt.used(used as Costs<Name>)
       }

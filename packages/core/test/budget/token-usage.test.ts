@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type TokenUsage, type UsageProvider, usageOf } from '../../src/budget/token-usage.ts'
+import { createThrottler } from '../../src/index.ts'
 
 /** The use after each value that changes it. */
 function read(provider: UsageProvider, values: readonly unknown[]): TokenUsage[] {
   const seen: TokenUsage[] = []
   const call = {}
-  const reader = usageOf(provider, (usage, of: object) => {
+  const reader = usageOf(provider, (usage, of) => {
     expect(of).toBe(call)
     seen.push(usage)
     return { tokens: usage.total }
@@ -133,8 +134,18 @@ test.each<[string, UsageProvider, readonly unknown[], readonly TokenUsage[]]>([
   expect(read(provider, values)).toEqual(expected)
 })
 
+test('the events of an SDK are read with the receipt of their call', () => {
+  const throttler = createThrottler({ policies: [{ name: 'tokens', limit: 100, interval: '1h', coordination: 'local' }] })
+  const read = usageOf('anthropic', ({ total }) => ({ tokens: total }))
+  const call = throttler.reserve('k', { cost: { tokens: 90 } })
+  for (const event of [{ message: { usage: { input_tokens: 30, output_tokens: 1 } } }, { usage: { output_tokens: 20 } }])
+    call.used(read(event, call) ?? {})
+  call.settle()
+  expect(throttler.peek('k').remaining).toBe(50)
+})
+
 test('Bedrock counts cache writes and five units for each output token, and cache reads not at all', () => {
-  const reader = usageOf('anthropic', ({ input, cacheRead, output }, _: object) => ({ tokens: input - cacheRead + 5 * output }))
+  const reader = usageOf('anthropic', ({ input, cacheRead, output }) => ({ tokens: input - cacheRead + 5 * output }))
   const usage = { input_tokens: 5, cache_creation_input_tokens: 2000, cache_read_input_tokens: 9000, output_tokens: 200 }
   expect(reader({ usage }, {})).toEqual({ tokens: 3005 })
   expect(reader({ usage: { input_tokens: 10, output_tokens: 750 } }, {})).toEqual({ tokens: 3760 })
