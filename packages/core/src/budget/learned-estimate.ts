@@ -31,7 +31,7 @@ export interface LearnedEstimate {
   /**
    * Learns the output of a call that has ended.
    *
-   * @param output a number of at least 0. Anything else is ignored
+   * @param output a number > 0. Anything else is ignored, because a rejected call has no output
    * @param call any object that stands for the call, such as its response. A later output of the same call replaces the earlier one
    */
   learn(kind: string, output: number, call?: object): void
@@ -85,7 +85,7 @@ export function learnedEstimate(options: LearnedEstimateOptions): LearnedEstimat
       return input + Math.min(most, outputs?.quantile(quantile, fewest) ?? most)
     },
     learn(kind, output, call) {
-      if (!(typeof output === 'number' && output >= 0 && output < Number.POSITIVE_INFINITY)) return
+      if (!(typeof output === 'number' && output > 0 && output < Number.POSITIVE_INFINITY)) return
       const name = boundedOnce(kind)
       const outputs = kinds.get(name) ?? new Outputs()
       kinds.set(name, outputs)

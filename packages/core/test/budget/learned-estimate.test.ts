@@ -31,7 +31,7 @@ test('of several maxima the largest valid one counts, and without one that of th
 // Small and large costs of a unit short, and outputs of different forms.
 const FRACTILES = [0.5, 0.8, 0.95, 0.99]
 const FORMS: Readonly<Record<string, (random: () => number) => number>> = {
-  even: (random) => Math.floor(random() * 4_000),
+  even: (random) => 1 + Math.floor(random() * 4_000),
   'with a long tail': (random) => Math.floor(20 / (1 - random()) ** 1.2),
   'around two lengths': (random) => Math.floor((random() < 0.7 ? 60 : 2_500) * (0.8 + 0.4 * random())),
 }
@@ -87,7 +87,7 @@ test('a later output of the same call replaces the earlier one', () => {
 
 test('values that are no outputs are ignored, and very large ones count as 2^24', () => {
   const output = learnedEstimate({ ...OPTIONS, maxOutput: 2 ** 30 })
-  for (const bad of [Number.NaN, -1, Number.POSITIVE_INFINITY, '5', undefined])
+  for (const bad of [0, Number.NaN, -1, Number.POSITIVE_INFINITY, '5', undefined])
     for (let i = 0; i < 100; i++) output.learn('m', bad as never)
   expect(output.estimate('m', { input: 0 })).toBe(2 ** 30)
   for (let i = 0; i < 100; i++) output.learn('m', Number.MAX_VALUE)
