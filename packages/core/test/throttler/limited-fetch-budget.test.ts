@@ -2,7 +2,15 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { concurrency, createThrottler, type LimitedFetchOptions, limitedFetch, type Throttler, usageOf } from '../../src/index.ts'
+import {
+  concurrency,
+  createThrottler,
+  type LimitedFetchOptions,
+  limitedFetch,
+  memoryStore,
+  type Throttler,
+  usageOf,
+} from '../../src/index.ts'
 
 const RESERVED = 1_000
 
@@ -21,8 +29,8 @@ type Name = 'requests' | 'tokens'
 function throttler(): Throttler<Name> {
   const made = createThrottler({
     policies: [
-      { name: 'requests', limit: 1_000, interval: '1h' },
-      { name: 'tokens', limit: 100_000, interval: '1h' },
+      { name: 'requests', limit: 1_000, interval: '12h' },
+      { name: 'tokens', limit: 100_000, interval: '12h' },
     ],
   })
   onTestFinished(() => made.close())
@@ -83,6 +91,19 @@ test('a call reserves its estimate, and counts its real use once its body has en
     [1, 1_000],
     [1, 30],
   ])
+})
+
+test.each(['background', 'leased', 'central'] as const)('the same with a store and coordination %s', async (coordination) => {
+  const made = createThrottler({ store: memoryStore(), policies: [{ name: 'tokens', limit: 100, interval: '12h', coordination }] })
+  onTestFinished(() => made.close())
+  made.start()
+  const usage = usageOf('openai', ({ total }) => ({ tokens: total }))
+  const get = limitedFetch(made, { key: 'k', estimate: () => ({ tokens: 90 }), usage, fetch: answering([bytes(json(10))]), timeout: '5s' })
+  const first = await get('http://localhost')
+  await expect(get('http://localhost')).rejects.toMatchObject({ name: 'AcquireError', reason: 'timeout' })
+  await first.text()
+  await (await get('http://localhost')).text()
+  await expect.poll(async () => (await made.usage('k'))[0]?.used).toBe(20)
 })
 
 test('the estimate is made of the URL, and of the init or the Request', async () => {
