@@ -1,0 +1,354 @@
+import type { Held } from '../algorithms/holds.ts'
+import type { Opening } from '../decide/asking.ts'
+import { waitsForStore } from '../decide/coordination.ts'
+import type { Costs } from '../decide/costs.ts'
+import type { Decision, PolicyDecision } from '../decide/decision.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import type { RequestPath } from '../decide/request-path.ts'
+import { idOfKey } from '../keys/key-id.ts'
+import { boundedOnce } from '../keys/key-text.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
+import type { Emitter } from '../report/events.ts'
+import { MOST_UNITS } from '../store/units.ts'
+import { Alarm } from '../time/alarm.ts'
+import type { Clock } from '../time/clock.ts'
+import { Timeouts } from '../time/timeouts.ts'
+import { checkReserve, type ReservationOptions, type ReserveOptions, type Reserving, reservingOf } from './options.ts'
+import { type Ending, OpenReceipt, type Receipt, type Reserved } from './receipt.ts'
+import { type SettleHost, settlePart } from './settle.ts'
+
+/** The most open reservations of a process. Beyond it, the oldest one settles itself. */
+const MOST_OPEN = 100_000
+/** Milliseconds after which reported use is sent to the store. */
+const PACE = 1_000
+/** Reservations whose use is sent in one turn of the event loop. */
+const SLICE = 500
+
+/** The throttler whose policies count reservations. */
+export interface BudgetHost extends SettleHost {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly emitter: Emitter
+  readonly closed: boolean
+  readonly path: RequestPath<string>
+  /** Whether the store keeps open reservations. Undefined without a store. */
+  readonly storeReserves: boolean | undefined
+  /** Decides a request that may be delayed. */
+  checkDelayed(key: string, cost: Costs): Promise<Decision>
+  /** Counts more units of a key, whether or not they fit. */
+  chargeOne(limiter: Limiter, key: string, units: number, now: number): void
+  /** Releases the slots of a request that has ended. */
+  release(decision: Decision): void
+  warn(error: WeirError, subject: string): void
+}
+
+/** An open or coming reservation with an `id`. */
+interface Named {
+  readonly cost: Costs
+  readonly receipt: OpenReceipt | Promise<OpenReceipt>
+}
+
+/** The open reservations of a throttler. */
+export class Budget {
+  readonly #host: BudgetHost
+  readonly #open = new Set<OpenReceipt>()
+  readonly #timeouts: Timeouts<OpenReceipt>
+  readonly #named = new Map<string, Named>()
+  /** Reservations whose last reported use the store doesn't have. */
+  readonly #unsent = new Set<OpenReceipt>()
+  readonly #alarm: Alarm
+  #closing = false
+
+  constructor(host: BudgetHost) {
+    this.#host = host
+    this.#timeouts = new Timeouts(host.clock, (receipt) => this.#expire(receipt))
+    this.#alarm = new Alarm(host.clock, () => this.#send())
+  }
+
+  /** As the throttler's. */
+  reserve(key: string, options: ReserveOptions): Receipt {
+    const reserving = this.#read('reserve', options)
+    const by = this.#placed(key, options.cost)
+    const { path } = this.#host
+    if (path.waits || path.delays) throw mustWait()
+    const known = this.#find(key, options)
+    if (known !== undefined) return known as OpenReceipt
+    return this.#name(key, options, this.#made(path.checkAt(key, by), by, reserving, undefined))
+  }
+
+  /** As the throttler's. */
+  async reserveAsync(key: string, options: ReserveOptions): Promise<Receipt> {
+    const reserving = this.#read('reserveAsync', options)
+    const by = this.#placed(key, options.cost)
+    const known = this.#find(key, options)
+    if (known !== undefined) return await known
+    const receipt = this.#decide(key, by, reserving)
+    if (!(receipt instanceof Promise)) return this.#name(key, options, receipt)
+    if (options.id === undefined) return await receipt
+    const name = nameOf(key, options.id)
+    this.#named.set(name, { cost: { ...options.cost }, receipt })
+    try {
+      return this.#name(key, options, await receipt)
+    } catch (error) {
+      this.#named.delete(name)
+      throw error
+    }
+  }
+
+  /** Returns a promise only if the request has to wait. */
+  #decide(key: string, by: Reserved, reserving: Reserving): OpenReceipt | Promise<OpenReceipt> {
+    const { path, random } = this.#host
+    const opening: Opening = { id: idBy(random), ...reserving, opened: new Map() }
+    const made = (decision: Decision): OpenReceipt => {
+      path.tally(decision)
+      return this.#made(decision, by, reserving, opening)
+    }
+    const decision = path.delays ? this.#host.checkDelayed(key, costsOf(by)) : path.takeAt(key, by, opening)
+    return decision instanceof Promise ? decision.then(made) : made(decision)
+  }
+
+  /** Makes a reservation of the units of a decision. */
+  receiptOf(decision: Decision, options: ReservationOptions): Receipt {
+    const { limiters } = this.#host
+    const costs: number[] = []
+    const places: number[] = []
+    for (const { policy, cost } of decision.parts) {
+      const place = limiters.findIndex((limiter) => limiter.policy.id === policy?.id)
+      if (place < 0) continue
+      places.push(place)
+      costs[place] = cost
+    }
+    return this.#made(decision, { costs, places, limiters }, reservingOf(options), undefined)
+  }
+
+  #read(call: string, options: ReserveOptions): Reserving {
+    checkReserve(call, options)
+    return reservingOf(options)
+  }
+
+  /** The costs by place. A reservation that is larger than allowed never fits. */
+  #placed(key: string, cost: Costs): Reserved {
+    const { path, limiters, storeReserves } = this.#host
+    const by = path.placed(cost)
+    let { costs } = by
+    for (const i of by.places) {
+      const limiter = limiters[i] as Limiter
+      const { policy } = limiter
+      if (storeReserves === false && waitsForStore(policy) && policy.algorithm.slots === undefined) throw cantKeep(policy.name)
+      const { maxReservation } = policy
+      const isTooLarge = maxReservation !== undefined && (costs[i] as number) > maxReservation
+      if (isTooLarge && limiter.limitFor(boundedOnce(key), undefined) < Number.POSITIVE_INFINITY) costs = costs.with(i, MOST_UNITS)
+    }
+    return { costs, places: by.places, limiters }
+  }
+
+  #made(decision: Decision, reserved: Reserved, { ttl, refunds }: Reserving, opening: Opening | undefined): OpenReceipt {
+    const host = this.#host
+    const receipt = new OpenReceipt(decision, reserved, this, refunds)
+    if (!receipt.isOpen || host.closed) return receipt
+    const now = host.clock.monotonic()
+    this.#open.add(receipt)
+    this.#timeouts.add(receipt, ttl, now)
+    for (const limiter of host.limiters) {
+      if (limiter.meter.holds === undefined) continue
+      this.#hold(receipt, ttl, opening, now)
+      break
+    }
+    count(reserved, 1)
+    // Requests that were waiting when the throttler was closed settle at once, too.
+    if (this.#closing || this.#open.size > MOST_OPEN) this.end(this.#open.values().next().value as OpenReceipt, 'expired', undefined)
+    return receipt
+  }
+
+  /** Opens the reservation at the store, for policies whose units another process can settle. */
+  #hold(receipt: OpenReceipt, ttl: number, opening: Opening | undefined, now: number): void {
+    const { limiters, random } = this.#host
+    const parts = receipt.decision.parts as readonly PolicyDecision[]
+    const id = opening?.id ?? idBy(random)
+    receipt.held = parts.map((part) => {
+      const { policy, key, cost: units, ordinal } = part
+      const opened = policy && opening?.opened.get(policy.id)
+      if (opened !== undefined || !(units > 0)) return opened
+      const holds = limiters.find((limiter) => limiter.policy.id === policy?.id)?.meter.holds
+      return holds?.open(key, ordinal, { id, units, due: receipt.refunds ? 0 : units }, ttl, now)
+    })
+    this.#alarm.setBy(now + PACE)
+  }
+
+  /** Called by a receipt. */
+  used(receipt: OpenReceipt, totals: Costs): void {
+    const list = (receipt.totals ??= Object.create(null) as Record<string, number>)
+    for (const name in totals) {
+      const units = this.#units(receipt, totals, name, 'used')
+      if (units !== undefined && !(units <= (list[name] ?? -1))) list[name] = units
+    }
+    if (receipt.held === undefined) return
+    this.#unsent.add(receipt)
+    this.#alarm.setBy(this.#host.clock.monotonic() + PACE)
+  }
+
+  /** Called by a receipt. */
+  end(receipt: OpenReceipt, ending: Ending, actual: Costs | undefined): void {
+    const host = this.#host
+    receipt.isOpen = false
+    this.#timeouts.remove(receipt)
+    this.#open.delete(receipt)
+    this.#unsent.delete(receipt)
+    if (receipt.name !== undefined) this.#named.delete(receipt.name)
+    if (host.closed) return
+    const { decision, totals, refunds, held } = receipt
+    const now = host.clock.monotonic()
+    const numbers: Record<string, number | undefined> = Object.create(null)
+    for (const name in actual) numbers[name] = this.#units(receipt, actual, name, 'settle')
+    count(receipt.reserved, -1, ending)
+    let slots = false
+    for (const [i, part] of (decision.parts as readonly PolicyDecision[]).entries()) {
+      const { policy, cost } = part
+      if (policy === undefined) continue
+      if (policy.algorithm.slots !== undefined) slots = true
+      if (policy.algorithm.slots !== undefined || !(cost > 0)) continue
+      const otherwise = totals?.[policy.name] ?? (ending === 'expired' && refunds ? 0 : cost)
+      const used = ending === 'cancelled' ? 0 : (numbers[policy.name] ?? otherwise)
+      settlePart(part, used, held?.[i], ending === 'expired', now, host, (...all) => host.chargeOne(...all))
+      if (ending === 'expired' && host.emitter.has('reservationExpired'))
+        host.emitter.emit('reservationExpired', { policy: policy.name, key: part.key, reserved: cost, counted: used })
+    }
+    if (slots) host.release(decision)
+    if (held !== undefined) this.#alarm.setBy(now + PACE)
+    host.emitter.deliver()
+  }
+
+  /** Settles all open reservations, because the throttler is closed. */
+  close(): void {
+    this.#closing = true
+    for (const receipt of this.#open) this.end(receipt, 'expired', undefined)
+    this.#timeouts.close()
+    this.#alarm.stop()
+    this.#flush()
+  }
+
+  #expire(receipt: OpenReceipt): void {
+    const [policy] = receipt.decision.parts.flatMap((part) => (part as PolicyDecision).policy ?? [])
+    this.#host.warn(notSettled(policy?.name), 'reserve')
+    this.end(receipt, 'expired', undefined)
+  }
+
+  /** The units of a policy if they are usable. */
+  #units({ reserved }: OpenReceipt, units: Costs, name: string, call: string): number | undefined {
+    const given: unknown = units[name]
+    if (given === undefined) return undefined
+    const isReserved = reserved.places.some((i) => reserved.limiters[i]?.policy.name === name)
+    if (isReserved && typeof given === 'number' && given >= 0 && given < Number.POSITIVE_INFINITY)
+      return Math.min(MOST_UNITS, Math.ceil(given))
+    const next = isReserved ? 'Use a whole number of at least 0.' : 'Name the policy in "cost" of reserve().'
+    const what = `${call}() got ${show(given)} units of policy ${show(name)}, and ignored them. ${next}`
+    this.#host.warn(new WeirError('WEIR_WARN_INVALID_COST', what), `${call} ${name}`)
+    return undefined
+  }
+
+  /** Sends the use that was reported since the last time. */
+  #send(): void {
+    const { clock } = this.#host
+    let left = SLICE
+    const again: OpenReceipt[] = []
+    for (const receipt of this.#unsent) {
+      if (left-- === 0) break
+      this.#unsent.delete(receipt)
+      if (!this.#report(receipt, clock.monotonic())) again.push(receipt)
+    }
+    for (const receipt of again) this.#unsent.add(receipt)
+    this.#flush()
+    if (this.#unsent.size > 0) this.#alarm.setBy(clock.monotonic() + (left < 0 ? 1 : PACE))
+  }
+
+  /** Returns whether the store has all numbers now. */
+  #report({ decision, held, totals }: OpenReceipt, now: number): boolean {
+    const { limiters } = this.#host
+    let sent = true
+    for (const [i, part] of (decision.parts as readonly PolicyDecision[]).entries()) {
+      const one: Held | undefined = held?.[i]
+      const used = totals?.[part.policy?.name ?? '']
+      const limiter = limiters.find(({ policy }) => policy.id === part.policy?.id)
+      const holds = limiter?.meter.holds
+      if (one === undefined || holds === undefined || used === undefined || used === one.due) continue
+      // A reset has closed it at the store.
+      if (!holds.isOpen(one, now) || limiter?.resets.since(idOfKey(part.key), part.serial) === true) continue
+      const next = holds.use(part.key, part.ordinal, one, used, now)
+      ;(held as (Held | undefined)[])[i] = next
+      if (next === one) sent = false
+    }
+    return sent
+  }
+
+  #flush(): void {
+    const now = this.#host.clock.monotonic()
+    for (const { meter } of this.#host.limiters) meter.holds?.flush?.(now)
+  }
+
+  // Reservations with an id.
+
+  #find(key: string, { id, cost }: ReserveOptions): OpenReceipt | Promise<OpenReceipt> | undefined {
+    const known = id === undefined ? undefined : this.#named.get(nameOf(key, id))
+    if (known === undefined) return undefined
+    const names = new Set([...Object.keys(known.cost), ...Object.keys(cost)])
+    for (const name of names) {
+      if (known.cost[name] === cost[name]) continue
+      throw invalidOption('cost', cost, `the costs of the open reservation with id ${show(id)}, or another id`)
+    }
+    return known.receipt
+  }
+
+  #name(key: string, { id, cost }: ReserveOptions, receipt: OpenReceipt): OpenReceipt {
+    if (id === undefined) return receipt
+    const name = nameOf(key, id)
+    if (receipt.isOpen) {
+      receipt.name = name
+      this.#named.set(name, { cost: { ...cost }, receipt })
+    } else this.#named.delete(name)
+    return receipt
+  }
+}
+
+function nameOf(key: string, id: string): string {
+  return `${id.length} ${id}${boundedOnce(key)}`
+}
+
+/** Counts a reservation that was opened, or has ended. */
+function count({ limiters, costs, places }: Reserved, sign: 1 | -1, ending?: Ending): void {
+  for (const i of places) {
+    const { reservations } = (limiters[i] as Limiter).stats
+    reservations.open += sign
+    reservations.units += sign * (costs[i] as number)
+    if (ending !== undefined) reservations[ending]++
+  }
+}
+
+function costsOf({ limiters, costs, places }: Reserved): Costs {
+  return Object.fromEntries(places.map((i) => [(limiters[i] as Limiter).policy.name, costs[i] as number]))
+}
+
+/** A random whole number of 52 bits. */
+function idBy(random: () => number): number {
+  return 1 + Math.floor(random() * (2 ** 52 - 1))
+}
+
+function mustWait(): WeirError {
+  return new WeirError(
+    'WEIR_ASYNC_POLICY',
+    'A request of this throttler may have to wait, for the store or for a delay. Use await throttler.reserveAsync(key, options).',
+  )
+}
+
+function notSettled(name: string | undefined): WeirError {
+  return new WeirError(
+    'WEIR_WARN_RESERVATION_EXPIRED',
+    `A reservation of policy ${show(name)} was not settled before its "ttl", so it settled itself. Call settle() or cancel() in a finally. If calls take longer, raise "ttl".`,
+  )
+}
+
+function cantKeep(name: string): WeirError {
+  return new WeirError(
+    'WEIR_INVALID_OPTION',
+    `The store can't keep open reservations, which policy ${show(name)} needs. Use another store, or coordination "background".`,
+  )
+}
