@@ -151,7 +151,8 @@ local function ask(key, policy, label, a)
   local lost = a[4] > row[1]
   if lost then head[4] = now + a[16] end
   change(head, row, {
-    math.max(row[1], a[4]), math.max(row[2], a[5]), math.max(row[3], a[6]), math.max(row[4], a[7]), math.max(row[5], a[8])
+    math.max(row[1], a[4]), math.max(row[2], a[5]), math.max(row[3], a[6]), math.max(row[4], a[7]),
+    a[9] < head[5] and math.max(row[5], a[8]) or a[8]
   })
 
   if seq > row[6] then
