@@ -25,13 +25,6 @@ export interface ModelCall {
   readonly most: number
 }
 
-/** Tokens of a call, as the provider reports them. */
-export interface Usage {
-  readonly prompt_tokens: number
-  readonly completion_tokens: number
-  readonly total_tokens: number
-}
-
 /** A request that the gateway can't forward. */
 class BadRequest extends Error {
   override readonly name: string = 'BadRequest'
@@ -88,11 +81,10 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(parts).toString()
 }
 
-/** The events of a stream, each with its text and with the usage if it has one. */
-export async function* eventsOf(stream: Response): AsyncGenerator<{ readonly text: string; readonly usage: Usage | undefined }> {
+/** The events of a stream, each with its text and its JSON value. */
+export async function* eventsOf(stream: Response): AsyncGenerator<{ readonly text: string; readonly value: unknown }> {
   const events = stream.body?.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-  for await (const { data } of events ?? [])
-    yield { text: `data: ${data}\n\n`, usage: data === '[DONE]' ? undefined : JSON.parse(data).usage }
+  for await (const { data } of events ?? []) yield { text: `data: ${data}\n\n`, value: data === '[DONE]' ? undefined : JSON.parse(data) }
 }
 
 /** Rejects a call. */

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { calendar, createThrottler, type Duration, tokenBucket } from '@weir/core'
+import { type Costs, calendar, createThrottler, type Duration, tokenBucket, usageOf } from '@weir/core'
 import { redisStore } from '@weir/redis'
-import { answer, eventsOf, fail, listen, modelCallOf, priceOf, reject, tenantOf, type Usage } from './calls.ts'
+import { answer, eventsOf, fail, listen, modelCallOf, priceOf, reject, tenantOf } from './calls.ts'
 
 const { REDIS_URL = 'redis://127.0.0.1:6379', PROVIDER = 'http://127.0.0.1:4000', TTL = '5m', DOLLARS = '50' } = process.env
 const throttler = createThrottler({
@@ -14,6 +14,7 @@ const throttler = createThrottler({
     { name: 'usd', limit: 1_000_000 * Number(DOLLARS), interval: calendar('month'), coordination: 'central', storeTimeout: '1s' },
   ],
 }).start()
+const costOf = usageOf('openai', ({ input, output, total }) => ({ tokens: total, usd: priceOf(input, output) }))
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const tenant = tenantOf(request)
@@ -22,7 +23,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   const cost = { requests: 1, tokens: input + most, usd: priceOf(input, most) }
   const call = await throttler.reserveAsync(tenant, { cost, ttl: TTL as Duration })
   if (!call.allowed) return reject(response, call)
-  let usage: Usage | undefined
+  let actual: Costs | undefined
   try {
     const stream = await fetch(PROVIDER, { method: 'POST', body }).catch(() => undefined)
     if (!stream?.ok) {
@@ -34,14 +35,15 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
     await pipeline(async function* () {
       let output = 0
       for await (const event of eventsOf(stream)) {
+        // About one token per event. The usage that the provider reports at the end replaces it.
         call.used({ tokens: input + ++output, usd: priceOf(input, output) })
-        usage = event.usage ?? usage
+        actual = costOf(event.value, call) ?? actual
         yield event.text
       }
     }, response)
   } finally {
     // If the client leaves before the usage comes, the last numbers of `used` count.
-    call.settle(usage && { tokens: usage.total_tokens, usd: priceOf(usage.prompt_tokens, usage.completion_tokens) })
+    call.settle(actual)
   }
 }
 
