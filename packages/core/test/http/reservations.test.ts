@@ -180,6 +180,16 @@ test('a request whose client has left before its handler starts gets null and co
   expect([left('tokens'), left('calls')]).toEqual([400, 2])
 })
 
+test('without a response the caller settles, as adapters do in tests without a connection', () => {
+  const seen: unknown[] = []
+  const { guard, left } = guardOf({ estimate, settle: (...args: unknown[]) => void seen.push(args) })
+  const call = guard.check({}) as Receipt
+  call.used({ tokens: 30 })
+  guard.settle(call, 200, [{}, undefined as never])
+  guard.settle(call, 200, [{}, undefined as never])
+  expect([call.isOpen, left('tokens'), left('calls'), seen.length]).toEqual([false, 970, 2, 1])
+})
+
 test('a reservation settles itself after its ttl', async () => {
   const time = new ManualTime()
   const { guard, left } = guardOf({ estimate, clock: time, ttl: '10s', settle: () => ({ tokens: 0 }) })
