@@ -4,6 +4,8 @@ import type { Receipt } from '../../src/budget/receipt.ts'
 import type { Decision } from '../../src/decide/decision.ts'
 import { createGuard, type Guard } from '../../src/http/guard.ts'
 import { handlerStarts } from '../../src/http/handler-end.ts'
+import { PlaceLimits } from '../../src/http/place-limits.ts'
+import { memoryStore } from '../../src/hub/memory-store.ts'
 import { concurrency, createThrottler } from '../../src/index.ts'
 import type { WeirError } from '../../src/report/errors.ts'
 import { type FakeRequest, fakeReader } from './fake-request.ts'
@@ -253,4 +255,29 @@ test.each([
   [{ estimate, skipSuccessfulRequests: true }, 'WEIR_INVALID_OPTION', 'Use either "estimate" or "skipSuccessfulRequests", not both'],
 ])('%o throws at construction', (options, code, text) => {
   expect(() => guardOf(options)).toThrow(expect.objectContaining({ code, message: expect.stringContaining(text) }))
+})
+
+test('a place with its own limits does not inherit the estimate, and may have one instead of refunds', () => {
+  const words = { place: 'Route', whole: 'the plugin', none: '' }
+  const placesOf = (options: object) => new PlaceLimits({ policies: [TOKENS], ...options } as never, fakeReader, words)
+  const places = placesOf({ estimate: () => ({ tokens: 100 }), settle: () => ({ tokens: 1 }), ttl: '1m' })
+  const one = places.guard(places.add({ ...REQUESTS, skipFailedRequests: true } as never, 'GET /'))
+  expect([places.general.reserves, one.reserves]).toEqual([true, false])
+  expect(one.check({})).toMatchObject({ policy: { name: 'requests' }, remaining: 9 })
+  const refunding = placesOf({ skipFailedRequests: true, requestWasSuccessful: () => true })
+  const two = refunding.guard(refunding.add({ ...REQUESTS, estimate: () => ({ requests: 2 }) } as never, 'GET /'))
+  expect(two.reserves).toBe(true)
+  expect(two.check({})).toMatchObject({ isOpen: true, remaining: 8 })
+})
+
+test('a store that can not keep reservations of a central policy throws, and leaves no name behind', () => {
+  const store = memoryStore()
+  const without = Object.create(store, { reserves: { value: undefined } }) as typeof store
+  const central = { ...TOKENS, coordination: 'central' }
+  const options = { store: without, policies: [central], estimate: () => ({ tokens: 1 }) }
+  expect(() => guardOf(options)).toThrow(
+    expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining('tokens') }),
+  )
+  expect(() => guardOf({ ...options, policies: [{ ...central, limit: 7 }], estimate: undefined })).not.toThrow()
+  expect(() => guardOf({ ...options, policies: [{ ...TOKENS, name: 'background' }], estimate: () => ({ background: 1 }) })).not.toThrow()
 })
