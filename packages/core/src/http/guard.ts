@@ -60,7 +60,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   #compiled: Compiled<Req>
   /** Undefined if no option skips or denies requests. */
   readonly #gates: Gates<Req> | undefined
-  /** Undefined if no request is refunded because of its response. */
+  /** Undefined if nothing changes because of a response. */
   readonly #settlement: Settlement<Args, Name> | Reservations<Req, Args, Name> | undefined
   /** Undefined if no units are reserved. */
   readonly #reservations: Reservations<Req, Args, Name> | undefined
@@ -198,7 +198,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   /**
-   * Waits for the end of the response if an option refunds some requests.
+   * Waits for the end of the response if an option refunds some requests, or reserves units (`estimate`).
    *
    * @param args the arguments that the framework called the middleware with
    */

@@ -25,6 +25,8 @@ export class Reservations<Req, Args extends readonly unknown[], Name extends str
   readonly #estimates = new WeakMap<object, Costs | null | Promise<Costs | null>>()
   /** The arguments of the middleware, for receipts whose handler may have started. */
   readonly #args = new WeakMap<Decision<Name>, Args>()
+  /** Receipts of requests that were checked without their response. */
+  readonly #unwatched = new WeakSet<Decision<Name>>()
   #names: ReadonlySet<string> = new Set()
 
   constructor(
@@ -62,19 +64,25 @@ export class Reservations<Req, Args extends readonly unknown[], Name extends str
   open(decision: Decision<Name>, response: Answering | undefined): Receipt<Name> | null {
     const { ttl } = this.#options
     const receipt = this.#side.receiptOf(decision, ttl === undefined ? {} : { ttl })
-    if (response === undefined) return receipt
-    return keepUntilHandled(response, { whenEnded }, () => this.#end(receipt)) ? receipt : null
+    if (response === undefined) this.#unwatched.add(receipt)
+    else if (!this.#keep(receipt, response)) return null
+    return receipt
   }
 
   /** Implements the guard's `watch`. */
-  watch(decision: Decision<Name>, _response: unknown, args: Args): void {
+  watch(decision: Decision<Name>, response: Answering, args: Args): void {
     this.#args.set(decision, args)
+    if (this.#unwatched.delete(decision)) this.#keep(decision as Receipt<Name>, response)
   }
 
   /** Implements the guard's `settle`. */
   settle(decision: Decision<Name>, _status: number, _complete: boolean, args: Args): void {
     this.#args.set(decision, args)
     this.#end(decision as Receipt<Name>)
+  }
+
+  #keep(receipt: Receipt<Name>, response: Answering): boolean {
+    return keepUntilHandled(response, { whenEnded }, () => this.#end(receipt))
   }
 
   #estimate(request: Req): Costs | null | Promise<Costs | null> {
