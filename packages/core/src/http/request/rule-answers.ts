@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { isCosts } from '../../decide/costs.ts'
+import { costIn, isCosts } from '../../decide/costs.ts'
 import { ALL_KEY } from '../../decide/policy.ts'
 import type { KeySource } from '../../decide/request-options.ts'
 import { isAddressKey } from '../../decide/request-rule.ts'
@@ -103,7 +103,7 @@ export class RuleAnswers<Req> {
   /** @returns undefined if the answer has costs by policy name, and none of this policy */
   cost(rule: Rule<Req>, answer: unknown): number | undefined {
     if (isCost(answer)) return answer
-    if (isCosts(answer, this.#names)) return Object.hasOwn(answer, rule.name) ? answer[rule.name] : undefined
+    if (isCosts(answer, this.#names)) return costIn(answer, rule.name)
     if (!rule.costReported) {
       rule.costReported = true
       const message = `The cost function of policy ${show(rule.name)} ${problemOf(answer)}, so such requests cost 1. Return a finite number > 0, or such numbers by policy name.`
