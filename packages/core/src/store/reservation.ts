@@ -51,6 +51,12 @@ export function lifetimeBy({ policy: { step, parameters }, limit }: Question, st
   return Math.max(step.lifetime(state.slice(1 + FIELDS * open.length), now, limit, parameters), ...open.map(({ end }) => end - now))
 }
 
+/** Whether numbers can be a key's state. Stores whose data other programs may change check it before they use these functions. */
+export function isState(numbers: readonly number[]): boolean {
+  const [open] = numbers
+  return open === undefined || (Number.isInteger(open) && open >= 0 && open <= MOST_OPEN && numbers.length > FIELDS * open)
+}
+
 /** The open reservations of a key. */
 function openOf(state: readonly number[]): readonly Kept[] {
   return Array.from({ length: state[0] ?? 0 }, (_, i) => {

@@ -1,5 +1,5 @@
 export { HELD, MOST_RETURNS } from './ask.ts'
-export { grantLease, type LeaseNews, type LeaseRecord, type LeaseRow, newLeaseRecord, servesLease } from './grant.ts'
+export { grantLease, type LeaseNews, type LeaseRecord, type LeaseRow, newLeaseRecord, newLeaseRow, servesLease } from './grant.ts'
 export {
   askFor,
   beginAnew,
