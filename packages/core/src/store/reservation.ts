@@ -65,15 +65,13 @@ function openOf(state: readonly number[]): readonly Kept[] {
   })
 }
 
-/** Removes the open reservations from a state, and settles the ones whose end has passed. */
+/** Removes the open reservations from a state, and settles the ones whose end has passed as of their end, however late that is. */
 function split(question: Question, state: number[], now: number): readonly Kept[] {
   const open = openOf(state)
   state.splice(0, 1 + FIELDS * open.length)
-  return open.filter((one) => {
-    if (now < one.end) return true
-    count(question, state, one, one.due, now)
-    return false
-  })
+  const ended = open.filter(({ end }) => now >= end).sort((a, b) => a.end - b.end || a.id - b.id)
+  for (const one of ended) count(question, state, one, one.due, one.end)
+  return ended.length === 0 ? open : open.filter((one) => !ended.includes(one))
 }
 
 function join(state: number[], open: readonly Kept[]): void {
