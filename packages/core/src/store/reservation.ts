@@ -59,10 +59,13 @@ export function isState(numbers: readonly number[]): boolean {
 
 /** The open reservations of a key. */
 function openOf(state: readonly number[]): readonly Kept[] {
-  return Array.from({ length: state[0] ?? 0 }, (_, i) => {
-    const [id, end, at, units, due] = state.slice(1 + FIELDS * i, 1 + FIELDS * (i + 1)) as [number, number, number, number, number]
-    return { id, end, at, units, due }
-  })
+  const [count = 0] = state
+  const number = (place: number): number => state[place] as number
+  const open: Kept[] = []
+  for (let i = 1; open.length < count; i += FIELDS) {
+    open.push({ id: number(i), end: number(i + 1), at: number(i + 2), units: number(i + 3), due: number(i + 4) })
+  }
+  return open
 }
 
 /** Removes the open reservations from a state, and settles the ones whose end has passed as of their end, however late that is. */
