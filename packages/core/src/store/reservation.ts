@@ -1,7 +1,7 @@
 import { MOST_OPEN, type OpenReservation, type Question } from './decider.ts'
 import type { Verdict } from './step.ts'
 
-/** An open reservation in the state of a key, with the time at which its units were counted. */
+/** An open reservation in the state of a key, with the time at which its units were counted, as in `AtomicStep.giveBack`. */
 interface Kept extends OpenReservation {
   readonly at: number
 }
@@ -31,7 +31,8 @@ export function changeBy(question: Question, state: number[], now: number): void
   const open = split(question, state, now)
   if (kind === 'add') {
     if (units > 0) step.add(state, now, units, limit, parameters)
-    join(state, withOne(open, reservation, now))
+    // Without units it opens a reservation for units that were taken before.
+    join(state, withOne(open, reservation, now, units > 0 ? now : at))
     return
   }
   const one = open.find(({ id }) => id === reservation?.id)
@@ -81,9 +82,9 @@ function join(state: number[], open: readonly Kept[]): void {
   state.unshift(open.length, ...open.flatMap(({ id, end, at, units, due }) => [id, end, at, units, due]))
 }
 
-function withOne(open: readonly Kept[], one: OpenReservation | undefined, now: number): readonly Kept[] {
+function withOne(open: readonly Kept[], one: OpenReservation | undefined, now: number, at: number = now): readonly Kept[] {
   if (one === undefined || now >= one.end || open.length >= MOST_OPEN || open.some(({ id }) => id === one.id)) return open
-  return [...open, { ...one, at: now }]
+  return [...open, { ...one, at }]
 }
 
 /** Counts `used` units instead of the reserved ones. Returned units that have left the count meanwhile change nothing. */

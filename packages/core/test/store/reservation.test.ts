@@ -72,8 +72,9 @@ class Prompt {
   ask({ kind, units, at, reservation }: Question, now: number): Verdict | undefined {
     const step = this.#step
     const parameters = this.#parameters(now)
-    const opens = (): void => {
-      if (reservation && reservation.end > now && !this.open.has(reservation.id)) this.open.set(reservation.id, { ...reservation, at: now })
+    const opens = (since = now): void => {
+      if (reservation && reservation.end > now && !this.open.has(reservation.id))
+        this.open.set(reservation.id, { ...reservation, at: since })
     }
     if (kind === 'take') {
       const state = [...this.state]
@@ -87,7 +88,7 @@ class Prompt {
     const one = this.open.get(reservation?.id ?? -1)
     if (kind === 'add') {
       if (units > 0) step.add(this.state, now, units, LIMIT, parameters)
-      opens()
+      opens(units > 0 ? now : at)
     }
     if (kind === 'use' && one !== undefined) this.open.set(one.id, { ...one, due: units })
     if (kind === 'settle' && one !== undefined) this.settle(one.id, units, now)
@@ -106,6 +107,7 @@ const event = fc.record({
   units: fc.nat(6),
   id: fc.nat(7),
   reserves: fc.boolean(),
+  before: fc.nat(300),
   ttl: fc.integer({ min: -50, max: 1_500 }),
   due: fc.nat(8),
 })
@@ -124,14 +126,14 @@ test.each(STEP_IDS)('%s: open reservations of dead processes count as if they we
       at: now,
       ...rest,
     })
-    for (const { after, kind, units, id: name, reserves, ttl, due: wanted } of events) {
+    for (const { after, kind, units, id: name, reserves, ttl, due: wanted, before } of events) {
       now += after
       // A calendar's step has no interval before the running one to which a late debt could belong.
       const due = id === 'calendar' ? Math.min(wanted, units) : wanted
       const reservation = { id: name, end: now + ttl, units, due }
       const isAbout = kind === 'use' || kind === 'settle'
       const used = isAbout && id === 'calendar' ? Math.min(units, prompt.open.get(name)?.units ?? units) : units
-      const asked = question({ kind, units: used, ...((reserves || isAbout) && { reservation }) })
+      const asked = question({ kind, units: used, at: now - before, ...((reserves || isAbout) && { reservation }) })
       prompt.pass(now)
       expect(lazy.ask(asked, now)).toEqual(prompt.ask(asked, now))
       expect(isState(lazy.state)).toBe(true)
