@@ -147,7 +147,7 @@ test.each(STEP_IDS)('%s: open reservations of dead processes count as if they we
     // A month that is over keeps its number until the next one writes.
     if (id !== 'calendar') expect(lazy.state).toEqual([0, ...prompt.state])
   }
-  fc.assert(fc.property(fc.array(event, { maxLength: 30 }), run), { seed: 38, numRuns: 300 })
+  fc.assert(fc.property(fc.array(event, { maxLength: 30 }), run), { numRuns: 300 })
 })
 
 const policy = { id: 'p', step: STEPS['fixed-window'].by([]) as AtomicStep, parameters: [86_400_000] }
