@@ -1,7 +1,7 @@
 import type { Decide, Question, Verdict } from '../store/contract.ts'
+import type { Awaited, Line } from '../time/timeouts.ts'
 import type { Slice } from './backlog.ts'
 import type { Flying } from './flights.ts'
-import type { Awaited, Line } from './timeouts.ts'
 
 /** A request to the store. */
 export class Asked implements Awaited, Flying {

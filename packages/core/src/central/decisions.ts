@@ -306,7 +306,7 @@ function ofRequest(
   const asked = meter.ask('take', limiter.idOf(slot), slot, cost, meter.exchange.time.at(now))
   const reservation = opens && meter.holds.opening(opens, cost, asked.at)
   const question = reservation === undefined ? asked : { ...asked, reservation }
-  if (reservation !== undefined) opens?.opened.add(limiter.policy.id)
+  if (reservation !== undefined) opens?.opened.set(limiter.policy.id, reservation)
   meter.begin(now)
   return { limiter, meter, key, slot, cost, given: limiter.givenTo(key), question, cell: limiter.cell, verdict: undefined, fits: true }
 }

@@ -1,3 +1,4 @@
+import type { OpenReservation } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Decision } from './decision.ts'
 import type { Limiter } from './limiter.ts'
@@ -14,8 +15,8 @@ export interface Opening {
   readonly ttl: number
   /** Whether its units return then, if no use was reported. */
   readonly refunds: boolean
-  /** The ids of the policies whose part the store may have opened. */
-  readonly opened: Set<string>
+  /** The parts that the store has opened, or may have, by the id of their policy. */
+  readonly opened: Map<string, OpenReservation>
 }
 
 /** The parts of the throttler that decisions with a wait need. */

@@ -44,6 +44,7 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
   'delay',
   'dryRun',
   'candidate',
+  'maxReservation',
 ])
 
 /**
@@ -115,6 +116,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     // A candidate rejects nothing.
     dryRun: flag(`${at}dryRun`, options.dryRun) || flag(`${at}candidate`, options.candidate),
     candidate: options.candidate === true,
+    maxReservation: parseMaxReservation(options.maxReservation, counting.most?.(limit) ?? limit, `${at}maxReservation`),
     id: policyId(algorithm.id, coordination, calendar?.id ?? interval, name),
   })
 }
@@ -245,6 +247,12 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
     places.set(name, place)
   }
   return Object.freeze(policies)
+}
+
+function parseMaxReservation(given: unknown, most: number, option: string): number | undefined {
+  if (given === undefined || (Number.isInteger(given) && (given as number) >= 1 && (given as number) <= most))
+    return given as number | undefined
+  throw invalidOption(option, given, `a whole number from 1 to ${most}`)
 }
 
 function flag(option: string, given: unknown): boolean {

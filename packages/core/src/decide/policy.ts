@@ -183,6 +183,15 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    */
   readonly cost?: number | ((request: Req) => Awaitable<number>)
   /**
+   * Limits the units of one reservation: a whole number from 1 to the limit. A larger reservation is rejected and never fits.
+   *
+   * Ignored by `check` and `acquire`. Throws `WEIR_INVALID_OPTION` with `concurrency()`.
+   *
+   * @default the limit, or the size of a bucket
+   * @see `@weir/core/docs/guides/budgets.md`
+   */
+  readonly maxReservation?: number
+  /**
    * Delays requests instead of rejecting them: for at most this long (1 ms to 24 days), or for the time that a function returns for a
    * request `over` units above the limit. Not with `cooldown`, or a `leakyBucket()` that delays requests itself. A function needs `'local'`
    * or `'background'`.
@@ -229,7 +238,7 @@ export type SlowDown<Req> = (over: number, request: Req) => Awaitable<Duration>
 
 /** A rule for requests in flight (`concurrency()`). It has no interval, and no option that depends on one. */
 export interface SlotPolicyOptions<Req = unknown, Name extends string = string>
-  extends Omit<PolicyOptions<Req, Name>, 'interval' | 'spans' | 'cooldown' | 'algorithm' | 'coordination' | 'delay'> {
+  extends Omit<PolicyOptions<Req, Name>, 'interval' | 'spans' | 'cooldown' | 'algorithm' | 'coordination' | 'delay' | 'maxReservation'> {
   /**
    * Counts requests in flight, so `limit` is how many requests of a key may run at the same time. Throws `WEIR_INVALID_OPTION` beside an
    * `interval`, `spans` or `cooldown`.
@@ -261,6 +270,7 @@ export interface SlotPolicyOptions<Req = unknown, Name extends string = string>
   readonly interval?: never
   readonly spans?: never
   readonly cooldown?: never
+  readonly maxReservation?: never
 }
 
 /** A policy by which an adapter counts requests. */
@@ -289,6 +299,8 @@ export interface Policy<Name extends string = string> extends MeterPolicy {
    * delayed.
    */
   readonly delay: number | ((over: number, request: never) => unknown)
+  /** The most units of one reservation. Undefined if the limit is the maximum. */
+  readonly maxReservation: number | undefined
 }
 
 /** Whether the policy's meter continues with the algorithm's local meter, which gets this process's part of the limit. */

@@ -6,6 +6,7 @@ import type { Requests } from '../report/requests.ts'
 import { type Clock, keptAlive } from '../time/clock.ts'
 import type { Asking, AskingHost, Keys, Limits, Opening } from './asking.ts'
 import { ByGates } from './by-gates.ts'
+import { type Costs, isByName, type PlacedCosts, placed } from './costs.ts'
 import { decideKeyed, decideOne } from './decide-one.ts'
 import { type Decision, NO_POLICY } from './decision.ts'
 import { GivenLimits } from './given-limits.ts'
@@ -29,16 +30,18 @@ export interface RequestPathHost {
 }
 
 /** Options of `check` for one request. */
-export interface CheckOptions {
+export interface CheckOptions<Name extends string = string> {
   /**
-   * Sets how many units this request uses: a finite number > 0. A bad cost, even `Infinity`, counts as 1, with one `warning`.
+   * Sets how many units this request uses: a finite number > 0, or one for each policy by name. Policies without one are then not
+   * counted. A bad cost, even `Infinity`, counts as 1, with one `warning`. Throws `WEIR_UNKNOWN_POLICY` for another name.
    *
    * @default `cost` of the policy if it is a number, otherwise 1
    * @example
    * throttler.check('user-1', { cost: 5 })
+   * throttler.check('user-1', { cost: { requests: 1, tokens: 900 } })
    * @see `@weir/core/docs/guides/costs.md`
    */
-  readonly cost?: number
+  readonly cost?: number | Costs<Name>
   /**
    * Sets the limit of this key for this call, in every policy: 0 rejects, `Infinity` allows, any other value is at least 1. All calls share
    * one count, so a key that is full for a limit of 10 has capacity for 20. A bad limit counts as none, with one `warning`.
@@ -52,7 +55,7 @@ export interface CheckOptions {
 
 /** The options of a call, in one form. */
 export interface Asks {
-  readonly cost?: number | undefined
+  readonly cost?: number | Costs | undefined
   readonly limit?: number | undefined
 }
 
@@ -136,8 +139,8 @@ export class RequestPath<Name extends string> {
     this.#limiters = limiters
     const waits = limiters.find(({ policy }) => mayWait(policy) || delays(policy))
     // Sets own methods on this object, so that other throttlers need no check whether they may decide at once.
-    if (waits !== undefined) this.check = this.decide = () => mustWait(waits)
-    else for (const method of ['check', 'decide']) Reflect.deleteProperty(this, method)
+    if (waits !== undefined) this.check = this.decide = this.checkAt = () => mustWait(waits)
+    else for (const method of ['check', 'decide', 'checkAt']) Reflect.deleteProperty(this, method)
     this.#places = limiters.map((_, place) => place)
     this.waits = limiters.some(({ policy }) => policy.storeTimeout > 0)
     this.delays = limiters.some(({ policy }) => delays(policy))
@@ -152,7 +155,7 @@ export class RequestPath<Name extends string> {
   }
 
   /** Implements the throttler's `check`. */
-  check(key: string, asked?: number | CheckOptions): Decision<Name> {
+  check(key: string, asked?: number | CheckOptions<Name>): Decision<Name> {
     const limiter = this.single
     // 256 is `LONGEST_KEY`. Literals replace imported constants, as in `GatedMeter`.
     if (limiter === undefined || asked !== undefined || typeof key !== 'string' || key.length > 256) return this.#checkEach(key, asked)
@@ -173,9 +176,10 @@ export class RequestPath<Name extends string> {
     const key = boundedOnce(given)
     const { cost, limit } = hasOptions(asked) ? asked : { cost: asked, limit: undefined }
     const own = this.#limits.checked(limit)
-    const units = (place: number) => (cost === undefined ? (this.#costs[place] as number) : cost === 0 ? 0 : this.#costOf(cost, place))
+    const { costs, places } = this.placed(cost)
+    const units = (place: number) => (costs[place] === 0 ? 0 : this.#costOf(costs[place], place))
     const keyOf = (place: number) => (this.#shared[place] === true ? ALL_KEY : key)
-    return this.#peekAt(this.#places, keyOf, units, () => own)
+    return this.#peekAt(places, keyOf, units, () => own)
   }
 
   /** Implements the throttler's `peekEach`. */
@@ -202,7 +206,7 @@ export class RequestPath<Name extends string> {
   }
 
   /** Implements the throttler's `checkAsync`. */
-  checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
+  checkAsync(given: string, asked?: number | CheckOptions<Name>): Promise<Decision<Name>> {
     // Not an async function, which would need another promise and more turns of the microtask queue.
     try {
       const decision = this.take(given, asked)
@@ -217,11 +221,29 @@ export class RequestPath<Name extends string> {
   take(given: string, asked?: number | Asks): Decision<Name> | Promise<Decision<Name>> {
     checkKey(given)
     const key = bounded(given)
-    const cost = this.#limitTo(key, asked)
-    return this.decideAsync(
-      this.#shared.map((shared) => (shared ? ALL_KEY : key)),
-      this.#costsOf(cost),
-    )
+    const by = this.#limitTo(key, asked)
+    return this.decideAsync(this.keysOf(key), by.costs, by.places, by.places.length)
+  }
+
+  /** As `take`, by the policies of these indexes, and opens a reservation at the store. */
+  takeAt(given: string, { costs, places }: PlacedCosts, opens: Opening): Decision<Name> | Promise<Decision<Name>> {
+    checkKey(given)
+    const key = bounded(given)
+    this.limitKey(key, undefined)
+    return this.decideAsync(this.keysOf(key), costs, places, places.length, undefined, opens)
+  }
+
+  /** The key that each policy counts. */
+  keysOf(key: string): Keys {
+    return this.#shared.map((shared) => (shared ? ALL_KEY : key))
+  }
+
+  /** As `check`, by the policies of these indexes. */
+  checkAt(given: string, { costs, places }: PlacedCosts): Decision<Name> {
+    checkKey(given)
+    const key = bounded(given)
+    if (this.#limited) this.limitKey(key, undefined)
+    return this.#tallied(this.#decideAll(key, costs, true, places))
   }
 
   /** The decision that `decide` would make by the counts of this process. It counts nothing, not even a rejection. */
@@ -257,7 +279,7 @@ export class RequestPath<Name extends string> {
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 
-  #checkEach(given: string, asked: number | CheckOptions | undefined): Decision<Name> {
+  #checkEach(given: string, asked: number | CheckOptions<Name> | undefined): Decision<Name> {
     checkKey(given)
     const key = bounded(given)
     const limiter = this.single
@@ -272,15 +294,17 @@ export class RequestPath<Name extends string> {
       if (now >= keyed.meter.rollAt) this.host.roll(keyed, now)
       return this.#tallied(decideKeyed(keyed, key, asked === undefined ? this.fixedCost : this.#costOf(asked, 0), now) as Decision<Name>)
     }
-    const costs = asked === undefined && !this.#limited ? this.#costs : this.#costsOf(this.#limitTo(key, asked))
-    return this.#tallied(this.#decideAll(key, costs, true))
+    if (asked === undefined && !this.#limited) return this.#tallied(this.#decideAll(key, this.#costs, true))
+    const by = this.#limitTo(key, asked)
+    return this.#tallied(this.#decideAll(key, by.costs, true, by.places))
   }
 
-  /** Sets the requested limit of a key, and returns the cost. */
-  #limitTo(key: string, asked: number | Asks | undefined): number | undefined {
+  /** Sets the requested limit of a key, and returns the costs. */
+  #limitTo(key: string, asked: number | Asks | undefined): PlacedCosts {
     const { cost, limit } = hasOptions(asked) ? asked : { cost: asked, limit: undefined }
+    const by = this.placed(cost)
     this.limitKey(key, limit)
-    return cost
+    return by
   }
 
   /** Sets the limit of a key from a request. Without one, each policy's own limit applies. */
@@ -309,8 +333,9 @@ export class RequestPath<Name extends string> {
   }
 
   /** The cost for each policy: the passed one, or the policy's own. */
-  #costsOf(cost: number | undefined): readonly number[] {
-    return cost === undefined ? this.#costs : this.#costs.map(() => cost)
+  placed(cost: number | Costs | undefined): PlacedCosts {
+    if (isByName(cost)) return placed(cost, this.#limiters, this.#places)
+    return { costs: cost === undefined ? this.#costs : this.#costs.map(() => cost), places: this.#places }
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Clock } from '../time/clock.ts'
 import type { Amount } from './amount.ts'
+import type { Asked } from './asked.ts'
 import type { Answer } from './line.ts'
 import type { Wanted } from './options.ts'
 import type { Pace } from './turns.ts'
@@ -68,6 +69,8 @@ export interface Gate<D extends Answer> {
   readonly random: () => number
   /** Whether `take` may need the store. */
   readonly waits: boolean
+  /** A request's key and cost for each policy, from costs by policy name. */
+  askedBy(key: string, cost: { readonly [policy: string]: number | undefined }, limit: number | undefined): Asked
   /** The decision that `take` would return by the counts of this process. */
   peek(key: string, wanted: Wanted): D
   /** Whether `take` would call the store although `peek` rejects. */

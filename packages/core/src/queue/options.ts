@@ -5,16 +5,20 @@ import { checkNames } from '../report/names.ts'
 import type { Asked } from './asked.ts'
 import type { QueueSettings } from './settings.ts'
 
+/** Units for each policy, by name. */
+type CostsByName<Name extends string> = { readonly [N in Name]?: number | undefined }
+
 /** Options of `acquire` and `tryAcquire` for one request. */
-export interface AcquireOptions {
+export interface AcquireOptions<Name extends string = string> {
   /**
-   * Sets how many units this request uses. A finite number > 0.
+   * Sets how many units this request uses: a finite number > 0, or one for each policy by name. Policies without one are then not
+   * counted.
    *
    * @default the `cost` of each policy if it is a number, otherwise 1
    * @example
    * await throttler.acquire('user-1', { cost: 5 })
    */
-  readonly cost?: number
+  readonly cost?: number | CostsByName<Name>
   /**
    * Sets the limit of this key for this call, as for `check`: 0 rejects, `Infinity` allows, any other value is a number of at least 1.
    *
@@ -58,7 +62,7 @@ export interface AcquireOptions {
 export type Priority = 'critical' | 'high' | 'default' | 'low' | 'sheddable'
 
 /** Options of `schedule`. */
-export type ScheduleOptions = AcquireOptions
+export type ScheduleOptions<Name extends string = string> = AcquireOptions<Name>
 
 /** Options of `wrap`. */
 export interface WrapOptions<Args extends readonly unknown[], This = unknown> extends ScheduleOptions {
@@ -115,9 +119,15 @@ let usual: Wanted = { cost: undefined, limit: undefined, timeout: 0, signal: und
 
 /**
  * @param returns as of `tryAcquire`, which doesn't wait by default
+ * @param askedBy places costs by name
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
-export function wanted(options: AcquireOptions | undefined, { maxWait }: QueueSettings, returns = false): Wanted {
+export function wanted(
+  options: AcquireOptions | undefined,
+  { maxWait }: QueueSettings,
+  returns = false,
+  askedBy?: (cost: CostsByName<string>, limit: number | undefined) => Asked,
+): Wanted {
   if (options === undefined && returns) return { ...usual, timeout: 0, returns }
   if (options === undefined) return usual.timeout === maxWait ? usual : (usual = { ...usual, timeout: maxWait })
   if (typeof options !== 'object' || options === null) throw invalidOption('options', options, 'an object such as { timeout: "5s" }')
@@ -125,13 +135,14 @@ export function wanted(options: AcquireOptions | undefined, { maxWait }: QueueSe
   const { cost, limit, timeout, signal, priority } = options
   if (signal !== undefined && (typeof signal?.addEventListener !== 'function' || typeof signal.aborted !== 'boolean'))
     throw invalidOption('signal', signal, 'an AbortSignal')
+  const byName = typeof cost === 'object' && cost !== null
   return {
-    cost,
+    cost: byName ? undefined : cost,
     limit,
     timeout: timeout === undefined ? (returns ? 0 : maxWait) : parseDuration(timeout, 'timeout', 0, maxWait),
     signal,
     priority: PRIORITIES[oneOf<Priority>('priority', priority, NAMES)],
     returns,
-    asked: undefined,
+    asked: byName ? askedBy?.(cost, limit) : undefined,
   }
 }

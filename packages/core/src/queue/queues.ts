@@ -79,7 +79,8 @@ export class Queues<D extends Answer> {
     reject: (error: unknown) => void,
   ): void {
     const now = this.#gate.clock.monotonic()
-    const request = new Request<D>(key, wanted(options, this.#settings, returns), this.#number++, now, resolve, reject, this.#gate.ended)
+    const want = wanted(options, this.#settings, returns, (cost, limit) => this.#gate.askedBy(key, cost, limit))
+    const request = new Request<D>(key, want, this.#number++, now, resolve, reject, this.#gate.ended)
     if (this.#arrivals.first === undefined) queueMicrotask(() => this.#step(0, 1))
     this.#arrivals.push(request)
   }

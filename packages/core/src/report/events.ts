@@ -62,6 +62,12 @@ export interface ThrottlerEvents {
    */
   slotExpired: { policy: string; key: string; units: number }
   /**
+   * A reservation settled itself.
+   *
+   * Nothing settled it before its `ttl`. `counted` is the units that count for it.
+   */
+  reservationExpired: { policy: string; key: string; reserved: number; counted: number }
+  /**
    * A table of keys is full.
    *
    * It is not repeated until the table has had capacity again.
@@ -119,6 +125,7 @@ const channels: Readonly<Record<EventName, Channel>> = {
   storeDown: channel('weir:storeDown'),
   storeUp: channel('weir:storeUp'),
   slotExpired: channel('weir:slotExpired'),
+  reservationExpired: channel('weir:reservationExpired'),
   overflow: channel('weir:overflow'),
   nodes: channel('weir:nodes'),
   peerRuleDiffers: channel('weir:peerRuleDiffers'),

@@ -99,6 +99,16 @@ export const RESEND = 6
 export const CLOSE = 7
 export const ASKED = 8
 
+/** Reservations of one policy in this process. The last three are sums since the start. */
+export interface Reservations {
+  open: number
+  /** Units that are reserved now. */
+  units: number
+  settled: number
+  cancelled: number
+  expired: number
+}
+
 /** The sums of one policy since the start. Typed arrays make a count one addition, without allocation. */
 export class Stats {
   /**
@@ -112,6 +122,8 @@ export class Stats {
   /** Key writes, by index in `EXCHANGES`. */
   readonly exchanges: Float64Array = new Float64Array(EXCHANGES.length)
   readonly blocks: Record<BlockCause, number> = { exceeded: 0, manual: 0, remote: 0 }
+  /** Open reservations of this process and their units, and how the others have ended. */
+  readonly reservations: Reservations = { open: 0, units: 0, settled: 0, cancelled: 0, expired: 0 }
   /** The most by which a key's confirmed counts exceeded its limit, as a part of the limit, in each 5 minutes of the last hour. */
   readonly overshoot: Recent = new Recent(12, 300_000)
 

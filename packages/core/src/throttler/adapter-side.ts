@@ -1,3 +1,5 @@
+import type { ReservationOptions } from '../budget/options.ts'
+import type { Receipt } from '../budget/receipt.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import type { RequestPath } from '../decide/request-path.ts'
@@ -120,6 +122,11 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
   ): Decision<Name> | Promise<Decision<Name>> {
     const decision = this.#decideOrHold(keys, costs, applying, applied, limits, request)
     return decision instanceof Promise ? decision.then((decided) => this.#tallied(decided)) : this.#tallied(decision)
+  }
+
+  /** Reserves the units of a decision, until its response ends. */
+  receiptOf(decision: Decision<Name>, options: ReservationOptions): Receipt<Name> {
+    return this.#engine.budget.receiptOf(decision, options) as Receipt<Name>
   }
 
   /** Reports an error that a request must not suffer from, once per code and subject. */

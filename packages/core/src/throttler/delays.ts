@@ -1,7 +1,7 @@
 import { changed, type Decision, PolicyDecision } from '../decide/decision.ts'
 import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
-import { ALL_KEY, type Policy } from '../decide/policy.ts'
+import type { Policy } from '../decide/policy.ts'
 import type { Asks } from '../decide/request-path.ts'
 import { parseDuration } from '../options/duration.ts'
 import { AcquireError } from '../queue/acquire-error.ts'
@@ -97,14 +97,9 @@ export class Delays {
 
   /** Implements the throttler's `checkAsync`. */
   async check(key: string, { cost, limit }: Asks): Promise<Decision> {
-    const { rules } = this.#host
-    const own = countedKey(key)
-    return await this.decide({
-      keys: rules.map((rule) => (rule.key === ALL_KEY ? ALL_KEY : own)),
-      costs: rules.map((rule) => cost ?? (typeof rule.cost === 'number' ? rule.cost : 1)),
-      places: rules.map((_, place) => place),
-      limits: limit === undefined ? undefined : rules.map(() => limit),
-    })
+    const { path, rules } = this.#host
+    const limits = limit === undefined ? undefined : rules.map(() => limit)
+    return await this.decide({ keys: path.keysOf(countedKey(key)), ...path.placed(cost), limits })
   }
 
   /**

@@ -1,5 +1,7 @@
+import { Budget, type BudgetHost } from '../budget/budget.ts'
 import { parsePolicies } from '../decide/check-policy.ts'
 import { countsAtStore } from '../decide/coordination.ts'
+import type { Costs } from '../decide/costs.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
@@ -25,7 +27,7 @@ import { noticeLongIntervals } from './long-intervals.ts'
 import { newNodeId } from './node-id.ts'
 import type { AcquireHost } from './open-queues.ts'
 import { type ThrottlerOptions, throttlerSettings } from './options.ts'
-import { giveBack } from './refunds.ts'
+import { chargeOne, giveBack } from './refunds.ts'
 import { RejectionsReport } from './rejections-report.ts'
 import { noticeShortDurations } from './short-durations.ts'
 import { WaitingRoom } from './waiting-room.ts'
@@ -38,7 +40,7 @@ type GivenRules = readonly (AnyPolicyOptions<never> | PlannedPolicyOptions<never
  * The parts of a throttler, which reach each other through it, and its life from `idle` over `running` to `closed`. Users get the
  * `Throttler` in front of it.
  */
-export class Engine implements Coordinated, AcquireHost, RequestPathHost {
+export class Engine implements Coordinated, AcquireHost, BudgetHost, RequestPathHost {
   readonly clock: Clock
   readonly random: () => number
   readonly startedAt: number
@@ -68,6 +70,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   /** Settles when all manual actions are in the audit log. */
   #audited: Promise<void> | undefined
   #closing: Promise<void> | undefined
+  #budget: Budget | undefined
   #unwatchTimers: (() => void) | undefined
   /** Whether an adapter decides by it, so that each policy needs a `key`. */
   #servesRequests = false
@@ -119,6 +122,29 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   /** In the order of the policies. */
   get limiters(): readonly Limiter[] {
     return this.#limiters.all
+  }
+
+  /** The open reservations. */
+  get budget(): Budget {
+    this.#budget ??= new Budget(this)
+    return this.#budget
+  }
+
+  get storeReserves(): boolean | undefined {
+    return this.#store && this.#store.reserves === true
+  }
+
+  checkDelayed(key: string, cost: Costs): Promise<Decision> {
+    return this.waitingRoom.check(key, { cost })
+  }
+
+  chargeOne(limiter: Limiter, key: string, units: number, now: number): void {
+    chargeOne(limiter, key, units, now)
+  }
+
+  release(decision: Pick<Decision, 'parts'>): void {
+    giveBack(decision, Number.POSITIVE_INFINITY, 'slots', this)
+    this.waitingRoom.queues?.released(decision.parts)
   }
 
   serveRequests(): void {
@@ -301,6 +327,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       try {
         await Promise.all([this.waitingRoom.close(timeout), this.#audits(timeout)])
       } finally {
+        this.#budget?.close()
         // Even after a failure, the connection is closed.
         await this.coordinator?.leave(this, timeout)
       }

@@ -1,7 +1,8 @@
+import { unknownPolicy } from '../decide/costs.ts'
 import type { Policy } from '../decide/policy.ts'
 import { isLimit } from '../keys/units.ts'
 import { invalidOption } from '../report/errors.ts'
-import { countedKey, unknownPolicy } from './limiters-of.ts'
+import { countedKey } from './limiters-of.ts'
 
 /** A limit of one key. */
 export interface KeyLimit {

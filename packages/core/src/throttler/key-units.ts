@@ -1,9 +1,10 @@
+import type { Costs } from '../decide/costs.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import { ALL_KEY, goesOnLocally, type PolicyOptions } from '../decide/policy.ts'
 import { invalidOption, missingOption, show, WeirError } from '../report/errors.ts'
 import { MOST_UNITS } from '../store/units.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
-import { chargeOne, type RefundHost } from './refunds.ts'
+import { type CostsOption, chargeOne, costsIn, type RefundHost } from './refunds.ts'
 
 /** The host of the keys whose units are corrected without a decision. */
 export interface KeyUnitsHost extends RefundHost {
@@ -25,6 +26,19 @@ export function countedUnits(limiter: Limiter, slot: number, now: number): { rea
 /** The key that a policy counts for a given one. */
 export function keyAt(place: number, key: string, rules: KeyUnitsHost['rules']): string {
   return rules[place]?.key === ALL_KEY ? ALL_KEY : key
+}
+
+/** As `refundKey` or `chargeKey`, for each policy of the costs. */
+export function forEachCost(call: 'refund' | 'charge', given: string, { cost }: CostsOption, host: KeyUnitsHost): Costs {
+  const back: Record<string, number> = {}
+  const all = Object.entries(costsIn(call, { cost }, host)).filter(([, units]) => units !== undefined)
+  // A call that throws changes nothing.
+  for (const [policy, units] of all) target(call, given, units, { policy }, host)
+  for (const [policy, units] of all) {
+    if (call === 'refund') back[policy] = refundKey(given, units, { policy }, host)
+    else chargeKey(given, units as number, { policy }, host)
+  }
+  return back
 }
 
 /** As the throttler's `refund` by key: returns the units that came back. */

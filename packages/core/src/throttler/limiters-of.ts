@@ -1,8 +1,8 @@
+import { unknownPolicy } from '../decide/costs.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import { boundedOnce, copied } from '../keys/key-text.ts'
-import { invalidKey, invalidOption, show, WeirError } from '../report/errors.ts'
+import { invalidKey, invalidOption } from '../report/errors.ts'
 import { checkNames } from '../report/names.ts'
-import { alternatives } from '../report/show.ts'
 import { hush } from '../report/user-function.ts'
 
 /** Restricts a call to one policy. */
@@ -66,11 +66,4 @@ export function countedKey(key: unknown): string {
   // The key may be the promise of an async key function of `wrap` or `limitedFetch`.
   hush(key)
   throw invalidKey(key)
-}
-
-export function unknownPolicy(name: unknown, names: readonly string[]): WeirError {
-  return new WeirError(
-    'WEIR_UNKNOWN_POLICY',
-    `Unknown policy ${show(name)}. This throttler has ${alternatives(names, 'and') || 'none yet'}.`,
-  )
 }

@@ -5,6 +5,7 @@ import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
 import type { RequestPath } from '../decide/request-path.ts'
+import { Asked } from '../queue/asked.ts'
 import type { Gate } from '../queue/gate.ts'
 import { counterId } from '../queue/line.ts'
 import { Queues } from '../queue/queues.ts'
@@ -41,7 +42,7 @@ export interface AcquireHost extends DecidingHost {
   readonly requests: Requests
   /** Whether the store is down. */
   readonly storeDown: boolean
-  readonly path: DecidingHost['path'] & Pick<RequestPath<string>, 'waits' | 'limitEach' | 'peek' | 'look' | 'take'>
+  readonly path: DecidingHost['path'] & Pick<RequestPath<string>, 'waits' | 'limitEach' | 'peek' | 'look' | 'take' | 'placed' | 'keysOf'>
   warn(error: WeirError, subject: string): void
   /** Rolls a limiter to the running interval. */
   roll(limiter: Limiter, now: number): void
@@ -67,6 +68,11 @@ function gateOf(host: AcquireHost): Gate<Decision> {
     random: host.random,
     get waits() {
       return path.waits
+    },
+    askedBy: (key, cost, limit) => {
+      const by = path.placed(cost)
+      const limits = limit === undefined ? undefined : by.costs.map(() => limit)
+      return Asked.of(host.limiters, { keys: path.keysOf(key), ...by, limits })
     },
     peek: (key, { cost, limit, asked }) => {
       const each = asked?.at(host.limiters)

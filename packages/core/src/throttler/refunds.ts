@@ -1,13 +1,24 @@
+import { type Costs, isByName, placed } from '../decide/costs.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Policy } from '../decide/policy.ts'
 import { idOfKey } from '../keys/key-id.ts'
 import { isCost } from '../keys/units.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { checkNames } from '../report/names.ts'
 import { isThenable } from '../report/user-function.ts'
 import { MOST_UNITS } from '../store/units.ts'
 import type { Clock } from '../time/clock.ts'
 import type { LimitersNow } from './manual-blocks.ts'
+
+/** Units for each policy, by name. */
+export interface CostsOption<Name extends string = string> {
+  /** Sets the units of each policy, by name. Other policies don't change. */
+  readonly cost: Costs<Name>
+}
+
+/** The units of a call of `refund` or `charge`. */
+type Units = number | CostsOption
 
 /** The units of a decision to return: of intervals, slots of requests in flight, or all of them, because the request never went. */
 export type Given = 'units' | 'slots' | 'all'
@@ -35,13 +46,13 @@ export function checkDecision(given: Pick<Decision, 'parts'>): void {
  *
  * @param what the units to return. Slots stay in use until the request has ended, whatever else is refunded
  */
-export function giveBack(decision: Pick<Decision, 'parts'>, units: number, what: Given, host: RefundHost): void {
+export function giveBack(decision: Pick<Decision, 'parts'>, units: number | Costs, what: Given, host: RefundHost): void {
   if (host.closed) return
   const now = host.clock.monotonic()
   for (const part of decision.parts as readonly PolicyDecision[]) {
     // A copy of a part, as JSON makes it, has no amount.
     if (typeof part.amount !== 'number' || part.policy === undefined) continue
-    const back = Math.min(units, part.cost)
+    const back = Math.min(isByName(units) ? (units[part.policy.name] ?? 0) : units, part.cost)
     const { id, algorithm } = part.policy
     if (what !== 'all' && (algorithm.slots === undefined ? 'units' : 'slots') !== what) continue
     const limiter = host.limiters.find(({ policy }) => policy.id === id)
@@ -57,32 +68,57 @@ export function giveBack(decision: Pick<Decision, 'parts'>, units: number, what:
 }
 
 /** As the throttler's. */
-export function refund(decision: Decision, units: number = Number.POSITIVE_INFINITY, host: RefundHost): undefined {
+export function refund(decision: Decision, units: Units = Number.POSITIVE_INFINITY, host: RefundHost): undefined {
   checkDecision(decision)
-  if (typeof units !== 'number' || !(units > 0)) return
-  giveBack(decision, units, 'units', host)
+  if (hasCosts(units)) giveBack(decision, costsIn('refund', units, host), 'units', host)
+  else if (typeof units === 'number' && units > 0) giveBack(decision, units, 'units', host)
+  else return
   for (const { policy, key } of decision.parts) if (policy !== undefined) host.freed(policy, key)
 }
 
 /** Counts more units for an allowed decision, whether or not they fit: as the throttler's. */
-export function charge(decision: Decision, given: number, host: RefundHost): void {
+export function charge(decision: Decision, given: Units, host: RefundHost): void {
   checkDecision(decision)
+  const costs = hasCosts(given) ? costsIn('charge', given, host) : undefined
   if (host.closed || given === 0) return
-  if (!isCost(given)) {
-    const what = `charge() got ${show(given)} units, and counted nothing. Use a finite number > 0.`
+  const all: readonly unknown[] = costs === undefined ? [given] : Object.values(costs).filter((units) => units !== undefined && units !== 0)
+  if (!all.every(isCost)) {
+    const what = `charge() got ${show(all.find((units) => !isCost(units)))} units, and counted nothing. Use a finite number > 0.`
     host.warn(new WeirError('WEIR_WARN_INVALID_COST', what), 'charge')
     return
   }
   // A rejected request used no units, and pays nothing. The same applies if a guard's dry run lets it pass.
   if (!decision.allowed || decision.parts.some(({ allowed }) => !allowed)) return
-  const units = Math.min(given, MOST_UNITS)
   const now = host.now()
   for (const part of decision.parts) {
     const limiter = host.limiters.find(({ policy }) => policy.name === part.policy?.name)
     // A request in flight keeps its slots, whatever it costs.
     if (limiter === undefined || part.dryRun || limiter.policy.algorithm.slots !== undefined) continue
-    chargeOne(limiter, part.key, units, now)
+    const units = costs === undefined ? (given as number) : costs[limiter.policy.name]
+    if (units !== undefined && units > 0) chargeOne(limiter, part.key, Math.min(units, MOST_UNITS), now)
   }
+}
+
+/** Whether a call has units for each policy. */
+export function hasCosts(units: unknown): units is CostsOption {
+  return isByName(units) && 'cost' in units
+}
+
+/**
+ * The units by policy name.
+ *
+ * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_UNKNOWN_OPTION`, `WEIR_INVALID_OPTION`
+ */
+export function costsIn(call: string, given: CostsOption, { limiters }: LimitersNow): Costs {
+  checkNames(`${call}()`, given, ['cost'])
+  const { cost } = given
+  if (!isByName(cost)) throw invalidOption('cost', cost, 'units by policy name, such as { tokens: 900 }')
+  placed(
+    cost,
+    limiters,
+    limiters.map((_, i) => i),
+  )
+  return cost
 }
 
 /** Counts units of a key at one policy, whether or not they fit. */

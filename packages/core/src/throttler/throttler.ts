@@ -1,3 +1,6 @@
+import type { ReserveOptions } from '../budget/options.ts'
+import type { Receipt } from '../budget/receipt.ts'
+import type { Costs } from '../decide/costs.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions, Policy } from '../decide/policy.ts'
@@ -11,11 +14,11 @@ import type { ThrottlerState } from './coordinator.ts'
 import { Engine } from './engine.ts'
 import { type Explanation, explain } from './explain.ts'
 import type { KeyLimit } from './key-limits.ts'
-import { chargeKey, refundKey } from './key-units.ts'
+import { chargeKey, forEachCost, refundKey } from './key-units.ts'
 import type { ActionOptions, PolicyChoice } from './limiters-of.ts'
 import { block, unblock } from './manual-blocks.ts'
 import type { ThrottlerOptions } from './options.ts'
-import { charge, checkDecision, giveBack, refund } from './refunds.ts'
+import { type CostsOption, charge, checkDecision, hasCosts, refund } from './refunds.ts'
 import { reset, resetAll } from './reset.ts'
 import { scheduled, wrapped } from './scheduled.ts'
 import { type Usage, type UsageOptions, usage } from './usage.ts'
@@ -90,7 +93,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @param options the cost, or `{ cost, limit }`. A bad cost counts as 1, a bad limit as none, each with one `warning`
    * @throws WeirError `WEIR_INVALID_KEY` if the key is no string, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED` after `close`
    */
-  check(key: string, options?: number | CheckOptions): Decision<Name> {
+  check(key: string, options?: number | CheckOptions<Name>): Decision<Name> {
     return this.#path.check(key, options)
   }
 
@@ -102,7 +105,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @param options the cost, or `{ cost, limit }`. With a cost of 0 it shows only whether the key is blocked
    */
-  peek(key: string, options?: number | CheckOptions): Decision<Name> {
+  peek(key: string, options?: number | CheckOptions<Name>): Decision<Name> {
     const decision = this.#path.peek(key, options)
     this.#told()
     return decision
@@ -119,7 +122,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @see `@weir/core/docs/guides/delay.md`
    * @see `@weir/core/docs/reference/errors.md#weir_async_policy`
    */
-  checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
+  checkAsync(key: string, options?: number | CheckOptions<Name>): Promise<Decision<Name>> {
     return this.#path.delays
       ? this.#waitingRoom.check(key, options).then((decision) => {
           this.#path.tally(decision)
@@ -145,7 +148,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * await throttler.acquire('api.example.com', { timeout: '5s' })
    * @see `@weir/core/docs/reference/errors.md#weir_not_acquired`
    */
-  acquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
+  acquire(key: string, options?: AcquireOptions<Name>): Promise<Decision<Name>> {
     return this.#waitingRoom.acquire(key, options) as Promise<Decision<Name>>
   }
 
@@ -157,7 +160,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @example
    * const { allowed, retryAfterMs } = await throttler.tryAcquire('api.example.com', { timeout: '5s' })
    */
-  tryAcquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
+  tryAcquire(key: string, options?: AcquireOptions<Name>): Promise<Decision<Name>> {
     return this.#waitingRoom.acquire(key, options, true) as Promise<Decision<Name>>
   }
 
@@ -181,7 +184,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @throws (rejects) as `acquire`, `WEIR_INVALID_OPTION` for a value that is no function, and with the error of the function
    */
-  schedule<T>(key: string, run: () => T | PromiseLike<T>, options?: ScheduleOptions): Promise<T> {
+  schedule<T>(key: string, run: () => T | PromiseLike<T>, options?: ScheduleOptions<Name>): Promise<T> {
     return scheduled(this, key, run, options)
   }
 
@@ -205,6 +208,38 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
+   * Reserves units for a call whose real use is known only after it ends, such as a call of a language model. If one policy rejects it,
+   * nothing is reserved at the others.
+   *
+   * `settle` of the receipt counts the real use. If nothing settles it, it settles itself after `ttl`. While the process runs, its units
+   * count as used. If the process dies, its reservations with coordination `'leased'` and `'central'` are settled by the store. With
+   * `'background'` their units stay counted until the interval ends or the bucket drains.
+   *
+   * For policies that never wait. For others use `reserveAsync`.
+   *
+   * @throws WeirError `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_UNKNOWN_POLICY`, `WEIR_ASYNC_POLICY`,
+   * `WEIR_CLOSED` after `close`
+   * @example
+   * using call = throttler.reserve(user, { cost: { requests: 1, tokens: input + maxOutput } })
+   * @see `@weir/core/docs/guides/budgets.md`
+   */
+  reserve(key: string, options: ReserveOptions<Name>): Receipt<Name> {
+    return this.#engine.budget.reserve(key, options) as Receipt<Name>
+  }
+
+  /**
+   * As `reserve`, for policies whose requests may have to wait, as with `checkAsync`.
+   *
+   * @throws (rejects) as `reserve`, without `WEIR_ASYNC_POLICY`
+   * @example
+   * const call = await throttler.reserveAsync(user, { cost: { tokens: 1_500, usd: 12_000 } })
+   * @see `@weir/core/docs/guides/budgets.md`
+   */
+  reserveAsync(key: string, options: ReserveOptions<Name>): Promise<Receipt<Name>> {
+    return keptAlive(this.#engine.clock, this.#engine.budget.reserveAsync(key, options)) as Promise<Receipt<Name>>
+  }
+
+  /**
    * The number of waiting requests.
    *
    * It counts from the call on that makes them wait: right after 30 calls of `acquire` for a limit of 10 it is 20. If the store has to
@@ -219,11 +254,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * With several policies they return to the interval of each. Slots stay in use until `release`.
    *
-   * @param units default: all that is left of the decision's cost. Anything but a number > 0 refunds nothing. After `close` nothing is
-   * refunded.
-   * @throws WeirError `WEIR_INVALID_OPTION` for a value that is no decision, such as the promise of one
+   * @param units default: all that is left of the decision's cost. `{ cost: { tokens: 900 } }` refunds at some policies, by name. Anything
+   * but a number > 0 refunds nothing. After `close` nothing is refunded.
+   * @throws WeirError `WEIR_INVALID_OPTION` for a value that is no decision, such as the promise of one. `WEIR_UNKNOWN_POLICY`
    */
-  refund(decision: Decision, units?: number): void
+  refund(decision: Decision, units?: number | CostsOption<Name>): void
   /**
    * Refunds units of a key without a decision: at most the units that this process counted and that still count.
    *
@@ -240,8 +275,20 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @see `@weir/core/docs/reference/throttler.md#refund-and-charge-by-key`
    */
   refund(key: string, units: number, options?: PolicyChoice): number
-  refund(given: Decision | string, units?: number, options: PolicyChoice = {}): number | undefined {
-    const back = typeof given === 'string' ? refundKey(given, units, options, this.#engine) : refund(given, units, this.#engine)
+  /**
+   * Refunds units of a key at several policies.
+   *
+   * @returns the units that came back at each policy, by name
+   * @throws WeirError as for one policy
+   */
+  refund(key: string, units: CostsOption<Name>): Costs<Name>
+  refund(given: Decision | string, units?: number | CostsOption, options: PolicyChoice = {}): number | Costs | undefined {
+    const back =
+      typeof given !== 'string'
+        ? refund(given, units, this.#engine)
+        : hasCosts(units)
+          ? forEachCost('refund', given, units, this.#engine)
+          : refundKey(given, units, options, this.#engine)
     this.#told()
     return back
   }
@@ -255,8 +302,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   release(decision: Pick<Decision, 'parts'>): void {
     checkDecision(decision)
-    giveBack(decision, Number.POSITIVE_INFINITY, 'slots', this.#engine)
-    this.#waitingRoom.queues?.released(decision.parts)
+    this.#engine.release(decision)
     this.#told()
   }
 
@@ -266,10 +312,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * Use it for example when a response shows the real cost. The units count in the running interval. A charge that exceeds the limit is
    * synced to the other processes immediately. `refund` returns units. If a rejected request must pay, `block` its key.
    *
-   * @param units a finite number > 0. Anything else counts as nothing, with one `warning`. After `close` nothing is counted.
+   * @param units a finite number > 0, or `{ cost: { tokens: 900 } }` for some policies, by name. Anything else counts as nothing, with one
+   * `warning`. After `close` nothing is counted.
    * @throws WeirError as `refund`
    */
-  charge(decision: Decision, units: number): void
+  charge(decision: Decision, units: number | CostsOption<Name>): void
   /**
    * Counts units of a key without a decision, whether or not they fit.
    *
@@ -281,9 +328,16 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @see `@weir/core/docs/reference/throttler.md#refund-and-charge-by-key`
    */
   charge(key: string, units: number, options?: PolicyChoice): void
-  charge(given: Decision | string, units: number, options: PolicyChoice = {}): void {
-    if (typeof given === 'string') chargeKey(given, units, options, this.#engine)
-    else charge(given, units, this.#engine)
+  /**
+   * Counts units of a key at several policies, whether or not they fit.
+   *
+   * @throws WeirError as `refund` by key
+   */
+  charge(key: string, units: CostsOption<Name>): void
+  charge(given: Decision | string, units: number | CostsOption, options: PolicyChoice = {}): void {
+    if (typeof given !== 'string') charge(given, units, this.#engine)
+    else if (hasCosts(units)) forEachCost('charge', given, units, this.#engine)
+    else chargeKey(given, units, options, this.#engine)
     this.#told()
   }
 

@@ -55,7 +55,15 @@ export function scene({ storeOffset = 0, seed = 1 }: { storeOffset?: number; see
         // Each process gets a store value of its own, because throttlers with one value would be one process.
         ...(alone
           ? {}
-          : { store: { kind: store.kind, decides: store.decides, coordinate: store.coordinate, open: (one) => store.open(one) } }),
+          : {
+              store: {
+                kind: store.kind,
+                decides: store.decides,
+                reserves: true,
+                coordinate: store.coordinate,
+                open: (one) => store.open(one),
+              },
+            }),
         ...options,
       })
       const node = Object.assign(throttler, { clock })

@@ -21,6 +21,7 @@ export type Health =
 export class TestStore implements Store {
   readonly kind = 'test'
   readonly decides = (): boolean => true
+  readonly reserves = true
   readonly coordinate: Store['coordinate'] = coordinate
   readonly hub: Hub
   health: Health = 'up'
@@ -36,6 +37,8 @@ export class TestStore implements Store {
   readonly decided: { readonly at: number; readonly node: string; readonly request: Decide }[] = []
   /** Keys whose state it can't read. */
   readonly unreadable: Set<string> = new Set<string>()
+  /** Processes whose requests no longer reach it, as if they were killed. */
+  readonly dead: Set<string> = new Set<string>()
   /** Processes whose requests it can decide. */
   deciders = 0
   /** Number of parts that the keys lie in, by their length. */
@@ -73,7 +76,7 @@ export class TestStore implements Store {
 
   async #decide(decider: Decider, node: string, request: Decide): Promise<readonly Verdict[] | undefined> {
     this.decided.push({ at: this.#world.time, node, request })
-    const { health } = this
+    const health = this.dead.has(node) ? 'hanging' : this.health
     if (health === 'rejecting') throw this.failure
     if (health === 'hanging') {
       await this.#wait(this.storeTimeout)
@@ -92,7 +95,7 @@ export class TestStore implements Store {
 
   async #sync(connection: StoreConnection, node: string, request: SyncRequest): Promise<SyncReply> {
     this.requests.push({ at: this.#world.time, node, request })
-    const { health } = this
+    const health = this.dead.has(node) ? 'hanging' : this.health
     if (health === 'rejecting') throw this.failure
     if (health === 'hanging') {
       await this.#wait(this.storeTimeout)

@@ -19,6 +19,8 @@ const FOR_USERS = [
   'policies',
   'refund',
   'release',
+  'reserve',
+  'reserveAsync',
   'reset',
   'resetAll',
   'schedule',

@@ -64,7 +64,7 @@ export function concurrency(options: ConcurrencyOptions = {}): SlotAlgorithm {
       releaseOn: until,
       unit: 'concurrent-requests',
       busy: 'Too many requests at the same time. Try again when one of them has ended.',
-      without: ['interval', 'spans', 'cooldown'],
+      without: ['interval', 'spans', 'cooldown', 'maxReservation'],
       expired: (policy: string) =>
         `Policy ${show(policy)} freed a slot that was not released within ${longest} ms: its request has not ended, or ` +
         'throttler.release(decision) was not called. If requests take longer, raise "maxDuration".',

@@ -1,4 +1,4 @@
-import type { Clock, TimerHandle } from '../time/clock.ts'
+import type { Clock, TimerHandle } from './clock.ts'
 
 /**
  * Items that expire in one turn of the event loop. Usually that is all, but if a store hangs for many requests, other work must get its

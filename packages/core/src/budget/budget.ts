@@ -1,0 +1,320 @@
+import type { Held } from '../algorithms/holds.ts'
+import type { Opening } from '../decide/asking.ts'
+import { type Costs, isByName } from '../decide/costs.ts'
+import type { Decision, PolicyDecision } from '../decide/decision.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import type { RequestPath } from '../decide/request-path.ts'
+import { boundedOnce } from '../keys/key-text.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
+import type { Emitter } from '../report/events.ts'
+import { MOST_UNITS } from '../store/units.ts'
+import { Alarm } from '../time/alarm.ts'
+import type { Clock } from '../time/clock.ts'
+import { Timeouts } from '../time/timeouts.ts'
+import { checkReserve, type ReservationOptions, type ReserveOptions, type Reserving, reservingOf } from './options.ts'
+import { type Ending, OpenReceipt, type Receipt, type Reserved } from './receipt.ts'
+import { type SettleHost, settlePart } from './settle.ts'
+
+/** The most open reservations of a process. Beyond it, the oldest one settles itself. */
+const MOST_OPEN = 100_000
+/** Milliseconds after which reported use is sent to the store. */
+const PACE = 1_000
+/** Reservations whose use is sent in one turn of the event loop. */
+const SLICE = 500
+
+/** The throttler whose policies count reservations. */
+export interface BudgetHost extends SettleHost {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly emitter: Emitter
+  readonly closed: boolean
+  readonly path: RequestPath<string>
+  /** Whether the store keeps open reservations. Undefined without a store. */
+  readonly storeReserves: boolean | undefined
+  /** Decides a request that may be delayed. */
+  checkDelayed(key: string, cost: Costs): Promise<Decision>
+  /** Counts more units of a key, whether or not they fit. */
+  chargeOne(limiter: Limiter, key: string, units: number, now: number): void
+  /** Releases the slots of a request that has ended. */
+  release(decision: Decision): void
+  warn(error: WeirError, subject: string): void
+}
+
+/** An open or coming reservation with an `id`. */
+interface Named {
+  readonly cost: Costs
+  readonly receipt: OpenReceipt | Promise<OpenReceipt>
+}
+
+/** The open reservations of a throttler. */
+export class Budget {
+  readonly #host: BudgetHost
+  readonly #open = new Set<OpenReceipt>()
+  readonly #timeouts: Timeouts<OpenReceipt>
+  readonly #named = new Map<string, Named>()
+  /** Reservations whose last reported use the store doesn't have. */
+  readonly #unsent = new Set<OpenReceipt>()
+  readonly #alarm: Alarm
+
+  constructor(host: BudgetHost) {
+    this.#host = host
+    this.#timeouts = new Timeouts(host.clock, (receipt) => this.#expire(receipt))
+    this.#alarm = new Alarm(host.clock, () => this.#send())
+  }
+
+  /** As the throttler's. */
+  reserve(key: string, options: ReserveOptions): Receipt {
+    const reserving = this.#read('reserve', options)
+    const by = this.#placed(key, options.cost)
+    const { path } = this.#host
+    if (path.waits || path.delays) throw mustWait()
+    const known = this.#find(key, options)
+    if (known !== undefined) return known as OpenReceipt
+    return this.#name(key, options, this.#made(path.checkAt(key, by), by, reserving, undefined))
+  }
+
+  /** As the throttler's. */
+  async reserveAsync(key: string, options: ReserveOptions): Promise<Receipt> {
+    const reserving = this.#read('reserveAsync', options)
+    const by = this.#placed(key, options.cost)
+    const known = this.#find(key, options)
+    if (known !== undefined) return await known
+    if (options.id === undefined) return await this.#decide(key, by, reserving)
+    const name = nameOf(key, options.id)
+    const receipt = this.#decide(key, by, reserving)
+    this.#named.set(name, { cost: options.cost, receipt })
+    try {
+      return this.#name(key, options, await receipt)
+    } catch (error) {
+      this.#named.delete(name)
+      throw error
+    }
+  }
+
+  async #decide(key: string, by: Reserved, reserving: Reserving): Promise<OpenReceipt> {
+    const { path, random } = this.#host
+    const opening: Opening = { id: idBy(random), ...reserving, opened: new Map() }
+    const decision = await (path.delays ? this.#host.checkDelayed(key, costsOf(by)) : path.takeAt(key, by, opening))
+    path.tally(decision)
+    return this.#made(decision, by, reserving, opening)
+  }
+
+  /** Makes a reservation of the units of a decision. */
+  receiptOf(decision: Decision, options: ReservationOptions): Receipt {
+    const { limiters } = this.#host
+    const costs: number[] = []
+    const places: number[] = []
+    for (const { policy, cost } of decision.parts) {
+      const place = limiters.findIndex((limiter) => limiter.policy.id === policy?.id)
+      if (place < 0) continue
+      places.push(place)
+      costs[place] = cost
+    }
+    return this.#made(decision, { costs, places, limiters }, reservingOf(options), undefined)
+  }
+
+  #read(call: string, options: ReserveOptions): Reserving {
+    checkReserve(call, options)
+    return reservingOf(options)
+  }
+
+  /** The costs by place. A reservation that is larger than allowed never fits. */
+  #placed(key: string, cost: Costs): Reserved {
+    const { path, limiters, storeReserves } = this.#host
+    const by = path.placed(cost)
+    let { costs } = by
+    for (const i of by.places) {
+      const limiter = limiters[i] as Limiter
+      const { policy, meter } = limiter
+      if (storeReserves === false && (policy.coordination === 'central' || (policy.coordination === 'leased' && meter.holds !== undefined)))
+        throw cantKeep(policy.name)
+      const { maxReservation } = policy
+      const isTooLarge = maxReservation !== undefined && (costs[i] as number) > maxReservation
+      if (isTooLarge && limiter.limitFor(boundedOnce(key), undefined) < Number.POSITIVE_INFINITY) costs = costs.with(i, MOST_UNITS)
+    }
+    return { costs, places: by.places, limiters }
+  }
+
+  #made(decision: Decision, reserved: Reserved, { ttl, refunds }: Reserving, opening: Opening | undefined): OpenReceipt {
+    const host = this.#host
+    const receipt = new OpenReceipt(decision, reserved, this, refunds)
+    if (!receipt.isOpen) return receipt
+    const now = host.clock.monotonic()
+    this.#open.add(receipt)
+    this.#timeouts.add(receipt, ttl, now)
+    for (const limiter of host.limiters) {
+      if (limiter.meter.holds === undefined) continue
+      this.#hold(receipt, ttl, opening, now)
+      break
+    }
+    count(reserved, 1)
+    if (this.#open.size > MOST_OPEN) this.#expire(this.#open.values().next().value as OpenReceipt)
+    return receipt
+  }
+
+  /** Opens the reservation at the store, for policies whose units another process can settle. */
+  #hold(receipt: OpenReceipt, ttl: number, opening: Opening | undefined, now: number): void {
+    const { limiters, random } = this.#host
+    const parts = receipt.decision.parts as readonly PolicyDecision[]
+    const id = opening?.id ?? idBy(random)
+    receipt.held = parts.map((part) => {
+      const { policy, key, cost: units, ordinal } = part
+      const opened = policy && opening?.opened.get(policy.id)
+      if (opened !== undefined || !(units > 0)) return opened
+      const holds = limiters.find((limiter) => limiter.policy.id === policy?.id)?.meter.holds
+      return holds?.open(key, ordinal, { id, units, due: receipt.refunds ? 0 : units }, ttl, now)
+    })
+    this.#alarm.setBy(now + PACE)
+  }
+
+  /** Called by a receipt. */
+  used(receipt: OpenReceipt, totals: Costs): void {
+    const list = (receipt.totals ??= {})
+    for (const name in totals) {
+      const units = this.#units(totals[name], name, 'used')
+      if (units !== undefined && !(units <= (list[name] ?? -1))) list[name] = units
+    }
+    if (receipt.held === undefined) return
+    this.#unsent.add(receipt)
+    this.#alarm.setBy(this.#host.clock.monotonic() + PACE)
+  }
+
+  /** Called by a receipt. */
+  end(receipt: OpenReceipt, ending: Ending, actual: Costs | undefined): void {
+    const host = this.#host
+    receipt.isOpen = false
+    this.#timeouts.remove(receipt)
+    this.#open.delete(receipt)
+    this.#unsent.delete(receipt)
+    if (receipt.name !== undefined) this.#named.delete(receipt.name)
+    if (host.closed) return
+    const { decision, totals, refunds, held } = receipt
+    const now = host.clock.monotonic()
+    const numbers = isByName(actual) ? actual : undefined
+    count(receipt.reserved, -1, ending)
+    let slots = false
+    for (const [i, part] of (decision.parts as readonly PolicyDecision[]).entries()) {
+      const { policy, cost } = part
+      if (policy === undefined) continue
+      if (policy.algorithm.slots !== undefined) slots = true
+      if (policy.algorithm.slots !== undefined || !(cost > 0)) continue
+      const otherwise = totals?.[policy.name] ?? (ending === 'expired' && refunds ? 0 : cost)
+      const used = ending === 'cancelled' ? 0 : (this.#units(numbers?.[policy.name], policy.name, 'settle') ?? otherwise)
+      settlePart(part, used, held?.[i], ending === 'expired', now, host, (...all) => host.chargeOne(...all))
+      if (ending === 'expired' && host.emitter.has('reservationExpired'))
+        host.emitter.emit('reservationExpired', { policy: policy.name, key: part.key, reserved: cost, counted: used })
+    }
+    if (slots) host.release(decision)
+    if (held !== undefined) this.#alarm.setBy(now + PACE)
+    host.emitter.deliver()
+  }
+
+  /** Settles all open reservations, because the throttler is closed. */
+  close(): void {
+    this.#timeouts.close()
+    this.#alarm.stop()
+    this.#flush()
+  }
+
+  #expire(receipt: OpenReceipt): void {
+    this.end(receipt, 'expired', undefined)
+  }
+
+  /** A usable number of units. Undefined without one. */
+  #units(given: unknown, name: string, call: string): number | undefined {
+    if (given === undefined) return undefined
+    if (typeof given === 'number' && given >= 0 && given < Number.POSITIVE_INFINITY) return Math.min(MOST_UNITS, Math.ceil(given))
+    const what = `${call}() got ${show(given)} units of policy ${show(name)}, and ignored them. Use a whole number of at least 0.`
+    this.#host.warn(new WeirError('WEIR_WARN_INVALID_COST', what), call)
+    return undefined
+  }
+
+  /** Sends the use that was reported since the last time. */
+  #send(): void {
+    const { clock } = this.#host
+    let left = SLICE
+    for (const receipt of this.#unsent) {
+      if (left-- === 0) break
+      this.#unsent.delete(receipt)
+      this.#report(receipt, clock.monotonic())
+    }
+    this.#flush()
+    if (this.#unsent.size > 0) this.#alarm.setBy(clock.monotonic() + (left < 0 ? 1 : PACE))
+  }
+
+  #report({ decision, held, totals }: OpenReceipt, now: number): void {
+    const { limiters } = this.#host
+    for (const [i, part] of (decision.parts as readonly PolicyDecision[]).entries()) {
+      const one: Held | undefined = held?.[i]
+      const used = totals?.[part.policy?.name ?? '']
+      const holds = limiters.find(({ policy }) => policy.id === part.policy?.id)?.meter.holds
+      if (one === undefined || holds === undefined || used === undefined || used === one.due || !holds.isOpen(one, now)) continue
+      ;(held as (Held | undefined)[])[i] = holds.use(part.key, part.ordinal, one, used, now)
+    }
+  }
+
+  #flush(): void {
+    const now = this.#host.clock.monotonic()
+    for (const { meter } of this.#host.limiters) meter.holds?.flush?.(now)
+  }
+
+  // Reservations with an id.
+
+  #find(key: string, { id, cost }: ReserveOptions): OpenReceipt | Promise<OpenReceipt> | undefined {
+    const known = id === undefined ? undefined : this.#named.get(nameOf(key, id))
+    if (known === undefined) return undefined
+    const names = new Set([...Object.keys(known.cost), ...Object.keys(cost)])
+    for (const name of names) {
+      if (known.cost[name] === cost[name]) continue
+      throw invalidOption('cost', cost, `the costs of the open reservation with id ${show(id)}, or another id`)
+    }
+    return known.receipt
+  }
+
+  #name(key: string, { id, cost }: ReserveOptions, receipt: OpenReceipt): OpenReceipt {
+    if (id === undefined) return receipt
+    const name = nameOf(key, id)
+    if (receipt.isOpen) {
+      receipt.name = name
+      this.#named.set(name, { cost: { ...cost }, receipt })
+    } else this.#named.delete(name)
+    return receipt
+  }
+}
+
+function nameOf(key: string, id: string): string {
+  return `${id.length} ${id}${boundedOnce(key)}`
+}
+
+/** Counts a reservation that was opened, or has ended. */
+function count({ limiters, costs, places }: Reserved, sign: 1 | -1, ending?: Ending): void {
+  for (const i of places) {
+    const { reservations } = (limiters[i] as Limiter).stats
+    reservations.open += sign
+    reservations.units += sign * (costs[i] as number)
+    if (ending !== undefined) reservations[ending]++
+  }
+}
+
+function costsOf({ limiters, costs, places }: Reserved): Costs {
+  return Object.fromEntries(places.map((i) => [(limiters[i] as Limiter).policy.name, costs[i] as number]))
+}
+
+/** A random whole number of 52 bits. */
+function idBy(random: () => number): number {
+  return 1 + Math.floor(random() * (2 ** 52 - 1))
+}
+
+function mustWait(): WeirError {
+  return new WeirError(
+    'WEIR_ASYNC_POLICY',
+    'A request of this throttler may have to wait, for the store or for a delay. Use await throttler.reserveAsync(key, options).',
+  )
+}
+
+function cantKeep(name: string): WeirError {
+  return new WeirError(
+    'WEIR_INVALID_OPTION',
+    `The store can't keep open reservations, which policy ${show(name)} needs. Use another store, or coordination "background".`,
+  )
+}

@@ -1,0 +1,55 @@
+import type { Held } from '../algorithms/holds.ts'
+import type { PolicyDecision } from '../decide/decision.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import type { Policy } from '../decide/policy.ts'
+import { idOfKey } from '../keys/key-id.ts'
+
+/** The throttler whose counts are corrected. */
+export interface SettleHost {
+  readonly limiters: readonly Limiter[]
+  /** Rolls a limiter to the running interval. */
+  roll(limiter: Limiter, now: number): void
+  /** A policy's key may have capacity again. */
+  freed(policy: Policy, key: string): void
+}
+
+/**
+ * Counts the units that one part of a reservation really used, instead of the reserved ones.
+ *
+ * @param held the reservation as the store has it. Undefined if only this process has it
+ * @param charge counts more units of a key, whether or not they fit
+ */
+export function settlePart(
+  part: PolicyDecision,
+  used: number,
+  held: Held | undefined,
+  expired: boolean,
+  now: number,
+  host: SettleHost,
+  charge: (limiter: Limiter, key: string, units: number, now: number) => void,
+): void {
+  const { policy, key, ordinal, cost: reserved } = part
+  const limiter = policy && host.limiters.find(({ policy: { id } }) => id === policy.id)
+  if (policy === undefined || limiter === undefined || !(reserved > 0)) return
+  if (now >= limiter.meter.rollAt) host.roll(limiter, now)
+  const { meter } = limiter
+  const { holds } = meter
+  part.amount = Math.min(reserved, used)
+  let counted = reserved
+  // A reset has already returned the reserved units, at the store too.
+  let returns = !limiter.resets.since(idOfKey(key), part.serial)
+  if (held !== undefined && holds !== undefined && returns) {
+    if (!holds.isOpen(held, now)) {
+      counted = held.due
+      returns = false
+    } else if (holds.settle(key, ordinal, held, used, expired, now)) {
+      if (used < reserved) host.freed(policy, key)
+      return
+    }
+  }
+  if (used > counted) charge(limiter, key, used - counted, now)
+  else if (used < counted && returns) {
+    meter.refund(key, ordinal, counted - used, now)
+    host.freed(policy, key)
+  }
+}

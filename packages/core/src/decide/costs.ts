@@ -1,0 +1,50 @@
+import { WeirError } from '../report/errors.ts'
+import { alternatives, show } from '../report/show.ts'
+import type { Limiter } from './limiter.ts'
+
+/** Units of a request for each policy, by name. Policies without one are not counted. */
+export type Costs<Name extends string = string> = { readonly [N in Name]?: number | undefined }
+
+/** The costs of a request by the indexes of the policies, and the indexes of the policies that count it. */
+export interface PlacedCosts {
+  readonly costs: readonly number[]
+  readonly places: readonly number[]
+}
+
+/** Whether a cost is one for each policy. */
+export function isByName(cost: unknown): cost is Costs {
+  return typeof cost === 'object' && cost !== null && !Array.isArray(cost)
+}
+
+/**
+ * @param all the indexes of all limiters, which is returned if every policy has a cost
+ * @throws WeirError `WEIR_UNKNOWN_POLICY`
+ */
+export function placed(given: Costs, limiters: readonly Limiter[], all: readonly number[]): PlacedCosts {
+  const costs: number[] = new Array(limiters.length)
+  let named = 0
+  for (let i = 0; i < limiters.length; i++) {
+    const cost = given[(limiters[i] as Limiter).policy.name]
+    costs[i] = cost ?? 1
+    if (cost !== undefined) named++
+  }
+  let names = 0
+  for (const name in given) if (given[name] !== undefined) names++
+  if (names !== named) throw unknownName(given, limiters)
+  return { costs, places: named === limiters.length ? all : all.filter((i) => given[(limiters[i] as Limiter).policy.name] !== undefined) }
+}
+
+function unknownName(given: Costs, limiters: readonly Limiter[]): WeirError {
+  const names = limiters.map(({ policy }) => policy.name)
+  return unknownPolicy(
+    Object.keys(given).find((name) => !names.includes(name)),
+    names,
+  )
+}
+
+export function unknownPolicy(name: unknown, names: readonly string[]): WeirError {
+  return new WeirError(
+    'WEIR_UNKNOWN_POLICY',
+    `Unknown policy ${show(name)}. This throttler has ${alternatives(names, 'and') || 'none yet'}.`,
+  )
+}
