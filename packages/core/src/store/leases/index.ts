@@ -4,6 +4,7 @@ export {
   askFor,
   beginAnew,
   changeOpen,
+  closeOpen,
   hearReply,
   hearReset,
   heldOf,
