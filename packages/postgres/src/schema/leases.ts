@@ -109,7 +109,9 @@ BEGIN
   is_lost := a[4] > mine[1];
   IF is_lost THEN l.quiet_until := t + lifetime; END IF;
   old := mine;
-  FOR i IN 1 .. 5 LOOP mine[i] := greatest(mine[i], a[3 + i]); END LOOP;
+  FOR i IN 1 .. 4 LOOP mine[i] := greatest(mine[i], a[3 + i]); END LOOP;
+  -- A process that has received the reset knows best.
+  mine[5] := CASE WHEN a[9] < l.epoch THEN greatest(mine[5], a[8]) ELSE a[8] END;
   -- A request that was overtaken by a later one has nothing new. Otherwise the process is alive, so its own counts apply.
   IF a[3] > mine[6] THEN
     mine := mine[1:7] || ARRAY[0, 0]::float8[] || a[17:];
