@@ -32,7 +32,7 @@ export const FIRST_REQUEST: ServerAlgorithm = {
   takes: 2,
   time: 1,
   field: 'u',
-  taken: 'math.max(0, now - taken)',
+  taken: 'math.max(0, now - taken - 1)',
   look: (place) => `${used(place)}
 local after = used + units
 local left = used > 0 and redis.call('PTTL', ${place.key()}) or 0
