@@ -1,3 +1,4 @@
+import { isByName } from '../decide/costs.ts'
 import type { Decision } from '../decide/decision.ts'
 import { ALL_KEY, type Policy, type PolicyOptions } from '../decide/policy.ts'
 import type { RequestPath } from '../decide/request-path.ts'
@@ -57,7 +58,6 @@ export class Coming {
   /** How many of them will wait, by the counts of this process: all of them if the store has to decide. */
   waiting({ closed, clock, requests, rules, policies, path }: ComingHost): number {
     if (this.none || closed || path.waits) return this.#all.size
-    const places = rules.map((_, place) => place)
     const now = clock.monotonic()
     const { allowed } = requests
     const before = this.#looked
@@ -66,12 +66,14 @@ export class Coming {
     const { taken } = looked
     for (const { key, options } of isNew ? this.#all : this.#unseen) {
       const { cost, limit } = options ?? {}
+      const named = isByName(cost) ? cost : undefined
+      const places = policies.flatMap(({ name }, place) => (named === undefined || named[name] !== undefined ? [place] : []))
       const keys = rules.map((rule) => (rule.key === ALL_KEY ? ALL_KEY : key))
       const counted = keys.map((own, place) => `${place} ${own}`)
       const costs = rules.map((rule, place) => {
-        return (
-          (typeof cost === 'number' ? cost : typeof rule.cost === 'number' ? rule.cost : 1) + (taken.get(counted[place] as string) ?? 0)
-        )
+        const own =
+          named?.[policies[place]?.name ?? ''] ?? (typeof cost === 'number' ? cost : typeof rule.cost === 'number' ? rule.cost : 1)
+        return own + (taken.get(counted[place] as string) ?? 0)
       })
       const limits = limit === undefined ? undefined : rules.map(() => limit)
       const { allowed, parts } = path.look(keys, costs, places, places.length, limits)
