@@ -1,8 +1,8 @@
 import type { Decision, PlannedName, Throttler } from '@weir/core'
 import {
   createGuard,
+  type HandlerDecision,
   isListField,
-  type PolicyName,
   type Rejection,
   type SetHeader,
   ThrottledError,
@@ -42,21 +42,22 @@ export type ThrottleMiddleware<Name extends string = string> = RequestHandler & 
 export function throttle<const Name extends string = string, const Plan extends string = never>(
   options: ThrottleOptions<Name, Plan>,
 ): ThrottleMiddleware<PlannedName<Name, Plan>> {
-  const guard = createGuard<Request, ExpressArgs, Name>(options as ThrottleOptions<Name>, expressReader)
+  type Planned = PlannedName<Name, Plan>
+  const guard = createGuard<Request, ExpressArgs, Planned>(options as unknown as ThrottleOptions<Planned>, expressReader)
 
-  const go = (req: Request, res: Response, next: NextFunction, decision: Decision<Name> | undefined | null) => {
+  const go = (req: Request, res: Response, next: NextFunction, decision: Decision<Planned> | undefined | null) => {
     if (decision === undefined) return next()
     // The client has left, so the request needs no response.
     if (decision === null) return
     const set = req.throttle === undefined ? setHeader : addHeader
-    req.throttle = decision as Decision<PolicyName>
+    req.throttle = decision as HandlerDecision
     if (!decision.allowed) return reject(req, res, next, decision, set)
     guard.writeHeaders(decision, res, set)
     guard.watch(decision, res, [req, res])
     next()
   }
 
-  const reject = (req: Request, res: Response, next: NextFunction, decision: Decision<Name>, set: SetHeader<Response>) => {
+  const reject = (req: Request, res: Response, next: NextFunction, decision: Decision<Planned>, set: SetHeader<Response>) => {
     if (res.headersSent) {
       guard.report('late', 'A request was not rejected', 'its response had begun before')
       return next()
@@ -66,7 +67,7 @@ export function throttle<const Name extends string = string, const Plan extends 
     rejection.then((made) => res.headersSent || answer(req, res, next, made, set)).catch(next)
   }
 
-  const answer = (req: Request, res: Response, next: NextFunction, rejection: Rejection<Name>, set: SetHeader<Response>) => {
+  const answer = (req: Request, res: Response, next: NextFunction, rejection: Rejection<Planned>, set: SetHeader<Response>) => {
     for (const name in rejection.headers) set(res, name, rejection.headers[name] as string)
     if (guard.throws) return next(new ThrottledError(rejection))
     res.statusCode = rejection.status
@@ -109,7 +110,7 @@ declare global {
   namespace Express {
     interface Request {
       /** Weir's decision about this request, or undefined if it passed uncounted. */
-      throttle?: Decision<PolicyName>
+      throttle?: HandlerDecision
     }
   }
 }

@@ -24,11 +24,15 @@ export function expressAdapter(framework: typeof express): AdapterUnderTest<Requ
         )
       })
       app.get('/users/:id', (_req, res) => void res.send('user'))
-      app.get('/stream', (_req, res) => {
+      app.get('/stream', (req, res) => {
         for (const piece of ['one', 'two', 'three']) res.write(piece)
+        req.throttle?.used?.({ tokens: 11 })
         res.end()
       })
-      app.get('/slow', (_req, res) => void res.write('wait'))
+      app.get('/slow', (req, res) => {
+        res.write('wait')
+        req.throttle?.used?.({ tokens: 4 })
+      })
       app.all('/status/:code', (req, res) => void res.status(Number(req.params['code'])).send('done'))
       app.get('/bytes/:count', (req, res) => {
         const bytes = Number(req.params['count'])

@@ -1,4 +1,5 @@
-import { createThrottler, type Decision } from '@weir/core'
+import { createThrottler } from '@weir/core'
+import type { HandlerDecision } from '@weir/core/adapter'
 import express, { type Request, type Response } from 'express'
 import { expectTypeOf, test } from 'vitest'
 import { concurrency, header, throttle } from '../src/index.ts'
@@ -111,7 +112,28 @@ test('the middleware fits, and the request carries the decision', () => {
   const app = express()
   app.use(throttle(one))
   app.get('/', throttle(createThrottler({ policies: [one] })), (req, res) => {
-    expectTypeOf(req.throttle).toEqualTypeOf<Decision | undefined>()
+    expectTypeOf(req.throttle).toEqualTypeOf<HandlerDecision | undefined>()
     res.end()
+  })
+})
+
+test('an estimate and settle have the names of the policies, and handlers can report their use', () => {
+  const tokens = { name: 'tokens', key: 'ip', limit: 9, interval: '1m' } as const
+  throttle({
+    policies: [tokens],
+    estimate: async (req) => ({ tokens: req.url.length }),
+    settle: (_req, res) => (res.headersSent ? { tokens: 1 } : undefined),
+    ttl: '1m',
+  })
+  // @ts-expect-error another name
+  throttle({ policies: [tokens], estimate: () => ({ tokns: 1 }) })
+  // @ts-expect-error no units
+  throttle({ policies: [tokens], estimate: () => ({ tokens: 1 }), settle: () => 1 })
+  throttle({ ...tokens, cost: () => ({ tokens: 1 }) })
+  // @ts-expect-error no cost
+  throttle({ ...tokens, cost: () => ({ tokens: '1' }) })
+  express().get('/', (req) => {
+    req.throttle?.used?.({ tokens: 2 })
+    req.throttle?.settle?.()
   })
 })

@@ -8,7 +8,7 @@ const reporting = new WeakMap<RouteHandlerMethod, RouteHandlerMethod>()
 /**
  * Wraps a handler so that it reports its end: when its promise settles. If it returns no promise, the end is its call of `reply.send`, or
  * the first use of `reply.hijack` or `reply.raw`. Fastify reports nothing more about a hijacked or raw response, so its request keeps its
- * slots until the response is closed.
+ * slots and reservations until the response is closed.
  */
 export function reportingEnd(handler: RouteHandlerMethod): RouteHandlerMethod {
   const known = reporting.get(handler)

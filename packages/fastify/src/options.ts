@@ -1,5 +1,5 @@
 import type { Decision, Throttler } from '@weir/core'
-import type { PlaceOptions, PolicyName, ThrottleInput } from '@weir/core/adapter'
+import type { HandlerDecision, PlaceOptions, PolicyName, ThrottleInput } from '@weir/core/adapter'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 
 /** The arguments of a Fastify handler, as options such as `handler` receive them. */
@@ -106,7 +106,7 @@ export interface ThrottleFactory {
 declare module 'fastify' {
   interface FastifyRequest {
     /** Weir's decision about this request, or null if it passed uncounted. */
-    throttle: Decision<PolicyName> | null
+    throttle: HandlerDecision | null
   }
   interface FastifyInstance {
     /** The throttler of the plugin. */

@@ -1,8 +1,8 @@
 import { type Decision, type Throttler, WeirError } from '@weir/core'
 import {
+  type HandlerDecision,
   isListField,
   LIMIT_FIELDS,
-  type PolicyName,
   type Rejection,
   type SetHeader,
   ThrottledError,
@@ -37,7 +37,7 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
     // The client has left, so the request needs no response.
     if (decision === null) return
     const set = request.throttle === null ? setHeader : addHeader
-    request.throttle = decision as Decision<PolicyName>
+    request.throttle = decision as HandlerDecision
     if (!decision.allowed) return reject(guard, request, reply, decision, set, next)
     guard.writeHeaders(decision, reply, set)
     guard.watch(decision, reply.raw, [request, reply])

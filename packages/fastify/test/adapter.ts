@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream'
 import type { Throttler } from '@weir/core'
+import type { HandlerDecision } from '@weir/core/adapter'
 import { type AdapterUnderTest, peekThrice } from '@weir/testing'
 import type { FastifyReply, FastifyRequest, default as fastify } from 'fastify'
 import { type RouteThrottleOptions, type ThrottleOptions, weir } from '../src/index.ts'
@@ -24,16 +25,18 @@ export function fastifyAdapter(framework: typeof fastify): AdapterUnderTest<Fast
           .send(JSON.stringify(decision && { allowed: decision.allowed, remaining: decision.remaining, policy: decision.policy?.name }))
       })
       app.get('/users/:id', () => 'user')
-      app.get('/stream', (_request, reply) => {
+      app.get('/stream', (request, reply) => {
         const stream = new PassThrough()
         void reply.send(stream)
         for (const piece of ['one', 'two', 'three']) stream.write(piece)
+        reporting(request)?.used?.({ tokens: 11 })
         stream.end()
       })
-      app.get('/slow', (_request, reply) => {
+      app.get('/slow', (request, reply) => {
         const stream = new PassThrough()
         void reply.send(stream)
         stream.write('wait')
+        reporting(request)?.used?.({ tokens: 4 })
       })
       app.route({
         method: ['GET', 'POST'],
@@ -84,4 +87,9 @@ export function fastifyAdapter(framework: typeof fastify): AdapterUnderTest<Fast
     },
     status: ([, reply]) => (reply as FastifyReply).statusCode,
   }
+}
+
+/** The decision without the policy names that another test declares for the whole program. */
+function reporting({ throttle }: FastifyRequest): HandlerDecision<string> | null {
+  return throttle as HandlerDecision<string> | null
 }

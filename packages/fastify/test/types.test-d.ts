@@ -1,4 +1,5 @@
 import { createThrottler, type Decision, type Throttler } from '@weir/core'
+import type { HandlerDecision } from '@weir/core/adapter'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { expectTypeOf, test } from 'vitest'
 import weir, { header, type RouteThrottleOptions } from '../src/index.ts'
@@ -44,7 +45,7 @@ test('wrong options do not compile', () => {
 test('routes take options of their own, and requests carry the decision', () => {
   app.get('/cheap', { config: { throttle: false } }, () => '')
   app.get('/expensive', { config: { throttle: { limit: 5, cost: (request) => request.url.length } } }, (request) => {
-    expectTypeOf(request.throttle).toEqualTypeOf<Decision<'everyone' | 'user'> | null>()
+    expectTypeOf(request.throttle).toEqualTypeOf<HandlerDecision<'everyone' | 'user'> | null>()
     return ''
   })
   expectTypeOf(app.throttler).toEqualTypeOf<Throttler<'everyone' | 'user', FastifyRequest>>()

@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http'
 import type { Decision, PlannedName, Throttler } from '@weir/core'
 import {
   createGuard,
+  type HandlerDecision,
   handlerStarts,
   invalidOption,
   isListField,
-  type PolicyName,
   type SetHeader,
   ThrottledError,
   type ThrottleInput,
@@ -61,10 +61,11 @@ const FIELDS = 'weir:fields'
 export function throttle<const Name extends string = string, const Plan extends string = never>(
   options: ThrottleOptions<Name, Plan>,
 ): ThrottleMiddleware<PlannedName<Name, Plan>> {
-  const { address, input } = withoutAddress(options as ThrottleOptions<Name>)
-  const guard = createGuard<Context, HonoArgs, Name>(input, honoReader(address))
+  type Planned = PlannedName<Name, Plan>
+  const { address, input } = withoutAddress(options as unknown as ThrottleOptions<Planned>)
+  const guard = createGuard<Context, HonoArgs, Planned>(input, honoReader(address))
 
-  const reject = async (c: Context, decision: Decision<Name>): Promise<Response> => {
+  const reject = async (c: Context, decision: Decision<Planned>): Promise<Response> => {
     const rejection = await guard.reject(c, decision)
     for (const name in rejection.headers) c.header(name, rejection.headers[name])
     if (guard.throws) throw new HonoThrottledError(rejection)
@@ -170,6 +171,6 @@ function alreadySent(): Response {
 declare module 'hono' {
   interface ContextVariableMap {
     /** Weir's decision about this request, or undefined if it passed uncounted. */
-    throttle: Decision<PolicyName> | undefined
+    throttle: HandlerDecision | undefined
   }
 }

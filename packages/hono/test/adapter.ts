@@ -37,11 +37,13 @@ export function honoAdapter(framework: Framework): AdapterUnderTest<Context> {
       app.get('/stream', (c) =>
         stream(c, async (out) => {
           for (const piece of ['one', 'two', 'three']) await out.write(piece)
+          c.get('throttle')?.used?.({ tokens: 11 })
         }),
       )
       app.get('/slow', (c) =>
         stream(c, async (out) => {
           await out.write('wait')
+          c.get('throttle')?.used?.({ tokens: 4 })
           await new Promise<void>((resolve) => out.onAbort(resolve))
         }),
       )

@@ -2,11 +2,11 @@ import type { Decision, PlannedName, Throttler } from '@weir/core'
 import type { Handled } from '@weir/core/adapter'
 import {
   createGuard,
+  type HandlerDecision,
   handlerStarts,
   invalidOption,
   isListField,
   LIMIT_FIELDS,
-  type PolicyName,
   type Rejection,
   type SetHeader,
   ThrottledError,
@@ -55,15 +55,16 @@ export type ThrottleMiddleware<Name extends string = string> = Middleware & {
 export function throttle<const Name extends string = string, const Plan extends string = never>(
   options: ThrottleOptions<Name, Plan>,
 ): ThrottleMiddleware<PlannedName<Name, Plan>> {
-  const { router, input } = withoutRouter(options as ThrottleOptions<Name>)
-  const guard = createGuard<Context, KoaArgs, Name>(input, koaReader(router))
+  type Planned = PlannedName<Name, Plan>
+  const { router, input } = withoutRouter(options as unknown as ThrottleOptions<Planned>)
+  const guard = createGuard<Context, KoaArgs, Planned>(input, koaReader(router))
 
-  const reject = (ctx: Context, decision: Decision<Name>, set: SetHeader<Context>): void | Promise<void> => {
+  const reject = (ctx: Context, decision: Decision<Planned>, set: SetHeader<Context>): void | Promise<void> => {
     const rejection = guard.reject(ctx, decision)
     return rejection instanceof Promise ? rejection.then((made) => answer(ctx, made, set)) : answer(ctx, rejection, set)
   }
 
-  const answer = (ctx: Context, rejection: Rejection<Name>, set: SetHeader<Context>): void | Promise<void> => {
+  const answer = (ctx: Context, rejection: Rejection<Planned>, set: SetHeader<Context>): void | Promise<void> => {
     if (ctx.headerSent) return
     for (const name in rejection.headers) set(ctx, name, rejection.headers[name] as string)
     if (guard.throws) throw new ThrottledError(rejection)
@@ -155,6 +156,6 @@ function keepFields(ctx: Context, error: unknown): void {
 declare module 'koa' {
   interface DefaultState {
     /** Weir's decision about this request, or undefined if it passed uncounted. */
-    throttle?: Decision<PolicyName>
+    throttle?: HandlerDecision
   }
 }

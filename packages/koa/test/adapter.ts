@@ -38,12 +38,14 @@ export function koaAdapter(Framework: typeof Koa, withRouter: boolean): AdapterU
         const stream = new PassThrough()
         ctx.body = stream
         for (const piece of ['one', 'two', 'three']) stream.write(piece)
+        ctx.state.throttle?.used?.({ tokens: 11 })
         stream.end()
       })
       router.get('/slow', (ctx) => {
         const stream = new PassThrough()
         ctx.body = stream
         stream.write('wait')
+        ctx.state.throttle?.used?.({ tokens: 4 })
       })
       router.all('/status/:code', (ctx) => {
         ctx.status = Number(ctx['params'].code)

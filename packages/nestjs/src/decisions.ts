@@ -1,13 +1,13 @@
 import type { ExecutionContext } from '@nestjs/common'
 import type { Decision } from '@weir/core'
-import type { PolicyName } from '@weir/core/adapter'
+import type { HandlerDecision } from '@weir/core/adapter'
 
 // A map instead of a property of the request, because an additional property makes a Fastify request slow.
 const decisions = new WeakMap<object, Decision>()
 
 /** Weir's decision about the request, field or message of a context. */
-export function decisionOf(context: ExecutionContext): Decision<PolicyName> | undefined {
-  return decisions.get(placeOf(context)) as Decision<PolicyName> | undefined
+export function decisionOf(context: ExecutionContext): HandlerDecision | undefined {
+  return decisions.get(placeOf(context)) as HandlerDecision | undefined
 }
 
 /** Keeps the decision for `@ThrottleDecision()` and for further guards, because a throttler counts a request only once. */

@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import type { Decision } from '@weir/core'
-import { type Guard, isListField, loadCode, type SetHeader } from '@weir/core/adapter'
+import { type Guard, type HandlerDecision, isListField, loadCode, type SetHeader } from '@weir/core/adapter'
 import { decisionOf, keepDecision } from './decisions.ts'
 import { AnsweredException, ThrottledException } from './exception.ts'
 import { ThrottleLimits } from './limits.ts'
@@ -53,9 +53,12 @@ function go(
   // The client has left, so the request needs no response.
   if (decision === null) return false
   keepDecision(context, decision)
-  // Nest does not report the end of a field or message, so its slots are released at once.
-  if (transport.kind !== 'http') guard.throttler.release(decision)
-  if (transport.kind !== 'http') return decision.allowed || reject(guard, context, transport, decision)
+  if (transport.kind !== 'http') {
+    // Nest does not report the end of a field or message, so its slots are released at once, and its reserved units count.
+    guard.throttler.release(decision)
+    ;(decision as HandlerDecision).settle?.()
+    return decision.allowed || reject(guard, context, transport, decision)
+  }
   if (!decision.allowed) return reject(guard, context, transport, decision, earlier === undefined ? setHeader : addHeader)
   guard.writeHeaders(decision, transport.response, earlier === undefined ? setHeader : addHeader)
   guard.watch(decision, rawOf(transport.response), [context])

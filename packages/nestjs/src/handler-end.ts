@@ -7,7 +7,7 @@ import { type ResponseLike, rawOf } from './transport.ts'
 /** The status that nginx logs for a request whose client has left. */
 const CLIENT_CLOSED_REQUEST = 499
 
-/** Reports when the handler of an HTTP request has ended, so that the request keeps its slots (`concurrency()`) until then. */
+/** Reports when the handler of an HTTP request has ended, so that the request keeps its slots and reservations until then. */
 export class HandlerEndInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (context.getType() !== 'http') return next.handle()

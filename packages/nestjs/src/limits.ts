@@ -30,9 +30,10 @@ export class ThrottleLimits implements OnModuleInit, OnApplicationShutdown {
     return this.#places.throttler
   }
 
-  /** Whether any limit that is known before the application starts uses slots (`concurrency()`). */
-  get haveSlots(): boolean {
+  /** Whether any limit that is known before the application starts uses slots (`concurrency()`), or reserves units (`estimate`). */
+  get needHandlerEnd(): boolean {
     const given = [...this.#decorated()].map(([limits]) => limits as Partial<Record<string, unknown>>)
+    if (this.#places.general.reserves || given.some(({ estimate }) => estimate !== undefined)) return true
     const rules = given.flatMap(({ policies, throttler, ...one }) => (throttler as Throttler | undefined)?.policies ?? policies ?? [one])
     return [...this.throttler.policies, ...(rules as AnyPolicyOptions[])].some(({ algorithm }) => algorithm?.slots !== undefined)
   }

@@ -92,7 +92,7 @@ function dynamic(options: Provider[], extras: ThrottleModuleExtras): DynamicModu
     {
       provide: APP_INTERCEPTOR,
       // Nest calls an interceptor in about 5 µs, so only applications that need one get it.
-      useFactory: (limits: ThrottleLimits) => (limits.haveSlots ? new HandlerEndInterceptor() : undefined),
+      useFactory: (limits: ThrottleLimits) => (limits.needHandlerEnd ? new HandlerEndInterceptor() : undefined),
       inject: [ThrottleLimits],
     },
     ThrottleGuard,

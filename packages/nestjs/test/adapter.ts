@@ -17,6 +17,7 @@ import {
 } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import type { Decision, Throttler } from '@weir/core'
+import type { HandlerDecision } from '@weir/core/adapter'
 import { type AdapterUnderTest, peekThrice } from '@weir/testing'
 import {
   type HandlerThrottleOptions,
@@ -105,14 +106,16 @@ function controllerOf(app: () => INestApplication, work: () => Promise<void>, ow
       return 'user'
     }
     @Get('stream')
-    stream(@Res() response: ResponseLike) {
+    stream(@Res() response: ResponseLike, @ThrottleDecision() decision: HandlerDecision | undefined) {
       const raw = hijacked(response)
       for (const piece of ['one', 'two', 'three']) raw.write(piece)
+      decision?.used?.({ tokens: 11 })
       raw.end()
     }
     @Get('slow')
-    slow(@Res() response: ResponseLike) {
+    slow(@Res() response: ResponseLike, @ThrottleDecision() decision: HandlerDecision | undefined) {
       hijacked(response).write('wait')
+      decision?.used?.({ tokens: 4 })
     }
     @Get('status/:code')
     status(@Param('code') code: string, @Res({ passthrough: true }) response: { status(code: number): unknown }) {

@@ -128,18 +128,29 @@ export class Budget {
 
   /** The costs by place. A reservation that is larger than allowed never fits. */
   #placed(key: string, cost: Costs): Reserved {
-    const { path, limiters, storeReserves } = this.#host
+    const { path, limiters } = this.#host
     const by = path.placed(cost)
     let { costs } = by
     for (const i of by.places) {
-      const limiter = limiters[i] as Limiter
-      const { policy } = limiter
-      if (storeReserves === false && waitsForStore(policy) && policy.algorithm.slots === undefined) throw cantKeep(policy.name)
-      const { maxReservation } = policy
-      const isTooLarge = maxReservation !== undefined && (costs[i] as number) > maxReservation
-      if (isTooLarge && limiter.limitFor(boundedOnce(key), undefined) < Number.POSITIVE_INFINITY) costs = costs.with(i, MOST_UNITS)
+      this.checkStore(limiters[i] as Limiter)
+      const units = costs[i] as number
+      const capped = this.capped(i, key, units)
+      if (capped !== units) costs = costs.with(i, capped)
     }
     return { costs, places: by.places, limiters }
+  }
+
+  /** @throws WeirError `WEIR_INVALID_OPTION` if the store can't keep open reservations of a policy */
+  checkStore({ policy }: Limiter): void {
+    if (this.#host.storeReserves === false && waitsForStore(policy) && policy.algorithm.slots === undefined) throw cantKeep(policy.name)
+  }
+
+  /** The units to reserve at a policy: more than any limit if its `maxReservation` is exceeded. */
+  capped(place: number, key: string, units: number, limit?: number): number {
+    const limiter = this.#host.limiters[place] as Limiter
+    const { maxReservation } = limiter.policy
+    const isTooLarge = maxReservation !== undefined && units > maxReservation
+    return isTooLarge && limiter.limitFor(boundedOnce(key), limit) < Number.POSITIVE_INFINITY ? MOST_UNITS : units
   }
 
   #made(decision: Decision, reserved: Reserved, { ttl, refunds }: Reserving, opening: Opening | undefined): OpenReceipt {
@@ -209,7 +220,7 @@ export class Budget {
       if (policy.algorithm.slots !== undefined || !(cost > 0)) continue
       const otherwise = totals?.[policy.name] ?? (ending === 'expired' && refunds ? 0 : cost)
       const used = ending === 'cancelled' ? 0 : (numbers[policy.name] ?? otherwise)
-      settlePart(part, used, held?.[i], ending === 'expired', now, host, (...all) => host.chargeOne(...all))
+      settlePart(part, used, held?.[i], now, host, (...all) => host.chargeOne(...all))
       if (ending === 'expired' && host.emitter.has('reservationExpired'))
         host.emitter.emit('reservationExpired', { policy: policy.name, key: part.key, reserved: cost, counted: used })
     }

@@ -75,7 +75,8 @@ export class OpenReceipt implements Receipt, Awaited {
     this.reserved = reserved
     this.#owner = owner
     this.refunds = refunds
-    this.isOpen = decision.allowed
+    // A dry run of a guard allows requests that used nothing.
+    this.isOpen = decision.allowed && decision.parts.every(({ allowed }) => allowed)
   }
 
   used(totals: Costs): void {

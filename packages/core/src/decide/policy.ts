@@ -7,6 +7,7 @@ import type { Growth } from '../keys/offences.ts'
 import type { Duration } from '../options/duration.ts'
 import type { IntervalOption } from '../options/interval.ts'
 import type { Awaitable } from '../report/user-function.ts'
+import type { Costs } from './costs.ts'
 import type { EscalatingCooldown } from './escalating.ts'
 import type { KeyOption, MatchOption } from './request-options.ts'
 
@@ -174,14 +175,16 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   /**
    * Sets how many units a request uses: more than 0, at most the limit. If a function returns more than the limit, the request never fits.
    *
-   * If a function fails, the request costs 1. Throws `WEIR_INVALID_OPTION` for a number that no request could ever pay.
+   * A function may return costs by policy name instead, such as `{ requests: 1, tokens: 900 }`, so that one function serves several
+   * policies. A policy that it doesn't name is not counted for this request. If a function fails or names an unknown policy, the request
+   * costs 1. Throws `WEIR_INVALID_OPTION` for a number that no request could ever pay.
    *
    * @default 1
    * @example
    * cost: (req) => (req.method === 'GET' ? 1 : 5)
    * @see `@weir/core/docs/guides/costs.md`
    */
-  readonly cost?: number | ((request: Req) => Awaitable<number>)
+  readonly cost?: number | ((request: Req) => Awaitable<number | Costs>)
   /**
    * Limits the units of one reservation: a whole number from 1 to the limit. A larger reservation is rejected and never fits.
    *

@@ -1,4 +1,6 @@
+import { reservingOf } from '../budget/options.ts'
 import { POLICY_OPTIONS } from '../decide/check-policy.ts'
+import type { Costs } from '../decide/costs.ts'
 import type { Decision } from '../decide/decision.ts'
 import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { PolicyOptions, RequestPolicyOptions, RequestSlotPolicyOptions } from '../decide/policy.ts'
@@ -162,6 +164,43 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    */
   readonly requestWasSuccessful?: (...args: Args) => Awaitable<boolean>
   /**
+   * Reserves units for each request before its handler runs, by policy name: `{ requests: 1, tokens: 2000 }`. When the response has ended,
+   * `settle` counts the real use instead.
+   *
+   * Costs are rounded up. This adapter's other policies don't count the request. The handler gets a `Receipt` as its decision, and can
+   * report its use while it streams: `req.throttle?.used?.({ tokens: 120 })`. If several adapters decide a request, handlers get the
+   * decision of the last one. If the function fails or names an unknown policy, each policy's own `cost` applies. Throws
+   * `WEIR_INVALID_OPTION` beside `skipFailedRequests` or `skipSuccessfulRequests`, and if the store can't keep open reservations.
+   *
+   * @default none: each policy counts its own `cost`
+   * @example
+   * estimate: (req) => ({ requests: 1, tokens: req.body.max_tokens })
+   * @see `@weir/core/docs/guides/budgets.md`
+   */
+  readonly estimate?: (request: Req) => Awaitable<Costs<NoInfer<Name>>>
+  /**
+   * Returns the units that a request of `estimate` really used, by policy name, after its response and handler have ended, however they
+   * ended. The function gets the arguments of the middleware, as `handler`. Units above the reserved ones are charged, unused ones return.
+   *
+   * Policies without a number count the last number of `used`, or else the reserved units. So do all if the function fails or returns
+   * `undefined`. A client that disconnects gets nothing back by that. Throws `WEIR_MISSING_OPTION` without `estimate`.
+   *
+   * @default none: the last numbers of `used` count, or else the reserved units
+   * @example
+   * settle: (req, res) => res.locals.usage && { tokens: res.locals.usage.total }
+   * @see `@weir/core/docs/guides/budgets.md`
+   */
+  readonly settle?: (...args: Args) => Awaitable<Costs<NoInfer<Name>> | undefined>
+  /**
+   * Sets after how long a reservation of `estimate` settles itself: 10 ms to 24 days. Choose it longer than your longest response.
+   *
+   * Throws `WEIR_MISSING_OPTION` without `estimate`.
+   *
+   * @default '5m'
+   * @see `@weir/core/docs/guides/budgets.md`
+   */
+  readonly ttl?: Duration
+  /**
    * Sets how many bits of an IPv6 address a key keeps: 1 to 128.
    *
    * A client can use any address of its network, so 128 lets it choose a new key for each request.
@@ -240,6 +279,9 @@ const OWN: Readonly<Record<string, Kind>> = {
   skipFailedRequests: 'boolean',
   skipSuccessfulRequests: 'boolean',
   requestWasSuccessful: 'function',
+  estimate: 'function',
+  settle: 'function',
+  ttl: 'other',
   ipv6Subnet: 'other',
   caseSensitive: 'boolean',
   callbackTimeout: 'other',
@@ -349,8 +391,18 @@ function checkOwn(own: Record<string, unknown>): void {
       'Option "requestWasSuccessful" has no effect alone. Add "skipFailedRequests: true" or "skipSuccessfulRequests: true".',
     )
   }
+  if (own['estimate'] === undefined) {
+    const alone = ['settle', 'ttl'].find((option) => own[option] !== undefined)
+    const next = 'Add the units to reserve, such as estimate: (req) => ({ tokens: 2000 }).'
+    if (alone !== undefined) throw new WeirError('WEIR_MISSING_OPTION', `Option "${alone}" has no effect without "estimate". ${next}`)
+  } else {
+    const other = ['skipFailedRequests', 'skipSuccessfulRequests'].find((option) => own[option] === true)
+    const why = 'return 0 units from "settle" for requests that must not count'
+    if (other !== undefined) throw new WeirError('WEIR_INVALID_OPTION', `Use either "estimate" or "${other}", not both: ${why}.`)
+  }
   // Checked as the guard reads them, because an error must occur before the guard makes a throttler.
   callbackTimeout(own)
+  reservingOf(own)
   if (own['headers'] !== undefined) checkHeaders(own['headers'])
   addressKeys(own['ipv6Subnet'] as number | undefined)
   const answer = ['handler', 'message'].find((option) => own[option] !== undefined)

@@ -6,6 +6,7 @@ import type { AdapterOptions } from './adapter-options.ts'
 import { HeaderWriter } from './answer/headers.ts'
 import type { RequestReader } from './request/reader.ts'
 import { Rules } from './request/rules.ts'
+import type { Reservations } from './reservations.ts'
 
 /** A guard's preparation of its throttler's policies. It is made again after an `update`. */
 export interface Compiled<Req> {
@@ -26,15 +27,17 @@ export function compile<Req, Args extends readonly unknown[], Name extends strin
   reader: RequestReader<Req>,
   patience: Patience,
   which: (policy: string) => boolean,
+  reservations: Reservations<Req, Args, Name> | undefined,
 ): Compiled<Req> {
   const { version, clock, policies, rules } = side
   const own = policies.filter(({ name }) => which(name))
+  // Every policy of an adapter's throttler has a key.
+  const keyed = rules as readonly RequestPolicyOptions<Req, Name>[]
   const report = (error: WeirError, subject: string) => side.warn(error, subject)
   return {
     version,
     rules: new Rules(
-      // Every policy of an adapter's throttler has a key.
-      rules as readonly RequestPolicyOptions<Req, Name>[],
+      reservations?.rules(keyed) ?? keyed,
       reader,
       { ...options, report, patience },
       own.map((policy) => policies.indexOf(policy)),

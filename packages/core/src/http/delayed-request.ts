@@ -1,6 +1,8 @@
-import { askAll, type Patience } from '../report/user-function.ts'
+import { ask, askAll, NoAnswer, type Patience } from '../report/user-function.ts'
 import { type Answering, whenEnded } from '../report/when-ended.ts'
 import type { Delayed } from '../throttler/delays.ts'
+import { addressKeys } from './request/address.ts'
+import type { RequestReader } from './request/reader.ts'
 
 /** A request that its policies may delay. */
 export class DelayedRequest implements Delayed {
@@ -27,5 +29,14 @@ export class DelayedRequest implements Delayed {
 
   whenGone(then: () => void): () => void {
     return this.#response === undefined ? () => {} : whenEnded(this.#response, then)
+  }
+}
+
+/** Identifies waiting clients by the address that they are counted by. */
+export function clientReader<Req>(reader: RequestReader<Req>, subnet: number | undefined): (request: unknown) => string | undefined {
+  const keyOf = addressKeys(subnet)
+  return (request) => {
+    const address = ask((given: Req) => reader.ip(given), request as Req)
+    return address instanceof NoAnswer ? undefined : keyOf(address as string | undefined)
   }
 }

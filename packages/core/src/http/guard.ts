@@ -4,7 +4,7 @@ import { changed, type Decision, NO_POLICY } from '../decide/decision.ts'
 import { requireKeys } from '../decide/request-rule.ts'
 import { invalidOption, isWeirError } from '../report/errors.ts'
 import type { RejectionReason } from '../report/stats.ts'
-import { ask, NoAnswer, type Patience, tell } from '../report/user-function.ts'
+import { type NoAnswer, type Patience, tell } from '../report/user-function.ts'
 import type { Answering } from '../report/when-ended.ts'
 import { type AdapterSide, adapterOf } from '../throttler/adapter-side.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
@@ -15,14 +15,14 @@ import type { SetHeader } from './answer/headers.ts'
 import type { Rejection } from './answer/rejection.ts'
 import { type Compiled, compile } from './compiled.ts'
 import { decideUncounted } from './counted.ts'
-import { DelayedRequest } from './delayed-request.ts'
+import { clientReader, DelayedRequest } from './delayed-request.ts'
 import { Gates } from './gates.ts'
-import { keepUntilHandled } from './handler-end.ts'
+import { keepSlots } from './handler-end.ts'
 import { type Handled, Handling } from './handling.ts'
 import { type Report, reporter } from './reports.ts'
-import { addressKeys } from './request/address.ts'
 import type { Reading } from './request/later.ts'
 import type { RequestReader } from './request/reader.ts'
+import { type Reservations, reservationsBy } from './reservations.ts'
 import { Settlement } from './settlement.ts'
 
 /** The decision for a request on the deny list. */
@@ -50,6 +50,8 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   readonly side: AdapterSide<Name, Req>
   /** Whether this guard made its throttler, and so the adapter has to close it. */
   readonly owned: boolean
+  /** Whether it reserves units of requests: the option `estimate`. */
+  readonly reserves: boolean
   /** Whether rejections go to the framework's error handler, as a `ThrottledError`. */
   readonly throws: boolean
   readonly #options: AdapterOptions<Req, Args, Name>
@@ -58,8 +60,10 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   #compiled: Compiled<Req>
   /** Undefined if no option skips or denies requests. */
   readonly #gates: Gates<Req> | undefined
-  /** Undefined if no request is refunded because of its response. */
-  readonly #settlement: Settlement<Args, Name> | undefined
+  /** Undefined if nothing changes because of a response. */
+  readonly #settlement: Settlement<Args, Name> | Reservations<Req, Args, Name> | undefined
+  /** Undefined if no units are reserved. */
+  readonly #reservations: Reservations<Req, Args, Name> | undefined
   readonly #patience: Patience
   readonly #clientOf: (request: unknown) => string | undefined
   readonly #answers: Answers<Req, Name>
@@ -97,7 +101,9 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.#which = which
     this.report = reporter(side)
     const settles = own.skipFailedRequests === true || own.skipSuccessfulRequests === true
-    this.#settlement = settles ? new Settlement(own, throttler, this.#patience, this.report) : undefined
+    this.reserves = own.estimate !== undefined
+    this.#reservations = reservationsBy(own, this, which, this.#patience)
+    this.#settlement = this.#reservations ?? (settles ? new Settlement(own, throttler, this.#patience, this.report) : undefined)
     this.#answers = new Answers(own, reader, this.#patience, this.report)
     this.#handling = new Handling(own.handler, this.#patience, this.report)
     const gates = new Gates(own, reader, this.#patience, this.report, (error, subject) => side.warn(error, subject))
@@ -131,7 +137,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   ): Decision<Name> | undefined | null | Promise<Decision<Name> | undefined | null> {
     const decision = this.#check(request, earlier, response)
     const { holds, slots } = this.#compiled
-    if (!holds && !slots) return decision
+    if (!holds && !slots && this.#reservations === undefined) return decision
     if (decision instanceof Promise) return decision.then((decided) => (decided === null ? null : this.#attend(request, decided, response)))
     return this.#attend(request, decision, response)
   }
@@ -192,7 +198,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   /**
-   * Waits for the end of the response if an option refunds some requests.
+   * Waits for the end of the response if an option refunds some requests, or reserves units (`estimate`).
    *
    * @param args the arguments that the framework called the middleware with
    */
@@ -230,23 +236,20 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     response: Answering | undefined,
   ): Decision<Name> | undefined | null | Promise<Decision<Name> | undefined | null> {
     const { holds, slots } = this.#compiled
-    if (slots && response !== undefined && decision !== undefined && !this.#keepSlots(decision, response)) return null
-    return holds ? this.#hold(request, decision, response) : decision
+    if (slots && response !== undefined && decision !== undefined && !keepSlots(this.throttler, decision, response)) return null
+    const ready = holds ? this.#hold(request, decision, response) : decision
+    if (this.#reservations === undefined) return ready
+    return ready instanceof Promise ? ready.then((held) => this.#reserve(held, response)) : this.#reserve(ready, response)
   }
 
-  /**
-   * Keeps the slots of a request until it has ended. Returns false if its client has already disconnected. Then no handler should start.
-   */
-  #keepSlots({ parts }: Decision<Name>, response: Answering): boolean {
-    let open = true
-    for (const part of parts) {
-      const slots = part.cost > 0 ? part.policy?.algorithm.slots : undefined
-      if (slots === undefined) continue
-      const release = () => this.throttler.release({ parts: [part] })
-      if (slots.releaseOn === 'response') slots.whenEnded(response, release)
-      else open = keepUntilHandled(response, slots, release) && open
+  /** Reserves the units of an allowed request. */
+  #reserve(decision: Decision<Name> | undefined | null, response: Answering | undefined): Decision<Name> | undefined | null {
+    if (!decision?.allowed) return decision
+    try {
+      return (this.#reservations as Reservations<Req, Args, Name>).open(decision, response)
+    } catch (error) {
+      return this.#pass(error)
     }
-    return open
   }
 
   /** Delays a request to keep a pace. */
@@ -277,6 +280,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   async #look(request: Req): Promise<Decision<Name> | undefined> {
     if (this.#compiled.version !== this.side.version) this.#compiled = this.#compile()
     const { rules, version } = this.#compiled
+    this.#reservations?.begin(request)
     const applies = rules.evaluate(request)
     if (applies === false) return undefined
     if (applies === true) return this.side.peekEach(rules.keys, rules.costs, rules.applying.slice(0, rules.applied), rules.limits)
@@ -290,6 +294,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     if (earlier !== undefined && earlier !== null && this.#counted(earlier)) return undefined
     if (this.#compiled.version !== this.side.version) this.#compiled = this.#compile()
     const { rules } = this.#compiled
+    this.#reservations?.begin(request)
     const applies = rules.evaluate(request)
     if (applies === false) return undefined
     if (applies !== true) return this.#decideLater(request, applies, response)
@@ -300,7 +305,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   #ask(
     request: Req,
     keys: readonly (string | undefined)[],
-    costs: readonly number[],
+    given: readonly number[],
     applying: readonly number[],
     applied: number,
     limits: readonly (number | undefined)[] | undefined,
@@ -308,6 +313,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   ): Decided<Name> {
     const { side } = this
     const { names, waits } = side
+    const costs = this.#reservations === undefined ? given : side.reservable(keys, given, limits)
     const delayed = waits && this.#options.dryRun !== true ? new DelayedRequest(request, response, this.#clientOf, this.#patience) : null
     const decision =
       names?.sharing === true
@@ -364,7 +370,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   #compile(): Compiled<Req> {
-    return compile(this.side, this.#options, this.#reader, this.#patience, this.#which)
+    return compile(this.side, this.#options, this.#reader, this.#patience, this.#which, this.#reservations)
   }
 
   /** Whether a decision was made by the same throttler, and by policies that this guard uses. */
@@ -400,15 +406,6 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 
 /** A decision. Undefined for a skipped request, and null if the client disconnected during a delay. */
 type Decided<Name extends string> = Decision<Name> | undefined | Promise<Decision<Name> | undefined | null>
-
-/** Identifies waiting clients by the address that they are counted by. */
-function clientReader<Req>(reader: RequestReader<Req>, subnet: number | undefined): (request: unknown) => string | undefined {
-  const keyOf = addressKeys(subnet)
-  return (request) => {
-    const address = ask((given: Req) => reader.ip(given), request as Req)
-    return address instanceof NoAnswer ? undefined : keyOf(address as string | undefined)
-  }
-}
 
 /** A rejection that is only reported. */
 function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name> {

@@ -156,7 +156,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
         : { ...inherited(base, said, make.store !== undefined), name, ...said }) as ThrottleInput<Req, Args>,
       this.#reader.options,
     )
-    if (split.throttler !== undefined) return { ...split, own: { ...inheritedAnswer(own, split.own), ...split.own } }
+    if (split.throttler !== undefined) return { ...split, own: { ...inheritedOptions(own, split.own), ...split.own } }
     const { policies: listed, ...shared } = split.make
     const foreign = Object.keys(shared)[0]
     const { place: one, whole } = this.#words
@@ -175,7 +175,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     // Checked here, so that messages name options as they are written at the place.
     for (const [at, policy] of listed.entries()) parsePolicy(policy, make.store !== undefined, listed.length > 1 ? `policies[${at}].` : '')
     const policies = listed.map((policy, at) => ({ ...policy, name: policy.name ?? `${name}#${at}` }))
-    return { ...split, own: { ...inheritedAnswer(own, split.own), ...split.own }, make: { ...make, policies } }
+    return { ...split, own: { ...inheritedOptions(own, split.own), ...split.own }, make: { ...make, policies } }
   }
 }
 
@@ -230,13 +230,17 @@ function isRule(rule: object, shared: boolean): boolean {
 
 /**
  * The options that a place inherits from the whole. The answer to a rejection is one choice. If the place sets any option of it, it
- * inherits none of them.
+ * inherits none of them. It doesn't inherit `estimate`, whose costs are for the policies of the whole.
  */
-function inheritedAnswer<Req, Args extends readonly unknown[]>(
+function inheritedOptions<Req, Args extends readonly unknown[]>(
   whole: AdapterOptions<Req, Args>,
   place: AdapterOptions<Req, Args>,
 ): AdapterOptions<Req, Args> {
-  if (place.handler === undefined && place.message === undefined && place.throwOnReject === undefined) return whole
-  const { handler: _handler, message: _message, throwOnReject: _throwOnReject, ...rest } = whole
-  return rest
+  const options: Record<string, unknown> = { ...whole }
+  const leave = ['estimate', 'settle', 'ttl']
+  const answers = ['handler', 'message', 'throwOnReject'] as const
+  if (answers.some((option) => place[option] !== undefined)) leave.push(...answers)
+  if (place.estimate !== undefined) leave.push('skipFailedRequests', 'skipSuccessfulRequests', 'requestWasSuccessful')
+  for (const option of leave) delete options[option]
+  return options
 }

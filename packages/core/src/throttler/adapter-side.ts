@@ -124,6 +124,21 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
     return decision instanceof Promise ? decision.then((decided) => this.#tallied(decided)) : this.#tallied(decision)
   }
 
+  /** @throws WeirError `WEIR_INVALID_OPTION` if the store can't keep open reservations, which one of these policies needs */
+  checkReservations(which: (policy: string) => boolean): void {
+    for (const limiter of this.#engine.limiters) if (which(limiter.policy.name)) this.#engine.budget.checkStore(limiter)
+  }
+
+  /** The costs of a request whose units are reserved: whole numbers that never fit if a policy's `maxReservation` is exceeded. */
+  reservable(
+    keys: readonly (string | undefined)[],
+    costs: readonly number[],
+    limits: readonly (number | undefined)[] | undefined,
+  ): readonly number[] {
+    const { budget } = this.#engine
+    return costs.map((cost, i) => (keys[i] === undefined ? cost : budget.capped(i, keys[i], Math.ceil(cost), limits?.[i])))
+  }
+
   /** Reserves the units of a decision, until its response ends. */
   receiptOf(decision: Decision<Name>, options: ReservationOptions): Receipt<Name> {
     return this.#engine.budget.receiptOf(decision, options) as Receipt<Name>

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createGuard, type Guard, nodeReader, type ThrottleInput, upgradeRejection } from '../../src/http/adapter.ts'
 import { snapshot } from '../../src/inspect/index.ts'
 import { ManualTime } from './manual-time.ts'
@@ -48,6 +48,41 @@ test('a plain node:http server is throttled by an adapter of twenty lines', asyn
     expect(rejected.status).toBe(429)
     expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
     expect(await rejected.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+test('a plain node:http server reserves an estimate, and settles it when the client has left in the middle of a stream', async () => {
+  const seen: string[] = []
+  const { guard, listener } = throttled(
+    {
+      name: 'tokens',
+      limit: 1_000,
+      interval: '1h',
+      key: 'all',
+      clock: new ManualTime(0),
+      estimate: async () => ({ tokens: 600 }),
+      settle: ({ url }, { writableFinished }) => {
+        seen.push(`${url} ${writableFinished ? 'finished' : 'cut off'}`)
+        return writableFinished ? { tokens: 10 } : undefined
+      },
+    },
+    ({ url }, response) => void (url === '/whole' ? response.end('hello') : response.write('a piece')),
+  )
+  const server = createServer(listener)
+  const url = await listen(server)
+  try {
+    await (await fetch(`${url}/whole`)).text()
+    await vi.waitFor(() => expect(guard.throttler.peek('all').remaining).toBe(990))
+    const sent = request(`${url}/cut`).end()
+    await new Promise((resolve) => sent.once('response', (response) => response.once('data', resolve)))
+    expect(guard.throttler.peek('all').remaining).toBe(390)
+    sent.on('error', () => {}).destroy()
+    await vi.waitFor(() => expect(seen).toEqual(['/whole finished', '/cut cut off']))
+    expect(guard.throttler.peek('all').remaining).toBe(390)
+    expect(guard.side.inspected.limiters[0]?.stats.reservations).toMatchObject({ open: 0, settled: 2, expired: 0 })
   } finally {
     server.closeAllConnections()
     server.close()

@@ -14,6 +14,7 @@ import { limitCases } from './limits.ts'
 import { ownLimitCases } from './own-limits.ts'
 import { peekCases } from './peeking.ts'
 import { refundCases } from './refunds.ts'
+import { reservingCases } from './reserving.ts'
 import { robustnessCases } from './robustness.ts'
 import { runTimeCases } from './run-time.ts'
 import { timeCases } from './time.ts'
@@ -70,6 +71,7 @@ export function adapterContract<Req>(
     ...keyCases,
     ...answerCases,
     ...refundCases,
+    ...reservingCases,
     ...runTimeCases,
     ...robustnessCases,
     ...callbackCases,

@@ -60,6 +60,24 @@ const callbacks: readonly Callback[] = [
     waits: true,
   },
   {
+    option: 'cost by name',
+    options: (cost) => ({ name: 'units', limit: 2, cost }),
+    right: () => ({ units: 2 }),
+    nonsense: { unit: 2 },
+    rightly: [200, 429, 429],
+    fallback: [200, 200, 429],
+    waits: true,
+  },
+  {
+    option: 'estimate',
+    options: (estimate) => ({ name: 'units', limit: 2, estimate }),
+    right: () => ({ units: 2 }),
+    nonsense: { unit: 2 },
+    rightly: [200, 429, 429],
+    fallback: [200, 200, 429],
+    waits: true,
+  },
+  {
     option: 'limit',
     options: (limit) => ({ limit, fallbackLimit: 1 }),
     right: () => 3,
@@ -356,6 +374,40 @@ export const callbackCases: readonly AdapterCase[] = [
             assert.equal(client.warnings.length, way.rightly === true ? 0 : 1, what)
             clean(client, what)
           }
+        })
+      }
+    },
+  },
+  {
+    title: 'settles by the real use or else in full, whatever becomes of settle',
+    needs: 'clock',
+    async run(context) {
+      for (const way of ways) {
+        const later: (() => unknown)[] = []
+        const what = `settle ${way.title}`
+        await harmless(what, async () => {
+          const client = await context.start({
+            ...context.limit(9),
+            name: 'units',
+            key: 'all',
+            callbackTimeout: TIMEOUT,
+            estimate: () => ({ units: 5 }),
+            settle: () => way.answer(() => ({ units: 1 }), 'nonsense', later),
+          })
+          const left = () => client.throttlers[0]?.peek('all').remaining
+          assert.equal((await client.send('/')).status, 200)
+          if (way.rightly === true) await eventually(() => left() === 8, `${what}: the request is settled`)
+          else {
+            await eventually(async () => {
+              await context.pass(TIMEOUT)
+              return client.warnings.length > 0
+            }, `${what}: there is a warning`)
+            for (const now of later) now()
+            await new Promise((resolve) => setImmediate(resolve))
+            assert.equal(left(), 4, what)
+          }
+          assert.equal(client.warnings.length, way.rightly === true ? 0 : 1, what)
+          clean(client, what)
         })
       }
     },

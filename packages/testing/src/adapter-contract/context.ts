@@ -75,8 +75,8 @@ export interface AdapterUnderTest<Req> {
    * | `GET /` | `hello` |
    * | `GET /context` | the decision as JSON: `{ "allowed", "remaining", "policy" }`, or `null` without one |
    * | `GET /users/:id` | `user` |
-   * | `GET /stream` | `one`, `two`, `three` in three pieces |
-   * | `GET /slow` | the headers and one piece, and nothing more until the client disconnects |
+   * | `GET /stream` | `one`, `two`, `three` in three pieces. Before the end, the handler reports `{ tokens: 11 }` by the decision's `used` |
+   * | `GET /slow` | the headers and one piece, and nothing more until the client disconnects. The handler reports `{ tokens: 4 }` |
    * | `GET` and `POST /status/:code` | that status and the text `done` |
    * | `GET /bytes/:count` | `count` bytes. After they are sent, the first throttler charges the request one unit for each |
    * | `GET /busy/:milliseconds` | `done`, after that time. Then the first throttler charges one unit for each millisecond that it took |

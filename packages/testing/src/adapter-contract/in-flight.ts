@@ -25,7 +25,7 @@ function taken(client: AdapterClient, count: number, limit = MANY): Promise<void
 }
 
 /** Opens a request whose response never ends. `leave` disconnects its client. */
-async function hang(client: AdapterClient): Promise<{ leave: () => void }> {
+export async function hang(client: AdapterClient): Promise<{ leave: () => void }> {
   const request = client.open('/slow')
   request.on('error', () => {})
   const answered = new Promise((resolve) => request.once('response', (response) => resolve(response.on('error', () => {}))))

@@ -42,7 +42,9 @@ export async function readLater<Req>(
       const costs = asked === undefined ? undefined : answerOf(context, asked, from === COST ? answer : undefined)
       const key = await reads
       const limit = await readLimit(context, rule, key, from === LIMIT ? answer : undefined)
-      return { place, key, limit, cost: costs === undefined ? undefined : context.answers.cost(rule, (await costs).value) }
+      if (costs === undefined) return { place, key, limit }
+      const cost = context.answers.cost(rule, (await costs).value)
+      return cost === undefined ? undefined : { place, key, limit, cost }
     }),
   )
   for (const one of found) {

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { costIn, isCosts } from '../../decide/costs.ts'
 import { ALL_KEY } from '../../decide/policy.ts'
 import type { KeySource } from '../../decide/request-options.ts'
 import { isAddressKey } from '../../decide/request-rule.ts'
@@ -22,9 +23,12 @@ const LONGEST_READ = 4096
  */
 export class RuleAnswers<Req> {
   readonly #report: (error: WeirError, subject: string) => void
+  readonly #names: ReadonlySet<string>
 
-  constructor(report: (error: WeirError, subject: string) => void) {
+  /** @param names the names of the policies that a cost function may return costs for */
+  constructor(report: (error: WeirError, subject: string) => void, names: ReadonlySet<string>) {
     this.#report = report
+    this.#names = names
   }
 
   /** The value of one of a key's sources, or the promise to wait for. */
@@ -96,11 +100,13 @@ export class RuleAnswers<Req> {
     return group.smallest
   }
 
-  cost(rule: Rule<Req>, answer: unknown): number {
+  /** @returns undefined if the answer has costs by policy name, and none of this policy */
+  cost(rule: Rule<Req>, answer: unknown): number | undefined {
     if (isCost(answer)) return answer
+    if (isCosts(answer, this.#names)) return costIn(answer, rule.name)
     if (!rule.costReported) {
       rule.costReported = true
-      const message = `The cost function of policy ${show(rule.name)} ${problemOf(answer)}, so such requests cost 1. Return a finite number > 0.`
+      const message = `The cost function of policy ${show(rule.name)} ${problemOf(answer)}, so such requests cost 1. Return a finite number > 0, or such numbers by policy name.`
       this.#warn('WEIR_WARN_INVALID_COST', message, rule.name)
     }
     return 1

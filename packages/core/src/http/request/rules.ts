@@ -74,7 +74,7 @@ export class Rules<Req> {
     }
     const watch = new ProxyWatch(reader, options.report)
     this.#facts = new RequestFacts(reader, addressKeys(options.ipv6Subnet), watch, index, everywhere, options.caseSensitive === true)
-    this.#answers = new RuleAnswers(options.report)
+    this.#answers = new RuleAnswers(options.report, new Set(this.#rules.map(({ name }) => name)))
     this.#patience = options.patience ?? { clock: systemClock, timeout: CALLBACK_TIMEOUT }
     this.#byRoute = this.#rules.some(({ sources }) => sources.includes('route'))
     this.keys = rules.map(() => undefined)
@@ -118,7 +118,13 @@ export class Rules<Req> {
       if (typeof rule.cost === 'function') {
         const answer = ask(rule.cost, request)
         if (isThenable(answer)) return this.#later(request, i, COST, answer)
-        costs[place] = this.#answers.cost(rule, answer)
+        const cost = this.#answers.cost(rule, answer)
+        if (cost === undefined) {
+          keys[place] = undefined
+          this.applied--
+          continue
+        }
+        costs[place] = cost
       }
       if (rule.limit !== undefined) {
         const answer = this.#limit(rule, key, request)

@@ -67,6 +67,16 @@ test.each([
   expect(reported).toEqual([])
 })
 
+test('costs by policy name may come later, and leave the other policies uncounted', async () => {
+  const cost = async () => ({ requests: 2, tokens: 900 })
+  const rules = new Rules<FakeRequest>(
+    ['requests', 'usd', 'tokens'].map((name) => ({ name, key: 'all', cost })),
+    fakeReader,
+    { report: (error) => expect.fail(error.message) },
+  )
+  expect(await read(rules, {})).toMatchObject({ keys: ['all', undefined, 'all'], costs: [2, 1, 900], applying: [0, 2] })
+})
+
 test('a plan that comes later is asked for once for all policies of its group', async () => {
   let asked = 0
   const { guard } = guardOf({

@@ -340,6 +340,43 @@ describe('match', () => {
 })
 
 describe('costs', () => {
+  test('costs by policy name count at the policies that they name, and at no other', () => {
+    const cost = () => ({ requests: 1, tokens: 900, usd: undefined })
+    const names = ['requests', 'usd', 'tokens', 'constructor']
+    const { rules, reported } = rulesOf([...names.map((name) => ({ name, key: 'all' as const, cost })), { name: 'last', key: 'all' }])
+    for (let i = 0; i < 2; i++) {
+      expect(rules.evaluate({})).toBe(true)
+      expect(rules.applying.slice(0, rules.applied).map((place) => rules.costs[place])).toEqual([1, 900, 1])
+      expect(rules.keys).toEqual(['all', undefined, 'all', undefined, 'all'])
+    }
+    expect(reported).toEqual([])
+    expect(rulesOf([{ name: 'usd', key: 'all', cost }]).rules.evaluate({})).toBe(true)
+    expect(rulesOf([{ key: 'all', cost: () => ({}) }]).rules.evaluate({})).toBe(false)
+  })
+
+  test.each<[string, () => unknown]>([
+    ['a name that no policy has', () => ({ tokns: 900 })],
+    ['zero', () => ({ tokens: 0 })],
+    ['null', () => ({ tokens: null })],
+    ['a text for another policy', () => ({ tokens: 900, other: '1' })],
+    ['infinity for another policy', () => ({ tokens: 900, other: Number.POSITIVE_INFINITY })],
+    ['a map', () => new Map([['tokens', 900]])],
+    ['a list', () => []],
+    ['an instance of a class', () => new URL('http://a')],
+    ['a getter that throws', () => Object.defineProperty({}, 'tokens', { enumerable: true, get: () => expect.fail() })],
+  ])('costs by policy name that are unusable count as 1 and are reported once: %s', (_, cost) => {
+    const { rules, reported } = rulesOf([
+      { name: 'tokens', key: 'all', cost: cost as () => number },
+      { name: 'other', key: 'all' },
+    ])
+    for (let i = 0; i < 2; i++) expect(rules.evaluate({})).toBe(true)
+    expect([rules.applied, rules.costs]).toEqual([2, [1, 1]])
+    expect(reported.map(({ code }) => code)).toEqual(['WEIR_WARN_INVALID_COST'])
+    expect(reported[0]?.message).toMatch(
+      /^The cost function of policy "tokens" returned .*Return a finite number > 0, or such numbers by policy name\./,
+    )
+  })
+
   test('a function is asked for each request', () => {
     const { rules } = rulesOf([{ key: 'all', cost: (request) => Number(request.user) }, { key: 'all', cost: 3 }, { key: 'all' }])
     rules.evaluate({ user: 7 })

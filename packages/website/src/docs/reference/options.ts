@@ -52,6 +52,7 @@ export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
     from: ADAPTER,
     only: ['skipFailedRequests', 'skipSuccessfulRequests', 'requestWasSuccessful'],
   },
+  'options-adapter-reservations': { page: OPTIONS, from: ADAPTER, only: ['estimate', 'settle', 'ttl'] },
   'options-adapter-keys': { page: OPTIONS, from: ADAPTER, only: ['ipv6Subnet', 'caseSensitive', 'callbackTimeout'] },
   'options-fastify': { page: OPTIONS, from: ['fastify ThrottleOptions'] },
   'options-check': { page: 'docs/reference/throttler.md', from: ['core CheckOptions'] },
