@@ -104,7 +104,7 @@ test.each(CELLS)('$name, $coordination: it settles itself after its ttl, by the 
   expect(expired).toHaveLength(3)
   expect(expired[1]).toEqual({ policy: 'tokens', key: 'k', reserved: 200, counted: 10 })
   await it.world.run(1_500)
-  // What drains from buckets meanwhile is less than a few units.
+  // Buckets drain by less than a few units meanwhile.
   const counted = await left(it, node)
   expect(counted).toBeLessThanOrEqual(110)
   expect(counted).toBeGreaterThan(105)
