@@ -18,9 +18,18 @@ export interface Program {
 /** Milliseconds. A start compiles much, which takes long on a machine that runs other tests too. */
 const DEADLINE = 120_000
 
-/** Starts an example on a free port, and waits until it prints its URL. */
-export async function startProgram(example: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Program> {
-  const { child, output } = await launch(example, args, env)
+/**
+ * Starts an example on a free port, and waits until it prints its URL.
+ *
+ * @param file of its sources
+ */
+export async function startProgram(
+  example: string,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+  file = 'main',
+): Promise<Program> {
+  const { child, output } = await launch(example, args, env, file)
   const deadline = Date.now() + DEADLINE
   for (;;) {
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output())?.[0]
@@ -35,14 +44,14 @@ export async function startProgram(example: string, args: readonly string[] = []
 
 /** Runs an example that ends by itself. */
 export async function runProgram(example: string, args: readonly string[]): Promise<{ code: number | null; output: string }> {
-  const { child, output } = await launch(example, args, {})
+  const { child, output } = await launch(example, args, {}, 'main')
   await once(child, 'close')
   return { code: child.exitCode, output: output() }
 }
 
 const directoryOf = (example: string): string => fileURLToPath(new URL(`../../${example}`, import.meta.url))
 
-/** The bundles of examples and their folders. */
+/** The bundles of programs and their folders. */
 const bundled = new Map<string, Promise<string>>()
 const folders: string[] = []
 afterAll(() => {
@@ -50,33 +59,35 @@ afterAll(() => {
 })
 
 /** Bundles an example into one file, so that its sources and ours are compiled once instead of in each process. */
-async function bundle(example: string): Promise<string> {
+async function bundle(example: string, file: string): Promise<string> {
   const directory = directoryOf(example)
   const { dependencies } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
   const foreign = Object.keys(dependencies).filter((name) => !name.startsWith('@weir/'))
-  const folder = await bundlePrograms(directory, ['src/main.ts'], foreign)
+  const folder = await bundlePrograms(directory, [`src/${file}.ts`], foreign)
   folders.push(folder)
-  return join(folder, 'main.mjs')
+  return join(folder, `${file}.mjs`)
 }
 
 /** Examples that run from their sources. `outgoing` starts another file of its folder, and `nestjs` needs its imports in order. */
 const AS_THEY_ARE = ['outgoing', 'nestjs']
 
 /** The arguments for Node.js that start an example. */
-async function programOf(example: string): Promise<readonly string[]> {
-  if (AS_THEY_ARE.includes(example)) return ['--conditions=@weir/source', '--import', 'tsx', 'src/main.ts']
-  let file = bundled.get(example)
-  if (file === undefined) bundled.set(example, (file = bundle(example)))
-  return [await file]
+async function programOf(example: string, file: string): Promise<readonly string[]> {
+  if (AS_THEY_ARE.includes(example)) return ['--conditions=@weir/source', '--import', 'tsx', `src/${file}.ts`]
+  const name = join(example, file)
+  let program = bundled.get(name)
+  if (program === undefined) bundled.set(name, (program = bundle(example, file)))
+  return [await program]
 }
 
 async function launch(
   example: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
+  file: string,
 ): Promise<{ child: ChildProcess; output: () => string }> {
   const { REDIS_URL: _, ...own } = process.env
-  const child = spawn(process.execPath, [...(await programOf(example)), ...args], {
+  const child = spawn(process.execPath, [...(await programOf(example, file)), ...args], {
     cwd: directoryOf(example),
     env: { ...own, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

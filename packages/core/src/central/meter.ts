@@ -101,7 +101,7 @@ export class CentralMeter implements Exchanging, Syncing {
     this.#store = store
     this.reservations = new CentralReservations(this, algorithm.step, store)
     this.holds = new CentralHolds({
-      time: this.time,
+      time: exchange.time,
       get alone() {
         return store.alone
       },

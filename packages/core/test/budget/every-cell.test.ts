@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import type { Receipt } from '../../src/budget/receipt.ts'
-import type { ReserveOptions } from '../../src/index.ts'
+import { calendar, fixedWindow, type IntervalOption, type ReserveOptions } from '../../src/index.ts'
 import { EACH_CELL } from '../support/cells.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
 
@@ -21,11 +21,15 @@ async function reserved(it: Scene, node: Node, key: string, options: ReserveOpti
 }
 
 /** A process, connected to the store if it has one, in the middle of an interval. */
-async function begun(cell: (typeof CELLS)[number], count = 1): Promise<{ it: Scene; nodes: Node[] }> {
+async function begun(
+  cell: Pick<(typeof CELLS)[number], 'algorithm' | 'coordination'>,
+  count = 1,
+  interval: IntervalOption = '1h',
+): Promise<{ it: Scene; nodes: Node[] }> {
   const { algorithm, coordination } = cell
   const it = scene()
   const alone = coordination === 'local'
-  const policy = { name: 'tokens', limit: 1_000, interval: '1h', algorithm, coordination } as never
+  const policy = { name: 'tokens', limit: 1_000, interval, algorithm, coordination } as never
   const nodes = Array.from({ length: count }, () => it.node(policy, { alone }))
   for (const node of nodes) node.start()
   await vi.dynamicImportSettled()
@@ -107,28 +111,36 @@ test.each(CELLS)('$name, $coordination: it settles itself after its ttl, by the 
   await it.close()
 })
 
-const KEPT = CELLS.filter(({ coordination }) => coordination === 'central' || coordination === 'leased')
-
-test.each(KEPT)('$name, $coordination: the store settles the reservations of a process that died', async (cell) => {
-  const { it, nodes } = await begun(cell, 2)
-  const [dead, alive] = nodes as [Node, Node]
-  await reserved(it, dead, 'k', { cost: { tokens: 100 }, ttl: '5s' })
-  const used = await reserved(it, dead, 'k', { cost: { tokens: 200 }, ttl: '5s' })
-  const back = await reserved(it, dead, 'k', { cost: { tokens: 400 }, ttl: '5s', expire: 'refund' })
-  used.used({ tokens: 30 })
-  expect(back.allowed).toBe(true)
-  await it.world.run(1_500)
-  it.store.dead.add(dead.nodeId)
-  await it.world.run(2_000)
-  expect((await reserved(it, alive, 'k', { cost: { tokens: 400 } })).allowed).toBe(false)
-  await it.world.run(6_000)
-  const usage = alive.usage('k')
-  await it.world.run(100)
-  const [{ used: counted = 0 } = {}] = await usage
-  expect(Math.round(counted)).toBeLessThanOrEqual(130)
-  expect(Math.round(counted)).toBeGreaterThanOrEqual(126)
-  // A killed process keeps the quota that it took ahead and did not use.
-  const most = cell.coordination === 'leased' ? 500 : 860
-  expect((await reserved(it, alive, 'k', { cost: { tokens: most } })).allowed).toBe(true)
-  expect((await reserved(it, alive, 'k', { cost: { tokens: 1_000 - most - 100 } })).allowed).toBe(false)
+const HOURLY = CELLS.filter(({ coordination }) => coordination === 'central' || coordination === 'leased').map((cell) => {
+  return { ...cell, every: 'hour', interval: '1h' as IntervalOption }
 })
+const MONTHLY = HOURLY.filter(({ algorithm }) => algorithm.name === fixedWindow().name).map((cell) => {
+  return { ...cell, every: 'month', interval: calendar('month') }
+})
+
+test.each([...HOURLY, ...MONTHLY])(
+  '$name each $every, $coordination: the store settles the reservations of a process that died',
+  async (cell) => {
+    const { it, nodes } = await begun(cell, 2, cell.interval)
+    const [dead, alive] = nodes as [Node, Node]
+    await reserved(it, dead, 'k', { cost: { tokens: 100 }, ttl: '5s' })
+    const used = await reserved(it, dead, 'k', { cost: { tokens: 200 }, ttl: '5s' })
+    const back = await reserved(it, dead, 'k', { cost: { tokens: 400 }, ttl: '5s', expire: 'refund' })
+    used.used({ tokens: 30 })
+    expect(back.allowed).toBe(true)
+    await it.world.run(1_500)
+    it.store.dead.add(dead.nodeId)
+    await it.world.run(2_000)
+    expect((await reserved(it, alive, 'k', { cost: { tokens: 400 } })).allowed).toBe(false)
+    await it.world.run(6_000)
+    const usage = alive.usage('k')
+    await it.world.run(100)
+    const [{ used: counted = 0 } = {}] = await usage
+    expect(Math.round(counted)).toBeLessThanOrEqual(130)
+    expect(Math.round(counted)).toBeGreaterThanOrEqual(126)
+    // A killed process keeps the quota that it took ahead and did not use.
+    const most = cell.coordination === 'leased' ? 500 : 860
+    expect((await reserved(it, alive, 'k', { cost: { tokens: most } })).allowed).toBe(true)
+    expect((await reserved(it, alive, 'k', { cost: { tokens: 1_000 - most - 100 } })).allowed).toBe(false)
+  },
+)

@@ -18,7 +18,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   counting: 'meters of processes that count together, by the shape of an algorithm: background, periodic, leases',
   queue: 'requests that wait for their turn; loaded with the first of them',
   decide: 'policies, limiters, the decision of one policy and of several',
-  budget: 'reservations: units that are counted before the real use is known',
+  budget: 'units reserved before a call',
   central: 'one step at the store for each request; loaded with the first such policy',
   throttler: 'the object that users create; refunds, manual blocks, delays',
   inspect: 'snapshots, and the status that processes report to each other',

@@ -13,6 +13,7 @@ const EXCEPTIONS: readonly (readonly [page: string, figure: string, why: string]
   ['docs/guides/etcd.md', '39 MB', 'arithmetic'],
   ['docs/guides/observability.md', '5 %', 'the threshold of an alert'],
   ['docs/guides/observability.md', '10 %', 'the threshold of an alert'],
+  ['docs/guides/outgoing-calls.md', '4 MiB', 'a bound in the code'],
   ['docs/guides/redis.md', '198 MB', 'an example of the formula above it'],
   ['docs/guides/rules.md', '8,000,000 bytes', 'a bound in the code'],
   ['docs/guides/rules.md', '8 MB', 'a bound in the code'],

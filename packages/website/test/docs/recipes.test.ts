@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type RequestListener, request, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Throttler } from '@weir/core'
@@ -61,7 +62,21 @@ afterEach(() => {
 const atHalfPast = () => vi.useFakeTimers({ toFake: ['Date'], now: new Date('2027-03-01T10:30:00.500Z') })
 
 test('every recipe is tried here, and has at most twenty lines', () => {
-  const tried = ['graphql', 'jwt', 'login', 'quotas', 'shutdown', 'tenants', 'tokens', 'two-apps', 'usage', 'webhooks', 'websockets']
+  const tried = [
+    'database-time',
+    'graphql',
+    'jwt',
+    'login',
+    'quotas',
+    'shutdown',
+    'tenants',
+    'tokens',
+    'two-apps',
+    'uploads',
+    'usage',
+    'webhooks',
+    'websockets',
+  ]
   expect(recipes.map(({ path }) => path.replace(/^.*\/|\.md$/g, '')).sort()).toEqual(tried)
   for (const page of recipes)
     for (const { code, line } of blocksOf(page)) expect(code.split('\n').length, `${page.path}:${line}`).toBeLessThan(21)
@@ -310,21 +325,18 @@ test('tokens', async () => {
     return count
   }
   const ask = metered(1000)
-  // The answer is shorter than the estimate, or the stream is cancelled, so the unused tokens are refunded.
+  // The answer is shorter than its maximum, or the stream is cancelled, so the unused tokens return. A longer answer ends at its maximum.
   expect(await read(ask('ann', 900, answer(100)))).toBe(100)
   expect(await read(ask('ann', 800, answer(800)), 50)).toBe(50)
-  expect(await read(ask('ann', 800, answer(900)))).toBe(900)
-  // The answer was longer than the estimate and is charged: 1,050 of 1,000 tokens are used.
+  expect(await read(ask('ann', 800, answer(900)))).toBe(800)
   await expect(read(ask('ann', 100, answer(1)))).rejects.toThrow(/Try again in \d+ s/)
   expect(await read(ask('bob', 100, answer(1)))).toBe(1)
-  // Many long answers at the same time, each with an estimate of one token. Their tokens are charged as they are sent.
-  const carol = Array.from({ length: 10 }, () => ask('carol', 1, answer(500)))
-  await Promise.all(carol.map((stream) => read(stream, 150)))
-  await expect(read(ask('carol', 1, answer(1)))).rejects.toThrow(/Try again/)
-  const dave = Array.from({ length: 10 }, () => ask('dave', 1, answer(500)))
-  for (let i = 0; i < 150; i++) for (const stream of dave) await stream.next()
-  // None of the streams has ended.
-  await expect(read(ask('dave', 1, answer(1)))).rejects.toThrow(/Try again/)
+  // Streams at the same time: their maxima count until they end.
+  const carol = Array.from({ length: 10 }, () => ask('carol', 150, answer(10)))
+  const started = await Promise.allSettled(carol.map((stream) => stream.next()))
+  expect(started.filter(({ status }) => status === 'fulfilled')).toHaveLength(6)
+  for (const stream of carol) await stream.return(undefined)
+  expect(await read(ask('carol', 900, answer(1)))).toBe(1)
   // The reserve of a stream that is never settled drains from the bucket as time passes.
   vi.useFakeTimers({ toFake: ['Date', 'hrtime'] })
   const later = metered(1000)
@@ -332,6 +344,63 @@ test('tokens', async () => {
   await expect(read(later('eve', 900, answer(1)))).rejects.toThrow(/Try again in \d+ s/)
   vi.advanceTimersByTime(60_000)
   expect(await read(later('eve', 900, answer(1)))).toBe(1)
+})
+
+test('uploads', async () => {
+  type Upload = (user: string, req: IncomingMessage, save: (part: Buffer) => Promise<void>) => Promise<number>
+  const { upload } = await recipe<{ upload: Upload }>('uploads')
+  let saved = 0
+  const save = async (part: Buffer) => void (saved += part.length)
+  const ended: number[] = []
+  const url = await listen((req, res) => {
+    upload('ann', req, save).then(
+      (status) => res.writeHead(status, { Connection: 'close' }).end(),
+      () => ended.push(saved),
+    )
+  })
+  /** Sends the begin of a body. Returns the request, and its status once there is one. */
+  const begin = (headers: OutgoingHttpHeaders, body = '') => {
+    const one = request(url, { method: 'POST', headers })
+    const status = once(one, 'response').then(([response]) => response.statusCode as number)
+    status.catch(() => {})
+    if (body === '') one.flushHeaders()
+    else one.write(body)
+    return { one, status }
+  }
+  // Units that were counted before the code of the store was loaded would not return.
+  expect(await statusOf(url, { method: 'POST', body: 'x' })).toBe(200)
+  await vi.dynamicImportSettled()
+  saved = 0
+  const large = { 'Content-Length': 990_000 }
+  const open = Array.from({ length: 5 }, () => begin({ 'Transfer-Encoding': 'chunked' }, 'x'.repeat(1_000)))
+  await vi.waitFor(() => expect(saved).toBe(5_000), 20_000)
+  expect(await begin(large).status).toBe(429)
+  expect(await begin({ 'Content-Length': 1_000_001 }).status).toBe(413)
+  // One is cut off, so its rest returns. The others have ended before they were expected to.
+  const [cut, ...others] = open
+  cut?.one.destroy()
+  await vi.waitFor(() => expect(ended).toHaveLength(1), 20_000)
+  for (const { one } of others) one.end()
+  expect(await Promise.all(others.map(({ status }) => status))).toEqual(times(4, 200))
+  expect(await statuses(5, url, { method: 'POST', body: 'x'.repeat(990_000) })).toEqual(times(5, 200))
+  expect(await begin(large).status).toBe(429)
+})
+
+test('database-time', async () => {
+  const { timed } = await recipe<{ timed<T>(tenant: string, query: () => Promise<T>, timeout?: number): Promise<T> }>('database-time')
+  let finish: (value: string) => void = () => {}
+  const finished = new Promise<string>((resolve) => {
+    finish = resolve
+  })
+  const open = Array.from({ length: 5 }, () => timed('ann', () => finished))
+  await expect(timed('ann', async () => 'more')).rejects.toThrow(/Try again in \d+ s/)
+  expect(await timed('bob', async () => 'done')).toBe('done')
+  finish('rows')
+  expect(await Promise.all(open)).toEqual(times(5, 0).map(() => 'rows'))
+  expect(await timed('ann', async () => 'more')).toBe('more')
+  // A query that fails counts its time, here less than is left.
+  const failed = timed('ann', async () => await Promise.reject(new Error('broken')))
+  await expect(failed).rejects.toThrow('broken')
 })
 
 test('shutdown', async () => {

@@ -31,9 +31,9 @@ export class LeaseHolds implements Holds {
   }
 
   open(key: string, ordinal: Ordinal, { id, units, due }: Pick<Held, 'id' | 'units' | 'due'>, ttl: number, now: number): Held | undefined {
-    const { time, site } = this.#meter
+    const { site } = this.#meter
     const step = 2 ** Math.floor(Math.log2(Math.max(1, ttl) / ENDS))
-    const end = Math.ceil((time.at(now) + ttl + this.#store.lifetime) / step) * step
+    const end = Math.ceil((this.#store.time.at(now) + ttl + this.#store.lifetime) / step) * step
     // After the interval, nothing returns.
     if (end >= intervalOf(ordinal, site.policy).end) return undefined
     const held = { id, end, units, due }

@@ -1,5 +1,6 @@
 import {
   isMethodDeclaration,
+  isMethodSignatureDeclaration,
   isPropertySignatureDeclaration,
   isTypeLiteralNode,
   type Node,
@@ -26,6 +27,8 @@ const FIELDS = { page: PAGE, head: ['field', 'meaning'] } as const
 export const MEMBER_TABLES: Readonly<Record<string, MemberTable>> = {
   'throttler-decide': { ...METHODS, only: ['check', 'checkAsync', 'peek'] },
   'throttler-wait': { ...METHODS, only: ['acquire', 'tryAcquire', 'schedule', 'wrap', 'waitFor', 'waiting'] },
+  'throttler-reserve': { ...METHODS, only: ['reserve', 'reserveAsync'] },
+  'throttler-receipt': { page: PAGE, of: 'Receipt', head: ['member', 'effect'], only: ['isOpen', 'used', 'settle', 'cancel'] },
   'throttler-correct': { ...METHODS, only: ['refund', 'charge', 'release'] },
   'throttler-keys': { ...METHODS, only: ['block', 'unblock', 'reset', 'resetAll', 'usage', 'explain'] },
   'throttler-rules': { ...METHODS, head: ['member', 'effect'], only: ['update', 'on', 'start', 'close', 'state', 'policies', 'nodeId'] },
@@ -60,7 +63,7 @@ export function membersOf(type: string, sources: Sources): ReadonlyMap<string, r
 
 function memberRow(name: string, node: Node, page: string): string[] {
   const docstring = docstringOf(node)
-  if (isMethodDeclaration(node)) {
+  if (isMethodDeclaration(node) || isMethodSignatureDeclaration(node)) {
     const parameters = node.parameters.map(parameterText).join(', ')
     return [`\`${name}(${parameters})\``, effectText(docstring, page)]
   }

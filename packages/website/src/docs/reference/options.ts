@@ -20,7 +20,7 @@ export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
   'options-limit': {
     page: OPTIONS,
     from: POLICY,
-    only: ['limit', 'fallbackLimit', 'interval', 'algorithm', 'cost', 'cooldown', 'delay'],
+    only: ['limit', 'fallbackLimit', 'interval', 'algorithm', 'cost', 'maxReservation', 'cooldown', 'delay'],
   },
   'options-plans': { page: OPTIONS, from: ['core PlannedPolicyOptions'], only: ['plans', 'plan', 'interval'] },
   'options-requests': { page: OPTIONS, from: POLICY, only: ['key', 'match', 'name'] },
@@ -56,6 +56,7 @@ export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
   'options-adapter-keys': { page: OPTIONS, from: ADAPTER, only: ['ipv6Subnet', 'caseSensitive', 'callbackTimeout'] },
   'options-fastify': { page: OPTIONS, from: ['fastify ThrottleOptions'] },
   'options-check': { page: 'docs/reference/throttler.md', from: ['core CheckOptions'] },
+  'options-reserve': { page: 'docs/reference/throttler.md', from: ['core ReserveOptions', 'core ReservationOptions'] },
   'options-acquire': { page: 'docs/reference/throttler.md', from: ['core AcquireOptions'], only: ['timeout', 'signal', 'priority'] },
   'options-koa': { page: OPTIONS, from: ['koa ThrottleOptions'] },
   'options-hono': { page: OPTIONS, from: ['hono ThrottleOptions'] },
