@@ -75,8 +75,10 @@ export function checkReserve(call: string, options: ReserveOptions): void {
   if (!isByName(cost)) throw invalidOption('cost', cost, 'units by policy name, such as { requests: 1, tokens: 900 }')
   if (id !== undefined && (typeof id !== 'string' || id.length === 0 || id.length > LONGEST_ID))
     throw invalidOption('id', id, `a text of 1 to ${LONGEST_ID} characters`)
+  let named = false
   for (const name in cost) {
     const units = cost[name]
+    if (units !== undefined) named = true
     if (units !== undefined && !(Number.isSafeInteger(units) && units >= 1))
       throw invalidOption(
         `cost.${name}`,
@@ -85,4 +87,5 @@ export function checkReserve(call: string, options: ReserveOptions): void {
         'Round it up, or leave the policy out if the call uses none of it.',
       )
   }
+  if (!named) throw invalidOption('cost', cost, 'units of at least one policy, such as { requests: 1, tokens: 900 }')
 }

@@ -22,7 +22,7 @@ export function isByName(cost: unknown): cost is Costs {
 }
 
 /**
- * Whether a function returned usable units by policy name. An unknown name is a typing error, which would leave its policy uncounted, and
+ * Whether a function returned usable units by policy name, at least one. An unknown name is a typing error, which would leave its policy uncounted, and
  * a `Map` has no names.
  */
 export function isCosts(answer: unknown, names: ReadonlySet<string>): answer is Costs {
@@ -30,7 +30,8 @@ export function isCosts(answer: unknown, names: ReadonlySet<string>): answer is 
     if (!isByName(answer)) return false
     const prototype: unknown = Object.getPrototypeOf(answer)
     if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return false
-    return Object.entries(answer).every(([name, units]) => units === undefined || (isCost(units) && names.has(name)))
+    const given = Object.entries(answer).filter(([, units]) => units !== undefined)
+    return given.length > 0 && given.every(([name, units]) => isCost(units) && names.has(name))
   } catch {
     return false
   }

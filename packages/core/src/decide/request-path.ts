@@ -334,8 +334,11 @@ export class RequestPath<Name extends string> {
 
   /** The cost for each policy: the passed one, or the policy's own. */
   placed(cost: number | Costs | undefined): PlacedCosts {
-    if (isByName(cost)) return placed(cost, this.#limiters, this.#places)
-    return { costs: cost === undefined ? this.#costs : this.#costs.map(() => cost), places: this.#places }
+    if (cost === undefined) return { costs: this.#costs, places: this.#places }
+    const by = isByName(cost) ? placed(cost, this.#limiters, this.#places) : undefined
+    // A cost without any policy is a mistake, which must not let requests pass uncounted.
+    if (by !== undefined && by.places.length > 0) return by
+    return { costs: this.#costs.map(() => cost as number), places: this.#places }
   }
 
   /**

@@ -25,8 +25,8 @@ describe('costs by policy name', () => {
     expect((await node.checkAsync('a', { cost: { tokens: 60 } })).remaining).toBe(40)
     expect((await node.acquire('a', { cost: { tokens: 40, requests: 1 } })).allowed).toBe(true)
     expect((await node.tryAcquire('a', { cost: { tokens: 1 } })).allowed).toBe(false)
-    expect(node.check('a', { cost: {} })).toMatchObject({ allowed: true, reason: 'none' })
-    expect(node.check('a').parts.map(({ remaining }) => remaining)).toEqual([6, 0])
+    expect(node.check('a', { cost: { tokens: undefined } }).allowed).toBe(false)
+    expect(node.peek('a', 0).parts.map(({ remaining }) => remaining)).toEqual([6, 0])
   })
 
   test('a rejection at one policy takes nothing at the others', () => {
@@ -112,6 +112,8 @@ describe('reserve', () => {
     [{}, 'WEIR_INVALID_OPTION'],
     [undefined, 'WEIR_INVALID_OPTION'],
     [{ cost: 5 }, 'WEIR_INVALID_OPTION'],
+    [{ cost: {} }, 'WEIR_INVALID_OPTION'],
+    [{ cost: { tokens: undefined } }, 'WEIR_INVALID_OPTION'],
     [{ cost: [5] }, 'WEIR_INVALID_OPTION'],
     [{ cost: { tokens: 0 } }, 'WEIR_INVALID_OPTION'],
     [{ cost: { tokens: 1.5 } }, 'WEIR_INVALID_OPTION'],
