@@ -1,4 +1,4 @@
-import { invalidOption, WeirError } from '../report/errors.ts'
+import { WeirError } from '../report/errors.ts'
 import { alternatives, show } from '../report/show.ts'
 import type { Limiter } from './limiter.ts'
 
@@ -13,15 +13,14 @@ export interface PlacedCosts {
 
 /** Whether a cost is one for each policy. */
 export function isByName(cost: unknown): cost is Costs {
-  return typeof cost === 'object' && cost !== null
+  return typeof cost === 'object' && cost !== null && !Array.isArray(cost)
 }
 
 /**
  * @param all the indexes of all limiters, which is returned if every policy has a cost
- * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_OPTION`
+ * @throws WeirError `WEIR_UNKNOWN_POLICY`
  */
 export function placed(given: Costs, limiters: readonly Limiter[], all: readonly number[]): PlacedCosts {
-  if (Array.isArray(given)) throw invalidOption('cost', given, 'a number, or units by policy name, such as { requests: 1, tokens: 900 }')
   const costs: number[] = new Array(limiters.length)
   let named = 0
   for (let i = 0; i < limiters.length; i++) {

@@ -84,6 +84,8 @@ export interface RulesPolicy {
   readonly match?: string | readonly string[]
   /** Units, or the name of a function in `costs`. */
   readonly cost?: number | string
+  /** The most units of one reservation. Default: the limit. */
+  readonly maxReservation?: number
   /** A duration, or the name of a function in `delays`. */
   readonly delay?: Duration
   readonly dryRun?: boolean

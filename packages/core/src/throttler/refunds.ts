@@ -70,7 +70,7 @@ export function giveBack(decision: Pick<Decision, 'parts'>, units: number | Cost
 /** As the throttler's. */
 export function refund(decision: Decision, units: Units = Number.POSITIVE_INFINITY, host: RefundHost): undefined {
   checkDecision(decision)
-  if (typeof units === 'object' && units !== null) giveBack(decision, costsIn('refund', units, host), 'units', host)
+  if (hasCosts(units)) giveBack(decision, costsIn('refund', units, host), 'units', host)
   else if (typeof units === 'number' && units > 0) giveBack(decision, units, 'units', host)
   else return
   for (const { policy, key } of decision.parts) if (policy !== undefined) host.freed(policy, key)
@@ -79,11 +79,11 @@ export function refund(decision: Decision, units: Units = Number.POSITIVE_INFINI
 /** Counts more units for an allowed decision, whether or not they fit: as the throttler's. */
 export function charge(decision: Decision, given: Units, host: RefundHost): void {
   checkDecision(decision)
-  const costs = typeof given === 'object' && given !== null ? costsIn('charge', given, host) : undefined
+  const costs = hasCosts(given) ? costsIn('charge', given, host) : undefined
   if (host.closed || given === 0) return
-  const bad = (Object.values(costs ?? { given }) as unknown[]).find((units) => units !== undefined && units !== 0 && !isCost(units))
-  if (bad !== undefined) {
-    const what = `charge() got ${show(bad)} units, and counted nothing. Use a finite number > 0.`
+  const all: readonly unknown[] = costs === undefined ? [given] : Object.values(costs).filter((units) => units !== undefined && units !== 0)
+  if (!all.every(isCost)) {
+    const what = `charge() got ${show(all.find((units) => !isCost(units)))} units, and counted nothing. Use a finite number > 0.`
     host.warn(new WeirError('WEIR_WARN_INVALID_COST', what), 'charge')
     return
   }
@@ -97,6 +97,11 @@ export function charge(decision: Decision, given: Units, host: RefundHost): void
     const units = costs === undefined ? (given as number) : costs[limiter.policy.name]
     if (units !== undefined && units > 0) chargeOne(limiter, part.key, Math.min(units, MOST_UNITS), now)
   }
+}
+
+/** Whether a call has units for each policy. */
+export function hasCosts(units: unknown): units is CostsOption {
+  return isByName(units) && 'cost' in units
 }
 
 /**

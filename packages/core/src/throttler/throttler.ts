@@ -18,7 +18,7 @@ import { chargeKey, forEachCost, refundKey } from './key-units.ts'
 import type { ActionOptions, PolicyChoice } from './limiters-of.ts'
 import { block, unblock } from './manual-blocks.ts'
 import type { ThrottlerOptions } from './options.ts'
-import { type CostsOption, charge, checkDecision, refund } from './refunds.ts'
+import { type CostsOption, charge, checkDecision, hasCosts, refund } from './refunds.ts'
 import { reset, resetAll } from './reset.ts'
 import { scheduled, wrapped } from './scheduled.ts'
 import { type Usage, type UsageOptions, usage } from './usage.ts'
@@ -283,11 +283,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   refund(key: string, units: CostsOption<Name>): Costs<Name>
   refund(given: Decision | string, units?: number | CostsOption, options: PolicyChoice = {}): number | Costs | undefined {
-    const by = typeof units === 'object' && units !== null
     const back =
       typeof given !== 'string'
         ? refund(given, units, this.#engine)
-        : by
+        : hasCosts(units)
           ? forEachCost('refund', given, units, this.#engine)
           : refundKey(given, units, options, this.#engine)
     this.#told()
@@ -337,7 +336,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   charge(key: string, units: CostsOption<Name>): void
   charge(given: Decision | string, units: number | CostsOption, options: PolicyChoice = {}): void {
     if (typeof given !== 'string') charge(given, units, this.#engine)
-    else if (typeof units === 'object' && units !== null) forEachCost('charge', given, units, this.#engine)
+    else if (hasCosts(units)) forEachCost('charge', given, units, this.#engine)
     else chargeKey(given, units, options, this.#engine)
     this.#told()
   }
