@@ -107,7 +107,7 @@ const NOT_SENT: ReadonlySet<unknown> = new Set([
  */
 export function limitedFetch<Name extends string>(
   throttler: Throttler<Name, never>,
-  options: LimitedFetchOptions<Name> = {},
+  options: LimitedFetchOptions<NoInfer<Name>> = {},
 ): typeof fetch {
   const side = adapterOf(throttler)
   checkOptions('limitedFetch', options, OPTIONS, 'options such as { timeout: "5s" }')
