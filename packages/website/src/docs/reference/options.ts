@@ -73,6 +73,7 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
   'core PlanLimit': 'docs/guides/plans.md',
   'core HeaderKey': 'docs/guides/keys.md',
   'core AddressKey': 'docs/guides/keys.md',
+  'core LearnedEstimateOptions': 'docs/guides/outgoing-calls.md',
   'core LimitedFetchOptions': 'docs/guides/outgoing-calls.md',
   'core AcquireOptions': 'docs/reference/throttler.md',
   'core WrapOptions': 'docs/reference/throttler.md',
