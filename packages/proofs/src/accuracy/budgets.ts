@@ -38,7 +38,7 @@ export const budgetGoals: readonly Goal[] = [
     title: 'Tokens used of the limit: calls of 30 s at 1.5 times the limit, whose maximum is 4 times their use',
     cases: ({ quick }) =>
       (['bucket', 'window'] as const).flatMap((algorithm) =>
-        WAYS.map((way) => measured(`${algorithm}, ${way}`, (seed) => utilisation(way, algorithm, quick ? 2 : 10, seed))),
+        WAYS.map((way) => measured(`${algorithm}, ${way}`, (seed) => utilisation(way, algorithm, quick ? 5 : 20, seed))),
       ),
   },
 ]

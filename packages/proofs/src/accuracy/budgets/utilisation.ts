@@ -3,7 +3,7 @@ import { atLeast, atMost, type Figure, percent } from '../goal.ts'
 import { BudgetCluster, type Process } from './cluster.ts'
 
 /** Tokens per minute. */
-const LIMIT = 500_000
+const LIMIT = 300_000
 const INTERVAL = 60_000
 const PROCESSES = 4
 /** Tokens of input, the mean of output, and the most output, which calls reserve if nothing else is known: four times the real use. */
@@ -23,10 +23,10 @@ const TIMES = 1.5
  */
 export const WAYS = ['never settled', 'settled', 'learned'] as const
 
-/** The least parts of the limit that are used, in percent. Only the goal of a learned estimate with a bucket was set before. */
+/** The least parts of the limit that are used, in percent. Only the goal of learned estimates was set before. */
 const LEAST = {
   bucket: { 'never settled': 20, settled: 75, learned: 95 },
-  window: { 'never settled': 20, settled: 50, learned: 90 },
+  window: { 'never settled': 20, settled: 50, learned: 95 },
 } as const
 
 /**
@@ -52,9 +52,9 @@ export async function utilisation(
   const estimates = new Map<Process, LearnedEstimate>(
     cluster.processes.map((process) => [process, learnedEstimate({ underageCost: 4, overageCost: 1, maxOutput: MAX })]),
   )
-  // The first minutes fill the bucket's debts and teach the estimates.
-  const [from, until] = [3 * INTERVAL, (3 + minutes) * INTERVAL]
-  const used = new Array<number>(minutes + 4).fill(0)
+  // The first minutes use up the bucket and teach the estimates.
+  const [from, until] = [5 * INTERVAL, (5 + minutes) * INTERVAL]
+  const used = new Array<number>(minutes + 6).fill(0)
   for (let at = 0; at < until; at += (random.exponential() * INTERVAL * (INPUT + OUTPUT)) / (TIMES * LIMIT)) {
     await cluster.to(at)
     const process = cluster.processes[random.below(PROCESSES)] as Process
@@ -77,7 +77,7 @@ export async function utilisation(
   const total = whole.reduce((sum, tokens) => sum + tokens, 0)
   return [
     atLeast('used of the limit', percent(total / (LIMIT * whole.length)), LEAST[algorithm][way]),
-    atMost('used of the limit, in the fullest minute', percent(Math.max(...whole) / LIMIT), algorithm === 'bucket' ? 200 : 110),
+    atMost('used of the limit, in the fullest minute', percent(Math.max(...whole) / LIMIT), algorithm === 'bucket' ? 200 : 130),
   ]
 }
 
