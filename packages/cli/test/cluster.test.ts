@@ -84,6 +84,19 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
       expect(out).not.toContain('\x1b')
     })
 
+    it('adds up the open reservations of all nodes', async () => {
+      expect((await top()).reservations).toEqual([])
+      const receipts = nodes.map((node) => node.reserve('192.0.2.77', { cost: { client: 20, login: 1 } }))
+      const { reservations } = await until(top, (view) => view.reservations[0]?.open === 2)
+      expect(reservations).toEqual([
+        { policy: 'client', open: 2, units: 40 },
+        { policy: 'login', open: 2, units: 2 },
+      ])
+      expect((await weir(['top', ...at])).out).toMatch(/│ client │ +2 │ +40 │/)
+      for (const receipt of receipts) receipt.cancel()
+      await until(top, (view) => view.reservations.length === 0)
+    })
+
     it('draws in place in a terminal, until q is pressed', async () => {
       const { code, out } = await weir(['top', ...at], { tty: true, stdin: ['q'] })
       expect(code).toBe(0)

@@ -57,6 +57,12 @@ async function look(statuses: readonly (readonly [status: string, age: number])[
   return await new StoreWatch({ kind: 'mine', open: () => connection as unknown as StoreConnection } as unknown as Store).look()
 }
 
+/** The lines for a terminal of this width. */
+function textOf(view: ClusterView, columns: number): readonly string[] {
+  const stdout = Object.assign(new Writable({ write: (_piece, _encoding, done) => done() }), { columns })
+  return topText(view, 10, new Output({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} }))
+}
+
 test('a look adds up the rejections of a key in all processes, and the modes are separate', async () => {
   const view = await look([
     [report('a', [limited('login', 'x'), limited('login', 'y', { rejectedLastMinute: 8 }), limited('soon', 'x')]), 100],
@@ -87,8 +93,7 @@ test.each([80, 120])('each line fits %i columns, whatever the names are', async 
   const rejected = { rejectedLastMinute: 1_234_567, rejected: 123_456_789, sinceFirstMs: 86_399_000, sinceLastMs: 59_600 }
   const status = report(`${'web-'.repeat(50)}:123456`, [limited(long.slice(0, 200), long, rejected)], [policy(long, false, 1, 1)], top)
   const view = ofMode(await look([[status, 1_234]]), 'enforced')
-  const stdout = Object.assign(new Writable({ write: (_piece, _encoding, done) => done() }), { columns })
-  const lines = topText(view, 10, new Output({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} }))
+  const lines = textOf(view, columns)
   expect(lines.filter(({ length }) => length > columns)).toEqual([])
   expect(lines.filter((line) => line.includes('web-web') || line.includes('2001:db8'))).toHaveLength(3)
   expect(lines.join('\n')).not.toContain('\x1b')
@@ -97,11 +102,31 @@ test.each([80, 120])('each line fits %i columns, whatever the names are', async 
   )
 })
 
+test.each([80, 120])('policies with open reservations are a table, in %i columns', async (columns) => {
+  const long = `tokens \x1b[31m${'ü'.repeat(300)}`
+  const tokens = (units: number, name = 'tokens') => ({ ...policy(name, false, 0, 0), reservations: { open: 3, units } })
+  const reports = [
+    [LOGIN, tokens(2_700), tokens(9, long)],
+    [LOGIN, tokens(1_300)],
+    [LOGIN, { ...tokens(7, 'soon'), dryRun: true }],
+  ].map((policies, i) => [report(String(i), [], policies), 100] as const)
+  const view = ofMode(await look(reports), 'enforced')
+  expect(view.reservations).toEqual([
+    { policy: 'tokens', open: 6, units: 4_000 },
+    { policy: long, open: 3, units: 9 },
+  ])
+  const lines = textOf(view, columns)
+  expect(lines.join('\n')).toMatch(
+    /open reservations\n┌.*\n│ policy +│ open │ units reserved │\n├.*\n│ tokens +│ +6 │ +4,000 │\n│ tokens \\x1b/,
+  )
+  expect(lines.filter(({ length }) => length > columns)).toEqual([])
+  expect(textOf({ ...view, reservations: [] }, columns).join('\n')).not.toContain('reserv')
+})
+
 test('the debt of a bucket is shown beside its level', () => {
   const hot = [{ policy: 'bucket', key: '2001:db8::'.repeat(9), used: 1_999_999, limit: 1_999_999, debt: 999_999 }]
-  const view: ClusterView = { live: 1, nodes: [], limited: [], overshoot: { measured: 0, possible: 0 }, hot, blocked: [] }
-  const stdout = Object.assign(new Writable({ write: (_piece, _encoding, done) => done() }), { columns: 80 })
-  const lines = topText(view, 10, new Output({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} }))
+  const view: ClusterView = { live: 1, nodes: [], limited: [], overshoot: { measured: 0, possible: 0 }, hot, reservations: [], blocked: [] }
+  const lines = textOf(view, 80)
   expect(lines.join('\n')).toMatch(/│ +2\.0 M \+ 999,999 debt │ +2\.0 M │ 100\.0 % │/)
   expect(lines.filter(({ length }) => length > 80)).toEqual([])
 })

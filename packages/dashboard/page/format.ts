@@ -1,3 +1,4 @@
+import type { PolicyView } from '../src/protocol.ts'
 import { span } from '../src/span.ts'
 import { visible } from '../src/visible.ts'
 
@@ -60,6 +61,11 @@ export function timeZone(): string {
 /** A number with its noun: 1 key, 2 keys. */
 export function many(value: number, one: string, more = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : more}`
+}
+
+/** The open reservations of a policy as text: 3 open reservations, 2,700 units reserved. */
+export function reserved({ reservations: { open, units } }: Pick<PolicyView, 'reservations'>): string {
+  return `${many(open, 'open reservation')}, ${many(units, 'unit')} reserved`
 }
 
 /** Texts for the reasons of rejections. */

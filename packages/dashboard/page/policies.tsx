@@ -2,7 +2,7 @@ import type { PolicyView, View } from '../src/protocol.ts'
 import { visible } from '../src/visible.ts'
 import { addressOf, MODES } from './address.ts'
 import { Bar } from './bar.tsx'
-import { count, keyName, means, percent, rate, rule, span } from './format.ts'
+import { count, keyName, means, percent, rate, reserved, rule, span } from './format.ts'
 import { settingsOf } from './policy-page.tsx'
 
 export function Policies({ view }: { view: View }) {
@@ -78,6 +78,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
             <Bar used={busiest.used} limit={busiest.limit} debt={busiest.debt} />
           </>
         )}
+        {policy.reservations.open > 0 && <span class="rule">{reserved(policy)}</span>}
         {policy.waiting > 0 && <Waiting policy={policy} view={view} />}
       </td>
       <td class="number ok" data-label="Units / s">

@@ -1,7 +1,7 @@
 import type { PolicyView, View } from '../src/protocol.ts'
 import { visible } from '../src/visible.ts'
 import { addressOf, MODES, type Place } from './address.ts'
-import { count, means, percent, rate, rule, span } from './format.ts'
+import { count, means, percent, rate, reserved, rule, span } from './format.ts'
 import { Facts, History } from './history.tsx'
 import { Limited } from './limited.tsx'
 import { LimitSlider } from './slider.tsx'
@@ -44,6 +44,7 @@ function Page({ policy, view, place }: { policy: PolicyView; view: View; place: 
             ['Rejected', `${rate(policy.rejectedRate)} / s`],
             ['Keys at the limit', count(policy.atLimit)],
             ['Blocked keys', count(policy.blocked)],
+            ...(policy.reservations.open > 0 ? [['Reservations', reserved(policy)] as const] : []),
             ['Overshoot', overshootOf(policy)],
           ]}
         />

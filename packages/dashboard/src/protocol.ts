@@ -15,7 +15,8 @@ import type {
 export type Mode = 'enforced' | 'dry-run' | 'candidate'
 
 /** One policy of the cluster. The answering process reports all figures that are not rates or sums. */
-export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 'rejected' | 'blocks' | 'share' | 'coordination'>> {
+export interface PolicyView
+  extends Partial<Omit<PolicySnapshot, 'allowed' | 'rejected' | 'blocks' | 'share' | 'coordination' | 'reservations'>> {
   readonly name: string
   readonly mode: Mode
   /** The `key` option as text. Undefined if code passes the keys, or if only other processes have the policy. */
@@ -35,6 +36,8 @@ export interface PolicyView extends Partial<Omit<PolicySnapshot, 'allowed' | 're
   readonly atLimit: number
   /** Units of requests in flight, of all processes. */
   readonly inFlight: number
+  /** Open reservations of all processes, and their units. */
+  readonly reservations: { readonly open: number; readonly units: number }
   /** Requests of all processes that wait for the policy, and the longest wait so far in milliseconds. */
   readonly waiting: number
   readonly longestWaitMs: number

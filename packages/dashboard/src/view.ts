@@ -133,6 +133,10 @@ function policiesOf(snapshot: Snapshot, nodes: readonly ClusterNode[]): Readonly
         capacity: before?.capacity ?? capacity,
         blocked: blockedKeys(own.get(name), before?.blocked, blocked, self),
         inFlight: (before?.inFlight ?? 0) + inFlight,
+        reservations: {
+          open: (before?.reservations.open ?? 0) + (policy.reservations?.open ?? 0),
+          units: (before?.reservations.units ?? 0) + (policy.reservations?.units ?? 0),
+        },
         waiting: (before?.waiting ?? 0) + waiting,
         longestWaitMs: Math.max(before?.longestWaitMs ?? 0, longestWaitMs),
         unsynced: (before?.unsynced ?? 0) + unsynced,

@@ -132,6 +132,7 @@ export function policyOf(name: string, mode: PolicyView['mode'], part: Partial<P
     keys: 25,
     maxKeys: 100_000,
     inFlight: 0,
+    reservations: { open: 0, units: 0 },
     waiting: 0,
     longestWaitMs: 0,
     unsynced: 4,

@@ -122,6 +122,23 @@ describe.skipIf(CHROMIUM === undefined)(
       ])
     })
 
+    test('shows open reservations of policies that have some, in the row and on the page of the policy', async () => {
+      const reservations = { open: 3, units: 2_700 }
+      const { page } = await open(
+        viewOf(3, { policies: [policyOf('tokens', 'enforced', { reservations }), policyOf('other', 'enforced')] }),
+      )
+      const rows = page.getByRole('region', { name: 'Limits' }).getByRole('row')
+      await rows.filter({ hasText: 'tokens' }).getByText('3 open reservations, 2,700 units reserved', { exact: true }).waitFor()
+      expect(await rows.filter({ hasText: /reserv/ }).count()).toBe(1)
+      await page.getByRole('link', { name: 'tokens' }).first().click()
+      const facts = page.locator('.facts')
+      await facts.getByText('3 open reservations, 2,700 units reserved', { exact: true }).waitFor()
+      await page.getByRole('link', { name: 'Overview' }).first().click()
+      await page.getByRole('link', { name: 'other' }).first().click()
+      await page.getByRole('heading', { name: /^other/ }).waitFor()
+      expect(await facts.textContent()).not.toContain('eserv')
+    })
+
     test('draws an outage as a band, and leaves out unknown values', async () => {
       const { page } = await open(viewOf(3))
       const chart = page.getByRole('img', { name: /^Syncs/ })

@@ -1,4 +1,4 @@
-import { createThrottler, memoryStore, systemClock, tokenBucket } from '@weir/core'
+import { createThrottler, memoryStore, systemClock, type Throttler, tokenBucket } from '@weir/core'
 import { cluster, snapshot } from '@weir/core/inspect'
 import { Hub } from '@weir/core/memory'
 import { expect, onTestFinished, test } from 'vitest'
@@ -54,6 +54,31 @@ test('the table of limits tells what nodes hold ahead of requests, and what the 
   expect(bucket?.leased).toBe(0)
   expect(quota?.debt).toBe(0)
   expect(bucket?.debt).toBeCloseTo(20, 0)
+})
+
+test('the view adds up the open reservations of all processes', { timeout: 20_000 }, async () => {
+  const hub = new Hub(systemClock)
+  const [one, two] = [0, 1].map(() => {
+    const throttler = createThrottler({
+      store: memoryStore(hub),
+      policies: [
+        { name: 'tokens', limit: 10_000, interval: '1h' },
+        { name: 'other', limit: 10, interval: '1h' },
+      ],
+    }).start()
+    onTestFinished(() => throttler.close())
+    return throttler
+  }) as [Throttler<'tokens' | 'other'>, Throttler<'tokens' | 'other'>]
+  const receipts = [one, one, two].map((throttler) => throttler.reserve('a', { cost: { tokens: 900 } }))
+  const { url } = await serve(dashboard(one, { authorize: () => true }))
+  const open = await waitFor(`${url}/events`, ({ policies }) => policies[0]?.reservations.open === 3)
+  expect(open.view.policies.map(({ reservations }) => reservations)).toEqual([
+    { open: 3, units: 2_700 },
+    { open: 0, units: 0 },
+  ])
+  for (const receipt of receipts) receipt.settle()
+  const settled = await waitFor(`${url}/events`, ({ policies, reported }) => reported === 2 && policies[0]?.reservations.open === 0)
+  expect(settled.view.policies[0]?.reservations.units).toBe(0)
 })
 
 test('who looks sees what was before, also in a process without a store', async () => {

@@ -21,7 +21,7 @@ export interface Metric {
    * Labels in Prometheus. Attributes of OpenTelemetry begin with `weir.`. A key is never a label, because each label may have only a few
    * values.
    */
-  readonly labels: readonly ('policy' | 'mode' | 'result' | 'reason' | 'source' | 'cause')[]
+  readonly labels: readonly ('policy' | 'mode' | 'result' | 'reason' | 'source' | 'cause' | 'outcome')[]
   /** The values at one moment. Undefined for histograms. */
   readonly read: ((snapshot: SourceSnapshot) => readonly Reading[]) | undefined
 }
@@ -43,7 +43,11 @@ function single(read: (snapshot: SourceSnapshot) => number | undefined): (snapsh
   }
 }
 
-function byCause(policy: PolicySnapshot, counts: Readonly<Record<string, number>>, label: 'cause' | 'reason'): readonly Reading[] {
+function byCause(
+  policy: PolicySnapshot,
+  counts: Readonly<Record<string, number>>,
+  label: 'cause' | 'reason' | 'outcome',
+): readonly Reading[] {
   return Object.entries(counts).map(([name, value]) => ({ labels: { ...labelsOf(policy), [label]: name }, value }))
 }
 
@@ -212,6 +216,38 @@ export const METRICS: readonly Metric[] = Object.freeze([
     description: "`concurrency()`: units of requests in flight. If it doesn't fall to 0 without traffic, slots aren't released.",
     labels: ['policy', 'mode'],
     read: perPolicy(({ inFlight }) => inFlight),
+  },
+  {
+    name: 'weir.reservations.open',
+    prometheus: 'weir_open_reservations',
+    kind: 'updown',
+    unit: '{reservation}',
+    description: "Open reservations of this process (`reserve`). If it doesn't fall to 0 without traffic, your code doesn't settle them.",
+    labels: ['policy', 'mode'],
+    read: perPolicy(({ reservations }) => reservations.open),
+  },
+  {
+    name: 'weir.reserved.units',
+    prometheus: 'weir_reserved_units',
+    kind: 'updown',
+    unit: '{unit}',
+    description: 'Units of open reservations. When they are settled, unused units return.',
+    labels: ['policy', 'mode'],
+    read: perPolicy(({ reservations }) => reservations.units),
+  },
+  {
+    name: 'weir.reservations',
+    prometheus: 'weir_reservations_total',
+    kind: 'counter',
+    unit: '{reservation}',
+    description:
+      "Reservations that ended, by `outcome`: `settled`, `cancelled` or `expired`. If many expire, calls take longer than `ttl`, or your code doesn't settle them.",
+    labels: ['policy', 'mode', 'outcome'],
+    read: ({ policies }) =>
+      policies.flatMap((policy) => {
+        const { settled, cancelled, expired } = policy.reservations
+        return byCause(policy, { settled, cancelled, expired }, 'outcome')
+      }),
   },
   {
     name: 'weir.waiting',

@@ -117,6 +117,33 @@ test('requests that wait, how long those waited that went, and how many did not 
   expect(await waited('count')).toBe(3)
 })
 
+test('open reservations, their units, and how reservations ended', async () => {
+  const register = new Registry()
+  const clock = manualClock()
+  const rule = { limit: 10_000, interval: '1h', coordination: 'local' } as const
+  const throttler = createThrottler({
+    policies: [
+      { name: 'tokens', ...rule },
+      { name: 'other', ...rule },
+    ],
+    clock,
+  })
+  onTestFinished(() => throttler.close())
+  prometheusMetrics(throttler, { register })
+  const [first, second] = [1, 2, 3, 4].map(() => throttler.reserve('secret-key', { cost: { tokens: 900 }, ttl: '10s' }))
+  first?.settle({ tokens: 5 })
+  const values = async (policy: string) => {
+    const families = await scrape(register)
+    const ended = ['settled', 'cancelled', 'expired'].map((outcome) => sample(families, 'weir_reservations_total', { policy, outcome }))
+    return [sample(families, 'weir_open_reservations', { policy }), sample(families, 'weir_reserved_units', { policy }), ...ended]
+  }
+  expect(await values('tokens')).toEqual(['3', '2700', '1', '0', '0'])
+  second?.cancel()
+  await clock.advance(11_000)
+  expect(await values('tokens')).toEqual(['0', '0', '1', '1', '2'])
+  expect(await values('other')).toEqual(['0', '0', '0', '0', '0'])
+})
+
 test('several throttlers of a process, told apart by a label', async () => {
   const register = new Registry()
   prometheusMetrics(await busyThrottler(), { register, labels: { app: 'one' } })

@@ -29,6 +29,13 @@ export interface WatchedNode extends NodeStatus {
   readonly age: number
 }
 
+/** The open reservations of a policy at all processes, and their units. */
+export interface OpenReservations {
+  readonly policy: string
+  readonly open: number
+  readonly units: number
+}
+
 /** A cluster, as its store shows it. */
 export interface ClusterView {
   /** Live processes, including processes that have not reported a status yet. */
@@ -40,6 +47,8 @@ export interface ClusterView {
   readonly overshoot: { readonly measured: number; readonly possible: number }
   /** Nearest to their limits first. */
   readonly hot: readonly MergedKeyUsage[]
+  /** Policies with open reservations, most units first. */
+  readonly reservations: readonly OpenReservations[]
   /** With the most time left first. */
   readonly blocked: readonly BlockedKey[]
 }
@@ -92,6 +101,7 @@ export class StoreWatch {
       limited: mergeLimited(nodes.map(({ limited, age }) => ({ limited, ageMs: age }))),
       overshoot: overshootOf(nodes.flatMap(({ policies }) => policies)),
       hot: mergeTop(nodes),
+      reservations: reservationsOf(nodes.flatMap(({ policies }) => policies)),
       blocked: [...this.#blocks.values()]
         .map(({ until, ...rest }) => ({ ...rest, remaining: Math.round(until - now) }))
         .sort((one, other) => other.remaining - one.remaining),
@@ -156,6 +166,7 @@ export function ofMode(view: ClusterView, mode: Mode): ClusterView {
     limited: view.limited.filter(fits),
     overshoot: overshootOf(policies.filter(({ name }) => modeOf(name) === mode)),
     hot: view.hot.filter(fits),
+    reservations: view.reservations.filter(fits),
     blocked: view.blocked.filter(fits),
   }
 }
@@ -168,4 +179,14 @@ function overshootOf(policies: readonly PolicyStatus[]): ClusterView['overshoot'
     measured: Math.max(0, ...policies.map(({ measuredOvershoot }) => measuredOvershoot)),
     possible: Math.max(0, ...policies.map(({ overshoot }) => overshoot)),
   }
+}
+
+function reservationsOf(policies: readonly PolicyStatus[]): readonly OpenReservations[] {
+  const sums = new Map<string, OpenReservations>()
+  for (const { name: policy, reservations } of policies) {
+    if (reservations === undefined) continue
+    const { open, units } = sums.get(policy) ?? { open: 0, units: 0 }
+    sums.set(policy, { policy, open: open + reservations.open, units: units + reservations.units })
+  }
+  return [...sums.values()].sort((one, other) => other.units - one.units)
 }

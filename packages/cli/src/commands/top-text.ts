@@ -9,7 +9,11 @@ const LONGEST = 60
 const SHORTEST = 8
 
 /** A cluster as lines of tables: the keys that are limited now first. */
-export function topText({ live, nodes, limited, overshoot, hot, blocked }: ClusterView, most: number, out: Output): readonly string[] {
+export function topText(
+  { live, nodes, limited, overshoot, hot, reservations, blocked }: ClusterView,
+  most: number,
+  out: Output,
+): readonly string[] {
   const { bold, dim, red, yellow } = out.colors
   const policyOf = (name: string): string => safeText(name, out.width < WIDE ? 10 : 30)
   const lines: string[] = []
@@ -76,6 +80,17 @@ export function topText({ live, nodes, limited, overshoot, hot, blocked }: Clust
             percent(used, limit),
           ]),
         1,
+        out,
+      ),
+    )
+  }
+  if (reservations.length > 0) {
+    lines.push(
+      bold('open reservations'),
+      tableOf(
+        ['policy', '#open', '#units reserved'],
+        reservations.slice(0, most).map(({ policy, open, units }) => [policy, brief(open), brief(units)]),
+        0,
         out,
       ),
     )

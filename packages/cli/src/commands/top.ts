@@ -29,7 +29,7 @@ export function addTop(program: Command, out: Output): void {
   withStore(program.command('top'))
     .summary('show which keys are limited, the processes, and the most used keys')
     .description(
-      'Shows the keys whose requests are rejected, the processes, the keys nearest to their limits, and the blocked keys. In a terminal it refreshes each second until q or Ctrl+C. In a pipe it prints once.',
+      'Shows the keys whose requests are rejected, the processes, the keys nearest to their limits, open reservations, and the blocked keys. In a terminal it refreshes each second until q or Ctrl+C. In a pipe it prints once.',
     )
     .option('--most <n>', 'rows per table, 1 to 1000', wholeNumber(1, 1_000), 10)
     .addOption(new Option('--mode <mode>', 'the policies whose keys are shown').choices(MODES).default('enforced'))

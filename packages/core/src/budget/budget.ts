@@ -4,6 +4,7 @@ import { type Costs, isByName } from '../decide/costs.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { RequestPath } from '../decide/request-path.ts'
+import { idOfKey } from '../keys/key-id.ts'
 import { boundedOnce } from '../keys/key-text.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
@@ -148,7 +149,7 @@ export class Budget {
       break
     }
     count(reserved, 1)
-    if (this.#open.size > MOST_OPEN) this.#expire(this.#open.values().next().value as OpenReceipt)
+    if (this.#open.size > MOST_OPEN) this.end(this.#open.values().next().value as OpenReceipt, 'expired', undefined)
     return receipt
   }
 
@@ -211,12 +212,15 @@ export class Budget {
 
   /** Settles all open reservations, because the throttler is closed. */
   close(): void {
+    for (const receipt of this.#open) this.end(receipt, 'expired', undefined)
     this.#timeouts.close()
     this.#alarm.stop()
     this.#flush()
   }
 
   #expire(receipt: OpenReceipt): void {
+    const [policy] = receipt.decision.parts.flatMap((part) => (part as PolicyDecision).policy ?? [])
+    this.#host.warn(notSettled(policy?.name), 'reserve')
     this.end(receipt, 'expired', undefined)
   }
 
@@ -247,8 +251,11 @@ export class Budget {
     for (const [i, part] of (decision.parts as readonly PolicyDecision[]).entries()) {
       const one: Held | undefined = held?.[i]
       const used = totals?.[part.policy?.name ?? '']
-      const holds = limiters.find(({ policy }) => policy.id === part.policy?.id)?.meter.holds
-      if (one === undefined || holds === undefined || used === undefined || used === one.due || !holds.isOpen(one, now)) continue
+      const limiter = limiters.find(({ policy }) => policy.id === part.policy?.id)
+      const holds = limiter?.meter.holds
+      if (one === undefined || holds === undefined || used === undefined || used === one.due) continue
+      // A reset has closed it at the store.
+      if (!holds.isOpen(one, now) || limiter?.resets.since(idOfKey(part.key), part.serial) === true) continue
       ;(held as (Held | undefined)[])[i] = holds.use(part.key, part.ordinal, one, used, now)
     }
   }
@@ -309,6 +316,13 @@ function mustWait(): WeirError {
   return new WeirError(
     'WEIR_ASYNC_POLICY',
     'A request of this throttler may have to wait, for the store or for a delay. Use await throttler.reserveAsync(key, options).',
+  )
+}
+
+function notSettled(name: string | undefined): WeirError {
+  return new WeirError(
+    'WEIR_WARN_RESERVATION_EXPIRED',
+    `A reservation of policy ${show(name)} was not settled before its "ttl", so it settled itself. Call settle() or cancel() in a finally. If calls take longer, raise "ttl".`,
   )
 }
 

@@ -42,7 +42,10 @@ export const POLICY_NUMBERS = [
 
 /** One policy in one process, as the process reports it to the others. Sums are since the process's start. */
 export type PolicyStatus = Pick<PolicySnapshot, 'dryRun' | (typeof POLICY_NUMBERS)[number]> &
-  Readonly<Record<(typeof POLICY_TEXTS)[number], string>>
+  Readonly<Record<(typeof POLICY_TEXTS)[number], string>> & {
+    /** The open reservations of the process, and their units. Undefined if there are none. */
+    readonly reservations?: Pick<PolicySnapshot['reservations'], 'open' | 'units'> | undefined
+  }
 
 /** A process's status for the others, while a dashboard or a command watches the cluster. */
 export interface NodeStatus {
@@ -135,12 +138,14 @@ export function statusOfAll(throttlers: readonly Coordinated[], startedAt: numbe
 
 function policyStatusOf(policy: PolicySnapshot): PolicyStatus {
   const told = POLICY_NUMBERS.map((name) => [name, rounded(policy[name])])
+  const { open, units } = policy.reservations
   return {
     name: policy.name,
     algorithm: policy.algorithm,
     coordination: policy.coordination,
     dryRun: policy.dryRun,
     ...(Object.fromEntries(told) as Record<(typeof POLICY_NUMBERS)[number], number>),
+    ...(open > 0 && { reservations: { open, units } }),
   }
 }
 

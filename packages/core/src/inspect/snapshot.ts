@@ -4,7 +4,7 @@ import type { Block } from '../keys/blocks.ts'
 import type { AcquireFailure } from '../queue/acquire-error.ts'
 import type { WaitingKey } from '../queue/waits.ts'
 import type { RulesStatus } from '../report/rules-status.ts'
-import type { ExchangeReason, RejectionReason, RejectionSource } from '../report/stats.ts'
+import type { ExchangeReason, RejectionReason, RejectionSource, Reservations } from '../report/stats.ts'
 import { adapterOf } from '../throttler/adapter-side.ts'
 import type { Inspected, StoreStatus } from '../throttler/coordinator.ts'
 import type { Throttler } from '../throttler/throttler.ts'
@@ -91,6 +91,8 @@ export interface PolicySnapshot {
   readonly blocks: Readonly<Record<'exceeded' | 'manual' | 'remote', number>>
   /** Units of requests in flight in this process, of all keys (`concurrency()`). 0 for other algorithms. */
   readonly inFlight: number
+  /** Reservations that this process made (`throttler.reserve`): the open ones and their units, and how the others have ended. */
+  readonly reservations: Readonly<Reservations>
   /** Requests that wait for this policy in this process, with `acquire` or during a delay. */
   readonly waiting: number
   /** Milliseconds that the first of these requests has waited. 0 if no request waits. */
@@ -263,6 +265,7 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
       ) as PolicySnapshot['exchanges'],
       blocks: { ...stats.blocks },
       inFlight: limiter.meter.inFlight ?? 0,
+      reservations: { ...stats.reservations },
       waiting: waits?.policies.get(name) ?? 0,
       longestWaitMs: waits?.keys.find(({ policy }) => policy === name)?.longest ?? 0,
       unsynced: found.unsynced,

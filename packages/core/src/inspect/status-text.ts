@@ -77,7 +77,14 @@ function statusReader(): Reader<NodeStatus> {
       reasons: object(all(REQUEST_REJECTIONS, count)),
       history: object({ slot: oneOf(SLOT), ended: age, allowed: counts, rejected: counts }),
     }),
-    policies: listOf(object({ dryRun: oneOf(true, false), ...all(POLICY_TEXTS, any), ...all(POLICY_NUMBERS, finite) })),
+    policies: listOf(
+      object({
+        dryRun: oneOf(true, false),
+        ...all(POLICY_TEXTS, any),
+        ...all(POLICY_NUMBERS, finite),
+        reservations: optional(object({ open: count, units: count })),
+      }),
+    ),
     top: listOf(object({ policy: any, key: any, used: finite, own: finite, limit: finite })),
     limited: listOf(
       object({

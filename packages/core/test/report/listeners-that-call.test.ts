@@ -19,6 +19,7 @@ const EVENTS: readonly EventName[] = [
   'storeDown',
   'storeUp',
   'slotExpired',
+  'reservationExpired',
   'overflow',
   'nodes',
   'warning',
@@ -27,6 +28,7 @@ const EVENTS: readonly EventName[] = [
 const CALLS: Readonly<Record<string, (node: Node, here: Scene) => unknown>> = {
   check: (node) => node.check('a'),
   'check of a new key': (node, { world }) => node.check(`new ${world.time}`),
+  reserve: (node) => node.reserve('r', { cost: { default: 1 }, ttl: '20ms' }),
   acquire: (node) => node.acquire('a', { timeout: 50 }).catch(() => {}),
   reset: (node) => node.reset('a'),
   block: (node) => node.block('a', '100ms'),
@@ -75,6 +77,7 @@ for (const [name, call] of Object.entries(CALLS)) {
         () => node.check(`key ${i}`, i === 5 ? -1 : 1),
         () => queue.acquire('b', { timeout: '300ms' }),
         () => i % 10 === 0 && node.block('c', '50ms'),
+        () => i % 10 === 0 && node.reserve('r', { cost: { default: 1 }, ttl: '50ms' }),
       ]) {
         try {
           act()

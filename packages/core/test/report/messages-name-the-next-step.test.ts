@@ -310,6 +310,17 @@ const CASES: Readonly<Record<string, Case>> = {
     value: '1000 ms',
     step: 'raise "maxDuration"',
   },
+  WEIR_WARN_RESERVATION_EXPIRED: {
+    make: () => {
+      const world = new World()
+      const throttler = createThrottler({ policies: [RULE], clock: world.clock() })
+      throttler.reserve('a', { cost: { api: 1 }, ttl: '1s' })
+      return warned(throttler, () => world.run(10_000))
+    },
+    names: '"api"',
+    value: 'ttl',
+    step: 'Call settle() or cancel() in a finally.',
+  },
   WEIR_WARN_STORE_SLOW: {
     make: () => {
       let message = ''

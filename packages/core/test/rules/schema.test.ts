@@ -70,7 +70,7 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   coordination: ['local', 'background', 'periodic', 'central', 'leased', 'remote', null],
   failMode: ['share', 'open', 'closed', 'half', true],
   storeTimeout: ['5ms', 20, 'soon'],
-  maxReservation: [1, 50, 0, 1.5, '5'],
+  maxReservation: [1, 10, 0, 1.5, '5'],
   key: ['ip', 'tenant', '', 'a b', { header: 'x-key' }, { header: 'x key' }, ['ip', { header: 'a' }], [], 7, { headers: 'x' }],
   match: ['outside', '/a', ['POST /a', '/b'], [], 'a b', 5],
   cost: [1, 0.5, 0, -1, 'bytes', '1'],

@@ -89,7 +89,8 @@ export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now:
     returned: Math.max(mine.returned, ask.returned),
     taken: Math.max(mine.taken, ask.taken),
     given: Math.max(mine.given, ask.given),
-    cleared: Math.max(mine.cleared, ask.cleared),
+    // A process that has received the reset knows best. The store may not have received its earlier refunds.
+    cleared: ask.epoch < record.epoch ? Math.max(mine.cleared, ask.cleared) : ask.cleared,
   })
   // A request that was overtaken by a later one has nothing new.
   if (ask.seq > mine.seq) {

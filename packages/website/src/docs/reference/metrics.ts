@@ -3,6 +3,7 @@ import { METRICS } from '@weir/metrics'
 /** The metrics of each table, by the name of its mark. */
 export const METRIC_TABLES: Readonly<Record<string, readonly string[]>> = {
   'metrics-requests': ['weir.requests', 'weir.allowed', 'weir.rejected', 'weir.blocks', 'weir.keys.blocked', 'weir.in_flight'],
+  'metrics-reservations': ['weir.reservations.open', 'weir.reserved.units', 'weir.reservations'],
   'metrics-waiting': ['weir.waiting', 'weir.waiting.longest', 'weir.wait.duration', 'weir.wait.failures'],
   'metrics-policies': [
     'weir.keys.tracked',
