@@ -16,7 +16,7 @@ import { checkReserve, type ReservationOptions, type ReserveOptions, type Reserv
 import { type Ending, OpenReceipt, type Receipt, type Reserved } from './receipt.ts'
 import { type SettleHost, settlePart } from './settle.ts'
 
-/** The most open reservations of a process. Beyond it, the oldest one settles itself. */
+/** The most open reservations of a process. Beyond it, the next one to end settles itself. */
 const MOST_OPEN = 100_000
 /** Milliseconds after which reported use is sent to the store. */
 const PACE = 1_000
@@ -50,7 +50,7 @@ interface Named {
 /** The open reservations of a throttler. */
 export class Budget {
   readonly #host: BudgetHost
-  readonly #open = new Set<OpenReceipt>()
+  /** All open ones. */
   readonly #timeouts: Timeouts<OpenReceipt>
   readonly #named = new Map<string, Named>()
   /** Reservations whose last reported use the store doesn't have. */
@@ -71,7 +71,8 @@ export class Budget {
     if (path.waits || path.delays) throw mustWait()
     const known = this.#find(key, options)
     if (known !== undefined) return known as OpenReceipt
-    return this.#name(key, options, this.#made(path.checkAt(key, by), by, reserving, undefined))
+    const now = this.#host.clock.monotonic()
+    return this.#name(key, options, this.#made(path.checkAt(key, by, now), by, reserving, undefined, now))
   }
 
   /** As the throttler's. */
@@ -93,16 +94,16 @@ export class Budget {
   }
 
   async #decide(key: string, by: Reserved, reserving: Reserving): Promise<OpenReceipt> {
-    const { path, random } = this.#host
-    const opening: Opening = { id: idBy(random), ...reserving, opened: new Map() }
+    const { clock, path, random } = this.#host
+    const opening: Opening = { id: idBy(random), ttl: reserving.ttl, refunds: reserving.refunds, opened: new Map() }
     const decision = await (path.delays ? this.#host.checkDelayed(key, costsOf(by)) : path.takeAt(key, by, opening))
     path.tally(decision)
-    return this.#made(decision, by, reserving, opening)
+    return this.#made(decision, by, reserving, opening, clock.monotonic())
   }
 
   /** Makes a reservation of the units of a decision. */
   receiptOf(decision: Decision, options: ReservationOptions): Receipt {
-    const { limiters } = this.#host
+    const { clock, limiters } = this.#host
     const costs: number[] = []
     const places: number[] = []
     for (const { policy, cost } of decision.parts) {
@@ -111,7 +112,7 @@ export class Budget {
       places.push(place)
       costs[place] = cost
     }
-    return this.#made(decision, { costs, places, limiters }, reservingOf(options), undefined)
+    return this.#made(decision, { costs, places, limiters }, reservingOf(options), undefined, clock.monotonic())
   }
 
   #read(call: string, options: ReserveOptions): Reserving {
@@ -136,12 +137,10 @@ export class Budget {
     return { costs, places: by.places, limiters }
   }
 
-  #made(decision: Decision, reserved: Reserved, { ttl, refunds }: Reserving, opening: Opening | undefined): OpenReceipt {
+  #made(decision: Decision, reserved: Reserved, { ttl, refunds }: Reserving, opening: Opening | undefined, now: number): OpenReceipt {
     const host = this.#host
     const receipt = new OpenReceipt(decision, reserved, this, refunds)
     if (!receipt.isOpen) return receipt
-    const now = host.clock.monotonic()
-    this.#open.add(receipt)
     this.#timeouts.add(receipt, ttl, now)
     for (const limiter of host.limiters) {
       if (limiter.meter.holds === undefined) continue
@@ -149,7 +148,7 @@ export class Budget {
       break
     }
     count(reserved, 1)
-    if (this.#open.size > MOST_OPEN) this.end(this.#open.values().next().value as OpenReceipt, 'expired', undefined)
+    if (this.#timeouts.size > MOST_OPEN) this.end(this.#timeouts.next as OpenReceipt, 'expired', undefined)
     return receipt
   }
 
@@ -185,7 +184,6 @@ export class Budget {
     const host = this.#host
     receipt.isOpen = false
     this.#timeouts.remove(receipt)
-    this.#open.delete(receipt)
     this.#unsent.delete(receipt)
     if (receipt.name !== undefined) this.#named.delete(receipt.name)
     if (host.closed) return
@@ -212,7 +210,7 @@ export class Budget {
 
   /** Settles all open reservations, because the throttler is closed. */
   close(): void {
-    for (const receipt of this.#open) this.end(receipt, 'expired', undefined)
+    for (let next = this.#timeouts.next; next !== undefined; next = this.#timeouts.next) this.end(next, 'expired', undefined)
     this.#timeouts.close()
     this.#alarm.stop()
     this.#flush()
