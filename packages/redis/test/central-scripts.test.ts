@@ -1,11 +1,14 @@
 import { type Algorithm, fixedWindow, leakyBucket, slidingCounter, slidingLog, slidingWindow, systemClock, tokenBucket } from '@weir/core'
 import {
   CALENDAR_STEP,
+  changeBy,
   type Decide,
   type DecidedPolicy,
   type Decider,
+  type OpenReservation,
   type Question,
   type StoreConnection,
+  takeBy,
   type Verdict,
 } from '@weir/core/sync'
 import { RedisServer } from '@weir/tooling/redis-servers'
@@ -21,8 +24,8 @@ import type { RedisTarget } from '../src/ioredis/template.ts'
 import { documentedUser, freshNamespace, PATIENT } from './fixtures.ts'
 
 /**
- * Compares each script with the step that is its model. Both get the same requests in sequence. Some requests are repeated as if their
- * reply had been lost, and some come after the server lost all scripts.
+ * Compares each script with its model: the step, and the open reservations of a key. Both get the same requests in sequence. Some requests
+ * are repeated as if their reply had been lost, and some come after the server lost all scripts.
  */
 
 const INTERVAL = 1_000_000
@@ -50,7 +53,8 @@ const SUBJECTS: readonly { readonly algorithm: Algorithm; readonly by?: 'ttl' }[
 ]
 
 interface Act {
-  readonly kind: 'take' | 'look' | 'add' | 'give-back' | 'reset'
+  /** `open` is for units that are counted already, and `cancel` a refund of a reservation. */
+  readonly kind: 'take' | 'look' | 'add' | 'give-back' | 'reset' | 'open' | 'use' | 'settle' | 'cancel'
   readonly key: number
   readonly units: number
   readonly limit: number
@@ -60,21 +64,33 @@ interface Act {
   readonly back: boolean
   readonly twice: boolean
   readonly forget: boolean
+  /** The part of an interval after which the reservation ends that a take or an add opens. */
+  readonly ttl: number | undefined
+  /** Whether its units return at the end. */
+  readonly refunds: boolean
+  /** Which of the newest reservations it is about. */
+  readonly newest: number
 }
 
 const units = fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 12 }), fc.double({ min: 0.01, max: 12, noNaN: true }))
+/** A part of an interval. Most floating-point numbers of fast-check are near 0. */
+const part = (min: number, max: number) => fc.noBias(fc.integer({ min: 1000 * min, max: 1000 * max })).map((one) => one / 1000)
 const act: fc.Arbitrary<Act> = fc.record({
   kind: fc.oneof(
     { weight: 6, arbitrary: fc.constant('take' as const) },
-    fc.constantFrom('look', 'add', 'give-back', 'reset') as fc.Arbitrary<Act['kind']>,
+    fc.constantFrom('look', 'add', 'give-back', 'reset', 'open') as fc.Arbitrary<Act['kind']>,
+    { weight: 3, arbitrary: fc.constantFrom('use', 'use', 'settle', 'cancel') as fc.Arbitrary<Act['kind']> },
   ),
   key: fc.integer({ min: 0, max: 1 }),
   units,
   limit: fc.constantFrom(10, 10, 10, 10, 7.5, 15, 40, 0, Number.POSITIVE_INFINITY),
-  pass: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 0.3, noNaN: true }), fc.double({ min: 0, max: 3, noNaN: true })),
+  pass: fc.oneof(fc.constant(0), part(0, 0.3), part(0, 0.3), part(0, 3)),
   back: fc.integer({ min: 0, max: 9 }).map((one) => one === 0),
   twice: fc.boolean(),
   forget: fc.integer({ min: 0, max: 19 }).map((one) => one === 0),
+  ttl: fc.option(fc.oneof(part(0.01, 0.4), part(0.01, 2)), { nil: undefined }),
+  refunds: fc.boolean(),
+  newest: fc.integer({ min: 0, max: 2 }),
 })
 
 let server: RedisServer
@@ -107,7 +123,8 @@ for (const [place, target, runs] of places) {
         try {
           await fc.assert(
             fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 25 }), async (acts) => {
-              await new Both(algorithm, node.decider, `run${++run}`, by === 'ttl' ? new Lives(place, namespace) : undefined).run(acts)
+              const lives = by === 'ttl' ? new Lives(place, namespace) : undefined
+              await new Both(algorithm, node.decider, `run${++run}`, lives, run % 3 > 0).run(acts)
             }),
             // Shrinking a case takes hundreds of runs on a real server, and its failure may depend on the moment.
             { numRuns: runs, endOnFailure: true },
@@ -156,68 +173,143 @@ function isPaced({ step }: DecidedPolicy): boolean {
   return (step as Required<Algorithm>['step']).paced === true
 }
 
+/** Numbers of an open reservation in the state of a key, and the places of two of them. */
+const NUMBERS = 5
+const AT = 2
+const DUE = 4
+
+/**
+ * Settles the model's reservations whose end has passed, and moves times of a log that are in the future. Scripts do both for looks and
+ * rejected requests too.
+ */
+function settleDue(question: Question, state: number[], now: number): void {
+  changeBy({ ...question, kind: 'use', reservation: { id: -1, end: 0, units: 0, due: 0 } }, state, now)
+  const { policy, key, limit } = question
+  if (policy.step.id === 'sliding-log') changeBy({ policy, key, limit, kind: 'give-back', units: 0, at: now }, state, now)
+}
+
+/** A look that shows all units, even beyond the usual limit. */
+const ALL: Omit<Act, 'key' | 'pass'> = {
+  kind: 'look',
+  units: 0,
+  limit: 1000,
+  back: false,
+  twice: false,
+  forget: false,
+  ttl: undefined,
+  refunds: false,
+  newest: 0,
+}
+
 /** A server with the model for comparison. */
 class Both {
   readonly #policy: DecidedPolicy
   readonly #decider: Decider
   readonly #lives: Lives | undefined
+  readonly #reserves: boolean
   readonly #states: number[][] = [[], []]
   readonly #taken: { at: number; units: number }[][] = [[], []]
+  readonly #opened: { at: number; reservation: OpenReservation }[][] = [[], []]
   #now = 1_800_000_000_000
   #sequence = 0
 
-  constructor(algorithm: Algorithm, decider: Decider, id: string, lives: Lives | undefined) {
+  constructor(algorithm: Algorithm, decider: Decider, id: string, lives: Lives | undefined, reserves: boolean) {
     const step = (algorithm as Required<Algorithm>).step
     const policy = { name: id, id, limit: 10, interval: INTERVAL } as Parameters<typeof step.parameters>[0]
     this.#policy = { id, step, parameters: step.parameters(policy) }
     this.#decider = decider
     this.#lives = lives
+    this.#reserves = reserves
   }
 
   async run(acts: readonly Act[]): Promise<void> {
     for (const one of acts) await this.#act(one)
+    for (const key of [0, 1]) await this.#act({ ...ALL, key, pass: 0.4 })
   }
 
-  async #act({ kind, key, units, limit, pass, back: goesBack, twice, forget }: Act): Promise<void> {
+  async #act(act: Act): Promise<void> {
+    const { kind, key, pass, back: goesBack, twice, forget } = act
     // A life ends with a step, not shortly after one, because the server's own time continues, by seconds on a busy machine.
     const apart = this.#lives === undefined ? 1 : LIFE_STEP
     const passed = apart * Math.round((pass * INTERVAL) / apart)
-    // Steps that use the server's clock must support that it is set back.
-    const mayGoBack = this.#lives === undefined && this.#policy.step.width === undefined
+    // Steps that use the server's clock must support that it is set back. Scripts then settle reservations for good that the model, which
+    // stores nothing for looks and rejected requests, opens again.
+    const mayGoBack = this.#lives === undefined && this.#policy.step.width === undefined && !this.#reserves
     this.#now += goesBack && mayGoBack ? -passed : passed
     await this.#lives?.pass(passed)
     if (forget) await Promise.all(clients.map((client) => client.script('FLUSH')))
-    const { step } = this.#policy
-    // A bucket needs to compare the limit with the usual one.
-    const parameters = [...this.#policy.parameters, ...(isPaced(this.#policy) && limit !== 10 ? [10] : [])]
+    const question = this.#questionOf(act)
+    if (question === undefined) return
+    const { units: cost, limit, reservation } = question
     const state = this.#states[key] as number[]
-    const taken = this.#taken[key] as { at: number; units: number }[]
-    const back = kind === 'give-back' ? taken.pop() : undefined
-    if (kind === 'give-back' && back === undefined) return
-    const cost = kind === 'look' || kind === 'reset' ? 0 : back === undefined ? units : Math.min(units, back.units)
-    const at = back?.at ?? this.#now
-    const question: Question = {
-      policy: { ...this.#policy, parameters },
-      key: `key ${key}`,
-      kind: kind === 'look' ? 'take' : kind,
-      units: cost,
-      limit,
-      at,
-    }
     const request: Decide = { sequence: ++this.#sequence, time: this.#now, stepped: true, questions: [question] }
     const [told] = (await this.#decider.decide(request)) as [Verdict]
     let model: Verdict | undefined
-    if (question.kind === 'take') model = step.take(state, this.#now, cost, limit, parameters)
-    else if (question.kind === 'add') step.add(state, this.#now, cost, limit, parameters)
+    this.#endWindows(state)
+    settleDue(question, state, this.#now)
+    if (question.kind === 'take') model = takeBy(question, state, this.#now)
     else if (question.kind === 'reset') state.length = 0
-    else step.giveBack(state, at, cost, this.#now, limit, parameters)
+    else changeBy(question, state, this.#now)
+    this.#endWindows(state)
     if (model !== undefined) agree(told, model, limit)
-    if (question.kind === 'take' && told.allowed && cost > 0) taken.push({ at: this.#now, units: cost })
+    if (question.kind === 'take' && told.allowed && cost > 0) (this.#taken[key] as object[]).push({ at: this.#now, units: cost })
+    if (reservation !== undefined && (kind === 'take' || kind === 'add' || kind === 'open')) {
+      this.#opened[key]?.push({ at: this.#now, reservation })
+    }
     // Looks and resets leave no trace, and a rejected request is decided again.
-    if (!twice || cost === 0 || (model !== undefined && !model.allowed)) return
+    if (!twice || kind === 'reset' || (model !== undefined && (cost === 0 || !model.allowed))) return
     const [again] = (await this.#decider.decide({ ...request, again: true })) as [Verdict]
     expect(again.allowed).toBe(true)
     if (model !== undefined) expect(again.remaining).toBeCloseTo(model.remaining, 6)
+    if (model === undefined) await this.#act({ ...ALL, key, pass: 0 })
+  }
+
+  #questionOf({ kind, key, units, limit: most, ttl, refunds, newest }: Act): Question | undefined {
+    // Requests without a limit fill a bucket beyond its size. The step of a bucket doesn't refund the units beyond.
+    const limit = most === Number.POSITIVE_INFINITY && isPaced(this.#policy) && this.#policy.parameters[1] !== -1 ? 40 : most
+    // Reservations have whole units.
+    const whole = Math.ceil(units)
+    // A bucket needs to compare the limit with the usual one.
+    const parameters = [...this.#policy.parameters, ...(isPaced(this.#policy) && limit !== 10 ? [10] : [])]
+    const question = { policy: { ...this.#policy, parameters }, key: `key ${key}`, limit, at: this.#now }
+    if (kind === 'look' || kind === 'reset') return { ...question, kind: kind === 'look' ? 'take' : kind, units: 0 }
+    if (kind === 'take' || kind === 'add' || kind === 'open') {
+      if (kind !== 'open' && (ttl === undefined || !this.#reserves)) return { ...question, kind, units }
+      if (!this.#reserves) return undefined
+      const reservation = { id: ++this.#sequence, end: this.#endOf(ttl ?? 0.1), units: whole, due: refunds ? 0 : whole }
+      return { ...question, kind: kind === 'take' ? kind : 'add', units: kind === 'open' ? 0 : whole, reservation }
+    }
+    if (kind === 'give-back') {
+      const back = this.#taken[key]?.pop()
+      return back && { ...question, kind, units: Math.min(units, back.units), at: back.at }
+    }
+    const one = this.#opened[key]?.at(-1 - newest)
+    // Later than this, no process asks about it.
+    if (one === undefined || this.#now - one.at >= INTERVAL) return undefined
+    const { at, reservation } = one
+    return { ...question, kind: kind === 'cancel' ? 'give-back' : kind, units: whole, at, reservation }
+  }
+
+  #endOf(ttl: number): number {
+    const end = this.#now + Math.ceil(ttl * INTERVAL)
+    const { id } = this.#policy.step
+    return id === 'fixed-window' ? Math.min(end, (Math.floor(this.#now / INTERVAL) + 1) * INTERVAL) : end
+  }
+
+  /** In a server, reservations end with the key of their window. So they charge nothing to a later one. */
+  #endWindows(state: number[]): void {
+    const { id } = this.#policy.step
+    const [open = 0] = state
+    if (id === 'fixed-window-first-request') {
+      const [units, start] = state.slice(1 + NUMBERS * open)
+      if (open > 0 && (units === undefined || this.#now - (start as number) >= INTERVAL)) state.splice(0, 1 + NUMBERS * open, 0)
+      return
+    }
+    const keys = id === 'fixed-window' ? 1 : id === 'sliding-counter' ? 2 : Number.POSITIVE_INFINITY
+    for (let place = 1; place < 1 + NUMBERS * open; place += NUMBERS) {
+      if (this.#now < (Math.floor((state[place + AT] as number) / INTERVAL) + keys) * INTERVAL) continue
+      state[place + DUE] = Math.min(state[place + DUE] as number, state[place + DUE - 1] as number)
+    }
   }
 }
 
@@ -226,12 +318,15 @@ interface Several {
   readonly units: readonly number[]
   readonly pass: number
   readonly twice: boolean
+  /** The part of an interval after which the reservations end that it opens. */
+  readonly ttl: number | undefined
 }
 
 const several: fc.Arbitrary<Several> = fc.record({
   units: fc.array(units, { minLength: SUBJECTS.length, maxLength: SUBJECTS.length }),
   pass: fc.double({ min: 0, max: 0.5, noNaN: true }),
   twice: fc.boolean(),
+  ttl: fc.option(fc.double({ min: 0.01, max: 0.9, noNaN: true }), { nil: undefined }),
 })
 
 const servers = places.filter(([place]) => place !== 'a Cluster')
@@ -257,16 +352,17 @@ test.each(servers)(
           })
           const states: number[][] = policies.map(() => [])
           let now = 1_800_000_000_000
-          for (const [sequence, { units: costs, pass, twice }] of list.entries()) {
+          for (const [sequence, { units: costs, pass, twice, ttl }] of list.entries()) {
             now += Math.round(pass * INTERVAL)
             const questions = policies.map((policy, i): Question => {
-              return { policy, key: 'key', kind: 'take', units: costs[i] as number, limit: 20, at: now }
+              const cost = costs[i] as number
+              const reservation = { id: 1000 * sequence + i, end: now + INTERVAL * (ttl ?? 0), units: cost, due: 0 }
+              return { policy, key: 'key', kind: 'take', units: cost, limit: 20, at: now, ...(ttl !== undefined && { reservation }) }
             })
             const request: Decide = { sequence: sequence + 1, time: now, stepped: true, questions }
+            for (const [i, question] of questions.entries()) settleDue(question, states[i] as number[], now)
             const after = states.map((state) => [...state])
-            const models = questions.map(({ policy, units: cost, limit }, i) =>
-              policy.step.take(after[i] as number[], now, cost, limit, policy.parameters),
-            )
+            const models = questions.map((question, i) => takeBy(question, after[i] as number[], now))
             const told = (await decider.decide(request)) as readonly Verdict[]
             for (const [i, model] of models.entries()) agree(told[i] as Verdict, model, 20)
             if (!models.every(({ allowed }) => allowed)) {
@@ -312,7 +408,7 @@ test('scripts of ever new combinations of algorithms are forgotten, and made aga
     takesScript(
       Array.from({ length: 4 }, (_, place) => {
         const id = ids[Math.floor(number / ids.length ** place) % ids.length] as string
-        return { id, algorithm: ALGORITHMS[id] as ServerAlgorithm, keys: 1 }
+        return { id, algorithm: ALGORITHMS[id] as ServerAlgorithm, keys: 1, opens: false }
       }),
     )
   const first = combination(0)

@@ -23,7 +23,7 @@ export interface Holds {
   ): Held | undefined
   /** Whether the store still has it open. Otherwise it has counted `due`. */
   isOpen(held: Held, now: number): boolean
-  /** Reports the units that it has used so far. Returns it with them as `due`. */
+  /** Reports the units that it has used so far. Returns it with them as `due`, or unchanged if that is impossible now. */
   use(key: string, ordinal: Ordinal, held: Held, used: number, now: number): Held
   /**
    * Closes it.

@@ -1,6 +1,7 @@
 import type { Held } from '../algorithms/holds.ts'
 import type { Opening } from '../decide/asking.ts'
-import { type Costs, isByName } from '../decide/costs.ts'
+import { waitsForStore } from '../decide/coordination.ts'
+import type { Costs } from '../decide/costs.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { RequestPath } from '../decide/request-path.ts'
@@ -56,6 +57,7 @@ export class Budget {
   /** Reservations whose last reported use the store doesn't have. */
   readonly #unsent = new Set<OpenReceipt>()
   readonly #alarm: Alarm
+  #closing = false
 
   constructor(host: BudgetHost) {
     this.#host = host
@@ -81,10 +83,11 @@ export class Budget {
     const by = this.#placed(key, options.cost)
     const known = this.#find(key, options)
     if (known !== undefined) return await known
-    if (options.id === undefined) return await this.#decide(key, by, reserving)
-    const name = nameOf(key, options.id)
     const receipt = this.#decide(key, by, reserving)
-    this.#named.set(name, { cost: options.cost, receipt })
+    if (!(receipt instanceof Promise)) return this.#name(key, options, receipt)
+    if (options.id === undefined) return await receipt
+    const name = nameOf(key, options.id)
+    this.#named.set(name, { cost: { ...options.cost }, receipt })
     try {
       return this.#name(key, options, await receipt)
     } catch (error) {
@@ -93,12 +96,16 @@ export class Budget {
     }
   }
 
-  async #decide(key: string, by: Reserved, reserving: Reserving): Promise<OpenReceipt> {
+  /** Returns a promise only if the request has to wait. */
+  #decide(key: string, by: Reserved, reserving: Reserving): OpenReceipt | Promise<OpenReceipt> {
     const { clock, path, random } = this.#host
     const opening: Opening = { id: idBy(random), ttl: reserving.ttl, refunds: reserving.refunds, opened: new Map() }
-    const decision = await (path.delays ? this.#host.checkDelayed(key, costsOf(by)) : path.takeAt(key, by, opening))
-    path.tally(decision)
-    return this.#made(decision, by, reserving, opening, clock.monotonic())
+    const made = (decision: Decision): OpenReceipt => {
+      path.tally(decision)
+      return this.#made(decision, by, reserving, opening, clock.monotonic())
+    }
+    const decision = path.delays ? this.#host.checkDelayed(key, costsOf(by)) : path.takeAt(key, by, opening)
+    return decision instanceof Promise ? decision.then(made) : made(decision)
   }
 
   /** Makes a reservation of the units of a decision. */
@@ -127,9 +134,8 @@ export class Budget {
     let { costs } = by
     for (const i of by.places) {
       const limiter = limiters[i] as Limiter
-      const { policy, meter } = limiter
-      if (storeReserves === false && (policy.coordination === 'central' || (policy.coordination === 'leased' && meter.holds !== undefined)))
-        throw cantKeep(policy.name)
+      const { policy } = limiter
+      if (storeReserves === false && waitsForStore(policy) && policy.algorithm.slots === undefined) throw cantKeep(policy.name)
       const { maxReservation } = policy
       const isTooLarge = maxReservation !== undefined && (costs[i] as number) > maxReservation
       if (isTooLarge && limiter.limitFor(boundedOnce(key), undefined) < Number.POSITIVE_INFINITY) costs = costs.with(i, MOST_UNITS)
@@ -140,7 +146,7 @@ export class Budget {
   #made(decision: Decision, reserved: Reserved, { ttl, refunds }: Reserving, opening: Opening | undefined, now: number): OpenReceipt {
     const host = this.#host
     const receipt = new OpenReceipt(decision, reserved, this, refunds)
-    if (!receipt.isOpen) return receipt
+    if (!receipt.isOpen || host.closed) return receipt
     this.#timeouts.add(receipt, ttl, now)
     for (const limiter of host.limiters) {
       if (limiter.meter.holds === undefined) continue
@@ -148,7 +154,8 @@ export class Budget {
       break
     }
     count(reserved, 1)
-    if (this.#timeouts.size > MOST_OPEN) this.end(this.#timeouts.next as OpenReceipt, 'expired', undefined)
+    // Requests that were waiting when the throttler was closed settle at once, too.
+    if (this.#closing || this.#timeouts.size > MOST_OPEN) this.end(this.#timeouts.next as OpenReceipt, 'expired', undefined)
     return receipt
   }
 
@@ -169,9 +176,9 @@ export class Budget {
 
   /** Called by a receipt. */
   used(receipt: OpenReceipt, totals: Costs): void {
-    const list = (receipt.totals ??= {})
+    const list = (receipt.totals ??= Object.create(null) as Record<string, number>)
     for (const name in totals) {
-      const units = this.#units(totals[name], name, 'used')
+      const units = this.#units(receipt, totals, name, 'used')
       if (units !== undefined && !(units <= (list[name] ?? -1))) list[name] = units
     }
     if (receipt.held === undefined) return
@@ -189,7 +196,8 @@ export class Budget {
     if (host.closed) return
     const { decision, totals, refunds, held } = receipt
     const now = host.clock.monotonic()
-    const numbers = isByName(actual) ? actual : undefined
+    const numbers: Record<string, number | undefined> = Object.create(null)
+    for (const name in actual) numbers[name] = this.#units(receipt, actual, name, 'settle')
     count(receipt.reserved, -1, ending)
     let slots = false
     for (const [i, part] of (decision.parts as readonly PolicyDecision[]).entries()) {
@@ -198,7 +206,7 @@ export class Budget {
       if (policy.algorithm.slots !== undefined) slots = true
       if (policy.algorithm.slots !== undefined || !(cost > 0)) continue
       const otherwise = totals?.[policy.name] ?? (ending === 'expired' && refunds ? 0 : cost)
-      const used = ending === 'cancelled' ? 0 : (this.#units(numbers?.[policy.name], policy.name, 'settle') ?? otherwise)
+      const used = ending === 'cancelled' ? 0 : (numbers[policy.name] ?? otherwise)
       settlePart(part, used, held?.[i], ending === 'expired', now, host, (...all) => host.chargeOne(...all))
       if (ending === 'expired' && host.emitter.has('reservationExpired'))
         host.emitter.emit('reservationExpired', { policy: policy.name, key: part.key, reserved: cost, counted: used })
@@ -210,6 +218,7 @@ export class Budget {
 
   /** Settles all open reservations, because the throttler is closed. */
   close(): void {
+    this.#closing = true
     for (let next = this.#timeouts.next; next !== undefined; next = this.#timeouts.next) this.end(next, 'expired', undefined)
     this.#timeouts.close()
     this.#alarm.stop()
@@ -222,12 +231,16 @@ export class Budget {
     this.end(receipt, 'expired', undefined)
   }
 
-  /** A usable number of units. Undefined without one. */
-  #units(given: unknown, name: string, call: string): number | undefined {
+  /** The units of a policy if they are usable. */
+  #units({ reserved }: OpenReceipt, units: Costs, name: string, call: string): number | undefined {
+    const given: unknown = units[name]
     if (given === undefined) return undefined
-    if (typeof given === 'number' && given >= 0 && given < Number.POSITIVE_INFINITY) return Math.min(MOST_UNITS, Math.ceil(given))
-    const what = `${call}() got ${show(given)} units of policy ${show(name)}, and ignored them. Use a whole number of at least 0.`
-    this.#host.warn(new WeirError('WEIR_WARN_INVALID_COST', what), call)
+    const isReserved = reserved.places.some((i) => reserved.limiters[i]?.policy.name === name)
+    if (isReserved && typeof given === 'number' && given >= 0 && given < Number.POSITIVE_INFINITY)
+      return Math.min(MOST_UNITS, Math.ceil(given))
+    const next = isReserved ? 'Use a whole number of at least 0.' : 'Name the policy in "cost" of reserve().'
+    const what = `${call}() got ${show(given)} units of policy ${show(name)}, and ignored them. ${next}`
+    this.#host.warn(new WeirError('WEIR_WARN_INVALID_COST', what), `${call} ${name}`)
     return undefined
   }
 
@@ -235,17 +248,21 @@ export class Budget {
   #send(): void {
     const { clock } = this.#host
     let left = SLICE
+    const again: OpenReceipt[] = []
     for (const receipt of this.#unsent) {
       if (left-- === 0) break
       this.#unsent.delete(receipt)
-      this.#report(receipt, clock.monotonic())
+      if (!this.#report(receipt, clock.monotonic())) again.push(receipt)
     }
+    for (const receipt of again) this.#unsent.add(receipt)
     this.#flush()
     if (this.#unsent.size > 0) this.#alarm.setBy(clock.monotonic() + (left < 0 ? 1 : PACE))
   }
 
-  #report({ decision, held, totals }: OpenReceipt, now: number): void {
+  /** Returns whether the store has all numbers now. */
+  #report({ decision, held, totals }: OpenReceipt, now: number): boolean {
     const { limiters } = this.#host
+    let sent = true
     for (const [i, part] of (decision.parts as readonly PolicyDecision[]).entries()) {
       const one: Held | undefined = held?.[i]
       const used = totals?.[part.policy?.name ?? '']
@@ -254,8 +271,11 @@ export class Budget {
       if (one === undefined || holds === undefined || used === undefined || used === one.due) continue
       // A reset has closed it at the store.
       if (!holds.isOpen(one, now) || limiter?.resets.since(idOfKey(part.key), part.serial) === true) continue
-      ;(held as (Held | undefined)[])[i] = holds.use(part.key, part.ordinal, one, used, now)
+      const next = holds.use(part.key, part.ordinal, one, used, now)
+      ;(held as (Held | undefined)[])[i] = next
+      if (next === one) sent = false
     }
+    return sent
   }
 
   #flush(): void {

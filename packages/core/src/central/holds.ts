@@ -49,6 +49,8 @@ export class CentralHolds implements Holds {
   }
 
   use(key: string, ordinal: Ordinal, held: Held, used: number, now: number): Held {
+    // An outage may be long, and reports would pile up.
+    if (this.#meter.alone) return held
     const next = { ...held, due: used }
     this.#tell('use', key, ordinal, next, used, now)
     return next

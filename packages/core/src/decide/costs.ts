@@ -24,14 +24,23 @@ export function placed(given: Costs, limiters: readonly Limiter[], all: readonly
   const costs: number[] = new Array(limiters.length)
   let named = 0
   for (let i = 0; i < limiters.length; i++) {
-    const cost = given[(limiters[i] as Limiter).policy.name]
+    const cost = costIn(given, (limiters[i] as Limiter).policy.name)
     costs[i] = cost ?? 1
     if (cost !== undefined) named++
   }
   let names = 0
   for (const name in given) if (given[name] !== undefined) names++
   if (names !== named) throw unknownName(given, limiters)
-  return { costs, places: named === limiters.length ? all : all.filter((i) => given[(limiters[i] as Limiter).policy.name] !== undefined) }
+  return {
+    costs,
+    places: named === limiters.length ? all : all.filter((i) => costIn(given, (limiters[i] as Limiter).policy.name) !== undefined),
+  }
+}
+
+/** The cost for a policy, whose name may be that of an inherited property. */
+function costIn(given: Costs, name: string): number | undefined {
+  const cost = given[name]
+  return typeof cost === 'number' || Object.hasOwn(given, name) ? cost : undefined
 }
 
 function unknownName(given: Costs, limiters: readonly Limiter[]): WeirError {

@@ -3,7 +3,7 @@ import { type Decide, type DecidedPolicy, type Decider, laneOf, type Question, t
 import type { Link } from '../connection/link.ts'
 import type { Keys } from '../keys/keys.ts'
 import { isForgotten, type Script } from '../scripts/script.ts'
-import type { ServerAlgorithm } from './algorithms/server-algorithm.ts'
+import { reservationArgs, type ServerAlgorithm } from './algorithms/server-algorithm.ts'
 import { ALGORITHMS } from './all.ts'
 import { changeScript, takeScript, takesScript } from './scripts.ts'
 
@@ -56,15 +56,17 @@ export class RedisDecider implements Decider {
   }
 
   #take(question: Question, request: Decide): Promise<readonly Verdict[] | undefined> {
-    const { policy, units, limit } = question
-    const { algorithm, take, name } = this.#knownOf(policy)
+    const { policy, units, limit, reservation } = question
+    const { id, algorithm, take, name } = this.#knownOf(policy)
     const args: string[] = []
-    this.#addKeys(algorithm, name, question, args)
+    this.#addKeys(algorithm, name, question, request, args)
     const keys = args.length
     args.push(laneOf(this.#node, request), String(request.sequence), limitText(limit))
     algorithm.args(question, request, args)
-    if (units !== 1) args.push(String(units))
-    return this.#call(take, keys, args, (reply) => [algorithm.read(reply, question, request.time)])
+    if (units !== 1 || reservation !== undefined) args.push(String(units))
+    reservationArgs(question, args)
+    const script = reservation === undefined ? take : takeScript(id, algorithm, true)
+    return this.#call(script, keys, args, (reply) => [algorithm.read(reply, question, request.time)])
   }
 
   #takes(request: Decide): Promise<readonly Verdict[] | undefined> {
@@ -73,8 +75,8 @@ export class RedisDecider implements Decider {
     const all = questions.map((question) => {
       const { id, algorithm, name } = this.#knownOf(question.policy)
       const before = args.length
-      this.#addKeys(algorithm, name, question, args)
-      return { id, algorithm, question, keys: args.length - before }
+      this.#addKeys(algorithm, name, question, request, args)
+      return { id, algorithm, question, keys: args.length - before, opens: question.reservation !== undefined }
     })
     const keys = args.length
     args.push(laneOf(this.#node, request), String(sequence), again === true ? 'a' : '')
@@ -92,14 +94,14 @@ export class RedisDecider implements Decider {
     const { sequence, again, of } = request
     const { id, algorithm, name } = this.#knownOf(question.policy)
     const args: string[] = []
-    this.#addKeys(algorithm, name, question, args)
+    this.#addKeys(algorithm, name, question, request, args)
     const keys = args.length
     args.push(laneOf(this.#node, request), String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of))
     addArgs(algorithm, question, request, args)
-    const script = changeScript(id, question.kind as 'add', algorithm)
+    const script = changeScript(id, question.kind as 'add', algorithm, question.reservation !== undefined)
     // A call that fails because the server lacks its script would run after the request that follows it. So the text is sent the first
     // time.
-    const place = `${this.#keys.placeOf(question.key)} ${question.kind} ${id}`
+    const place = `${this.#keys.placeOf(question.key)} ${script.sha}`
     const whole = question.kind === 'reset' || !this.#sent.has(place)
     this.#sent.add(place)
     return this.#call(script, keys, args, () => DONE, whole)
@@ -143,10 +145,10 @@ export class RedisDecider implements Decider {
     return known
   }
 
-  #addKeys(algorithm: ServerAlgorithm, policy: string, question: Question, list: string[]): void {
+  #addKeys(algorithm: ServerAlgorithm, policy: string, question: Question, { time }: Decide, list: string[]): void {
     const name = this.#keys.decided(policy, question.key)
     if (algorithm.keys === undefined) list.push(name)
-    else algorithm.keys(question, name, list)
+    else algorithm.keys(question, name, list, time)
   }
 
   #hold(): void {
@@ -171,6 +173,7 @@ export class RedisDecider implements Decider {
 function addArgs(algorithm: ServerAlgorithm, question: Question, request: Decide, list: string[]): void {
   list.push(String(question.units), limitText(question.limit))
   algorithm.args(question, request, list)
+  reservationArgs(question, list)
 }
 
 function limitText(limit: number): string {

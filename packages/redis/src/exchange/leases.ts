@@ -34,12 +34,14 @@ export class LeaseChunk {
     const bucket = keys.shards[this.bucket] as Keys['shards'][number]
     this.places.push(place)
     this.keys.push(leaseKey(bucket, known[0], name, ask.ordinal))
-    const { incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit, nodes, early, lifetime } = ask
+    const { incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit, nodes, early, lifetime, open } =
+      ask
     this.#asks.push(known[1], label)
     for (const number of [ask.ordinal, incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo]) {
       this.#asks.push(bounded(number))
     }
     for (const number of [limit, nodes, early, lifetime]) this.#asks.push(bounded(number))
+    this.#asks.push(open === undefined ? 0 : open.flatMap(({ due, back }) => [bounded(due), bounded(back)]))
   }
 
   /** The script's argument. */
@@ -50,7 +52,7 @@ export class LeaseChunk {
 
 /** JSON has no infinity. */
 function bounded(number: number): number {
-  return Math.min(number, Number.MAX_SAFE_INTEGER)
+  return Math.max(-Number.MAX_SAFE_INTEGER, Math.min(number, Number.MAX_SAFE_INTEGER))
 }
 
 /** Divides requests for quota into script calls, by shard. Calls of one shard run in sequence. */

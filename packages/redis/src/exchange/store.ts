@@ -15,6 +15,7 @@ export function storeAt(target: Target, options: CheckedOptions): Store {
     kind: 'redis',
     address: `${target.address} ${options.namespace}`,
     decides,
+    reserves: true,
     open: (node) => new RedisConnection(node, target, keys, options),
   })
 }

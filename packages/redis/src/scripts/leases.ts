@@ -1,25 +1,25 @@
-import { HELD } from '@weir/core/sync'
+import { HELD, MOST_RETURNS } from '@weir/core/sync'
 import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
 
 /** Units and times that a script of this layout never exceeds. */
 const MOST = 2 ** 63
-/** Bytes of one of its values. */
-const LONGEST = 400
+/** Bytes of one of its values: up to 8 numbers, and two for each open reservation. */
+const LONGEST = 400 + 2 * 25 * MOST_RETURNS
 /** Keys whose news are stored for heartbeats. Further news are only announced. */
 const MOST_NEWS = 1_000
 
 /**
  * Quota that processes take ahead: `grantLease` of core, step by step. There is a hash for each key and interval. Only a hash without an
- * interval has the last column:
+ * interval has `until`. `earliest` is 0 if nothing returns by itself, and `due back` follow for each open reservation:
  *
- *     ''                  out used tail quietUntil epoch              earliest
- *     node incarnation    granted returned taken given cleared seq    until
+ *     ''                  out used tail quietUntil epoch earliest
+ *     node incarnation    granted returned taken given cleared seq    until    due back …
  *
  * KEYS: sequence, log, ends, keep, hot, hand, resets, news, and then the hash of each request for quota.
  *
  * ARGV[1], JSON: node, sequence, sequenceTtl, now (the processes' time, or nothing), channel (or false), policies [id, width], `asks` as
  * one flat list: policy, label, ordinal, incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit,
- * nodes, early, lifetime.
+ * nodes, early, lifetime, open (a list of `due, back, …`, or 0).
  *
  * Reply: seconds, microseconds, sequence before, then for each request `granted|free|used|tail|quiet|epoch|now|blocked|manual`. A list of
  * names follows if values can't be read.
@@ -31,15 +31,17 @@ local reply = { clock[1], clock[2], '' }
 local blocks = redis.pcall('ZCARD', KEEP) ~= 0 and blockList()
 local news = {}
 
-local function parse(text, count)
+-- Reads numbers of a row or the head, and pairs after them if there may be some. Only the second of a pair may be below 0.
+local function parse(text, count, pairsToo)
   if #text > ${LONGEST} then return nil end
   local list = {}
   for word in string.gmatch(text, '%S+') do
     local value = tonumber(word)
-    if not value or not (value >= 0 and value <= ${MOST}) then return nil end
+    local least = #list > count and (#list - count) % 2 == 1 and -${MOST} or 0
+    if not value or not (value >= least and value <= ${MOST}) then return nil end
     list[#list + 1] = value
   end
-  return #list == count and list or nil
+  return (#list == count or pairsToo and #list > count and (#list - count) % 2 == 0) and list or nil
 end
 
 local function textOf(list)
@@ -64,25 +66,45 @@ local function change(head, row, counts)
   head[2] = head[2] + usedOf(row)
 end
 `,
-  // Clears all other rows after a reset of the key.
-  `local function clear(key, head, mine, field)
+  // Clears all rows after a reset of the key.
+  `local function clear(key, head, mine, field, count)
   local all = call('HGETALL', key)
   for i = 1, #all, 2 do
-    local row = all[i] ~= '' and (all[i] == field and mine or parse(all[i + 1], #mine))
+    local row = all[i] ~= '' and (all[i] == field and mine or parse(all[i + 1], count, true))
     if row then
+      for place = #row, count + 1, -1 do row[place] = nil end
       change(head, row, { [5] = math.max(row[5], row[3] - row[4]) })
       if row ~= mine then call('HSET', key, all[i], textOf(row)) end
     end
   end
 end
 
-local function forgetSilent(key, head)
-  head[6] = ${MOST}
+-- Settles the reservations of a row that are due, and notes the first of the others.
+local function settle(head, row, count)
+  local place, any = count + 1, false
+  while row[place] do
+    local due, back = row[place], row[place + 1]
+    if due > now then
+      head[6] = math.min(head[6], due)
+      place = place + 2
+    else
+      table.remove(row, place)
+      table.remove(row, place)
+      change(head, row, back > 0 and { [2] = row[2] + back, [4] = row[4] + back } or { [3] = row[3] - back })
+      any = true
+    end
+  end
+  return any
+end
+
+local function forgetSilent(key, head, count)
+  head[6] = math.huge
   local all = call('HGETALL', key)
   for i = 1, #all, 2 do
-    local row = all[i] ~= '' and parse(all[i + 1], 7)
-    if row and row[7] > now then
-      head[6] = math.min(head[6], row[7])
+    local row = all[i] ~= '' and parse(all[i + 1], count, true)
+    if row and (row[count] > now or count == 6) then
+      if settle(head, row, count) then call('HSET', key, all[i], textOf(row)) end
+      if count == 7 then head[6] = math.min(head[6], row[7]) end
     elseif all[i] ~= '' then
       if row then
         head[1] = head[1] - outOf(row)
@@ -100,18 +122,21 @@ local function ask(key, policy, label, a)
   if not held and (left <= 0 or now < ordinal * width - a[15]) then return '0|0|0|0|0|0|' .. number(now) end
   local field = request.node .. ' ' .. string.format('%.0f', a[2])
   local found = sound('HMGET', key, '', field)
-  local head = found[1] and parse(found[1], held and 6 or 5)
-  local row = found[2] and parse(found[2], held and 7 or 6)`,
+  local count = held and 7 or 6
+  local head = found[1] and parse(found[1], 6)
+  local row = found[2] and parse(found[2], count, true)`,
   // A part of it alone would be wrong, so all of it is lost.
   `  if found[1] and not head or found[2] and not row or found[2] and not head then
     lose(key, key)
     head, row = nil, nil
   end
-  if held and head and now >= head[6] then
-    forgetSilent(key, head)
-    if row and row[7] <= now then row = nil end
+  head = head or { 0, 0, 0, 0, 0, 0 }
+  if head[6] == 0 then head[6] = math.huge end
+  if now >= head[6] then
+    forgetSilent(key, head, count)
+    local mine = row and call('HGET', key, field)
+    row = mine and parse(mine, count, true)
   end
-  head = head or { 0, 0, 0, 0, 0, held and ${MOST} or nil }
   row = row or { 0, 0, 0, 0, 0, 0 }
   if held then
     row[7] = now + a[16]
@@ -121,13 +146,21 @@ local function ask(key, policy, label, a)
   local before, wasTail = limit - head[1], head[3] == 1
   if a[9] > head[5] then
     head[5] = a[9]
-    clear(key, head, row, field)
+    clear(key, head, row, field, count)
   end
   local lost = a[4] > row[1]
   if lost then head[4] = now + a[16] end
   change(head, row, {
     math.max(row[1], a[4]), math.max(row[2], a[5]), math.max(row[3], a[6]), math.max(row[4], a[7]), math.max(row[5], a[8])
   })
+
+  if seq > row[6] then
+    for place = #row, count + 1, -1 do row[place] = nil end
+    for place, value in ipairs(a[17] == 0 and {} or a[17]) do
+      row[count + place] = value
+      if place % 2 == 1 then head[6] = math.min(head[6], value) end
+    end
+  end
 
   local room = math.max(0, limit - head[1])
   local unmet = false
@@ -146,6 +179,7 @@ local function ask(key, policy, label, a)
   elseif free > 2 * nodes then
     head[3] = 0
   end
+  if head[6] == math.huge then head[6] = 0 end
   call('HSET', key, '', textOf(head), field, textOf(row))
   if held then
     expireAtLeast(key, left + 1000)
@@ -175,11 +209,11 @@ local function ask(key, policy, label, a)
 end
 
 local asks, at = request.asks, 8
-for place = 1, #asks, 18 do
+for place = 1, #asks, 19 do
   at = at + 1
   local policy, label = request.policies[asks[place]], asks[place + 1]
   local a = {}
-  for i = 1, 16 do a[i] = asks[place + 1 + i] end
+  for i = 1, 17 do a[i] = asks[place + 1 + i] end
   local text = ask(KEYS[at], policy, label, a)
   local member = blocks and policy[1] .. '\\n' .. label
   local left = blocks and blocks.left(member) or 0

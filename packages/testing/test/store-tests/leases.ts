@@ -25,6 +25,12 @@ const asks = fc.array(
     limit: fc.constantFrom(20, 20, 20, 8),
     nodes: fc.integer({ min: 1, max: 3 }),
     later: fc.nat(300),
+    open: fc.option(
+      fc.array(fc.record({ after: fc.integer({ min: -100, max: 900 }), back: fc.integer({ min: -3, max: 5 }) }), { maxLength: 3 }),
+      {
+        nil: undefined,
+      },
+    ),
   }),
   { minLength: 1, maxLength: 25 },
 )
@@ -42,7 +48,7 @@ export async function grantsAsTheModel(
     const record: LeaseRecord = newLeaseRecord()
     const start = Math.floor(Date.now() / INTERVAL) * INTERVAL + 1_000_000
     let time = start
-    for (const { node, first, waiting, ahead, later, ...counts } of steps) {
+    for (const { node, first, waiting, ahead, later, open, ...counts } of steps) {
       time += later
       const all = counts.granted + Math.max(waiting, 0)
       const ask: LeaseAsk = {
@@ -53,6 +59,7 @@ export async function grantsAsTheModel(
         upTo: all + ahead,
         early: 1_000,
         lifetime: 400,
+        ...(open && { open: open.map(({ after, back }) => ({ due: time + after, back })) }),
       }
       const entry: SyncEntry = { policy, key, cells: [], lease: ask }
       const reply = await nodes[node]?.sync({ entries: [entry], blocks: [], time })

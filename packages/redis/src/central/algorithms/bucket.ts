@@ -1,5 +1,5 @@
 import type { Question } from '@weir/core/sync'
-import { added, clock, num, numberOf, type Place, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
+import { added, clock, noted, num, numberOf, type Place, type ServerAlgorithm, timeIn, unmarked, verdictBy } from './server-algorithm.ts'
 
 /** The same tolerance as in the steps of buckets, because quotients are rounded. A request that arrives at its `retryAfterMs` must fit. */
 const ROUNDING = 1e-10
@@ -20,11 +20,14 @@ export const OWN = `if own > 0 and limit > 0 and limit < math.huge then
   pace = math.max(math.min(own, limit), math.min(math.max(own, limit), usual))
 end`
 
-function state({ key, arg }: Place): string {
+function state(place: Place): string {
+  const { key, arg } = place
+  const read = `before = redis.call('HGET', ${key()}, 's')`
   return `${clock(arg(2))}
 local interval, pace, level, at, lives = tonumber(${arg(0)}), tonumber(${arg(3)}), 0, now, 0
 local usual, own = pace
-local before = redis.call('HGET', ${key()}, 's')
+local ${read}
+${unmarked(place, 'before', read)}
 if before then
   level, at, lives = struct.unpack('<ddd', before)
   if #before > 24 then
@@ -46,7 +49,7 @@ function fill({ arg }: Place): string {
 
 /** The value of `s`. */
 function packed(level: string, own: string): string {
-  return `(${own} and struct.pack('<dddd', ${level}, now, lives, ${own}) or struct.pack('<ddd', ${level}, now, lives))`
+  return `(${own} and struct.pack('<dddd', ${level}, now, lives, ${own}) or struct.pack('<ddd', ${level}, now, lives)) .. open`
 }
 
 /** Sets `own` after the request. `level` is the bucket's level before it. */
@@ -54,14 +57,15 @@ export const NOTE = `if limit == usual or limit == 0 or limit == math.huge then 
 else own = (own or level == 0) and limit or -limit end`
 
 /** Writes `after`. The key lives longer than until it is empty, so that the expiry need not be set each time. */
-function write({ key }: Place, undo = ''): string {
+function write(place: Place, undo = ''): string {
+  const key = place.key()
   return `local slow = math.min(usual, pace)
 local needs = slow > 0 and slow < math.huge and after * interval / slow or interval
 local extend = now + needs > lives
-if extend then lives = now + 2 * needs + 1000 end
-local added = redis.call('HSET', ${key()}, 's', ${packed('after', 'own')}, ARGV[1], ARGV[2])
-if extend then redis.call('PEXPIRE', ${key()}, string.format('%.0f', math.min(2 * needs + 1000, 5e12))) end
-if added > 0 then ${added(key(), undo)} end`
+if extend then lives = math.max(now + 2 * needs + 1000, latest) end
+local added = redis.call('HSET', ${key}, 's', ${packed('after', 'own')}${noted(place)})
+if extend then redis.call('PEXPIRE', ${key}, string.format('%.0f', math.min(lives - now, 5e12))) end
+if added > 0 then ${added(key, undo)} end`
 }
 
 /**
@@ -70,6 +74,9 @@ if added > 0 then ${added(key(), undo)} end`
  */
 export const BUCKET: ServerAlgorithm = {
   takes: 4,
+  time: 2,
+  field: 's',
+  empty: "struct.pack('<ddd', 0, 0, 0)",
   look: (place) => `${state(place)}
 local capacity = tonumber(${place.arg(1)})
 ${fill(place)}
@@ -81,16 +88,16 @@ else
   if at > now then redis.call('HSET', ${place.key()}, 's', ${packed('level', 'own')}) end
 end`,
   keep: (place) => `${NOTE}
-${write(place, `redis.call('HSET', ${place.key()}, 's', before)`)}`,
+${write(place, `redis.call('HSET', ${place.key()}, 's', before .. open)`)}`,
   add: (place) => `${state(place)}
 ${fill(place)}
 after = math.min(after, 9007199254740991)
 ${NOTE}
 ${write(place)}`,
   // Units of that time have drained if a full bucket would have drained since.
-  back: (place) => `${state(place)}
+  back: (place, at) => `${state(place)}
 local whole = pace > 0 and tonumber(${place.arg(1)}) * interval / pace or 0
-if not (now - ${place.arg(4)} >= whole) then
+if not (now - ${at} >= whole) then
   local after = math.max(0, level - units)
   ${write(place)}
 end`,

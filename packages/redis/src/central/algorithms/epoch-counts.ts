@@ -1,28 +1,31 @@
 import type { Question } from '@weir/core/sync'
-import { added, type Place } from './server-algorithm.ts'
+import { added, marked, noted, type Place, unmarked } from './server-algorithm.ts'
 
 // Counts by intervals of the epoch. Each interval has a key with a hash, and its field `u` contains the units taken.
 
 /** The interval of a question. */
-export function ordinalOf({ policy: { parameters }, at }: Question): number {
+export function ordinalOf({ policy: { parameters }, at }: Pick<Question, 'policy' | 'at'>): number {
   return Math.floor(at / (parameters[0] as number))
 }
 
 /** Sets `used` to the units taken, or nil for none. */
-export function used({ key }: Place): string {
-  return `local used = redis.call('HGET', ${key()}, 'u')`
+export function used(place: Place): string {
+  const read = `used = redis.call('HGET', ${place.key()}, 'u')`
+  return `local ${read}
+${unmarked(place, 'used', read)}`
 }
 
 /** Writes `after`. A new key (without `used`) lives for the time in the first argument. */
-function write({ key, arg }: Place, undo = ''): string {
-  return `local added = redis.call('HSET', ${key()}, 'u', after, ARGV[1], ARGV[2])
-if not used then redis.call('PEXPIRE', ${key()}, ${arg(0)})
-elseif added > 0 then ${added(key(), undo)} end`
+function write(place: Place, undo = ''): string {
+  const key = place.key()
+  return `local added = redis.call('HSET', ${key}, 'u', ${marked('after')}${noted(place)})
+if not used then redis.call('PEXPIRE', ${key}, ${place.arg(0)})
+elseif added > 0 then ${added(key, undo)} end`
 }
 
 /** Does the same as `write`, for a request that fits. */
 export function keep(place: Place): string {
-  return write(place, `redis.call('HSET', ${place.key()}, 'u', used)`)
+  return write(place, `redis.call('HSET', ${place.key()}, 'u', used .. open)`)
 }
 
 /** Counts units whether or not they fit, and refunds units. */

@@ -1,19 +1,38 @@
-import { added, num, type Place, pair, pairOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
+import {
+  added,
+  marked,
+  noted,
+  num,
+  type Place,
+  pair,
+  pairOf,
+  type ServerAlgorithm,
+  timeIn,
+  unmarked,
+  verdictBy,
+} from './server-algorithm.ts'
 
-function used({ key }: Place): string {
-  return `local used = tonumber(redis.call('HGET', ${key()}, 'u') or 0)`
+function used(place: Place): string {
+  const read = `found = redis.call('HGET', ${place.key()}, 'u')`
+  return `local ${read}
+${unmarked(place, 'found', read)}
+local used = tonumber(found or 0)`
 }
 
 /** Writes `after`. A new window begins if nothing was `used` before. */
-function write({ key, arg }: Place, undo = ''): string {
-  return `local added = redis.call('HSET', ${key()}, 'u', after, ARGV[1], ARGV[2])
-if used == 0 then redis.call('PEXPIRE', ${key()}, ${arg(0)})
-elseif added > 0 then ${added(key(), undo)} end`
+function write(place: Place, undo = ''): string {
+  const key = place.key()
+  return `local added = redis.call('HSET', ${key}, 'u', ${marked('after')}${noted(place)})
+if used == 0 then redis.call('PEXPIRE', ${key}, ${place.arg(0)})
+elseif added > 0 then ${added(key, undo)} end`
 }
 
 /** Windows that begin with a key's first request. `u` contains the units taken, and the key lives as long as its window. */
 export const FIRST_REQUEST: ServerAlgorithm = {
-  takes: 1,
+  takes: 2,
+  time: 1,
+  field: 'u',
+  taken: 'math.max(0, now - taken)',
   look: (place) => `${used(place)}
 local after = used + units
 local left = used > 0 and redis.call('PTTL', ${place.key()}) or 0
@@ -22,19 +41,19 @@ else
   local told = -1 - used
   reply = { ${num('told')}, left }
 end`,
-  keep: (place) => write(place, `redis.call('HSET', ${place.key()}, 'u', used)`),
+  keep: (place) => write(place, `redis.call('HSET', ${place.key()}, 'u', ${marked('used')})`),
   add: (place) => `${used(place)}
 local after = used + units
 ${write(place)}`,
   // Units from before the window's beginning belong to the previous window.
-  back: (place) => `${used(place)}
-if used > 0 and redis.call('PTTL', ${place.key()}) + ${place.arg(1)} <= tonumber(${place.arg(0)}) then
+  back: (place, elapsed) => `${used(place)}
+if used > 0 and redis.call('PTTL', ${place.key()}) + ${elapsed} <= tonumber(${place.arg(0)}) then
   local after = math.max(0, used - units)
   ${write(place)}
 end`,
-  args({ policy: { parameters }, kind, at }, { time }, list) {
-    list.push(String(Math.ceil(parameters[0] as number)))
-    if (kind === 'give-back') list.push(String(Math.max(0, time - at)))
+  args({ policy: { parameters }, kind, at }, request, list) {
+    list.push(String(Math.ceil(parameters[0] as number)), timeIn(request))
+    if (kind === 'give-back') list.push(String(Math.max(0, request.time - at)))
   },
   read(reply, question, time) {
     const [told, left] = pairOf(reply)

@@ -6,7 +6,10 @@ export const LINGER = 10_000
 
 /** Windows of the epoch. Each has a key, and `u` contains the units taken. */
 export const FIXED_WINDOW: ServerAlgorithm = {
-  takes: 1,
+  takes: 2,
+  time: 1,
+  field: 'u',
+  empty: "'0'",
   look: (place) => `${used(place)}
 local after = (used or 0) + units
 if after <= limit and limit > 0 then ok, reply = true, ${num('after')}
@@ -19,9 +22,9 @@ end`,
   keys(question, name, list) {
     list.push(`${name}:${ordinalOf(question)}`)
   },
-  args(question, _request, list) {
+  args(question, { time }, list) {
     const { parameters } = question.policy
-    list.push(String(Math.ceil((ordinalOf(question) + 1) * (parameters[0] as number) - question.at) + LINGER))
+    list.push(String(Math.ceil((ordinalOf(question) + 1) * (parameters[0] as number) - question.at) + LINGER), String(time))
   },
   read(reply, question) {
     const told = numberOf(reply)

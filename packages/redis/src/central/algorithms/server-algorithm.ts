@@ -2,10 +2,12 @@ import type { Decide, Question, Verdict } from '@weir/core/sync'
 
 /** The names of the keys and arguments of a question in a piece of a script, as Lua text. */
 export interface Place {
-  /** @param index in the list of `suffixes` */
+  /** @param index in the list of `keys` */
   key(index?: number): string
   /** @param index in the list of `args` */
   arg(index: number): string
+  /** Settles the reservations of a key whose end has passed. Absent in the pieces by which they are settled. */
+  due?(index: number): string
 }
 
 /**
@@ -14,7 +16,7 @@ export interface Place {
  *     look     sets variables for the state, `ok` if the units fit, and `reply`
  *     keep     counts, after `look` has set `ok`
  *     add      counts whether or not it fits
- *     back     refunds
+ *     back     refunds units that were taken at the time `at`, which is Lua text
  *
  * They are pieces and no functions, because a server needs longer to make functions than to run them. A key is a hash. It contains the
  * algorithm's fields, and for each lane of a process the last request that changed it (`ARGV[1]` and `ARGV[2]`; see `added`). Replies
@@ -23,12 +25,27 @@ export interface Place {
 export interface ServerAlgorithm {
   /** The number of arguments that `args` adds for takes. */
   readonly takes: number
+  /** The argument with the time. It is '' for the server's clock. */
+  readonly time: number
+  /** The field that every request reads and every change writes. */
+  readonly field: 's' | 'u'
+  /**
+   * Its value in a new key, as Lua text. Absent: a key lives exactly as long as its window, so reservations end with the key and don't
+   * lengthen its life.
+   */
+  readonly empty?: string
+  /** The time for `back` that an open reservation contains, as Lua text after `look` or `add`. Default: the time in milliseconds. */
+  readonly stamp?: string
+  /** The time for `back` if a reservation contains `taken`. Default: `taken`. */
+  readonly taken?: string
+  /** The key to which a reservation of an earlier interval adds units when it is settled by its process. Default: the reservation's. */
+  readonly debts?: number
   look(place: Place): string
   keep(place: Place): string
   add(place: Place): string
-  back(place: Place): string
+  back(place: Place, at: string): string
   /** Adds the Redis keys of a key's name. Default: the name itself. */
-  keys?(question: Question, name: string, list: string[]): void
+  keys?(question: Question, name: string, list: string[], time: number): void
   /** Adds the values that the pieces need besides units and limit. */
   args(question: Question, request: Decide, list: string[]): void
   /** @throws if a reply is invalid */
@@ -71,8 +88,12 @@ else ${room(key)} end`
 
 function room(key: string): string {
   return `if redis.call('HLEN', ${key}) > ${MOST_LANES} then
+  local lanes = {}
   for _, field in ipairs(redis.call('HKEYS', ${key})) do
-    if string.byte(field) == 64 and field ~= ARGV[1] then redis.call('HDEL', ${key}, field) end
+    if string.byte(field) == 64 and field ~= ARGV[1] then lanes[#lanes + 1] = field end
+  end
+  if #lanes >= ${MOST_LANES} then
+    for _, field in ipairs(lanes) do redis.call('HDEL', ${key}, field) end
   end
 end`
 }
@@ -89,6 +110,45 @@ end`
 /** The argument that `clock` reads. */
 export function timeIn({ time, stepped }: Decide): string {
   return stepped === true ? String(time) : ''
+}
+
+/** The arguments of HSET that note the request of a lane. There are none when a reservation is settled. */
+export function noted({ due }: Place): string {
+  return due === undefined ? '' : ', ARGV[1], ARGV[2]'
+}
+
+/**
+ * The state of a key with open reservations ends with `#`, so that other keys need no further command to find out that they have none. This
+ * removes the mark from a value that was read. It sets `open` to the mark, which is written again, and `latest` to the last end of an open
+ * reservation.
+ *
+ * @param value the variable with the value
+ * @param again reads it again, after reservations were settled
+ */
+export function unmarked({ due }: Place, value: string, again: string, index = 0): string {
+  const marked = `if ${value} and string.byte(${value}, -1) == 35 then`
+  if (due === undefined) {
+    return `local open = ''
+${marked} ${value}, open = string.sub(${value}, 1, -2), '#' end`
+  }
+  return `local open, latest = '', 0
+${marked}
+  ${due(index)}
+  ${again}
+  ${value} = string.sub(${value}, 1, -2)
+end`
+}
+
+/** A number as the value of a field, with the mark. */
+export function marked(name: string): string {
+  return `(open == '' and ${name} or ${num(`(${name})`)} .. open)`
+}
+
+/** Adds the arguments of a question's reservation. */
+export function reservationArgs({ reservation }: Question, list: string[]): void {
+  if (reservation === undefined) return
+  const { id, end, units, due } = reservation
+  list.push(String(id), String(end), String(units), String(due))
 }
 
 /** A number in a reply, as a text if it is not whole. */

@@ -1,5 +1,5 @@
 import type { Verdict } from '@weir/core/sync'
-import { added, listOf, num, numberOf, type Place, type ServerAlgorithm, timeIn } from './server-algorithm.ts'
+import { added, listOf, noted, num, numberOf, type Place, type ServerAlgorithm, timeIn, unmarked } from './server-algorithm.ts'
 
 /** Number of times that a key may contain even if its limit is smaller, because requests may cost less than one unit. */
 const FEW_TIMES = 64
@@ -9,14 +9,18 @@ const ROUNDING = 1e-10
 const MICROSECONDS = 1000
 
 /** Sets `now`, the sum of units, the last time, the key's expiry, and a lower bound of all times. Trims the log. */
-function state({ key, arg }: Place): string {
+function state(place: Place): string {
+  const { key, arg } = place
+  const read = `before = redis.call('HGET', ${key()}, 's')`
   return `local interval, now = tonumber(${arg(0)}), tonumber(${arg(2)})
-if not now then
+if now then now = math.floor(now * ${MICROSECONDS} + 0.5)
+else
   local t = redis.call('TIME')
   now = t[1] * 1000000 + t[2]
 end
 local sum, last, lives, oldest = 0, now, 0, now
-local before = redis.call('HGET', ${key()}, 's')
+local ${read}
+${unmarked(place, 'before', read)}
 if before then
   sum, last, lives, oldest = struct.unpack('<dddd', before)
   if last > now then
@@ -24,6 +28,7 @@ if before then
       redis.call('ZADD', ${key(1)}, now, member)
     end
     last, oldest = now, math.min(oldest, now)
+    redis.call('HSET', ${key()}, 's', struct.pack('<dddd', sum, last, lives, oldest) .. open)
   end
   if oldest <= now - interval then
     for _, member in ipairs(redis.call('ZRANGEBYSCORE', ${key(1)}, '-inf', now - interval)) do
@@ -32,27 +37,28 @@ if before then
     redis.call('ZREMRANGEBYSCORE', ${key(1)}, '-inf', now - interval)
     local first = redis.call('ZRANGE', ${key(1)}, 0, 0, 'WITHSCORES')
     if first[1] then sum, oldest = math.max(0, sum), tonumber(first[2]) else sum, oldest = 0, now end
-    redis.call('HSET', ${key()}, 's', struct.pack('<dddd', sum, last, lives, oldest))
+    redis.call('HSET', ${key()}, 's', struct.pack('<dddd', sum, last, lives, oldest) .. open)
   end
 end`
 }
 
 /** Writes the sum `after` and a time with `units`. With `merge`, if the log is long, the newest time gets the units. */
-function write({ key, arg }: Place, merge: string, undo = ''): string {
+function write(place: Place, merge: string, undo = ''): string {
+  const { key, arg, due } = place
   return `local merged
 if ${merge} and redis.call('ZCARD', ${key(1)}) >= tonumber(${arg(1)}) then
   merged = redis.call('ZREVRANGE', ${key(1)}, 0, 0, 'WITHSCORES')
   units = units + string.match(merged[1], '[^:]*$')
   redis.call('ZREM', ${key(1)}, merged[1])
 end
-local member = ARGV[2] .. ':' .. ARGV[1] .. ':' .. ${num('units')}
+local member = ${due === undefined ? 'field' : "ARGV[2] .. ':' .. ARGV[1]"} .. ':' .. ${num('units')}
 redis.call('ZADD', ${key(1)}, now, member)
 if sum == 0 then oldest = now end
 local extend = now + interval > lives
-if extend then lives = now + 2 * interval + 1000000 end
-local added = redis.call('HSET', ${key()}, 's', struct.pack('<dddd', after, now, lives, oldest), ARGV[1], ARGV[2])
+if extend then lives = math.max(now + 2 * interval + 1000000, latest * ${MICROSECONDS}) end
+local added = redis.call('HSET', ${key()}, 's', struct.pack('<dddd', after, now, lives, oldest) .. open${noted(place)})
 if extend then
-  local life = string.format('%.0f', 2 * interval / ${MICROSECONDS} + 1000)
+  local life = string.format('%.0f', (lives - now) / ${MICROSECONDS})
   redis.call('PEXPIRE', ${key()}, life)
   redis.call('PEXPIRE', ${key(1)}, life)
 end
@@ -60,11 +66,15 @@ if added > 0 then ${added(key(), undo)} end`
 }
 
 /**
- * The time of each request until it expires. A sorted set contains `sequence:node:units` by time. A hash contains `s`, four numbers: the
+ * The time of each request until it expires. A sorted set contains `sequence:node:units` by time, or `#id:units` for a reservation. A hash contains `s`, four numbers: the
  * sum of units, the last time, the expiry of both, and a lower bound of all times. Expired entries are removed first.
  */
 export const SLIDING_LOG: ServerAlgorithm = {
   takes: 3,
+  time: 2,
+  field: 's',
+  empty: "struct.pack('<dddd', 0, 0, 0, 0)",
+  stamp: 'now',
   look: (place) => `${state(place)}
 local after = sum + units
 if units <= limit - sum + limit * ${ROUNDING} and limit > 0 then
@@ -97,15 +107,15 @@ end`,
       '(units < 1 or limit == math.huge)',
       `redis.call('ZREM', ${place.key(1)}, member)
 if merged then redis.call('ZADD', ${place.key(1)}, merged[2], merged[1]) end
-redis.call('HSET', ${place.key()}, 's', before)`,
+redis.call('HSET', ${place.key()}, 's', before .. open)`,
     ),
   add: (place) => `${state(place)}
 local after = sum + units
 ${write(place, 'true')}`,
-  back: (place) => `${state(place)}
-if now - ${place.arg(3)} < interval then
+  back: (place, at) => `${state(place)}
+if now - ${at} < interval then
   local left = units
-  local found = redis.call('ZRANGEBYSCORE', ${place.key(1)}, ${place.arg(3)}, '+inf', 'WITHSCORES')
+  local found = redis.call('ZRANGEBYSCORE', ${place.key(1)}, ${at}, '+inf', 'WITHSCORES')
   for i = 1, #found, 2 do
     if left <= 0 then break end
     local name, has = string.match(found[i], '^(.*:)([^:]*)$')
@@ -115,7 +125,7 @@ if now - ${place.arg(3)} < interval then
     if tonumber(has) > less then redis.call('ZADD', ${place.key(1)}, found[i + 1], name .. string.format('%.17g', has - less)) end
   end
   if redis.call('ZCARD', ${place.key(1)}) == 0 then sum = 0 end
-  redis.call('HSET', ${place.key()}, 's', struct.pack('<dddd', math.max(0, sum), last, lives, oldest), ARGV[1], ARGV[2])
+  redis.call('HSET', ${place.key()}, 's', struct.pack('<dddd', math.max(0, sum), last, lives, oldest) .. open${noted(place)})
 end`,
   keys(_question, name, list) {
     list.push(name, `${name}:z`)
@@ -123,12 +133,7 @@ end`,
   args(question, request, list) {
     const { limit, policy, kind, at } = question
     const most = limit === Number.POSITIVE_INFINITY ? FEW_TIMES : Math.max(FEW_TIMES, Math.ceil(limit))
-    const time = timeIn(request)
-    list.push(
-      String(Math.round((policy.parameters[0] as number) * MICROSECONDS)),
-      String(most),
-      time === '' ? '' : String(Math.round(request.time * MICROSECONDS)),
-    )
+    list.push(String(Math.round((policy.parameters[0] as number) * MICROSECONDS)), String(most), timeIn(request))
     if (kind === 'give-back') list.push(String(Math.floor(at * MICROSECONDS)))
   },
   read(reply, { units, limit, policy }): Verdict {

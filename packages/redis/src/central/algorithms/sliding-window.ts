@@ -1,4 +1,4 @@
-import { added, listOf, num, numberOf, type Place, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
+import { added, listOf, marked, noted, num, numberOf, type Place, type ServerAlgorithm, unmarked, verdictBy } from './server-algorithm.ts'
 
 /**
  * The same tolerances as in the step, because sums of fractions are rounded (part of a limit up to 1e6), and so are the beginnings of
@@ -15,9 +15,12 @@ function bucketAt(time: number, width: number): number {
  * Sets the running sub-window, its units and the oldest one's, the sum, and the newest sub-window with units. `gone` is set if the running
  * one is new.
  */
-function state({ key, arg }: Place): string {
+function state(place: Place): string {
+  const { key, arg } = place
+  const read = `found = redis.call('HMGET', ${key()}, 'o', 'u', 'n', 'b' .. here, 'b' .. (here - buckets))`
   return `local here, buckets = tonumber(${arg(0)}), tonumber(${arg(2)})
-local found = redis.call('HMGET', ${key()}, 'o', 'u', 'n', 'b' .. here, 'b' .. (here - buckets))
+local ${read}
+${unmarked(place, 'found[2]', read)}
 local last = tonumber(found[1] or 0)
 local ordinal, sum, newest, running, leaving, gone = here, 0, false, 0, 0, false
 if last == here then
@@ -43,9 +46,10 @@ else
 end`
 }
 
-function write({ key, arg }: Place, bucket: string, after: string, undo = ''): string {
+function write(place: Place, bucket: string, after: string, undo = ''): string {
+  const { key, arg } = place
   return `if gone and #gone > 0 then redis.call('HDEL', ${key()}, unpack(gone)) end
-local added = redis.call('HSET', ${key()}, 'o', ordinal, 'u', sum, 'n', newest, 'b' .. ${bucket}, ${after}, ARGV[1], ARGV[2])
+local added = redis.call('HSET', ${key()}, 'o', ordinal, 'u', ${marked('sum')}, 'n', newest, 'b' .. ${bucket}, ${after}${noted(place)})
 if gone then redis.call('PEXPIRE', ${key()}, ${arg(3)}) end
 if added > 0 then ${added(key(), undo)} end`
 }
@@ -62,18 +66,32 @@ ${write(place, 'ordinal', 'running', undo)}`
  * removes the expired sub-windows.
  */
 export const SLIDING_WINDOW: ServerAlgorithm = {
-  takes: 4,
+  takes: 5,
+  time: 4,
+  field: 'u',
+  empty: "'0'",
+  stamp: 'here',
   look: (place) => `${state(place)}
 local over = ordinal == here and tonumber(${place.arg(1)}) or 0
 local after = sum + units
 if after - math.min(0.02 * limit, leaving * over) <= limit + math.min(limit, 1e6) * ${ROUNDING} and limit > 0 then
   ok, reply = true, { 1, ${num('after')}, units > 0 and ordinal or newest, ${num('leaving')}, ordinal }
-else reply = { 0, redis.call('HGETALL', ${place.key()}), ordinal } end`,
-  keep: (place) => count(place, `redis.call('HSET', ${place.key()}, 'u', sum - units, 'b' .. ordinal, running - units)`),
+else
+  local all = redis.call('HGETALL', ${place.key()})
+  if open ~= '' then
+    local counts = {}
+    for i = 1, #all, 2 do
+      if string.byte(all[i]) == 98 then counts[#counts + 1], counts[#counts + 2] = all[i], all[i + 1] end
+    end
+    all = counts
+  end
+  reply = { 0, all, ordinal }
+end`,
+  keep: (place) => count(place, `redis.call('HSET', ${place.key()}, 'u', ${marked('sum - units')}, 'b' .. ordinal, running - units)`),
   add: (place) => `${state(place)}
 ${count(place)}`,
-  back: (place) => `${state(place)}
-local bucket = math.min(tonumber(${place.arg(4)}), ordinal)
+  back: (place, at) => `${state(place)}
+local bucket = math.min(tonumber(${at}), ordinal)
 local held = bucket >= ordinal - buckets and tonumber(redis.call('HGET', ${place.key()}, 'b' .. bucket) or 0) or 0
 local less = math.min(held, units)
 if less > 0 then
@@ -86,10 +104,10 @@ end`,
     const [interval = 0, buckets = 1] = parameters
     const width = interval / buckets
     // A refund contains the time at which its units were taken. It changes the current counts.
-    const now = kind === 'give-back' ? time : at
+    const now = kind === 'take' || kind === 'add' ? at : time
     const ordinal = bucketAt(now, width)
     const over = Math.min(1, Math.max(0, now / width - ordinal))
-    list.push(String(ordinal), String(over), String(buckets), String(Math.ceil(2 * interval + 2 * width)))
+    list.push(String(ordinal), String(over), String(buckets), String(Math.ceil(2 * interval + 2 * width)), String(time))
     if (kind === 'give-back') list.push(String(bucketAt(at, width)))
   },
   read(reply, question) {

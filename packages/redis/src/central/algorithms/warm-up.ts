@@ -1,12 +1,15 @@
 import { capacityOf, NOTE, numeral, OWN } from './bucket.ts'
-import { added, clock, listOf, numberOf, type Place, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
+import { added, clock, listOf, noted, numberOf, type Place, type ServerAlgorithm, timeIn, unmarked, verdictBy } from './server-algorithm.ts'
 
-function state({ key, arg }: Place): string {
+function state(place: Place): string {
+  const { key, arg } = place
+  const read = `before = redis.call('HGET', ${key()}, 's')`
   return `${clock(arg(4))}
 local interval, duration, pace = tonumber(${arg(0)}), tonumber(${arg(2)}), tonumber(${arg(5)})
 local owed, at, warmth, lives = 0, now, 0, 0
 local usual, own = pace
-local before = redis.call('HGET', ${key()}, 's')
+local ${read}
+${unmarked(place, 'before', read)}
 if before then
   owed, at, warmth, lives = struct.unpack('<dddd', before)
   if #before > 32 then
@@ -45,16 +48,17 @@ owed = math.max(0, math.min(9007199254740991, owed + time))`
 }
 
 /** The value of `s`. */
-const PACKED = "(own and struct.pack('<ddddd', owed, now, warmth, lives, own) or struct.pack('<dddd', owed, now, warmth, lives))"
+const PACKED = "(own and struct.pack('<ddddd', owed, now, warmth, lives, own) or struct.pack('<dddd', owed, now, warmth, lives)) .. open"
 
-function write({ key }: Place, undo = ''): string {
+function write(place: Place, undo = ''): string {
+  const key = place.key()
   return `local slow = math.min(usual, pace)
 local needs = (slow > 0 and slow < math.huge and owed * interval / slow or interval) + warmth * duration
 local extend = now + needs > lives
-if extend then lives = now + 2 * needs + 1000 end
-local added = redis.call('HSET', ${key()}, 's', ${PACKED}, ARGV[1], ARGV[2])
-if extend then redis.call('PEXPIRE', ${key()}, string.format('%.0f', math.min(2 * needs + 1000, 5e12))) end
-if added > 0 then ${added(key(), undo)} end`
+if extend then lives = math.max(now + 2 * needs + 1000, latest) end
+local added = redis.call('HSET', ${key}, 's', ${PACKED}${noted(place)})
+if extend then redis.call('PEXPIRE', ${key}, string.format('%.0f', math.min(lives - now, 5e12))) end
+if added > 0 then ${added(key, undo)} end`
 }
 
 /**
@@ -63,6 +67,9 @@ if added > 0 then ${added(key(), undo)} end`
  */
 export const WARM_UP: ServerAlgorithm = {
   takes: 6,
+  time: 4,
+  field: 's',
+  empty: "struct.pack('<dddd', 0, 0, 0, 0)",
   look: (place) => `${state(place)}
 local capacity = tonumber(${place.arg(1)})
 if limit == math.huge or limit > 0 and units <= capacity - owed + capacity * 1e-10 then
@@ -73,14 +80,14 @@ if limit == math.huge or limit > 0 and units <= capacity - owed + capacity * 1e-
 elseif at > now then redis.call('HSET', ${place.key()}, 's', ${PACKED}) end
 reply = { ok and 1 or 0, string.format('%.17g', owed), string.format('%.17g', warmth), own and string.format('%.17g', own) }`,
   keep: (place) => `${NOTE}
-${write(place, `redis.call('HSET', ${place.key()}, 's', before)`)}`,
+${write(place, `redis.call('HSET', ${place.key()}, 's', before .. open)`)}`,
   add: (place) => `${state(place)}
 ${fill(place, 'units')}
 ${NOTE}
 ${write(place)}`,
-  back: (place) => `${state(place)}
+  back: (place, at) => `${state(place)}
 local whole = pace > 0 and ${place.arg(1)} * interval / pace or 0
-if not (now - ${place.arg(6)} >= whole) then
+if not (now - ${at} >= whole) then
   ${fill(place, '-units')}
   ${write(place)}
 end`,
