@@ -25,6 +25,7 @@ export function etcdStore(target: EtcdTarget, storeOptions: EtcdStoreOptions = {
     address: `${checked.endpoints.map(({ host }) => host).join(',')} ${namespace}`,
     // Any pure step runs in the process, so etcd needs no code for it.
     decides: () => true,
+    reserves: true,
     open: (node) => new EtcdConnection(node, checked, new Layout(namespace), options),
   })
 }

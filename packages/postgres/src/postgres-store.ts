@@ -27,6 +27,7 @@ export function postgresStore(target: PostgresTarget, storeOptions: PostgresStor
     address: `${template.address} ${options.schema}`,
     // Any step runs in the process, so the database needs no code for it.
     decides: () => true,
+    reserves: true,
     open: (node) => new PostgresConnection(node, template, options),
   })
 }

@@ -28,10 +28,9 @@ export interface Holds {
   /**
    * Closes it.
    *
-   * @param expired whether its time has passed, so that returned units belong to no process
    * @returns whether `used` units count for it now. Otherwise the caller refunds or charges the difference
    */
-  settle(key: string, ordinal: Ordinal, held: Held, used: number, expired: boolean, now: number): boolean
+  settle(key: string, ordinal: Ordinal, held: Held, used: number, now: number): boolean
   /** Sends changes that have not been sent. Called about once a second. */
   flush?(now: number): void
 }

@@ -23,7 +23,6 @@ export function settlePart(
   part: PolicyDecision,
   used: number,
   held: Held | undefined,
-  expired: boolean,
   now: number,
   host: SettleHost,
   charge: (limiter: Limiter, key: string, units: number, now: number) => void,
@@ -42,7 +41,7 @@ export function settlePart(
     if (!holds.isOpen(held, now)) {
       counted = held.due
       returns = false
-    } else if (holds.settle(key, ordinal, held, used, expired, now)) {
+    } else if (holds.settle(key, ordinal, held, used, now)) {
       if (used < reserved) host.freed(policy, key)
       return
     }

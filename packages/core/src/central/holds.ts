@@ -56,7 +56,7 @@ export class CentralHolds implements Holds {
     return next
   }
 
-  settle(key: string, ordinal: Ordinal, held: Held, used: number, _expired: boolean, now: number): boolean {
+  settle(key: string, ordinal: Ordinal, held: Held, used: number, now: number): boolean {
     this.#meter.change(key, ordinal, used - held.units, now)
     this.#tell('settle', key, ordinal, held, used, now)
     return true

@@ -23,7 +23,7 @@ export {
   type StorePolicy,
   shapeOf,
 } from './policy.ts'
-export { changeBy, lifetimeBy, takeBy } from './reservation.ts'
+export { changeBy, isState, lifetimeBy, takeBy } from './reservation.ts'
 export type { AtomicStep, Verdict } from './step.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { MOST_OPEN, type OpenReservation, type Question } from './decider.ts'
 import type { Verdict } from './step.ts'
 
-/** An open reservation in the state of a key, with the time at which its units were counted. */
+/** An open reservation in the state of a key, with the time at which its units were counted, as in `AtomicStep.giveBack`. */
 interface Kept extends OpenReservation {
   readonly at: number
 }
@@ -31,7 +31,8 @@ export function changeBy(question: Question, state: number[], now: number): void
   const open = split(question, state, now)
   if (kind === 'add') {
     if (units > 0) step.add(state, now, units, limit, parameters)
-    join(state, withOne(open, reservation, now))
+    // Without units it opens a reservation for units that were taken before.
+    join(state, withOne(open, reservation, now, units > 0 ? now : at))
     return
   }
   const one = open.find(({ id }) => id === reservation?.id)
@@ -51,32 +52,39 @@ export function lifetimeBy({ policy: { step, parameters }, limit }: Question, st
   return Math.max(step.lifetime(state.slice(1 + FIELDS * open.length), now, limit, parameters), ...open.map(({ end }) => end - now))
 }
 
-/** The open reservations of a key. */
-function openOf(state: readonly number[]): readonly Kept[] {
-  return Array.from({ length: state[0] ?? 0 }, (_, i) => {
-    const [id, end, at, units, due] = state.slice(1 + FIELDS * i, 1 + FIELDS * (i + 1)) as [number, number, number, number, number]
-    return { id, end, at, units, due }
-  })
+/** Whether numbers can be a key's state. Stores whose data other programs may change check it before they use these functions. */
+export function isState(numbers: readonly number[]): boolean {
+  const [open] = numbers
+  return open === undefined || (Number.isInteger(open) && open >= 0 && open <= MOST_OPEN && numbers.length > FIELDS * open)
 }
 
-/** Removes the open reservations from a state, and settles the ones whose end has passed. */
+/** The open reservations of a key. */
+function openOf(state: readonly number[]): readonly Kept[] {
+  const [count = 0] = state
+  const number = (place: number): number => state[place] as number
+  const open: Kept[] = []
+  for (let i = 1; open.length < count; i += FIELDS) {
+    open.push({ id: number(i), end: number(i + 1), at: number(i + 2), units: number(i + 3), due: number(i + 4) })
+  }
+  return open
+}
+
+/** Removes the open reservations from a state, and settles the ones whose end has passed as of their end, however late that is. */
 function split(question: Question, state: number[], now: number): readonly Kept[] {
   const open = openOf(state)
   state.splice(0, 1 + FIELDS * open.length)
-  return open.filter((one) => {
-    if (now < one.end) return true
-    count(question, state, one, one.due, now)
-    return false
-  })
+  const ended = open.filter(({ end }) => now >= end).sort((a, b) => a.end - b.end || a.id - b.id)
+  for (const one of ended) count(question, state, one, one.due, one.end)
+  return ended.length === 0 ? open : open.filter((one) => !ended.includes(one))
 }
 
 function join(state: number[], open: readonly Kept[]): void {
   state.unshift(open.length, ...open.flatMap(({ id, end, at, units, due }) => [id, end, at, units, due]))
 }
 
-function withOne(open: readonly Kept[], one: OpenReservation | undefined, now: number): readonly Kept[] {
+function withOne(open: readonly Kept[], one: OpenReservation | undefined, now: number, at: number = now): readonly Kept[] {
   if (one === undefined || now >= one.end || open.length >= MOST_OPEN || open.some(({ id }) => id === one.id)) return open
-  return [...open, { ...one, at: now }]
+  return [...open, { ...one, at }]
 }
 
 /** Counts `used` units instead of the reserved ones. Returned units that have left the count meanwhile change nothing. */

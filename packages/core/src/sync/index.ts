@@ -40,6 +40,7 @@ export {
   changeBy,
   FINE_PARTS,
   isDone,
+  isState,
   LONGEST_AUDITED,
   laneOf,
   lastCellOf,

@@ -5,7 +5,8 @@ import { Hub } from '../../src/hub/hub.ts'
 import { readMessage, readRequest } from '../../src/ipc/check.ts'
 import { decideFor } from '../../src/ipc/decide.ts'
 import { pack, packDecide, seal } from '../../src/ipc/envelope.ts'
-import type { StorePolicy, SyncRequest } from '../../src/store/contract.ts'
+import type { Decide, StorePolicy, SyncRequest } from '../../src/store/contract.ts'
+import { type LeaseAsk, MOST_RETURNS } from '../../src/store/leases/ask.ts'
 import type { Ordinal } from '../../src/time/intervals.ts'
 import { EPOCH, World } from '../support/world.ts'
 
@@ -14,11 +15,20 @@ const runs = { numRuns: 2_000 }
 const policy: StorePolicy = { id: 'p', width: 60_000, cells: 1, limit: 10, hot: 3, ttl: 120_000 }
 const sliding: StorePolicy = { id: 's', width: 1_000, cells: 4, limit: 10, hot: Number.POSITIVE_INFINITY, ttl: 8_000 }
 const ordinal = Math.floor(EPOCH / 60_000) as Ordinal
+const lease: LeaseAsk = {
+  ...{ ordinal, incarnation: 0, seq: 1, granted: 5, returned: 1, taken: 3, given: 0, cleared: 0, epoch: 0 },
+  ...{ least: 5, waiting: 5, upTo: 9, limit: 10, nodes: 2, early: 1_000, lifetime: 4_000 },
+  open: [
+    { due: EPOCH + 5_000, back: 2 },
+    { due: EPOCH + 6_000, back: -1.5 },
+  ],
+}
 const full: SyncRequest = {
   time: EPOCH,
   entries: [
     { policy, key: 'a', cells: [{ ordinal, taken: 5, given: 1 }] },
     { policy: sliding, key: 'b', cells: [{ ordinal: Math.floor(EPOCH / 1_000) as Ordinal, taken: 2, given: 0 }] },
+    { policy, key: 'e', cells: [], lease },
   ],
   blocks: [
     { policy, key: 'c', kind: 'exceeded', remaining: 1_000, growth: { factor: 2, max: 10_000, memory: 10_000 } },
@@ -144,10 +154,18 @@ describe('a message of a child or a parent', () => {
     ['a policy that is not there', { place: 99 }],
     ['cells that are no triples', { cells: [1, 2] }],
     ['units that are none', { cells: [1, Number.NaN, 0] }],
+    ['half a reservation of a lease', { lease: [EPOCH] }],
+    ['too many reservations of a lease', { lease: Array.from({ length: 2 * (MOST_RETURNS + 1) }, () => 1) }],
+    ['a reservation of a lease before all time', { lease: [-1, 1] }],
+    ['a reservation of a lease without an end', { lease: [null, 1] }],
+    ['a reservation of a lease that returns more than there is', { lease: [EPOCH, 2 ** 60] }],
+    ['a reservation of a lease that returns a text', { lease: [EPOCH, '1'] }],
   ])('with %s fails alone', (_, change) => {
-    const { place = 0, key = 'k', cells = [ordinal, 1, 0] } = change as { place?: number; key?: unknown; cells?: unknown }
+    const { place = 0, key = 'k', cells = [ordinal, 1, 0], lease: more } = change as Record<string, unknown>
     const packed = pack({ entries: [full.entries[0] as never, full.entries[0] as never], blocks: [] })
-    const spoilt = { ...packed, entries: [[place, key, null, cells], packed.entries[0]] }
+    const numbers = pack({ entries: [{ policy, key: 'k', cells: [], lease: { ...lease, open: [] } }], blocks: [] }).entries[0]?.[5] ?? []
+    const entry = more === undefined ? [place, key, cells] : [place, key, [], 0, false, [...numbers, ...(more as [])]]
+    const spoilt = { ...packed, entries: [entry, packed.entries[0]] }
     const read = readRequest(spoilt, EPOCH)
     const world = new World()
     const reply = read?.complete(new Hub(world.clock()).exchange('n', read.request))
@@ -181,6 +199,94 @@ describe('a message of a child or a parent', () => {
       taken: 7,
       given: 0,
     })
+  })
+})
+
+const bucketPolicy = { id: 'p', step: { id: 'bucket' } as never, parameters: [60_000, -1, -1, 10] }
+const take: Decide = {
+  sequence: 1,
+  time: EPOCH,
+  questions: [
+    {
+      ...{ policy: bucketPolicy, key: 'k', kind: 'take', units: 5, limit: 10, at: EPOCH },
+      reservation: { id: 7, end: EPOCH + 1_000, units: 5, due: 2 },
+    },
+  ],
+}
+
+/** The remaining units of a key, as another child sees them. */
+function remaining(hub: Hub, key: string): unknown {
+  const look = { ...take, questions: take.questions.map((one) => ({ ...one, key, units: 0 })) }
+  return decideFor(hub, 'other', packDecide(look), new Account(1e6), EPOCH)?.[0]?.[1]
+}
+
+describe('a child that reserves', () => {
+  test.each<[what: string, reservation: unknown, isRead: boolean]>([
+    ['a reservation', [7, EPOCH + 1_000, 5, 2], true],
+    ['an end that has passed', [7, 0, 5, 2], true],
+    ['a negative id', [-1, EPOCH, 5, 2], false],
+    ['half an id', [0.5, EPOCH, 5, 2], false],
+    ['an id that is not exact', [2 ** 53, EPOCH, 5, 2], false],
+    ['an end before all time', [7, -1, 5, 2], false],
+    ['no end', [7, null, 5, 2], false],
+    ['an endless end', [7, Number.POSITIVE_INFINITY, 5, 2], false],
+    ['negative units', [7, EPOCH, -5, 2], false],
+    ['negative units at its end', [7, EPOCH, 5, -2], false],
+    ['units that are none', [7, EPOCH, Number.NaN, 2], false],
+    ['a text', [7, EPOCH, '5', 2], false],
+    ['too few numbers', [7, EPOCH, 5], false],
+    ['too many numbers', [7, EPOCH, 5, 2, 1], false],
+    ['an object', { id: 7, end: EPOCH, units: 5, due: 2 }, false],
+  ])('%s is read: %s', (_, reservation, isRead) => {
+    const hub = new Hub(new World().clock())
+    const packed = packDecide(take)
+    const spoilt = { ...packed, questions: [[...(packed.questions[0] ?? []).slice(0, 6), reservation]] }
+    expect(decideFor(hub, 'n', spoilt, new Account(1e6), EPOCH) !== undefined).toBe(isRead)
+    expect(remaining(hub, 'k')).toBe(isRead ? 5 : 10)
+  })
+
+  test('leaves the keys of others as before, whatever it sends', () => {
+    const hub = new Hub(new World().clock())
+    decideFor(
+      hub,
+      'honest',
+      packDecide({ ...take, questions: take.questions.map((one) => ({ ...one, key: 'honest' })) }),
+      new Account(1e6),
+      EPOCH,
+    )
+    const account = new Account(10_000_000)
+    const wrong = fc
+      .record({ at: fc.nat(), value: hostile, again: fc.nat(), second: hostile })
+      .map(({ at, value, again, second }) => replaced(replaced(throughJson(packDecide(take)), at, value), again, second))
+    fc.assert(
+      fc.property(wrong, (packed) => {
+        JSON.stringify(decideFor(hub, 'liar', packed, account, EPOCH))
+      }),
+      runs,
+    )
+    expect(remaining(hub, 'honest')).toBe(5)
+  })
+
+  test('pays for the memory of its open reservations, and gets it back', async () => {
+    const world = new World()
+    const hub = new Hub(world.clock())
+    const account = new Account(20_000)
+    let opened = 0
+    for (let id = 0; id < 1_000; id++) {
+      const questions = take.questions.map((one) => ({
+        ...one,
+        policy: { ...bucketPolicy, parameters: [60_000, -1, -1] },
+        units: 1,
+        limit: 1e6,
+        reservation: { id, end: EPOCH + 5_000, units: 1, due: 0 },
+      }))
+      if (decideFor(hub, 'n', packDecide({ sequence: id + 1, time: EPOCH, questions }), account, EPOCH) !== undefined) opened++
+    }
+    expect(opened).toBeGreaterThan(300)
+    expect(opened).toBeLessThan(600)
+    expect(account.held).toBeLessThanOrEqual(20_000)
+    await world.run(130_000)
+    expect([hub.size, account.held]).toEqual([0, 0])
   })
 })
 

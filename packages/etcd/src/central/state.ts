@@ -1,3 +1,5 @@
+import { isState } from '@weir/core/sync'
+
 /** The state of one key of a policy. */
 export interface DecidedState {
   readonly numbers: number[]
@@ -9,8 +11,8 @@ export interface DecidedState {
 
 /** The most lanes of a key. If there are more, the lanes that changed the key longest ago are forgotten. */
 const MOST_LANES = 256
-/** The most numbers of a key. A log has two for each request. */
-const MOST_NUMBERS = 40_000
+/** The most numbers of a key. A log has two for each request, and each of at most 1,000 open reservations has five. */
+const MOST_NUMBERS = 50_000
 
 export function newState(): DecidedState {
   return { numbers: [], sequences: new Map(), until: 0 }
@@ -40,6 +42,7 @@ export function readState(text: string): DecidedState | undefined {
     if (typeof number !== 'number' || (number === one && !Number.isFinite(number))) return undefined
     numbers.push(number)
   }
+  if (!isState(numbers)) return undefined
   const sequences = new Map<string, number>()
   for (const pair of nodes as readonly unknown[]) {
     const [node, sequence] = Array.isArray(pair) ? (pair as readonly unknown[]) : []

@@ -1,5 +1,14 @@
 import type { LeaseRecord, LeaseRow } from '@weir/core/leases'
-import { endOf, HELD, type LeaseNotice, type LeaseReply, type StorePolicy, type SyncEntry } from '@weir/core/sync'
+import {
+  endOf,
+  HELD,
+  type LeaseNotice,
+  type LeaseReply,
+  type LeaseReturn,
+  MOST_RETURNS,
+  type StorePolicy,
+  type SyncEntry,
+} from '@weir/core/sync'
 import { blockedOf, readBlock } from './blocks.ts'
 import type { Change } from './records.ts'
 
@@ -55,12 +64,16 @@ function noticeOf(policy: StorePolicy, key: string, { lease }: SyncEntry, { free
 
 type Kept = LeaseRecord & { readonly until: number }
 
-/** The columns of a row. */
-const COLUMNS = ['granted', 'returned', 'taken', 'given', 'cleared', 'seq', 'until'] as const
+/** The columns of a row. Then come `due` and `back` of its open reservations, in one list. */
+const COLUMNS = ['granted', 'returned', 'taken', 'given', 'cleared', 'seq', 'until', 'back', 'more'] as const
 
 function textOf({ out, used, tail, quietUntil, epoch, rows, until }: Kept): string {
   // JSON has no infinity, so a row without an end has null there.
-  const list = Array.from(rows, ([name, row]) => [name, ...COLUMNS.map((column) => row[column])])
+  const list = Array.from(rows, ([name, row]) => [
+    name,
+    ...COLUMNS.map((column) => row[column]),
+    row.open.flatMap(({ due, back }) => [due, back]),
+  ])
   return JSON.stringify([out, used, tail ? 1 : 0, quietUntil, epoch, until, list])
 }
 
@@ -82,17 +95,30 @@ function readRecord(text: string): Kept | undefined {
     const row = readRow(item)
     if (row === undefined) return undefined
     rows.set(...row)
-    earliest = Math.min(earliest, row[1].until)
+    earliest = Math.min(earliest, row[1].until, ...row[1].open.map(({ due }) => due))
   }
   return { out, used, tail: tail === 1, quietUntil, epoch, earliest, rows, until }
 }
 
 function readRow(item: unknown): [string, LeaseRow] | undefined {
-  if (!Array.isArray(item) || item.length !== 1 + COLUMNS.length) return undefined
-  const [name, granted, returned, taken, given, cleared, seq, until] = item as readonly unknown[]
+  if (!Array.isArray(item) || item.length !== 2 + COLUMNS.length) return undefined
+  const [name, granted, returned, taken, given, cleared, seq, until, back, more, returns] = item as readonly unknown[]
   if (typeof name !== 'string' || !isAmount(granted) || !isAmount(returned) || !isAmount(taken) || !isAmount(given)) return undefined
-  if (!isAmount(cleared) || !isAmount(seq) || !(until === null || isAmount(until))) return undefined
-  return [name, { granted, returned, taken, given, cleared, seq, until: until ?? Number.POSITIVE_INFINITY, open: [] }]
+  if (!isAmount(cleared) || !isAmount(seq) || !isAmount(back) || !isAmount(more) || !(until === null || isAmount(until))) return undefined
+  const open = readReturns(returns)
+  return open && [name, { granted, returned, taken, given, cleared, seq, until: until ?? Number.POSITIVE_INFINITY, open, back, more }]
+}
+
+function readReturns(list: unknown): readonly LeaseReturn[] | undefined {
+  if (!Array.isArray(list) || list.length > 2 * MOST_RETURNS || list.length % 2 !== 0) return undefined
+  const numbers = list as readonly unknown[]
+  const open: LeaseReturn[] = []
+  for (let i = 0; i < numbers.length; i += 2) {
+    const [due, back] = [numbers[i], numbers[i + 1]]
+    if (!isAmount(due) || typeof back !== 'number' || !isAmount(Math.abs(back))) return undefined
+    open.push({ due, back })
+  }
+  return open
 }
 
 function isAmount(value: unknown): value is number {

@@ -1,3 +1,4 @@
+import { isState } from '@weir/core/sync'
 import { asArray, asNumber, asWhole, replyError } from '../reply/check.ts'
 
 /** The most keys that are remembered. */
@@ -36,10 +37,12 @@ export class KnownStates {
 /** Reads [whether it was as known, version, numbers, sequences]. JSON contains infinity as a text. */
 export function stateOf(value: unknown): { readonly same: boolean; readonly known: KnownState } {
   const [same, version, numbers, lanes] = asArray(value)
-  const state = asArray(numbers)
+  const written = asArray(numbers)
   const sequences = asArray(lanes)
-  if (typeof same !== 'boolean' || state.length > MOST_NUMBERS || sequences.length > MOST_LANES) throw replyError('a state')
-  return { same, known: { version: asWhole(version), state: state.map(asStateNumber), sequences: sequences.map(asWhole) } }
+  if (typeof same !== 'boolean' || written.length > MOST_NUMBERS || sequences.length > MOST_LANES) throw replyError('a state')
+  const state = written.map(asStateNumber)
+  if (!isState(state)) throw replyError('a state')
+  return { same, known: { version: asWhole(version), state, sequences: sequences.map(asWhole) } }
 }
 
 function asStateNumber(value: unknown): number {

@@ -132,9 +132,16 @@ export class Rows {
         nodes,
         early,
         lifetime,
+        open = [],
       } = ask
       const said = [ordinal, incarnation, seq, granted, returned, taken, given, cleared, epoch]
-      return { p, k, ...(l !== null && { l }), ask: [...said, least, waiting, upTo, limit, nodes, early, lifetime].map(bounded) }
+      const returns = open.flatMap(({ due, back }) => [due, back])
+      return {
+        p,
+        k,
+        ...(l !== null && { l }),
+        ask: [...said, least, waiting, upTo, limit, nodes, early, lifetime, ...returns].map(bounded),
+      }
     })
   }
 

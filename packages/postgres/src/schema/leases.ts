@@ -3,21 +3,44 @@ const KEPT = 1_000
 
 /** Quota that processes take ahead: `grantLease` of core, step by step. */
 export const LEASES: string = `-- The quota that a process has ahead, and the quota that it has used,
--- from [granted, returned, taken, given, cleared, seq, until].
+-- from [granted, returned, taken, given, cleared, seq, until, returned units and charged units of reservations that ended], and then
+-- [due, back] of each open reservation.
 CREATE OR REPLACE FUNCTION @.out_1(r float8[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS $body$
-  SELECT greatest(0, greatest(r[1] - r[2], r[3] - r[4]) - r[5])
+  SELECT greatest(0, greatest(r[1] - r[2], r[3] - r[4] + r[9]) - r[8] - r[5])
 $body$;
 
 CREATE OR REPLACE FUNCTION @.used_1(r float8[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS $body$
-  SELECT greatest(0, r[3] - r[4] - r[5])
+  SELECT greatest(0, r[3] - r[4] + r[9] - r[8] - r[5])
 $body$;
 
 CREATE OR REPLACE FUNCTION @.row_1(of jsonb) RETURNS float8[] LANGUAGE sql IMMUTABLE AS $body$
   SELECT array_agg(x::float8 ORDER BY i) FROM jsonb_array_elements_text(of) WITH ORDINALITY e(x, i)
 $body$;
 
+-- The first time at which an open reservation of a row is settled. NULL if none is open.
+CREATE OR REPLACE FUNCTION @.due_1(r float8[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS $body$
+  SELECT min(r[i]) FROM generate_series(10, cardinality(r), 2) i
+$body$;
+
+-- A row without the open reservations that its process should have settled. Returned units belong to no process any more.
+CREATE OR REPLACE FUNCTION @.settled_1(r float8[], t float8) RETURNS float8[] LANGUAGE plpgsql IMMUTABLE AS $body$
+DECLARE
+  s float8[] := r[1:9];
+BEGIN
+  FOR i IN 10 .. cardinality(r) BY 2 LOOP
+    IF r[i] > t THEN
+      s := s || r[i:i + 1];
+    ELSE
+      s[8] := s[8] + greatest(0, r[i + 1]);
+      s[9] := s[9] + greatest(0, -r[i + 1]);
+    END IF;
+  END LOOP;
+  RETURN s;
+END
+$body$;
+
 -- Stores a process's report about a key in one interval, and grants it units that no other process has. "ask" is [ordinal, incarnation, seq,
--- granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit, nodes, early, lifetime].
+-- granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit, nodes, early, lifetime], and then [due, back] of each open reservation.
 CREATE OR REPLACE FUNCTION @.grant_1(
   me text, t float8, id text, width float8, name text, whole text, ask jsonb, OUT reply json, OUT news text
 ) LANGUAGE plpgsql AS $body$
@@ -47,17 +70,21 @@ BEGIN
     l := ROW(id, name, o, whole, 0, 0, false, 0, 0, NULL, '{}'::jsonb, 0, false, t);
   END IF;
 
-  -- Quota of processes that were silent for their lifetime is free.
+  -- Quota of processes that were silent for their lifetime is free. Only slots have a lifetime.
   IF t >= l.earliest THEN
     l.earliest := NULL;
     FOR one IN SELECT key, @.row_1(value) AS r FROM jsonb_each(l.rows) LOOP
-      IF one.r[7] > t THEN
-        l.earliest := least(l.earliest, one.r[7]);
-      ELSE
-        l.held := l.held - @.out_1(one.r);
-        l.used := l.used - @.used_1(one.r);
+      l.held := l.held - @.out_1(one.r);
+      l.used := l.used - @.used_1(one.r);
+      IF held AND one.r[7] <= t THEN
         l.rows := l.rows - one.key;
+        CONTINUE;
       END IF;
+      one.r := @.settled_1(one.r, t);
+      l.held := l.held + @.out_1(one.r);
+      l.used := l.used + @.used_1(one.r);
+      l.rows := l.rows || jsonb_build_object(one.key, to_jsonb(one.r));
+      l.earliest := least(l.earliest, @.due_1(one.r), CASE WHEN held THEN one.r[7] END);
     END LOOP;
   END IF;
   before := most - l.held;
@@ -67,13 +94,14 @@ BEGIN
     l.epoch := a[9];
     FOR one IN SELECT key, @.row_1(value) AS r FROM jsonb_each(l.rows) LOOP
       old := one.r;
+      one.r := old[1:7] || ARRAY[0, 0]::float8[];
       one.r[5] := greatest(old[5], old[3] - old[4]);
       l.held := l.held - @.out_1(old) + @.out_1(one.r);
       l.used := l.used - @.used_1(old) + @.used_1(one.r);
       l.rows := l.rows || jsonb_build_object(one.key, to_jsonb(one.r));
     END LOOP;
   END IF;
-  mine := coalesce(@.row_1(l.rows->field), ARRAY[0, 0, 0, 0, 0, 0, 0]::float8[]);
+  mine := coalesce(@.row_1(l.rows->field), ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0]::float8[]);
   IF held THEN
     mine[7] := t + lifetime;
     l.earliest := least(l.earliest, mine[7]);
@@ -81,7 +109,14 @@ BEGIN
   is_lost := a[4] > mine[1];
   IF is_lost THEN l.quiet_until := t + lifetime; END IF;
   old := mine;
-  FOR i IN 1 .. 5 LOOP mine[i] := greatest(mine[i], a[3 + i]); END LOOP;
+  FOR i IN 1 .. 4 LOOP mine[i] := greatest(mine[i], a[3 + i]); END LOOP;
+  -- A process that has received the reset knows best.
+  mine[5] := CASE WHEN a[9] < l.epoch THEN greatest(mine[5], a[8]) ELSE a[8] END;
+  -- A request that was overtaken by a later one has nothing new. Otherwise the process is alive, so its own counts apply.
+  IF a[3] > mine[6] THEN
+    mine := mine[1:7] || ARRAY[0, 0]::float8[] || a[17:];
+    l.earliest := least(l.earliest, @.due_1(mine));
+  END IF;
   l.held := l.held - @.out_1(old) + @.out_1(mine);
   l.used := l.used - @.used_1(old) + @.used_1(mine);
 

@@ -113,7 +113,8 @@ CREATE INDEX IF NOT EXISTS buckets_expires ON @.buckets (expires);
 CREATE INDEX IF NOT EXISTS buckets_hot ON @.buckets (policy) WHERE hot;
 
 -- Quota that processes have taken ahead of a key's limit in one interval: "held" is the sum, and for each process and incarnation [granted,
--- returned, taken, given, cleared, number of the last ask, until when].
+-- returned, taken, given, cleared, number of the last ask, until when, units returned and charged at the end of reservations, and then (when, back)
+-- of each open reservation].
 ${table} @.leases (
   ${key}
   ordinal bigint NOT NULL,

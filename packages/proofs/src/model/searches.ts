@@ -1,3 +1,4 @@
+import { type BudgetOptions, budgetModel } from './budgets.ts'
 import type { Model, Path } from './search.ts'
 import { type SlotOptions, slotModel } from './slots.ts'
 import { leaseModel, type ModelOptions } from './world.ts'
@@ -16,6 +17,10 @@ function quota(name: string, options: ModelOptions): Search {
 
 function slots(name: string, options: SlotOptions): Search {
   return search(`slots: ${name}`, options, slotModel(options))
+}
+
+function budgets(name: string, options: BudgetOptions): Search {
+  return search(`budgets: ${name}`, options, budgetModel(options))
 }
 
 function search<World extends { readonly path: Path }>(name: string, options: object, model: Model<World>): Search {
@@ -37,6 +42,8 @@ export const SHORT: readonly Search[] = [
   slots('silence', { ...HELD, nodes: 2, limit: 1, messages: 2, starts: 0, moments: 3, lifetime: 1 }),
   slots('silence of a busy node', { ...HELD, nodes: 2, limit: 1, messages: 1, starts: 1, moments: 4 }),
   slots('a crash', { ...HELD, nodes: 2, limit: 1, messages: 1, starts: 1, moments: 3, crashes: 1 }),
+  budgets('a crash', { nodes: 2, limit: 2, messages: 1, crashes: 1, reserves: 2, uses: 1, moments: 3 }),
+  budgets('a call that uses more', { nodes: 2, limit: 3, messages: 1, crashes: 1, reserves: 1, uses: 3, moments: 3 }),
 ]
 
 /** Searches of millions of states. */
@@ -69,4 +76,6 @@ export const LONG: readonly Search[] = [
   quota('three nodes, a loss of data', { ...STILL, nodes: 3, limit: 1, messages: 1, losses: 1, returns: 0 }),
   slots('three nodes', { ...HELD, nodes: 3, limit: 2, messages: 1, starts: 2, moments: 1 }),
   slots('a longer silence', { ...HELD, nodes: 2, limit: 1, messages: 2, starts: 0, moments: 3 }),
+  budgets('two messages', { nodes: 2, limit: 2, messages: 2, crashes: 1, reserves: 1, uses: 1, moments: 3 }),
+  budgets('two reservations', { nodes: 2, limit: 3, messages: 1, crashes: 1, reserves: 2, uses: 3, moments: 4 }),
 ]

@@ -11,6 +11,7 @@ import {
   type LeaseRow,
   newLease,
   newLeaseRecord,
+  newLeaseRow,
   surrender,
   takeLease,
 } from '@weir/core/leases'
@@ -242,7 +243,7 @@ class SlotModel implements Model<World> {
   }
 }
 
-const NO_ROW: LeaseRow = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0, until: 0 }
+const NO_ROW: LeaseRow = { ...newLeaseRow(), until: 0 }
 
 function askKey(ask: LeaseAsk, row: LeaseRow, base: number, ended: number, seqs: readonly number[]): string {
   const granted = Math.max(ask.granted, row.granted)

@@ -8,6 +8,7 @@ import {
   type LeaseRow,
   newLease,
   newLeaseRecord,
+  newLeaseRow,
   servesLease,
   surrender,
   takeLease,
@@ -392,7 +393,7 @@ function keyOf(world: World, options: ModelOptions): string {
   return `${time},${crashes},${refunds},${losses},${returns},${spent},${forgotten},${heads}|${parties.join('|')}`
 }
 
-const NO_ROW: LeaseRow = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0, until: Number.POSITIVE_INFINITY }
+const NO_ROW: LeaseRow = newLeaseRow()
 
 function partKey({ id, leases, asks, answers }: Party, { records, copies, time, losses }: World, { ticks }: ModelOptions): string {
   const clock = time * PACE + OFFSET

@@ -100,6 +100,8 @@ export const checks = {
   'slots: silence': leases('slots: silence'),
   'slots: silence of a busy node': leases('slots: silence of a busy node'),
   'slots: a crash': leases('slots: a crash'),
+  'budgets: a crash': leases('budgets: a crash'),
+  'budgets: a call that uses more': leases('budgets: a call that uses more'),
   'falsely rejected': goal('2', 'zipf', 1),
   'a little over the limit, 100': goal('3', 'x1.1, uniform, 100 per 60 s', 20),
   flood: goal('5', 'x100, uniform, 1000 per 10 s', 8, 3),

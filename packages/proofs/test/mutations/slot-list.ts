@@ -79,7 +79,7 @@ export const SLOTS: readonly Mutation[] = [
   {
     name: 'the store does not count what runs without a slot',
     file: 'store/leases/grant.ts',
-    find: 'Math.max(granted - returned, taken - given) - cleared)',
+    find: 'Math.max(granted - returned, taken - given + more) - back - cleared)',
     replace: 'granted - returned - cleared + 0 * (taken - given))',
     check: busy,
   },

@@ -6,11 +6,11 @@ import { asked, clock, type Place, type ServerAlgorithm } from './algorithms/ser
  * number of the newest. `#` and an id contains five: the end, the time at which the units were counted, the units, the units that count at
  * the end, and the reservation's number. In it, `open` and `latest` are as `unmarked` sets them.
  *
- * The arguments of a question are the id, the end, the units and the units at the end.
+ * The arguments of a question are the id, the end, the units, the units at the end, and the time of units that count already.
  */
 
 /** Arguments that `reservationArgs` adds. */
-export const RESERVATION_ARGS = 4
+export const RESERVATION_ARGS = 5
 
 /** Milliseconds that a key lives after the last end, because clocks differ. */
 const LINGER = 10_000
@@ -26,13 +26,13 @@ elseif used < reserved then
 end`
 }
 
-/** The place without `due`, and with another first key. */
-function settling({ key, arg }: Place, index: number): Place {
-  return { key: (more = 0) => key(index + more), arg }
+/** The place without `due`, and with another first key. With `time`, the place of the time among the arguments, the time is an end. */
+function settling({ key, arg }: Place, index: number, time?: number): Place {
+  return { key: (more = 0) => key(index + more), arg: (i) => (i === time ? 'one[1]' : arg(i)) }
 }
 
 /**
- * Settles the reservations of a key whose end has passed, in the order in which they were opened.
+ * Settles the reservations of a key whose end has passed, as of their end.
  *
  * @param index the place's key
  * @param debts the key to which units are added
@@ -62,11 +62,11 @@ if head then
       open = ''
       redis.call('HDEL', ${key}, '#')
     end
-    table.sort(ended, function(a, b) return a[5] < b[5] end)
+    table.sort(ended, function(a, b) return a[1] < b[1] or a[1] == b[1] and #a.field == #b.field and a.field < b.field or a[1] == b[1] and #a.field < #b.field end)
     for _, one in ipairs(ended) do
       local taken, reserved, used, field = one[2], one[3], one[4], one.field
       redis.call('HDEL', ${key}, field)
-      ${recount(algorithm, settling(place, index), settling(place, debts))}
+      ${recount(algorithm, settling(place, index, algorithm.time), settling(place, debts, algorithm.time))}
     end
   end
 end`

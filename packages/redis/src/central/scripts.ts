@@ -139,14 +139,17 @@ function changeOf(kind: Exclude<Question['kind'], 'take'>, algorithm: ServerAlgo
   if (kind === 'add') {
     if (!reserved) return add(at)
     const opens = opening(algorithm, at, 7 + takes)
-    // Without units, a look sets the variables.
+    const since = `tonumber(ARGV[${11 + takes}])`
+    // Times of a log are microseconds.
+    const stamp = algorithm.stamp === 'here' ? 'here' : algorithm.stamp === 'now' ? `math.floor(${since} * 1000)` : since
+    // Without units, a look sets the variables, and the reservation is of units that count already.
     return `if units > 0 then
 ${add(at)}
 ${opens}
 else
 local ok, reply
 ${look(at)}
-${opens}
+${opening({ ...algorithm, stamp }, at, 7 + takes)}
 end`
   }
   if (kind === 'give-back' && !reserved) return back(at, at.arg(takes))

@@ -3,7 +3,7 @@ import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
 
 /** Units and times that a script of this layout never exceeds. */
 const MOST = 2 ** 63
-/** Bytes of one of its values: up to 8 numbers, and two for each open reservation. */
+/** Bytes of one of its values: up to 9 numbers, and two for each open reservation. */
 const LONGEST = 400 + 2 * 25 * MOST_RETURNS
 /** Keys whose news are stored for heartbeats. Further news are only announced. */
 const MOST_NEWS = 1_000
@@ -13,7 +13,7 @@ const MOST_NEWS = 1_000
  * interval has `until`. `earliest` is 0 if nothing returns by itself, and `due back` follow for each open reservation:
  *
  *     ''                  out used tail quietUntil epoch earliest
- *     node incarnation    granted returned taken given cleared seq    until    due back …
+ *     node incarnation    granted returned taken given cleared seq back more    until    due back …
  *
  * KEYS: sequence, log, ends, keep, hot, hand, resets, news, and then the hash of each request for quota.
  *
@@ -51,11 +51,11 @@ local function textOf(list)
 end
 
 local function outOf(row)
-  return math.max(0, math.max(row[1] - row[2], row[3] - row[4]) - row[5])
+  return math.max(0, math.max(row[1] - row[2], row[3] - row[4] + row[8]) - row[7] - row[5])
 end
 
 local function usedOf(row)
-  return math.max(0, row[3] - row[4] - row[5])
+  return math.max(0, row[3] - row[4] + row[8] - row[7] - row[5])
 end
 
 local function change(head, row, counts)
@@ -73,7 +73,7 @@ end
     local row = all[i] ~= '' and (all[i] == field and mine or parse(all[i + 1], count, true))
     if row then
       for place = #row, count + 1, -1 do row[place] = nil end
-      change(head, row, { [5] = math.max(row[5], row[3] - row[4]) })
+      change(head, row, { [5] = math.max(row[5], row[3] - row[4]), [7] = 0, [8] = 0 })
       if row ~= mine then call('HSET', key, all[i], textOf(row)) end
     end
   end
@@ -90,7 +90,7 @@ local function settle(head, row, count)
     else
       table.remove(row, place)
       table.remove(row, place)
-      change(head, row, back > 0 and { [2] = row[2] + back, [4] = row[4] + back } or { [3] = row[3] - back })
+      change(head, row, { [7] = row[7] + math.max(0, back), [8] = row[8] + math.max(0, -back) })
       any = true
     end
   end
@@ -102,9 +102,9 @@ local function forgetSilent(key, head, count)
   local all = call('HGETALL', key)
   for i = 1, #all, 2 do
     local row = all[i] ~= '' and parse(all[i + 1], count, true)
-    if row and (row[count] > now or count == 6) then
+    if row and (count == 8 or row[9] > now) then
       if settle(head, row, count) then call('HSET', key, all[i], textOf(row)) end
-      if count == 7 then head[6] = math.min(head[6], row[7]) end
+      if count == 9 then head[6] = math.min(head[6], row[9]) end
     elseif all[i] ~= '' then
       if row then
         head[1] = head[1] - outOf(row)
@@ -122,7 +122,7 @@ local function ask(key, policy, label, a)
   if not held and (left <= 0 or now < ordinal * width - a[15]) then return '0|0|0|0|0|0|' .. number(now) end
   local field = request.node .. ' ' .. string.format('%.0f', a[2])
   local found = sound('HMGET', key, '', field)
-  local count = held and 7 or 6
+  local count = held and 9 or 8
   local head = found[1] and parse(found[1], 6)
   local row = found[2] and parse(found[2], count, true)`,
   // A part of it alone would be wrong, so all of it is lost.
@@ -137,10 +137,10 @@ local function ask(key, policy, label, a)
     local mine = row and call('HGET', key, field)
     row = mine and parse(mine, count, true)
   end
-  row = row or { 0, 0, 0, 0, 0, 0 }
+  row = row or { 0, 0, 0, 0, 0, 0, 0, 0 }
   if held then
-    row[7] = now + a[16]
-    head[6] = math.min(head[6], row[7])
+    row[9] = now + a[16]
+    head[6] = math.min(head[6], row[9])
   end
   local seq, limit, nodes = a[3], a[13], a[14]
   local before, wasTail = limit - head[1], head[3] == 1
@@ -151,10 +151,13 @@ local function ask(key, policy, label, a)
   local lost = a[4] > row[1]
   if lost then head[4] = now + a[16] end
   change(head, row, {
-    math.max(row[1], a[4]), math.max(row[2], a[5]), math.max(row[3], a[6]), math.max(row[4], a[7]), math.max(row[5], a[8])
+    math.max(row[1], a[4]), math.max(row[2], a[5]), math.max(row[3], a[6]), math.max(row[4], a[7]),
+    a[9] < head[5] and math.max(row[5], a[8]) or a[8]
   })
 
+  -- The process is alive, so its own counts apply.
   if seq > row[6] then
+    change(head, row, { [7] = 0, [8] = 0 })
     for place = #row, count + 1, -1 do row[place] = nil end
     for place, value in ipairs(a[17] == 0 and {} or a[17]) do
       row[count + place] = value

@@ -7,7 +7,7 @@ import { HOSTILE_KEYS } from './counts.ts'
 
 /** An interval so long that a window almost never ends during a case. */
 const INTERVAL = 3_600_000
-const LIMIT = 10
+export const LIMIT = 10
 
 const ALGORITHMS: readonly Algorithm[] = [
   fixedWindow(),
@@ -21,7 +21,7 @@ const ALGORITHMS: readonly Algorithm[] = [
 ]
 
 /** A process that sends requests to the store's decider. */
-class Asking {
+export class Asking {
   readonly #decider: Decider
   readonly #now: () => number
   #sequence = 0
@@ -62,7 +62,7 @@ class Asking {
  * The time at which units were taken, as a process reports it: the cell's time, a little earlier, or a little later if it must not
  * be before a window's start.
  */
-function takenAt({ policy: { step, parameters }, at }: Question): number {
+export function takenAt({ policy: { step, parameters }, at }: Question): number {
   if (step.width?.(parameters) !== undefined) return at
   return at + (step.sinceStart === true ? 5_000 : -5_000)
 }
@@ -76,7 +76,7 @@ function decided(algorithm: Algorithm, limit: number = LIMIT): DecidedPolicy {
 }
 
 /** Runs a check for each algorithm, with two processes that decide by a policy of their own. */
-async function each(
+export async function eachDecided(
   context: ContractContext,
   run: (policy: DecidedPolicy, a: Asking, b: Asking, name: string) => Promise<void>,
 ): Promise<void> {
@@ -93,7 +93,7 @@ export const decisionCases: readonly ContractCase[] = [
     title: 'decides about requests of all nodes by one count, exactly, and rejections take nothing',
     needs: ['decisions'],
     async run(context) {
-      await each(context, async (policy, a, b, name) => {
+      await eachDecided(context, async (policy, a, b, name) => {
         const ask = (one: Asking, lane: number) => one.send(one.request([one.question(policy, 'k', 1)], { lane }))
         const verdicts = await Promise.all(Array.from({ length: 15 }, (_, i) => ask(i % 2 === 0 ? a : b, i)))
         const warm = verdicts.filter(([verdict]) => verdict?.allowed === true).length
@@ -110,7 +110,7 @@ export const decisionCases: readonly ContractCase[] = [
     title: 'a request that follows a refund, a charge or a reset of the same node is decided after it, although it waits for no answer',
     needs: ['decisions'],
     async run(context) {
-      await each(context, async (policy, a, _b, name) => {
+      await eachDecided(context, async (policy, a, _b, name) => {
         for (const [kind, fits] of [
           ['give-back', true],
           ['reset', true],
@@ -131,7 +131,7 @@ export const decisionCases: readonly ContractCase[] = [
     title: 'a request that is asked again counts once, also one that gives back or charges',
     needs: ['decisions'],
     async run(context) {
-      await each(context, async (policy, a, b, name) => {
+      await eachDecided(context, async (policy, a, b, name) => {
         const left = async () => (await b.take(policy, 'k', 0)).remaining
         const question = a.question(policy, 'k', 1)
         const take = a.request([question])
@@ -159,7 +159,7 @@ export const decisionCases: readonly ContractCase[] = [
     title: 'what a request without an answer took is given back only if it took anything',
     needs: ['decisions'],
     async run(context) {
-      await each(context, async (policy, a, b, name) => {
+      await eachDecided(context, async (policy, a, b, name) => {
         if (name === 'tokenBucket()' && policy.parameters.length === 4) return
         await b.take(policy, 'k', 5)
         const question = a.question(policy, 'k', 2)
@@ -180,7 +180,7 @@ export const decisionCases: readonly ContractCase[] = [
     needs: ['decisions'],
     async run(context) {
       const policies: DecidedPolicy[] = []
-      await each(context, async (policy, a, b, name) => {
+      await eachDecided(context, async (policy, a, b, name) => {
         if (name === 'tokenBucket()' && policy.parameters.length === 4) return
         const left = async (of: DecidedPolicy, key: string) => (await b.take(of, key, 0)).remaining
         const question = a.question(policy, 'k', 2)
@@ -215,7 +215,7 @@ export const decisionCases: readonly ContractCase[] = [
     title: 'of requests of several lanes each is known again, whichever came first',
     needs: ['decisions'],
     async run(context) {
-      await each(context, async (policy, a, b, name) => {
+      await eachDecided(context, async (policy, a, b, name) => {
         if (name === 'tokenBucket()' && policy.parameters.length === 4) return
         const left = async () => (await b.take(policy, 'k', 0)).remaining
         const question = a.question(policy, 'k', 1)
@@ -241,7 +241,7 @@ export const decisionCases: readonly ContractCase[] = [
     title: 'a reset begins a key anew; looks change nothing; a limit of a request is its own',
     needs: ['decisions'],
     async run(context) {
-      await each(context, async (policy, a, b, name) => {
+      await eachDecided(context, async (policy, a, b, name) => {
         await a.take(policy, 'k', 8)
         await b.tell('reset', policy, 'k', 0)
         assert.equal((await a.take(policy, 'k', 0)).remaining, LIMIT, name)
@@ -255,7 +255,7 @@ export const decisionCases: readonly ContractCase[] = [
     title: 'a limit that a single request brings makes no room in a bucket for others',
     needs: ['decisions'],
     async run(context) {
-      await each(context, async (policy, a, b, name) => {
+      await eachDecided(context, async (policy, a, b, name) => {
         if ((policy.step as Step).paced !== true) return
         const usual: DecidedPolicy = { ...policy, parameters: [...policy.parameters, LIMIT] }
         await a.take(policy, 'k', LIMIT)
@@ -283,7 +283,7 @@ export const decisionCases: readonly ContractCase[] = [
     needs: ['decisions'],
     async run(context) {
       const policies: DecidedPolicy[] = []
-      await each(context, async (policy, a, b) => {
+      await eachDecided(context, async (policy, a, b) => {
         policies.push(policy)
         if (policies.length < 2) return
         const [one, two] = policies.slice(-2) as [DecidedPolicy, DecidedPolicy]
@@ -303,7 +303,7 @@ export const decisionCases: readonly ContractCase[] = [
     title: 'units of a bucket that are counted ahead, by a question that says what it may hold, stand in one count with all others',
     needs: ['decisions'],
     async run(context) {
-      await each(context, async (policy, a, b, name) => {
+      await eachDecided(context, async (policy, a, b, name) => {
         const ahead = policy.step.id === 'bucket' ? (policy.step as Step).ahead : undefined
         if (ahead === undefined) return
         const of = (most: number): DecidedPolicy => ({ ...policy, parameters: ahead(policy.parameters, most) })

@@ -7,7 +7,7 @@ import { type ContractContext, type ContractNode, defined, fixedPolicy } from '.
 const policy = fixedPolicy({ width: 86_400_000, limit: 100, ttl: 2 * 86_400_000 })
 
 /** One process's counts in one interval of a key, as it sends them. */
-class Holder {
+export class Holder {
   readonly #node: ContractNode
   readonly #key: string
   readonly #ordinal: Ordinal
@@ -49,7 +49,7 @@ class Holder {
   }
 }
 
-async function holders(context: ContractContext, count: number, key = 'k'): Promise<Holder[]> {
+export async function holders(context: ContractContext, count: number, key = 'k'): Promise<Holder[]> {
   const nodes = await context.nodes(count)
   return nodes.map((node) => new Holder(node, key, context.ordinal(policy)))
 }

@@ -9,6 +9,7 @@ import { decisionCases } from './decisions.ts'
 import type { StoreContractFixture } from './fixture.ts'
 import { leaseCases } from './leases.ts'
 import { nodeCases } from './nodes.ts'
+import { reservationCases } from './reservations.ts'
 import { resetCases } from './resets.ts'
 import { windowCases } from './windows.ts'
 
@@ -27,6 +28,7 @@ const TIERS: Readonly<Record<string, readonly ContractCase[]>> = {
   buckets: bucketCases,
   leases: leaseCases,
   decisions: decisionCases,
+  reservations: reservationCases,
   'audit log': auditCases,
 }
 
@@ -38,13 +40,13 @@ export interface StoreContractOptions extends TestRunner {
    * @default none
    */
   readonly without?: {
-    readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'decisions' | 'rules' | 'leases' | 'audit']?: string
+    readonly [need in NonNullable<ContractCase['needs']>[number]]?: string
   }
 }
 
 /**
- * The test suite of the `Store` interface, in tiers: fixed windows, resets, sliding windows, buckets, leases, decisions, audit log. Build a
- * store in this order. Each case gets its own store.
+ * The test suite of the `Store` interface, in tiers: fixed windows, resets, sliding windows, buckets, leases, decisions, reservations, audit
+ * log. Build a store in this order. Each case gets its own store.
  *
  * @example
  * ```ts

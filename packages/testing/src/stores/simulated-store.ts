@@ -85,7 +85,6 @@ interface Keyed {
 export class SimulatedStore implements Store {
   readonly coordinate: Store['coordinate'] = backgroundStore(this).coordinate
   readonly kind = 'simulated'
-  /** Whether it keeps open reservations. */
   readonly reserves = true
   readonly statistics: StoreStatistics = { exchanges: 0, decisions: 0, heartbeats: 0, entries: 0, blocks: 0, announcements: 0, failures: 0 }
   /**

@@ -188,7 +188,7 @@ export class WaitingRun {
 export function virtualFixture(): WaitingFixture {
   const clock = manualClock()
   const store = simulatedStore({ time: clock.time, storeTimeout: 300 })
-  const { kind, decides, coordinate } = store
+  const { kind, decides, reserves, coordinate } = store
   return {
     clock,
     pass: async (milliseconds) => {
@@ -196,7 +196,7 @@ export function virtualFixture(): WaitingFixture {
       await store.opened()
     },
     // Each process gets its own value, because throttlers that share one are one process to the store.
-    store: () => ({ kind, decides, coordinate, open: (node) => store.open(node) }),
+    store: () => ({ kind, decides, reserves, coordinate, open: (node) => store.open(node) }),
     goAway: async () => {
       store.fail('hang')
       return () => store.restore()

@@ -59,7 +59,7 @@ export async function grantsAsTheModel(
         upTo: all + ahead,
         early: 1_000,
         lifetime: 400,
-        ...(open && { open: open.map(({ after, back }) => ({ due: time + after, back })) }),
+        ...(open && store.reserves === true && { open: open.map(({ after, back }) => ({ due: time + after, back })) }),
       }
       const entry: SyncEntry = { policy, key, cells: [], lease: ask }
       const reply = await nodes[node]?.sync({ entries: [entry], blocks: [], time })

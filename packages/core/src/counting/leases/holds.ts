@@ -1,5 +1,5 @@
 import type { Held, Holds } from '../../algorithms/holds.ts'
-import { changeOpen, type Lease } from '../../store/leases/lease.ts'
+import { changeOpen, closeOpen, type Lease } from '../../store/leases/lease.ts'
 import { intervalOf } from '../../time/calendar.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import type { CountsSynced, StoreExchange } from '../site.ts'
@@ -37,22 +37,25 @@ export class LeaseHolds implements Holds {
     // After the interval, nothing returns.
     if (end >= intervalOf(ordinal, site.policy).end) return undefined
     const held = { id, end, units, due }
-    return this.#change(key, ordinal, end, units - due) ? held : undefined
+    const lease = this.#leaseOf(key, ordinal, due !== units)
+    if (lease !== undefined) changeOpen(lease, end, units - due)
+    return lease && held
   }
 
-  isOpen({ end }: Held, now: number): boolean {
-    return this.#meter.time.at(now) < end
+  /** The store settles only until it receives the next request of this process, which has its own counts. */
+  isOpen(): boolean {
+    return true
   }
 
   use(key: string, ordinal: Ordinal, held: Held, used: number): Held {
-    this.#change(key, ordinal, held.end, held.due - used)
+    const lease = this.#leaseOf(key, ordinal, used !== held.due)
+    if (lease !== undefined) changeOpen(lease, held.end, held.due - used)
     return { ...held, due: used }
   }
 
-  settle(key: string, ordinal: Ordinal, { end, units, due }: Held, used: number, expired: boolean): boolean {
-    const lease = this.#change(key, ordinal, end, due - units)
-    // The store may have returned these units already, so this process must not use them again.
-    if (lease && expired && used < units) lease.returned += units - used
+  settle(key: string, ordinal: Ordinal, held: Held, used: number): boolean {
+    const lease = this.#leaseOf(key, ordinal, held.due !== held.units)
+    if (lease !== undefined) closeOpen(lease, held, used)
     return false
   }
 
@@ -67,16 +70,13 @@ export class LeaseHolds implements Holds {
     this.#changed.clear()
   }
 
-  /** Changes the units that return at `end`. Returns the lease, or undefined if its interval has ended. */
-  #change(name: string, ordinal: Ordinal, end: number, back: number): Lease | undefined {
+  /** The lease of a key, which is reported if it `changes`. Undefined if its interval has ended. */
+  #leaseOf(name: string, ordinal: Ordinal, changes: boolean): Lease | undefined {
     const { keys, site } = this.#meter
     const slot = site.table.find(name)
     const key = slot < 0 ? undefined : keys[slot]
     if (key === undefined || key.current.ordinal !== ordinal) return undefined
-    if (back !== 0) {
-      changeOpen(key.current, end, back)
-      this.#changed.set(slot, key)
-    }
+    if (changes) this.#changed.set(slot, key)
     return key.current
   }
 }

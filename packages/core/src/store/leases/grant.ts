@@ -17,6 +17,9 @@ export interface LeaseRow {
   until: number
   /** Open reservations, as the process last sent them. */
   open: readonly LeaseReturn[]
+  /** Units that the store has returned for the process at the end of reservations, and units that it has charged. */
+  back: number
+  more: number
 }
 
 /**
@@ -52,6 +55,10 @@ export function newLeaseRecord(): LeaseRecord {
   return { out: 0, used: 0, tail: false, quietUntil: 0, epoch: 0, earliest: Number.POSITIVE_INFINITY, rows: new Map() }
 }
 
+export function newLeaseRow(): LeaseRow {
+  return { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0, until: Number.POSITIVE_INFINITY, open: [], back: 0, more: 0 }
+}
+
 /** Whether the store grants units of this interval: if it runs by the store's clock, or begins within a span. `HELD` units always. */
 export function servesLease({ ordinal, early }: LeaseAsk, now: number, interval: number): boolean {
   if (ordinal === HELD) return true
@@ -75,7 +82,7 @@ export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now:
   if (ask.epoch > record.epoch) clearRecord(record, ask.epoch)
   let mine = record.rows.get(row)
   if (mine === undefined) {
-    mine = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0, until: Number.POSITIVE_INFINITY, open: [] }
+    mine = newLeaseRow()
     record.rows.set(row, mine)
   }
   if (ask.ordinal === HELD) {
@@ -94,6 +101,8 @@ export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now:
   })
   // A request that was overtaken by a later one has nothing new.
   if (ask.seq > mine.seq) {
+    // The process is alive, so its own counts apply.
+    change(record, mine, { back: 0, more: 0 })
     mine.open = ask.open ?? []
     for (const { due } of mine.open) record.earliest = Math.min(record.earliest, due)
   }
@@ -126,12 +135,12 @@ export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now:
 const ENOUGH = 2
 
 /** Units that a process has leased or used: more than it was granted if it charged, or continued without the store. */
-function outOf({ granted, returned, taken, given, cleared }: LeaseRow): number {
-  return Math.max(0, Math.max(granted - returned, taken - given) - cleared)
+function outOf({ granted, returned, taken, given, cleared, back, more }: LeaseRow): number {
+  return Math.max(0, Math.max(granted - returned, taken - given + more) - back - cleared)
 }
 
-function usedOf({ taken, given, cleared }: LeaseRow): number {
-  return Math.max(0, taken - given - cleared)
+function usedOf({ taken, given, cleared, back, more }: LeaseRow): number {
+  return Math.max(0, taken - given + more - back - cleared)
 }
 
 function change(record: LeaseRecord, row: LeaseRow, counts: Partial<LeaseRow>): void {
@@ -159,14 +168,16 @@ function forgetSilent(record: LeaseRecord, now: number): void {
 
 /**
  * Settles open reservations that their process should have settled. Returned units belong to no process any more. If the process is alive
- * after all, it has returned them in the same way, because its reservations end earlier.
+ * after all, it doesn't use them again, and its next request replaces their number.
  */
 function settleOpen(record: LeaseRecord, row: LeaseRow, now: number): void {
-  for (const { due, back } of row.open) {
-    if (due > now) continue
-    if (back > 0) change(record, row, { given: row.given + back, returned: row.returned + back })
-    else change(record, row, { taken: row.taken - back })
+  let { back, more } = row
+  for (const one of row.open) {
+    if (one.due > now) continue
+    back += Math.max(0, one.back)
+    more += Math.max(0, -one.back)
   }
+  change(record, row, { back, more })
   row.open = row.open.filter(({ due }) => due > now)
 }
 
@@ -178,6 +189,6 @@ function clearRecord(record: LeaseRecord, epoch: number): void {
   record.epoch = epoch
   for (const row of record.rows.values()) {
     row.open = []
-    change(record, row, { cleared: Math.max(row.cleared, row.taken - row.given) })
+    change(record, row, { back: 0, more: 0, cleared: Math.max(row.cleared, row.taken - row.given) })
   }
 }

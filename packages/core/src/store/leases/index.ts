@@ -1,9 +1,10 @@
 export { HELD, MOST_RETURNS } from './ask.ts'
-export { grantLease, type LeaseNews, type LeaseRecord, type LeaseRow, newLeaseRecord, servesLease } from './grant.ts'
+export { grantLease, type LeaseNews, type LeaseRecord, type LeaseRow, newLeaseRecord, newLeaseRow, servesLease } from './grant.ts'
 export {
   askFor,
   beginAnew,
   changeOpen,
+  closeOpen,
   hearReply,
   hearReset,
   heldOf,

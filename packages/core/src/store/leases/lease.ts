@@ -1,5 +1,6 @@
 import { type Calendar, intervalOf } from '../../time/calendar.ts'
 import type { Ordinal } from '../../time/intervals.ts'
+import type { OpenReservation } from '../decider.ts'
 import { HELD, type LeaseAsk, type LeaseReply, type LeaseReturn, MOST_RETURNS } from './ask.ts'
 import { servesLease } from './grant.ts'
 
@@ -62,6 +63,15 @@ export function changeOpen({ open }: Lease, due: number, back: number): void {
   const units = (open.get(due) ?? 0) + back
   if (units === 0) open.delete(due)
   else open.set(due, units)
+}
+
+/**
+ * Closes an open reservation that has used `used` units. The caller refunds or charges the difference. The store may return the refunded
+ * units before it receives this, so this process doesn't use them again.
+ */
+export function closeOpen(lease: Lease, { end, units, due }: Omit<OpenReservation, 'id'>, used: number): void {
+  changeOpen(lease, end, due - units)
+  if (due !== units && used < units) lease.returned += units - used
 }
 
 /** Whether the store may have granted the `HELD` units to other processes meanwhile. Then no request starts on them. */

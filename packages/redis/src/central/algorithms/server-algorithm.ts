@@ -145,10 +145,10 @@ export function marked(name: string): string {
 }
 
 /** Adds the arguments of a question's reservation. */
-export function reservationArgs({ reservation }: Question, list: string[]): void {
+export function reservationArgs({ reservation, at }: Question, list: string[]): void {
   if (reservation === undefined) return
   const { id, end, units, due } = reservation
-  list.push(String(id), String(end), String(units), String(due))
+  list.push(String(id), String(end), String(units), String(due), String(at))
 }
 
 /** A number in a reply, as a text if it is not whole. */
