@@ -8,7 +8,7 @@ import { policyOf, type Reserving, UNITS, USED } from './reserving-node.ts'
 
 const COUNT = 1_000
 /** Long enough to open all reservations on a busy machine. */
-const TTL = 15_000
+const TTL = 10_000
 const PATIENCE = 120_000
 
 const CELLS = [
@@ -17,7 +17,7 @@ const CELLS = [
   ['postgres', 'central'],
 ] as const
 
-test.each(CELLS)(
+test.concurrent.each(CELLS)(
   '%s, %s: the store settles 1,000 open reservations of a killed process by their rules',
   async (name, coordination) => {
     const meeting = await MEETINGS[name]?.()
