@@ -120,7 +120,6 @@ export const LEASED: readonly Pick[] = [
 export const BUDGETS: readonly Pick[] = [
   { goal: 'R1', intervals: 3 },
   { goal: 'R2', intervals: 1 },
-  { goal: 'R3', intervals: 6 },
   { goal: 'R4', cases: /learned/, intervals: 1 },
 ]
 
