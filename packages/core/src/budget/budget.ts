@@ -235,7 +235,7 @@ export class Budget {
   #units({ reserved }: OpenReceipt, units: Costs, name: string, call: string): number | undefined {
     const given: unknown = units[name]
     if (given === undefined) return undefined
-    const isReserved = reserved.places.some((i) => reserved.limiters[i]?.policy.name === name)
+    const isReserved = names(reserved, name)
     if (isReserved && typeof given === 'number' && given >= 0 && given < Number.POSITIVE_INFINITY)
       return Math.min(MOST_UNITS, Math.ceil(given))
     const next = isReserved ? 'Use a whole number of at least 0.' : 'Name the policy in "cost" of reserve().'
@@ -309,6 +309,12 @@ export class Budget {
 
 function nameOf(key: string, id: string): string {
   return `${id.length} ${id}${boundedOnce(key)}`
+}
+
+/** Whether a reservation has units of a policy. Without a closure, because it is called for each report of use. */
+function names({ limiters, places }: Reserved, name: string): boolean {
+  for (const i of places) if (limiters[i]?.policy.name === name) return true
+  return false
 }
 
 /** Counts a reservation that was opened, or has ended. */
