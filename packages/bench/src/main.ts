@@ -28,6 +28,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   plan: async () => (await import('./plan/bench.ts')).plan,
   import: async () => (await import('./import/bench.ts')).imports,
   compat: async () => (await import('./compat/bench.ts')).compat,
+  budgets: async () => (await import('./budgets/bench.ts')).budgets,
   bundle: async () => (await import('./bundle/bench.ts')).bundle,
 }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { BudgetsInput, BudgetsResult } from '../src/budgets/program.ts'
 import type { DecisionInput, DecisionResult } from '../src/decision/program.ts'
 import { FROM_SOURCE, runProgram } from '../src/harness/programs.ts'
 
@@ -13,4 +14,10 @@ test.each([
   const input: DecisionInput = { contender, keys: 1000, strings: 'cached', outcome, slice: 50_000, slices: 15 }
   const { cpu, floorCpu, ratio } = await runProgram<DecisionResult>('decision', input, { execArgv: FROM_SOURCE })
   expect(Math.min(ratio, cpu / floorCpu)).toBeLessThan(most)
+})
+
+test('a reservation costs a few times a check at most', { timeout: 120_000 }, async () => {
+  const input: BudgetsInput = { figure: 'time', keys: 1000, slice: 2_000, slices: 21 }
+  const { ratio } = await runProgram<BudgetsResult>('budgets', input, { execArgv: FROM_SOURCE })
+  expect(ratio).toBeLessThan(6)
 })

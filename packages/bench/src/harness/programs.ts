@@ -3,6 +3,7 @@ import { CompiledPrograms, type ProgramOptions } from './compiled-programs.ts'
 
 /** The programs of the benches. */
 const NAMES = [
+  'budgets',
   'decision',
   'local',
   'memory',

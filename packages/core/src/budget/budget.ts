@@ -17,7 +17,7 @@ import { checkReserve, type ReservationOptions, type ReserveOptions, type Reserv
 import { type Ending, OpenReceipt, type Receipt, type Reserved } from './receipt.ts'
 import { type SettleHost, settlePart } from './settle.ts'
 
-/** The most open reservations of a process. Beyond it, the oldest one settles itself. */
+/** The most open reservations of a process. Beyond it, the next one to end settles itself. */
 const MOST_OPEN = 100_000
 /** Milliseconds after which reported use is sent to the store. */
 const PACE = 1_000
@@ -51,7 +51,7 @@ interface Named {
 /** The open reservations of a throttler. */
 export class Budget {
   readonly #host: BudgetHost
-  readonly #open = new Set<OpenReceipt>()
+  /** All open ones. */
   readonly #timeouts: Timeouts<OpenReceipt>
   readonly #named = new Map<string, Named>()
   /** Reservations whose last reported use the store doesn't have. */
@@ -73,7 +73,8 @@ export class Budget {
     if (path.waits || path.delays) throw mustWait()
     const known = this.#find(key, options)
     if (known !== undefined) return known as OpenReceipt
-    return this.#name(key, options, this.#made(path.checkAt(key, by), by, reserving, undefined))
+    const now = this.#host.clock.monotonic()
+    return this.#name(key, options, this.#made(path.checkAt(key, by, now), by, reserving, undefined, now))
   }
 
   /** As the throttler's. */
@@ -97,11 +98,11 @@ export class Budget {
 
   /** Returns a promise only if the request has to wait. */
   #decide(key: string, by: Reserved, reserving: Reserving): OpenReceipt | Promise<OpenReceipt> {
-    const { path, random } = this.#host
-    const opening: Opening = { id: idBy(random), ...reserving, opened: new Map() }
+    const { clock, path, random } = this.#host
+    const opening: Opening = { id: idBy(random), ttl: reserving.ttl, refunds: reserving.refunds, opened: new Map() }
     const made = (decision: Decision): OpenReceipt => {
       path.tally(decision)
-      return this.#made(decision, by, reserving, opening)
+      return this.#made(decision, by, reserving, opening, clock.monotonic())
     }
     const decision = path.delays ? this.#host.checkDelayed(key, costsOf(by)) : path.takeAt(key, by, opening)
     return decision instanceof Promise ? decision.then(made) : made(decision)
@@ -109,7 +110,7 @@ export class Budget {
 
   /** Makes a reservation of the units of a decision. */
   receiptOf(decision: Decision, options: ReservationOptions): Receipt {
-    const { limiters } = this.#host
+    const { clock, limiters } = this.#host
     const costs: number[] = []
     const places: number[] = []
     for (const { policy, cost } of decision.parts) {
@@ -118,7 +119,7 @@ export class Budget {
       places.push(place)
       costs[place] = cost
     }
-    return this.#made(decision, { costs, places, limiters }, reservingOf(options), undefined)
+    return this.#made(decision, { costs, places, limiters }, reservingOf(options), undefined, clock.monotonic())
   }
 
   #read(call: string, options: ReserveOptions): Reserving {
@@ -153,12 +154,10 @@ export class Budget {
     return isTooLarge && limiter.limitFor(boundedOnce(key), limit) < Number.POSITIVE_INFINITY ? MOST_UNITS : units
   }
 
-  #made(decision: Decision, reserved: Reserved, { ttl, refunds }: Reserving, opening: Opening | undefined): OpenReceipt {
+  #made(decision: Decision, reserved: Reserved, { ttl, refunds }: Reserving, opening: Opening | undefined, now: number): OpenReceipt {
     const host = this.#host
     const receipt = new OpenReceipt(decision, reserved, this, refunds)
     if (!receipt.isOpen || host.closed) return receipt
-    const now = host.clock.monotonic()
-    this.#open.add(receipt)
     this.#timeouts.add(receipt, ttl, now)
     for (const limiter of host.limiters) {
       if (limiter.meter.holds === undefined) continue
@@ -167,7 +166,7 @@ export class Budget {
     }
     count(reserved, 1)
     // Requests that were waiting when the throttler was closed settle at once, too.
-    if (this.#closing || this.#open.size > MOST_OPEN) this.end(this.#open.values().next().value as OpenReceipt, 'expired', undefined)
+    if (this.#closing || this.#timeouts.size > MOST_OPEN) this.end(this.#timeouts.next as OpenReceipt, 'expired', undefined)
     return receipt
   }
 
@@ -203,7 +202,6 @@ export class Budget {
     const host = this.#host
     receipt.isOpen = false
     this.#timeouts.remove(receipt)
-    this.#open.delete(receipt)
     this.#unsent.delete(receipt)
     if (receipt.name !== undefined) this.#named.delete(receipt.name)
     if (host.closed) return
@@ -232,7 +230,7 @@ export class Budget {
   /** Settles all open reservations, because the throttler is closed. */
   close(): void {
     this.#closing = true
-    for (const receipt of this.#open) this.end(receipt, 'expired', undefined)
+    for (let next = this.#timeouts.next; next !== undefined; next = this.#timeouts.next) this.end(next, 'expired', undefined)
     this.#timeouts.close()
     this.#alarm.stop()
     this.#flush()
@@ -248,7 +246,7 @@ export class Budget {
   #units({ reserved }: OpenReceipt, units: Costs, name: string, call: string): number | undefined {
     const given: unknown = units[name]
     if (given === undefined) return undefined
-    const isReserved = reserved.places.some((i) => reserved.limiters[i]?.policy.name === name)
+    const isReserved = names(reserved, name)
     if (isReserved && typeof given === 'number' && given >= 0 && given < Number.POSITIVE_INFINITY)
       return Math.min(MOST_UNITS, Math.ceil(given))
     const next = isReserved ? 'Use a whole number of at least 0.' : 'Name the policy in "cost" of reserve().'
@@ -322,6 +320,12 @@ export class Budget {
 
 function nameOf(key: string, id: string): string {
   return `${id.length} ${id}${boundedOnce(key)}`
+}
+
+/** Whether a reservation has units of a policy. Without a closure, because it is called for each report of use. */
+function names({ limiters, places }: Reserved, name: string): boolean {
+  for (const i of places) if (limiters[i]?.policy.name === name) return true
+  return false
 }
 
 /** Counts a reservation that was opened, or has ended. */

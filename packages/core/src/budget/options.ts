@@ -57,13 +57,20 @@ const SHORTEST_TTL = 10
 const LONGEST_ID = 256
 const OPTIONS: readonly string[] = ['cost', 'ttl', 'expire', 'id'] satisfies (keyof ReserveOptions)[]
 
-/** The last `ttl` that was read, because most calls have the same. */
-let known: { readonly given: Duration; readonly ttl: number } = { given: USUAL_TTL, ttl: USUAL_TTL }
+/** The last options that were read, because most calls have the same. */
+let known: Reserving & { readonly given: Duration; readonly expire: ReservationOptions['expire'] } = {
+  given: USUAL_TTL,
+  ttl: USUAL_TTL,
+  expire: undefined,
+  refunds: false,
+}
 
 /** @throws WeirError `WEIR_INVALID_OPTION` */
 export function reservingOf({ ttl = USUAL_TTL, expire }: ReservationOptions): Reserving {
-  if (ttl !== known.given) known = { given: ttl, ttl: parseDuration(ttl, 'ttl', SHORTEST_TTL, LONGEST_TIMER) }
-  return { ttl: known.ttl, refunds: expire !== undefined && oneOf('expire', expire, ['charge', 'refund']) === 'refund' }
+  if (ttl === known.given && expire === known.expire) return known
+  const refunds = expire !== undefined && oneOf('expire', expire, ['charge', 'refund']) === 'refund'
+  known = { given: ttl, ttl: parseDuration(ttl, 'ttl', SHORTEST_TTL, LONGEST_TIMER), expire, refunds }
+  return known
 }
 
 /** @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION` */

@@ -20,6 +20,9 @@ interface HoldingMeter {
   change(key: string, ordinal: Ordinal, more: number, now: number): void
 }
 
+/** Milliseconds by which the store settles a reservation later than its process, whose last report may be in flight. */
+const LATE = 1_000
+
 /** Open reservations of a policy whose requests the store decides. The store settles them in the step of the key's next request. */
 export class CentralHolds implements Holds {
   readonly #meter: HoldingMeter
@@ -30,7 +33,7 @@ export class CentralHolds implements Holds {
 
   /** The reservation that a request opens. Undefined if its units leave the count at once. */
   opening({ id, ttl, refunds }: Pick<Opening, 'id' | 'ttl' | 'refunds'>, units: number, at: number): Held {
-    return { id, end: Math.min(at + ttl, this.#meter.endOf(at)), units, due: refunds ? 0 : units }
+    return { id, end: Math.min(at + ttl + LATE, this.#meter.endOf(at)), units, due: refunds ? 0 : units }
   }
 
   open(key: string, ordinal: Ordinal, { id, units, due }: Pick<Held, 'id' | 'units' | 'due'>, ttl: number, now: number): Held | undefined {

@@ -239,11 +239,11 @@ export class RequestPath<Name extends string> {
   }
 
   /** As `check`, by the policies of these indexes. */
-  checkAt(given: string, { costs, places }: PlacedCosts): Decision<Name> {
+  checkAt(given: string, { costs, places }: PlacedCosts, now: number): Decision<Name> {
     checkKey(given)
     const key = bounded(given)
     if (this.#limited) this.limitKey(key, undefined)
-    return this.#tallied(this.#decideAll(key, costs, true, places))
+    return this.#tallied(this.#decideAll(key, costs, true, places, places.length, now))
   }
 
   /** The decision that `decide` would make by the counts of this process. It counts nothing, not even a rejection. */
@@ -351,8 +351,8 @@ export class RequestPath<Name extends string> {
     count: boolean,
     places: readonly number[] = this.#places,
     applied: number = places.length,
+    now: number = this.clock.monotonic(),
   ): Decision<Name> {
-    const now = this.clock.monotonic()
     const decided =
       count && !this.#limited && !this.#judges && applied > 1 && applied <= MOST_LEVELS
         ? this.#gates.decide(keys, costs, places, applied, now)

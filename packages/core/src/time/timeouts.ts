@@ -33,10 +33,23 @@ export class Timeouts<T extends Awaited> {
   readonly #lines = new Map<number, Line<T>>()
   #timer: TimerHandle | undefined
   #timerAt = Number.POSITIVE_INFINITY
+  #size = 0
 
   constructor(clock: Clock, expire: (item: T) => void) {
     this.#clock = clock
     this.#expire = expire
+  }
+
+  /** The number of items that wait. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** The item that expires next. */
+  get next(): T | undefined {
+    let next: T | undefined
+    for (const { first } of this.#lines.values()) if (first !== undefined && !(first.endsAt >= (next?.endsAt ?? Infinity))) next = first
+    return next
   }
 
   /** @param after milliseconds */
@@ -50,12 +63,14 @@ export class Timeouts<T extends Awaited> {
     if (last === undefined) line.first = item
     else last.later = item
     line.last = item
+    this.#size++
     if (item.endsAt < this.#timerAt) this.#wake(item.endsAt, now)
   }
 
   remove(item: T): void {
     const { line, earlier, later } = item
     if (line === undefined) return
+    this.#size--
     if (earlier === undefined) line.first = later
     else earlier.later = later
     if (later === undefined) line.last = earlier

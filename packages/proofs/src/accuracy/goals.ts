@@ -2,6 +2,7 @@ import { bucketEarlyDropGoals } from './bucket-early-drop.ts'
 import { bucketFaultGoals } from './bucket-faults.ts'
 import { bucketSteadyGoals } from './bucket-steady.ts'
 import { bucketWaitingGoals } from './bucket-waiting.ts'
+import { budgetGoals } from './budgets.ts'
 import { attackGoals } from './fixed-attacks.ts'
 import { faultGoals } from './fixed-faults.ts'
 import { steadyGoals } from './fixed-steady.ts'
@@ -19,7 +20,7 @@ import { weightGoals } from './weights.ts'
 
 /**
  * All goals: 1 to 22, S1 to S15, N1 to N10 for both windows, H1 to H4 for hangs, starts and honest bursts, B2 to B20 for buckets,
- * and L1 to L7 for leases.
+ * L1 to L7 for leases, and R1 to R4 for reservations.
  */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
@@ -39,10 +40,12 @@ export const GOALS: readonly Goal[] = [
   ...bucketEarlyDropGoals,
   ...bucketWaitingGoals,
   ...leaseGoals,
+  ...budgetGoals,
 ].sort((one, other) => rank(one.id) - rank(other.id))
 
 function rank(id: string): number {
   if (id.startsWith('B')) return 3000 + Number(id.slice(1))
+  if (id.startsWith('R')) return 5000 + Number(id.slice(1))
   if (id.startsWith('L')) return 4000 + Number(id.slice(1))
   if (id.startsWith('N')) return 2000 + Number(id.slice(1))
   if (id.startsWith('H')) return 2500 + Number(id.slice(1))

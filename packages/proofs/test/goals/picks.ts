@@ -116,6 +116,13 @@ export const LEASED: readonly Pick[] = [
   { goal: 'L7', intervals: 8 },
 ]
 
+/** Goals of reservations. */
+export const BUDGETS: readonly Pick[] = [
+  { goal: 'R1', intervals: 3 },
+  { goal: 'R2', intervals: 1 },
+  { goal: 'R4', cases: /learned/, intervals: 1 },
+]
+
 export const BUCKETS: readonly Pick[] = [
   { goal: 'B2', cases: NO_FLOOD_OF_LARGE, intervals: 3 },
   { goal: 'B3', cases: /^(uniform|zipf|moving|restarting)/, intervals: 2 },

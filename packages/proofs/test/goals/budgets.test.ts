@@ -1,0 +1,4 @@
+import { BUDGETS } from './picks.ts'
+import { holdGoals } from './short.ts'
+
+holdGoals(BUDGETS)
