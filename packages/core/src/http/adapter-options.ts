@@ -174,7 +174,7 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    *
    * @default none: each policy counts its own `cost`
    * @example
-   * estimate: (req) => ({ requests: 1, tokens: req.body.max_tokens })
+   * estimate: (req) => ({ requests: 1, tokens: Math.min(64_000, Math.max(1, Number(req.body.max_tokens) || 64_000)) })
    * @see `@weir/core/docs/guides/budgets.md`
    */
   readonly estimate?: (request: Req) => Awaitable<Costs<NoInfer<Name>>>
