@@ -1,4 +1,4 @@
-import type { Held } from '../algorithms/holds.ts'
+import { type Held, LATE } from '../algorithms/holds.ts'
 import type { Opening } from '../decide/asking.ts'
 import { waitsForStore } from '../decide/coordination.ts'
 import type { Costs } from '../decide/costs.ts'
@@ -218,7 +218,7 @@ export class Budget {
       if (policy.algorithm.slots !== undefined || !(cost > 0)) continue
       const otherwise = totals?.[policy.name] ?? (ending === 'expired' && refunds ? 0 : cost)
       const used = ending === 'cancelled' ? 0 : (numbers[policy.name] ?? otherwise)
-      settlePart(part, used, held?.[i], now, host, (...all) => host.chargeOne(...all))
+      settlePart(part, used, held?.[i], now >= receipt.endsAt + LATE, now, host, (...all) => host.chargeOne(...all))
       if (ending === 'expired' && host.emitter.has('reservationExpired'))
         host.emitter.emit('reservationExpired', { policy: policy.name, key: part.key, reserved: cost, counted: used })
     }

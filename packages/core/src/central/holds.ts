@@ -1,4 +1,4 @@
-import type { Held, Holds } from '../algorithms/holds.ts'
+import { type Held, type Holds, LATE } from '../algorithms/holds.ts'
 import type { Opening } from '../decide/asking.ts'
 import type { Question } from '../store/contract.ts'
 import type { EpochTime, Ordinal } from '../time/intervals.ts'
@@ -19,9 +19,6 @@ interface HoldingMeter {
   /** Counts more units of a key here, or fewer. */
   change(key: string, ordinal: Ordinal, more: number, now: number): void
 }
-
-/** Milliseconds by which the store settles a reservation later than its process, whose last report may be in flight. */
-const LATE = 1_000
 
 /** Open reservations of a policy whose requests the store decides. The store settles them in the step of the key's next request. */
 export class CentralHolds implements Holds {

@@ -174,7 +174,7 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    *
    * @default none: each policy counts its own `cost`
    * @example
-   * estimate: (req) => ({ requests: 1, tokens: req.body.max_tokens })
+   * estimate: (req) => ({ requests: 1, tokens: Math.min(64_000, Math.max(1, Number(req.body.max_tokens) || 64_000)) })
    * @see `@weir/core/docs/guides/budgets.md`
    */
   readonly estimate?: (request: Req) => Awaitable<Costs<NoInfer<Name>>>
@@ -182,8 +182,8 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    * Returns the units that a request of `estimate` really used, by policy name, after its response and handler have ended, however they
    * ended. The function gets the arguments of the middleware, as `handler`. Units above the reserved ones are charged, unused ones return.
    *
-   * Policies without a number count the last number of `used`, or else the reserved units. So do all if the function fails or returns
-   * `undefined`. A client that disconnects gets nothing back by that. Throws `WEIR_MISSING_OPTION` without `estimate`.
+   * Policies without a number count the last number of `used`, or else the reserved units. The same applies to all policies if the function
+   * fails or returns `undefined`. A client gets nothing back by disconnecting. Throws `WEIR_MISSING_OPTION` without `estimate`.
    *
    * @default none: the last numbers of `used` count, or else the reserved units
    * @example
