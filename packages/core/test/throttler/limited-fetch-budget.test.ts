@@ -333,6 +333,14 @@ test.each<[string, unknown]>([
     },
   ],
   ['returned a promise', async () => Promise.reject(new Error('no'))],
+  [
+    'threw "unread"',
+    () => ({
+      get tokens() {
+        throw 'unread'
+      },
+    }),
+  ],
 ])('a usage function that %s costs one warning and nothing else', async (problem, usage) => {
   const { get, used, made } = calling({ usage: usage as never, fetch: answering([bytes(json(40))]) })
   const warnings: string[] = []
