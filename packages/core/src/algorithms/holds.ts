@@ -21,8 +21,8 @@ export interface Holds {
     ttl: number,
     now: number,
   ): Held | undefined
-  /** Whether the store still has it open. Otherwise it has counted `due`. */
-  isOpen(held: Held, now: number): boolean
+  /** The units that the store has counted for it, because its end has passed. Undefined while the store has it open. */
+  counted(held: Held, ordinal: Ordinal, now: number): number | undefined
   /** Reports the units that it has used so far. Returns it with them as `due`, or unchanged if that is impossible now. */
   use(key: string, ordinal: Ordinal, held: Held, used: number, now: number): Held
   /**
@@ -31,6 +31,8 @@ export interface Holds {
    * @returns whether `used` units count for it now. Otherwise the caller refunds or charges the difference
    */
   settle(key: string, ordinal: Ordinal, held: Held, used: number, now: number): boolean
+  /** A reservation of a key has ended, or was not allowed. Absent if their number does not matter. */
+  ended?(key: string): void
   /** Sends changes that have not been sent. Called about once a second. */
   flush?(now: number): void
 }

@@ -43,8 +43,8 @@ export class LeaseHolds implements Holds {
   }
 
   /** The store settles only until it receives the next request of this process, which has its own counts. */
-  isOpen(): boolean {
-    return true
+  counted(): undefined {
+    return undefined
   }
 
   use(key: string, ordinal: Ordinal, held: Held, used: number): Held {
