@@ -72,7 +72,9 @@ export class Budget {
     const { path } = this.#host
     if (path.waits || path.delays) throw mustWait()
     const known = this.#find(key, options)
-    if (known !== undefined) return known as OpenReceipt
+    // An update may have replaced a policy for which it waits.
+    if (known instanceof Promise) throw mustWait()
+    if (known !== undefined) return known
     const now = this.#host.clock.monotonic()
     return this.#name(key, options, this.#made(path.checkAt(key, by, now), by, reserving, undefined, now))
   }

@@ -172,3 +172,16 @@ test.each([undefined, 7, null, Symbol('k')])('a key that is no string is named, 
   await expect(node.reserveAsync(key as never, options)).rejects.toMatchObject({ code: 'WEIR_INVALID_KEY' })
   await it.close()
 })
+
+test('a reservation that still waits is no receipt for reserve, even if an update has removed the policy it waits for', async () => {
+  const { it, node } = await begun(CENTRAL, '1h')
+  it.store.roundTrip = 20
+  const options = { cost: { tokens: 10 }, id: 'a' }
+  const waiting = node.reserveAsync('k', options)
+  node.update([{ name: 'tokens', limit: 1_000, interval: '1h' }] as never)
+  expect(thrownBy(() => node.reserve('k', options)).code).toBe('WEIR_ASYNC_POLICY')
+  await it.world.run(1_000)
+  await waiting
+  expect(node.reserve('k', options).allowed).toBe(true)
+  await it.close()
+})
