@@ -95,6 +95,63 @@ test('more calls of a key than the store keeps open are settled exactly, and can
   await it.close()
 })
 
+const CUT_OFF = ['leased', 'central'].flatMap((coordination) => {
+  return ['charge', 'refund'].flatMap((expire) => [0, 3_000].map((after) => [coordination, expire, after] as const))
+})
+
+test.each(CUT_OFF)(
+  '%s, %s, %i ms later: what a process knew counts, even if it was cut off until the end had passed',
+  async (coordination, expire, after) => {
+    const cases: readonly [before: number | undefined, end: (call: Receipt) => void, counted: number][] = [
+      [undefined, (call) => call.settle({ tokens: 100 }), 100],
+      [50, (call) => call.settle({ tokens: 100 }), 100],
+      [150, (call) => call.settle({ tokens: 100 }), 100],
+      [50, (call) => call.settle({ tokens: 700 }), 700],
+      [50, (call) => call.used({ tokens: 70 }), 70],
+      [undefined, (call) => call.cancel(), 0],
+      [50, () => {}, 50],
+      [undefined, () => {}, expire === 'refund' ? 0 : 600],
+    ]
+    for (const [before, end, counted] of cases) {
+      const it = scene()
+      const policy = { name: 'tokens', limit: 10_000, interval: '10h', coordination } as never
+      const [cutOff, other] = [it.node(policy), it.node(policy)]
+      for (const node of [cutOff, other]) node.start()
+      await vi.dynamicImportSettled()
+      await it.world.run(3_100)
+      if (coordination === 'central') await vi.waitFor(() => expect(it.store.deciders).toBe(2))
+      const call = await reserved(it, cutOff, { cost: { tokens: 600 }, ttl: '1m', expire } as never)
+      if (before !== undefined) call.used({ tokens: before })
+      await it.world.run(3_000)
+      it.store.dead.add(cutOff.nodeId)
+      await it.world.run(after)
+      end(call)
+      await it.world.run(90_000)
+      ;(await reserved(it, other, { cost: { tokens: 1 } })).cancel()
+      it.store.dead.delete(cutOff.nodeId)
+      await it.world.run(10_000)
+      ;(await reserved(it, cutOff, { cost: { tokens: 1 } })).cancel()
+      await it.world.run(3_000)
+      expect([await used(it, other), await used(it, cutOff)]).toEqual([counted, counted])
+      await it.close()
+    }
+  },
+)
+
+test('a settlement counts once that arrived although its answer was lost, and is repeated after the end', async () => {
+  const { it, node } = await begun(CENTRAL, '10h')
+  const calls: Receipt[] = []
+  for (const expire of ['charge', 'refund'] as const) calls.push(await reserved(it, node, { cost: { tokens: 300 }, ttl: '1m', expire }))
+  await it.world.run(3_000)
+  it.store.health = 'mute'
+  for (const call of calls) call.settle({ tokens: 100 })
+  await it.world.run(90_000)
+  it.store.health = 'up'
+  await it.world.run(10_000)
+  expect(await used(it, node)).toBe(200)
+  await it.close()
+})
+
 const SHARED = EACH_CELL.filter(({ algorithm }) => algorithm.name === fixedWindow().name)
 
 test.each(SHARED)('$coordination: refunded units of an open reservation return once', async (cell) => {
