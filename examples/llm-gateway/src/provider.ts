@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /*
  * A fake provider of language models. It streams one token every `PACE_MS` in the format of OpenAI's chat completions, until
- * `max_completion_tokens` or `TOKENS` is reached. The usage follows in an event of its own, if the request has `stream_options: { include_usage: true }`.
+ * `max_completion_tokens` or `TOKENS` is reached. The usage follows in an event of its own, if the request has
+ * `stream_options: { include_usage: true }`.
  */
 
 const TOKENS = Number(process.env['TOKENS'] ?? 40)

@@ -14,6 +14,7 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'limitedFetch of @weir/core': 'limitedFetch',
   'Throttler.checkAsync of @weir/core': 'checkAsync',
   'AdapterSide.decideAsync of @weir/core/adapter': 'decideAsync',
+  'Throttler.reserveAsync of @weir/core': 'reserveAsync',
   'Throttler.acquire of @weir/core': 'acquire',
   'Throttler.tryAcquire of @weir/core': 'tryAcquire',
   'Throttler.waitFor of @weir/core': 'waitFor',

@@ -28,11 +28,11 @@ export interface Allowed {
 const KB = 1024
 
 export const ALLOWED: readonly Allowed[] = [
-  { name: 'express', goal: 26 * KB, most: 49.375 * KB },
-  { name: 'fastify', goal: 26 * KB, most: 54 * KB },
-  { name: 'koa', goal: 26 * KB, most: 49.625 * KB },
-  { name: 'express + memoryStore()', most: 82.5625 * KB },
-  { name: 'express + redisStore()', goal: 48 * KB, most: 91.125 * KB },
+  { name: 'express', goal: 26 * KB, most: 55 * KB },
+  { name: 'fastify', goal: 26 * KB, most: 59.5 * KB },
+  { name: 'koa', goal: 26 * KB, most: 55.25 * KB },
+  { name: 'express + memoryStore()', most: 88.25 * KB },
+  { name: 'express + redisStore()', goal: 48 * KB, most: 96.75 * KB },
   { name: 'express + redisStore() + slidingWindow()', over: 'express + redisStore()', most: 2 * KB },
   { name: 'express + redisStore() + slidingCounter()', over: 'express + redisStore()', most: 1.1875 * KB },
   { name: 'express + redisStore() + tokenBucket()', over: 'express + redisStore()', most: 3.875 * KB },
@@ -40,7 +40,7 @@ export const ALLOWED: readonly Allowed[] = [
   // These include the code that the first policy of the kind loads.
   { name: 'express + redisStore() + slidingWindow(), background', over: 'express + redisStore()', most: 8.5 * KB },
   { name: 'express + redisStore() + tokenBucket(), background', over: 'express + redisStore()', most: 11.5625 * KB },
-  { name: 'express + redisStore(), leases', over: 'express + redisStore()', most: 6.9375 * KB },
+  { name: 'express + redisStore(), leases', over: 'express + redisStore()', most: 7.5 * KB },
   { name: 'express + slidingWindow()', over: 'express', most: 2.0625 * KB },
   { name: 'express + slidingCounter()', over: 'express', most: 1.25 * KB },
   { name: 'express + tokenBucket()', over: 'express', most: 3.9375 * KB },

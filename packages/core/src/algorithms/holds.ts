@@ -1,6 +1,9 @@
 import type { OpenReservation } from '../store/contract.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
+/** Milliseconds by which the store settles a reservation later than its process, whose last report may be in flight. */
+export const LATE = 1_000
+
 /**
  * Open reservations of a policy that the store knows, so that it can settle them if this process dies. A reservation's `id`, `units` and
  * `due` are as the store has them. Times are of the monotonic clock.
@@ -21,8 +24,8 @@ export interface Holds {
     ttl: number,
     now: number,
   ): Held | undefined
-  /** The units that the store has counted for it, because its end has passed. Undefined while the store has it open. */
-  counted(held: Held, ordinal: Ordinal, now: number): number | undefined
+  /** Whether the store still has it open. Otherwise it has counted `due`, or the units have left the count. */
+  isOpen(held: Held, now: number): boolean
   /** Reports the units that it has used so far. Returns it with them as `due`, or unchanged if that is impossible now. */
   use(key: string, ordinal: Ordinal, held: Held, used: number, now: number): Held
   /**

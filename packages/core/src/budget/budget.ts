@@ -1,4 +1,4 @@
-import type { Held, Holds } from '../algorithms/holds.ts'
+import { type Held, type Holds, LATE } from '../algorithms/holds.ts'
 import type { Opening } from '../decide/asking.ts'
 import { waitsForStore } from '../decide/coordination.ts'
 import type { Costs } from '../decide/costs.ts'
@@ -237,7 +237,7 @@ export class Budget {
       if (policy.algorithm.slots !== undefined || !(cost > 0 || held?.[i] !== undefined)) continue
       const otherwise = totals?.[policy.name] ?? (ending === 'expired' && refunds ? 0 : cost)
       const used = ending === 'cancelled' || !(cost > 0) ? 0 : (numbers[policy.name] ?? otherwise)
-      settlePart(part, used, held?.[i], now, host, (...all) => host.chargeOne(...all))
+      settlePart(part, used, held?.[i], now >= receipt.endsAt + LATE, now, host, (...all) => host.chargeOne(...all))
       if (held?.[i] !== undefined) this.#holdsOf(policy.id)?.ended?.(part.key)
       if (ending === 'expired' && host.emitter.has('reservationExpired'))
         host.emitter.emit('reservationExpired', { policy: policy.name, key: part.key, reserved: cost, counted: used })
@@ -304,7 +304,7 @@ export class Budget {
       const due = used + one.units - part.cost
       if (due === one.due) continue
       // A reset has closed it at the store.
-      if (holds.counted(one, part.ordinal, now) !== undefined || limiter?.resets.since(idOfKey(part.key), part.serial) === true) continue
+      if (!holds.isOpen(one, now) || limiter?.resets.since(idOfKey(part.key), part.serial) === true) continue
       const next = holds.use(part.key, part.ordinal, one, due, now)
       ;(held as (Held | undefined)[])[i] = next
       if (next === one) sent = false

@@ -8,8 +8,8 @@ import { LONGEST_TIMER } from '../time/alarm.ts'
 /** Options of a reservation whose units are counted already. */
 export interface ReservationOptions {
   /**
-   * Sets after how long the reservation settles itself: 10 ms to 24 days. Choose it longer than your longest call. It also settles at the
-   * end of its interval, because its units don't count after that.
+   * Sets after how long the reservation settles itself: 10 ms to 24 days. Choose it longer than your longest call. After the end of its
+   * interval its units don't count, even if it is still open.
    *
    * @default '5m'
    */

@@ -75,8 +75,8 @@ export class OpenReceipt implements Receipt, Awaited {
     this.reserved = reserved
     this.#owner = owner
     this.refunds = refunds
-    // A dry run of a guard allows requests that used nothing.
-    this.isOpen = decision.allowed && decision.parts.every(({ allowed }) => allowed)
+    // A dry run of a guard allows requests that used nothing. Only then the parts are read here, because reading them makes them.
+    this.isOpen = decision.allowed && (!decision.dryRun || decision.parts.every(({ allowed }) => allowed))
   }
 
   used(totals: Costs): void {

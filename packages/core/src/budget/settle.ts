@@ -17,12 +17,14 @@ export interface SettleHost {
  * Counts the units that one part of a reservation really used, instead of the reserved ones.
  *
  * @param held the reservation as the store has it. Undefined if only this process has it
+ * @param isLate whether the store has settled it after its ttl, before this process did
  * @param charge counts more units of a key, whether or not they fit
  */
 export function settlePart(
   part: PolicyDecision,
   used: number,
   held: Held | undefined,
+  isLate: boolean,
   now: number,
   host: SettleHost,
   charge: (limiter: Limiter, key: string, units: number, now: number) => void,
@@ -40,9 +42,9 @@ export function settlePart(
   if (held !== undefined && holds !== undefined && returns) {
     // The store does not know that a refund has returned a part of the reserved units.
     const refunded = held.units - reserved
-    const ended = holds.counted(held, ordinal, now)
-    if (ended !== undefined) {
-      counted = ended - refunded
+    if (!holds.isOpen(held, now)) {
+      // If its interval has ended before, all reserved units counted there.
+      if (isLate) counted = held.due - refunded
       returns = false
     } else if (holds.settle(key, ordinal, held, used + refunded, now)) {
       if (used < reserved) host.freed(policy, key)

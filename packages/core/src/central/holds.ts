@@ -1,4 +1,4 @@
-import type { Held, Holds } from '../algorithms/holds.ts'
+import { type Held, type Holds, LATE } from '../algorithms/holds.ts'
 import type { Opening } from '../decide/asking.ts'
 import { MOST_OPEN, type Question } from '../store/contract.ts'
 import type { EpochTime, Ordinal } from '../time/intervals.ts'
@@ -19,9 +19,6 @@ interface HoldingMeter {
   /** Counts more units of a key here, or fewer. */
   change(key: string, ordinal: Ordinal, more: number, now: number): void
 }
-
-/** Milliseconds by which the store settles a reservation later than its process, whose last report may be in flight. */
-const LATE = 1_000
 
 /** Open reservations of a policy whose requests the store decides. The store settles them in the step of the key's next request. */
 export class CentralHolds implements Holds {
@@ -51,12 +48,8 @@ export class CentralHolds implements Holds {
     return held
   }
 
-  counted({ end, units, due }: Held, ordinal: Ordinal, now: number): number | undefined {
-    const meter = this.#meter
-    const at = meter.time.at(now)
-    if (at < end) return undefined
-    // Reserved units counted until they left the count, so that a later interval must not count them again.
-    return at >= meter.endOf(meter.timeOf(ordinal, now)) ? units : due
+  isOpen({ end }: Held, now: number): boolean {
+    return this.#meter.time.at(now) < end
   }
 
   use(key: string, ordinal: Ordinal, held: Held, used: number, now: number): Held {

@@ -22,8 +22,8 @@ export function isByName(cost: unknown): cost is Costs {
 }
 
 /**
- * Whether a function returned usable units by policy name, at least one. An unknown name is a typing error, which would leave its policy uncounted, and
- * a `Map` has no names.
+ * Whether a function returned usable units by policy name, at least one. An unknown name is a typing error, which would leave its policy
+ * uncounted, and a `Map` has no names.
  */
 export function isCosts(answer: unknown, names: ReadonlySet<string>): answer is Costs {
   try {

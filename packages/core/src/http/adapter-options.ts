@@ -174,7 +174,7 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    *
    * @default none: each policy counts its own `cost`
    * @example
-   * estimate: (req) => ({ requests: 1, tokens: req.body.max_tokens })
+   * estimate: (req) => ({ requests: 1, tokens: Math.min(64_000, Math.max(1, Number(req.body.max_tokens) || 64_000)) })
    * @see `@weir/core/docs/guides/budgets.md`
    */
   readonly estimate?: (request: Req) => Awaitable<Costs<NoInfer<Name>>>
@@ -182,8 +182,8 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    * Returns the units that a request of `estimate` really used, by policy name, after its response and handler have ended, however they
    * ended. The function gets the arguments of the middleware, as `handler`. Units above the reserved ones are charged, unused ones return.
    *
-   * Policies without a number count the last number of `used`, or else the reserved units. So do all if the function fails or returns
-   * `undefined`. A client that disconnects gets nothing back by that. Throws `WEIR_MISSING_OPTION` without `estimate`.
+   * Policies without a number count the last number of `used`, or else the reserved units. The same applies to all policies if the function
+   * fails or returns `undefined`. A client gets nothing back by disconnecting. Throws `WEIR_MISSING_OPTION` without `estimate`.
    *
    * @default none: the last numbers of `used` count, or else the reserved units
    * @example
@@ -194,7 +194,7 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
   /**
    * Sets after how long a reservation of `estimate` settles itself: 10 ms to 24 days. Choose it longer than your longest response.
    *
-   * Throws `WEIR_MISSING_OPTION` without `estimate`.
+   * Throws `WEIR_UNKNOWN_OPTION` without `estimate`, because other libraries give the interval this name.
    *
    * @default '5m'
    * @see `@weir/core/docs/guides/budgets.md`
@@ -326,7 +326,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   const policy: Record<string, unknown> = {}
   for (const [option, value] of Object.entries(input)) {
     if (option === 'throttler' || value === undefined) continue
-    if (Object.hasOwn(OWN, option)) own[option] = value
+    if (Object.hasOwn(OWN, option) && (option !== 'ttl' || input.estimate !== undefined)) own[option] = value
     else if (THROTTLER_OPTIONS.includes(option)) shared[option] = value
     else policy[option] = value
   }
@@ -343,7 +343,8 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   }
   for (const option of foreign) {
     if (ofPolicy.includes(option)) continue
-    const ofAdapter = [...more, ...Object.keys(OWN)]
+    // Other libraries give the interval this name.
+    const ofAdapter = [...more, ...Object.keys(OWN)].filter((name) => name !== 'ttl' || option !== name)
     const meant = meantBy(option, [...ofAdapter, ...THROTTLER_OPTIONS, ...ofPolicy])
     throw unknown(option, meant ?? `A policy has: ${ofPolicy.join(', ')}. An adapter has: ${ofAdapter.join(', ')}.`)
   }
@@ -392,9 +393,8 @@ function checkOwn(own: Record<string, unknown>): void {
     )
   }
   if (own['estimate'] === undefined) {
-    const alone = ['settle', 'ttl'].find((option) => own[option] !== undefined)
     const next = 'Add the units to reserve, such as estimate: (req) => ({ tokens: 2000 }).'
-    if (alone !== undefined) throw new WeirError('WEIR_MISSING_OPTION', `Option "${alone}" has no effect without "estimate". ${next}`)
+    if (own['settle'] !== undefined) throw new WeirError('WEIR_MISSING_OPTION', `Option "settle" has no effect without "estimate". ${next}`)
   } else {
     const other = ['skipFailedRequests', 'skipSuccessfulRequests'].find((option) => own[option] === true)
     const why = 'return 0 units from "settle" for requests that must not count'

@@ -12,7 +12,7 @@ type CostsByName<Name extends string> = { readonly [N in Name]?: number | undefi
 export interface AcquireOptions<Name extends string = string> {
   /**
    * Sets how many units this request uses: a finite number > 0, or one for each policy by name. Policies without one are then not
-   * counted.
+   * counted. Throws `WEIR_UNKNOWN_POLICY` for another name.
    *
    * @default the `cost` of each policy if it is a number, otherwise 1
    * @example

@@ -18,6 +18,13 @@ const FIELDS = 5
 /** Takes units of a key by its policy's step, and opens the reservation of the question. */
 export function takeBy(question: Question, state: number[], now: number): Verdict {
   const { policy, units, limit, reservation } = question
+  if (reservation === undefined && now < firstEnd(state)) {
+    // Most requests. Their cost must not grow with objects for each open reservation of the key.
+    const open = state.splice(0, sizeOf(state))
+    const verdict = policy.step.take(state, now, units, limit, policy.parameters)
+    state.unshift(...(open.length > 0 ? open : [0]))
+    return verdict
+  }
   const open = split(question, state, now)
   const verdict = policy.step.take(state, now, units, limit, policy.parameters)
   join(state, verdict.allowed && units > 0 ? withOne(open, reservation, now) : open)
@@ -48,14 +55,26 @@ export function changeBy(question: Question, state: number[], now: number): void
 
 /** Milliseconds until the state is worth no more than a new key's. */
 export function lifetimeBy({ policy: { step, parameters }, limit }: Question, state: readonly number[], now: number): number {
-  const open = openOf(state)
-  return Math.max(step.lifetime(state.slice(1 + FIELDS * open.length), now, limit, parameters), ...open.map(({ end }) => end - now))
+  let last = now
+  for (let i = 2; i < sizeOf(state); i += FIELDS) last = Math.max(last, state[i] as number)
+  return Math.max(step.lifetime(state.slice(sizeOf(state)), now, limit, parameters), last - now)
 }
 
 /** Whether numbers can be a key's state. Stores whose data other programs may change check it before they use these functions. */
 export function isState(numbers: readonly number[]): boolean {
   const [open] = numbers
   return open === undefined || (Number.isInteger(open) && open >= 0 && open <= MOST_OPEN && numbers.length > FIELDS * open)
+}
+
+/** The count of the numbers of open reservations. */
+function sizeOf([open = 0]: readonly number[]): number {
+  return 1 + FIELDS * open
+}
+
+function firstEnd(state: readonly number[]): number {
+  let first = Number.POSITIVE_INFINITY
+  for (let i = 2; i < sizeOf(state); i += FIELDS) first = Math.min(first, state[i] as number)
+  return first
 }
 
 /** The open reservations of a key. */
@@ -72,7 +91,7 @@ function openOf(state: readonly number[]): readonly Kept[] {
 /** Removes the open reservations from a state, and settles the ones whose end has passed as of their end, however late that is. */
 function split(question: Question, state: number[], now: number): readonly Kept[] {
   const open = openOf(state)
-  state.splice(0, 1 + FIELDS * open.length)
+  state.splice(0, sizeOf(state))
   const ended = open.filter(({ end }) => now >= end).sort((a, b) => a.end - b.end || a.id - b.id)
   for (const one of ended) count(question, state, one, one.due, one.end)
   return ended.length === 0 ? open : open.filter((one) => !ended.includes(one))

@@ -111,6 +111,37 @@ test.each(CELLS)('$name, $coordination: it settles itself after its ttl, by the 
   await it.close()
 })
 
+test.each(CELLS)(
+  '$name, $coordination: a call that ends after its interval counts only its units above the reserved ones',
+  async (cell) => {
+    const { it, nodes } = await begun(cell, 1, '10s')
+    const [node] = nodes as [Node]
+    const calls: Receipt[] = []
+    for (const expire of ['charge', 'refund'] as const) {
+      for (const reported of [undefined, 30]) {
+        const call = await reserved(it, node, 'k', { cost: { tokens: 100 }, ttl: '50s', expire })
+        if (reported !== undefined) call.used({ tokens: reported })
+        calls.push(call)
+      }
+    }
+    await it.world.run(25_000)
+    for (const call of calls) call.settle({ tokens: 100 })
+    const more = await reserved(it, node, 'k', { cost: { tokens: 100 }, ttl: '50s' })
+    await it.world.run(10)
+    // Buckets drain by a few units meanwhile.
+    const open = await left(it, node)
+    expect(open).toBeLessThanOrEqual(100)
+    expect(open).toBeGreaterThan(90)
+    await it.world.run(25_000)
+    more.settle({ tokens: 300 })
+    await it.world.run(10)
+    const debt = await left(it, node)
+    expect(debt).toBeLessThanOrEqual(200)
+    expect(debt).toBeGreaterThan(190)
+    await it.close()
+  },
+)
+
 const HOURLY = CELLS.filter(({ coordination }) => coordination === 'central' || coordination === 'leased').map((cell) => {
   return { ...cell, every: 'hour', interval: '1h' as IntervalOption }
 })

@@ -21,12 +21,14 @@ const action = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('reset' as const), node: who }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('update' as const), limit: fc.integer({ min: 5_000, max: 6_000 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('lose' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('close' as const) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('outage' as const), of: which, units: fc.integer({ min: 0, max: 90 }) }) },
 )
 
 /** A reservation of the model. */
 interface Open {
   readonly receipt: Receipt
+  readonly node: Node
   readonly reserved: number
   readonly endsAt: number
   readonly refund: boolean
@@ -49,7 +51,7 @@ for (const cell of CELLS) {
         const policy = (limit: number) => ({ name: 'tokens', limit, interval: '6h', algorithm: cell.algorithm, coordination }) as never
         const alone = coordination === 'local'
         // The interval begins with the world.
-        const nodes = (alone ? [0] : [0, 1]).map(() => it.node(policy(5_000), { alone })) as [Node, Node?]
+        let nodes = (alone ? [0] : [0, 1]).map(() => it.node(policy(5_000), { alone })) as [Node, Node?]
         for (const node of nodes) node?.start()
         await vi.dynamicImportSettled()
         await it.world.run(2_500)
@@ -78,7 +80,7 @@ for (const cell of CELLS) {
             if (!receipt.allowed) continue
             const endsAt = step.short ? it.world.time + TTL : Number.POSITIVE_INFINITY
             const { units: reserved, refund } = step
-            all.push({ receipt, reserved, endsAt, refund, counted: reserved, reset: false, used: undefined, open: true })
+            all.push({ receipt, node, reserved, endsAt, refund, counted: reserved, reset: false, used: undefined, open: true })
             sum += reserved
           } else if (step.do === 'settle') {
             const one = at(step.of)
@@ -93,13 +95,21 @@ for (const cell of CELLS) {
             one?.receipt.cancel()
             if (one?.open === true) end(one, 0)
           } else if (step.do === 'update') for (const node of nodes) node?.update([policy(step.limit)])
-          else if (step.do === 'reset') {
+          else if (step.do === 'reset' && (coordination !== 'leased' || nodes[1] !== undefined)) {
+            // Leased units that a closed process used are cleared with the next request of the key only.
             const node = nodes[step.node] ?? nodes[0]
             node.reset('k')
             sum = 0
             for (const one of all) one.reset = true
             await it.world.run(2_500)
-          } else if (step.do === 'lose' && !alone) {
+          } else if (step.do === 'close' && nodes[1] !== undefined) {
+            const [left, closed] = nodes
+            await it.close(closed)
+            for (const one of all) if (one.node === closed && one.open) end(one, one.used ?? (one.refund ? 0 : one.reserved))
+            nodes = [left]
+            await it.world.run(2_500)
+          } else if (step.do === 'lose' && !alone && (coordination === 'central' || nodes[1] !== undefined)) {
+            // The counts of a process that was closed are lost with the data.
             // Unsent counts may be lost with the data only if the store is the only one to have the others.
             await it.world.run(2_500)
             expire()

@@ -247,7 +247,7 @@ test('an estimate above maxReservation never fits', () => {
 
 test.each([
   [{ settle: () => {} }, 'WEIR_MISSING_OPTION', 'Option "settle" has no effect without "estimate"'],
-  [{ ttl: '1m' }, 'WEIR_MISSING_OPTION', 'Option "ttl" has no effect without "estimate"'],
+  [{ ttl: '1m' }, 'WEIR_UNKNOWN_OPTION', 'Unknown option "ttl". Did you mean "interval"?'],
   [{ estimate: { tokens: 1 } }, 'WEIR_INVALID_OPTION', 'a function'],
   [{ estimate, settle: 1 }, 'WEIR_INVALID_OPTION', 'a function'],
   [{ estimate, ttl: 1 }, 'WEIR_INVALID_OPTION', 'ttl'],

@@ -89,6 +89,10 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
   }),
   ...each('acquire', BACKGROUND_AND_ASKING, async (throttler) => told(await throttler.acquire('a', { timeout: PATIENCE }))),
   ...each('tryAcquire', BACKGROUND_AND_ASKING, async (throttler) => told(await throttler.tryAcquire('a', { timeout: PATIENCE }))),
+  ...each('reserveAsync', BACKGROUND_AND_ASKING, async (throttler) => {
+    const receipt = await throttler.reserveAsync('a', { cost: { [throttler.policies[0]?.name ?? '']: 1 } })
+    return told(receipt)
+  }),
   ...each('schedule', ['central'], (throttler) => throttler.schedule('a', () => 'ran', { timeout: PATIENCE })),
   ...each('wrap', ['central'], (throttler) => throttler.wrap(() => 'ran', { key: 'a', timeout: PATIENCE })()),
   ...each('limitedFetch', ['central'], async (throttler) => {

@@ -37,8 +37,8 @@ export type State = 'up' | 'down' | 'hung'
 
 /** The outcome of each promise. For a failure it is the code or the reason. */
 const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: string | RegExp | number])[] = [
-  [/^(checkAsync|acquire|tryAcquire), (background|waiting)|^a (look with a )?function/, 'allowed', 'allowed'],
-  [/^(checkAsync|decideAsync|waitFor|tryAcquire|guard),/, 'allowed', 'rejected'],
+  [/^(checkAsync|acquire|tryAcquire|reserveAsync), (background|waiting)|^a (look with a )?function/, 'allowed', 'allowed'],
+  [/^(checkAsync|reserveAsync|decideAsync|waitFor|tryAcquire|guard),/, 'allowed', 'rejected'],
   [/^acquire,/, 'allowed', 'timeout'],
   [/^(schedule|wrap|limitedFetch),/, 'ran', 'timeout'],
   [/^usage,/, 'store', 'node'],
@@ -125,7 +125,7 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
 
   it('a promise that is awaited alone settles after a store that answered hangs', { timeout: 3 * LONGEST }, async () => {
     const goOn = join(signals, 'go-on')
-    const asked = names.filter((name) => /^(checkAsync|acquire|usage|close|a pause), (?!waiting)/.test(name))
+    const asked = names.filter((name) => /^(checkAsync|acquire|reserveAsync|usage|close|a pause), (?!waiting)/.test(name))
     const children = asked.map((name) => {
       const child = run([file, name, up.url, String(PATIENCE.hung), goOn], 'up')
       const one = { name, ready: false, end: endOf(child) }

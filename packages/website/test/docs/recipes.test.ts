@@ -392,11 +392,12 @@ test('database-time', async () => {
   const finished = new Promise<string>((resolve) => {
     finish = resolve
   })
-  const open = Array.from({ length: 5 }, () => timed('ann', () => finished))
+  // One query with a long timeout, so that its time fits even on a busy machine.
+  const open = timed('ann', () => finished, 10_000)
   await expect(timed('ann', async () => 'more')).rejects.toThrow(/Try again in \d+ s/)
   expect(await timed('bob', async () => 'done')).toBe('done')
   finish('rows')
-  expect(await Promise.all(open)).toEqual(times(5, 0).map(() => 'rows'))
+  expect(await open).toBe('rows')
   expect(await timed('ann', async () => 'more')).toBe('more')
   // A query that fails counts its time, here less than is left.
   const failed = timed('ann', async () => await Promise.reject(new Error('broken')))

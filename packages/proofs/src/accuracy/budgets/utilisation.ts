@@ -30,8 +30,8 @@ const LEAST = {
 } as const
 
 /**
- * Calls of a language model that stream for 30 s on average, at one and a half times the limit. Returns the tokens that they really used, as a part of
- * the limit.
+ * Calls of a language model that stream for 30 s on average, at one and a half times the limit. Returns the tokens that they really used,
+ * as a part of the limit.
  */
 export async function utilisation(
   way: (typeof WAYS)[number],
