@@ -34,6 +34,8 @@ export interface Holds {
    * @returns whether `used` units count for it now. Otherwise the caller refunds or charges the difference
    */
   settle(key: string, ordinal: Ordinal, held: Held, used: number, now: number): boolean
+  /** A reservation of a key has ended, or was not allowed. Absent if their number does not matter. */
+  ended?(key: string): void
   /** Sends changes that have not been sent. Called about once a second. */
   flush?(now: number): void
 }

@@ -1,4 +1,4 @@
-import { type Held, LATE } from '../algorithms/holds.ts'
+import { type Held, type Holds, LATE } from '../algorithms/holds.ts'
 import type { Opening } from '../decide/asking.ts'
 import { waitsForStore } from '../decide/coordination.ts'
 import type { Costs } from '../decide/costs.ts'
@@ -7,7 +7,7 @@ import type { Limiter } from '../decide/limiter.ts'
 import type { RequestPath } from '../decide/request-path.ts'
 import { idOfKey } from '../keys/key-id.ts'
 import { boundedOnce } from '../keys/key-text.ts'
-import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { invalidKey, invalidOption, show, WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
 import { MOST_UNITS } from '../store/units.ts'
 import { Alarm } from '../time/alarm.ts'
@@ -67,19 +67,21 @@ export class Budget {
 
   /** As the throttler's. */
   reserve(key: string, options: ReserveOptions): Receipt {
-    const reserving = this.#read('reserve', options)
+    const reserving = this.#read('reserve', key, options)
     const by = this.#placed(key, options.cost)
     const { path } = this.#host
     if (path.waits || path.delays) throw mustWait()
     const known = this.#find(key, options)
-    if (known !== undefined) return known as OpenReceipt
+    // An update may have replaced a policy for which it waits.
+    if (known instanceof Promise) throw mustWait()
+    if (known !== undefined) return known
     const now = this.#host.clock.monotonic()
     return this.#name(key, options, this.#made(path.checkAt(key, by, now), by, reserving, undefined, now))
   }
 
   /** As the throttler's. */
   async reserveAsync(key: string, options: ReserveOptions): Promise<Receipt> {
-    const reserving = this.#read('reserveAsync', options)
+    const reserving = this.#read('reserveAsync', key, options)
     const by = this.#placed(key, options.cost)
     const known = this.#find(key, options)
     if (known !== undefined) return await known
@@ -105,7 +107,20 @@ export class Budget {
       return this.#made(decision, by, reserving, opening, clock.monotonic())
     }
     const decision = path.delays ? this.#host.checkDelayed(key, costsOf(by)) : path.takeAt(key, by, opening)
-    return decision instanceof Promise ? decision.then(made) : made(decision)
+    if (!(decision instanceof Promise)) return made(decision)
+    return decision.then(made, (error: unknown) => {
+      this.#drop(opening)
+      throw error
+    })
+  }
+
+  /** Forgets reservations of a request that was not allowed. */
+  #drop({ opened }: Opening): void {
+    for (const [id, { key }] of opened) this.#holdsOf(id)?.ended?.(key)
+  }
+
+  #holdsOf(policy: string | undefined): Holds | undefined {
+    return this.#host.limiters.find(({ policy: { id } }) => id === policy)?.meter.holds
   }
 
   /** Makes a reservation of the units of a decision. */
@@ -122,7 +137,8 @@ export class Budget {
     return this.#made(decision, { costs, places, limiters }, reservingOf(options), undefined, clock.monotonic())
   }
 
-  #read(call: string, options: ReserveOptions): Reserving {
+  #read(call: string, key: unknown, options: ReserveOptions): Reserving {
+    if (typeof key !== 'string') throw invalidKey(key)
     checkReserve(call, options)
     return reservingOf(options)
   }
@@ -157,6 +173,7 @@ export class Budget {
   #made(decision: Decision, reserved: Reserved, { ttl, refunds }: Reserving, opening: Opening | undefined, now: number): OpenReceipt {
     const host = this.#host
     const receipt = new OpenReceipt(decision, reserved, this, refunds)
+    if (opening !== undefined && !receipt.isOpen) this.#drop(opening)
     if (!receipt.isOpen || host.closed) return receipt
     this.#timeouts.add(receipt, ttl, now)
     for (const limiter of host.limiters) {
@@ -172,15 +189,14 @@ export class Budget {
 
   /** Opens the reservation at the store, for policies whose units another process can settle. */
   #hold(receipt: OpenReceipt, ttl: number, opening: Opening | undefined, now: number): void {
-    const { limiters, random } = this.#host
+    const { random } = this.#host
     const parts = receipt.decision.parts as readonly PolicyDecision[]
     const id = opening?.id ?? idBy(random)
     receipt.held = parts.map((part) => {
       const { policy, key, cost: units, ordinal } = part
-      const opened = policy && opening?.opened.get(policy.id)
+      const opened = policy && opening?.opened.get(policy.id)?.held
       if (opened !== undefined || !(units > 0)) return opened
-      const holds = limiters.find((limiter) => limiter.policy.id === policy?.id)?.meter.holds
-      return holds?.open(key, ordinal, { id, units, due: receipt.refunds ? 0 : units }, ttl, now)
+      return this.#holdsOf(policy?.id)?.open(key, ordinal, { id, units, due: receipt.refunds ? 0 : units }, ttl, now)
     })
     this.#alarm.setBy(now + PACE)
   }
@@ -200,6 +216,10 @@ export class Budget {
   /** Called by a receipt. */
   end(receipt: OpenReceipt, ending: Ending, actual: Costs | undefined): void {
     const host = this.#host
+    const numbers: Record<string, number | undefined> = Object.create(null)
+    // A getter may throw, and then nothing has changed. It may also settle.
+    for (const name in actual) numbers[name] = this.#units(receipt, actual, name, 'settle')
+    if (!receipt.isOpen) return
     receipt.isOpen = false
     this.#timeouts.remove(receipt)
     this.#unsent.delete(receipt)
@@ -207,18 +227,18 @@ export class Budget {
     if (host.closed) return
     const { decision, totals, refunds, held } = receipt
     const now = host.clock.monotonic()
-    const numbers: Record<string, number | undefined> = Object.create(null)
-    for (const name in actual) numbers[name] = this.#units(receipt, actual, name, 'settle')
     count(receipt.reserved, -1, ending)
     let slots = false
     for (const [i, part] of (decision.parts as readonly PolicyDecision[]).entries()) {
       const { policy, cost } = part
       if (policy === undefined) continue
       if (policy.algorithm.slots !== undefined) slots = true
-      if (policy.algorithm.slots !== undefined || !(cost > 0)) continue
+      // A refund may have returned all units.
+      if (policy.algorithm.slots !== undefined || !(cost > 0 || held?.[i] !== undefined)) continue
       const otherwise = totals?.[policy.name] ?? (ending === 'expired' && refunds ? 0 : cost)
-      const used = ending === 'cancelled' ? 0 : (numbers[policy.name] ?? otherwise)
+      const used = ending === 'cancelled' || !(cost > 0) ? 0 : (numbers[policy.name] ?? otherwise)
       settlePart(part, used, held?.[i], now >= receipt.endsAt + LATE, now, host, (...all) => host.chargeOne(...all))
+      if (held?.[i] !== undefined) this.#holdsOf(policy.id)?.ended?.(part.key)
       if (ending === 'expired' && host.emitter.has('reservationExpired'))
         host.emitter.emit('reservationExpired', { policy: policy.name, key: part.key, reserved: cost, counted: used })
     }
@@ -230,7 +250,6 @@ export class Budget {
   /** Settles all open reservations, because the throttler is closed. */
   close(): void {
     this.#closing = true
-    for (let next = this.#timeouts.next; next !== undefined; next = this.#timeouts.next) this.end(next, 'expired', undefined)
     this.#timeouts.close()
     this.#alarm.stop()
     this.#flush()
@@ -238,7 +257,7 @@ export class Budget {
 
   #expire(receipt: OpenReceipt): void {
     const [policy] = receipt.decision.parts.flatMap((part) => (part as PolicyDecision).policy ?? [])
-    this.#host.warn(notSettled(policy?.name), 'reserve')
+    if (!this.#closing) this.#host.warn(notSettled(policy?.name), 'reserve')
     this.end(receipt, 'expired', undefined)
   }
 
@@ -267,7 +286,8 @@ export class Budget {
     }
     for (const receipt of again) this.#unsent.add(receipt)
     this.#flush()
-    if (this.#unsent.size > 0) this.#alarm.setBy(clock.monotonic() + (left < 0 ? 1 : PACE))
+    // During an outage nothing can be sent, however often it is tried.
+    if (this.#unsent.size > 0) this.#alarm.setBy(clock.monotonic() + (left < 0 && again.length === 0 ? 1 : PACE))
   }
 
   /** Returns whether the store has all numbers now. */
@@ -279,10 +299,13 @@ export class Budget {
       const used = totals?.[part.policy?.name ?? '']
       const limiter = limiters.find(({ policy }) => policy.id === part.policy?.id)
       const holds = limiter?.meter.holds
-      if (one === undefined || holds === undefined || used === undefined || used === one.due) continue
+      if (one === undefined || holds === undefined || used === undefined) continue
+      // As for a settlement, the store does not know of refunds.
+      const due = used + one.units - part.cost
+      if (due === one.due) continue
       // A reset has closed it at the store.
       if (!holds.isOpen(one, now) || limiter?.resets.since(idOfKey(part.key), part.serial) === true) continue
-      const next = holds.use(part.key, part.ordinal, one, used, now)
+      const next = holds.use(part.key, part.ordinal, one, due, now)
       ;(held as (Held | undefined)[])[i] = next
       if (next === one) sent = false
     }

@@ -31,7 +31,7 @@ export function settlePart(
 ): void {
   const { policy, key, ordinal, cost: reserved } = part
   const limiter = policy && host.limiters.find(({ policy: { id } }) => id === policy.id)
-  if (policy === undefined || limiter === undefined || !(reserved > 0)) return
+  if (policy === undefined || limiter === undefined) return
   if (now >= limiter.meter.rollAt) host.roll(limiter, now)
   const { meter } = limiter
   const { holds } = meter
@@ -40,11 +40,13 @@ export function settlePart(
   // A reset has already returned the reserved units, at the store too.
   let returns = !limiter.resets.since(idOfKey(key), part.serial)
   if (held !== undefined && holds !== undefined && returns) {
+    // The store does not know that a refund has returned a part of the reserved units.
+    const refunded = held.units - reserved
     if (!holds.isOpen(held, now)) {
       // If its interval has ended before, all reserved units counted there.
-      if (isLate) counted = held.due
+      if (isLate) counted = held.due - refunded
       returns = false
-    } else if (holds.settle(key, ordinal, held, used, now)) {
+    } else if (holds.settle(key, ordinal, held, used + refunded, now)) {
       if (used < reserved) host.freed(policy, key)
       return
     }

@@ -304,9 +304,9 @@ function ofRequest(
   opens: Opening | undefined,
 ): Part {
   const asked = meter.ask('take', limiter.idOf(slot), slot, cost, meter.exchange.time.at(now))
-  const reservation = opens && meter.holds.opening(opens, cost, asked.at)
+  const reservation = opens && meter.holds.opening(key, opens, cost, asked.at)
   const question = reservation === undefined ? asked : { ...asked, reservation }
-  if (reservation !== undefined) opens?.opened.set(limiter.policy.id, reservation)
+  if (reservation !== undefined) opens?.opened.set(limiter.policy.id, { key, held: reservation })
   meter.begin(now)
   return { limiter, meter, key, slot, cost, given: limiter.givenTo(key), question, cell: limiter.cell, verdict: undefined, fits: true }
 }

@@ -8,6 +8,7 @@ import { Backlog, PATIENCE, type Slice } from './backlog.ts'
 import { checkVerdicts } from './check-verdicts.ts'
 import { Flights } from './flights.ts'
 import { questionsOf, unitsOf, verdictsOf } from './joined.ts'
+import { corrected } from './late-settlement.ts'
 import { UsualTime } from './usual-time.ts'
 import { worthUntil } from './worth.ts'
 
@@ -225,6 +226,9 @@ export class CentralLink {
         questions: asked.questions,
       }
     }
+    // Also if it is repeated: the store recognises it by its number, whatever it contains.
+    if (asked.questions[0]?.kind === 'settle')
+      asked.request = { ...asked.request, questions: asked.questions.map((one) => corrected(one, this.#exchange.time.at(now))) }
     for (const one of asked.members ?? []) {
       one.request = asked.request
       one.sent = now

@@ -16,7 +16,7 @@ export interface Opening {
   /** Whether its units return then, if no use was reported. */
   readonly refunds: boolean
   /** The parts that the store has opened, or may have, by the id of their policy. */
-  readonly opened: Map<string, OpenReservation>
+  readonly opened: Map<string, { readonly key: string; readonly held: OpenReservation }>
 }
 
 /** The parts of the throttler that decisions with a wait need. */

@@ -190,7 +190,11 @@ function reservingBy<Name extends string>(
       const read = (value: unknown): void => {
         const used = usage && askAll(usage, value, response)
         if (used instanceof NoAnswer || isThenable(used)) warn(used, side)
-        else if (used !== undefined) receipt.used(used as Costs<Name>)
+        else if (used !== undefined) {
+          // Reading it may throw, which must not break the body.
+          const failed = askAll((totals: Costs<Name>) => receipt.used(totals), used as Costs<Name>)
+          if (failed !== undefined) warn(failed as NoAnswer, side)
+        }
       }
       return (code as NonNullable<typeof code>).settlingResponse(response, receipt, read)
     },

@@ -64,9 +64,11 @@ export function settlingResponse(response: Response, receipt: Receipt, read: (va
 
 /** A response with another body. */
 function like(original: Response, body: ReadableStream | null): Response {
-  const made = new Response(body, original)
-  const { url, redirected, type } = original
+  const { status, statusText, headers, url, redirected, type } = original
+  const made = new Response(body, { status, headers })
   return Object.defineProperties(made, {
+    // Servers send texts that the constructor rejects.
+    statusText: { value: statusText },
     url: { value: url },
     redirected: { value: redirected },
     type: { value: type },

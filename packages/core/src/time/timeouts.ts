@@ -5,6 +5,8 @@ import type { Clock, TimerHandle } from './clock.ts'
  * turn.
  */
 const SLICE = 1000
+/** Lines that may be empty. */
+const FEW = 100
 
 /** An item with a timeout, and its neighbours with the same timeout. */
 export interface Awaited {
@@ -55,7 +57,12 @@ export class Timeouts<T extends Awaited> {
   /** @param after milliseconds */
   add(item: T, after: number, now: number): void {
     let line = this.#lines.get(after)
-    if (line === undefined) this.#lines.set(after, (line = { first: undefined, last: undefined }))
+    if (line === undefined) {
+      // Each item may have a timeout of its own, and most are removed before it.
+      if (this.#lines.size > FEW + 2 * this.#size)
+        for (const [other, { first }] of this.#lines) if (first === undefined) this.#lines.delete(other)
+      this.#lines.set(after, (line = { first: undefined, last: undefined }))
+    }
     const { last } = line
     item.endsAt = now + after
     item.line = line

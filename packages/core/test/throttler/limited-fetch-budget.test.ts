@@ -1,5 +1,5 @@
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import {
@@ -259,6 +259,24 @@ test('a body that is never read settles after the ttl', async () => {
   expect(await used()).toEqual([1, 1_000])
 })
 
+test.each(['Stra\xdfe', '\xf0\x9f\xa6\xa6', 'a\x01b', ''])(
+  'a response passes with any reason phrase that fetch accepts: %j',
+  async (reason) => {
+    const server = createTcpServer((socket) => {
+      socket.once('data', () => socket.end(`HTTP/1.1 200 ${reason}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}`, 'latin1'))
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    onTestFinished(() => void server.close())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const { get, used } = calling({ usage: () => ({ tokens: 7 }) })
+    const response = await get(url)
+    expect(response.statusText).toBe((await fetch(url)).statusText)
+    expect(response.clone().statusText).toBe(response.statusText)
+    expect(await response.text()).toBe('{}')
+    expect(await used()).toEqual([1, 7])
+  },
+)
+
 test('a clone has the same body, status and URL, and the call settles once', async () => {
   const url = await listening((_, res) => res.writeHead(200, { 'Content-Type': 'application/json' }).end(json(30)))
   const { get, used } = calling()
@@ -333,6 +351,14 @@ test.each<[string, unknown]>([
     },
   ],
   ['returned a promise', async () => Promise.reject(new Error('no'))],
+  [
+    'threw "unread"',
+    () => ({
+      get tokens() {
+        throw 'unread'
+      },
+    }),
+  ],
 ])('a usage function that %s costs one warning and nothing else', async (problem, usage) => {
   const { get, used, made } = calling({ usage: usage as never, fetch: answering([bytes(json(40))]) })
   const warnings: string[] = []
