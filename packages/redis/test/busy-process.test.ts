@@ -5,8 +5,8 @@ import { redisStore } from '../src/index.ts'
 import { redisStore as nodeRedisStore } from '../src/node-redis/index.ts'
 import { ownServer } from './own-server.ts'
 
-/** Milliseconds. The process is busy for longer than the store's timeout. */
-const TIMEOUT = 60
+/** Milliseconds. The process is busy for longer than the timeout of a reply, and for less than that of a connection, five times as long. */
+const TIMEOUT = 150
 const BUSY = 200
 
 const own = ownServer()
