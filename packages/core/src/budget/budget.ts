@@ -145,11 +145,13 @@ export class Budget {
 
   /** The costs by place. A reservation that is larger than allowed never fits. */
   #placed(key: string, cost: Costs): Reserved {
-    const { path, limiters } = this.#host
+    const { path, limiters, storeReserves } = this.#host
     const by = path.placed(cost)
     let { costs } = by
     for (const i of by.places) {
-      this.checkStore(limiters[i] as Limiter)
+      const limiter = limiters[i] as Limiter
+      if (storeReserves === false) this.checkStore(limiter)
+      if (limiter.policy.maxReservation === undefined) continue
       const units = costs[i] as number
       const capped = this.capped(i, key, units)
       if (capped !== units) costs = costs.with(i, capped)
