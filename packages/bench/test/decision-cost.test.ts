@@ -23,7 +23,7 @@ test('a reservation costs a few times a check at most', { timeout: 120_000 }, as
 })
 
 test('a reservation allocates a decision as a check does, and its receipt with the costs', { timeout: 120_000 }, async () => {
-  const input: BudgetsInput = { figure: 'bytes', keys: 1, slice: 2_000, slices: 5 }
+  const input: BudgetsInput = { figure: 'bytes', keys: 1, slice: 20_000, slices: 9 }
   // Memory is large enough that nothing is collected between two readings.
   const memory = ['--expose-gc', '--min-semi-space-size=256', '--max-semi-space-size=256']
   const { checkCosts, reserve } = await runProgram<BudgetsResult>('budgets', input, { execArgv: [...FROM_SOURCE, ...memory] })
