@@ -185,7 +185,8 @@ export class Budget {
     }
     count(reserved, 1)
     // Requests that were waiting when the throttler was closed settle at once, too.
-    if (this.#closing || this.#timeouts.size > MOST_OPEN) this.end(this.#timeouts.next as OpenReceipt, 'expired', undefined)
+    if (this.#closing) this.close()
+    else if (this.#timeouts.size > MOST_OPEN) this.end(this.#timeouts.next as OpenReceipt, 'expired', undefined)
     return receipt
   }
 

@@ -319,6 +319,21 @@ describe('the store', () => {
     await it.close(other)
   })
 
+  test('a reservation whose answer comes while the throttler is being closed settles at once', async () => {
+    const it = scene()
+    it.store.roundTrip = 200
+    const node = it.node({ ...USD, storeTimeout: '1s' })
+    await started(it, node)
+    const late = node.reserveAsync('a', { cost: { usd: 600 } })
+    const closed = it.close(node)
+    const receipt = await late
+    expect(receipt.isOpen).toBe(false)
+    await closed
+    await it.world.run(5_000)
+    receipt.settle({ usd: 1 })
+    expect(it.store.decided.at(-1)?.at).toBeLessThan(it.world.time - 4_000)
+  })
+
   test('a decision of acquire becomes a reservation that the store settles if the process dies', async () => {
     const it = scene()
     const [dead, other] = [it.node(USD), it.node(USD)]
