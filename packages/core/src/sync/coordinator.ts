@@ -1,3 +1,4 @@
+import { type Holding, type HoldingHost, StoreHolds } from '../budget/store-holds.ts'
 import { formOf } from '../counting/forms.ts'
 import type { CountsSynced, Exchanging, StoreExchange } from '../counting/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
@@ -57,6 +58,7 @@ class BackgroundCoordinator implements Coordinator {
   readonly names: Names
   readonly exchange: StoreExchange
   readonly asking: (host: AskingHost) => Asking = (host) => new Waits(host, this.#central.decisions(host), this.#later)
+  readonly holding = (host: HoldingHost): Holding => new StoreHolds(host)
   readonly #central: CentralSide
   readonly #later: LaterMeters
   readonly #point: MeetingPoint

@@ -1,3 +1,4 @@
+import type { Holding, HoldingHost } from '../budget/store-holds.ts'
 import type { Exchanging, StoreExchange } from '../counting/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import type { Limiter } from '../decide/limiter.ts'
@@ -94,6 +95,8 @@ export interface Coordinator {
   readonly exchange: StoreExchange
   /** Makes the code that lets requests wait for the store, if a policy has coordination `'leased'` or `'central'`. */
   readonly asking: (host: AskingHost) => Asking
+  /** Brings the open reservations of a throttler to the store. */
+  readonly holding: (host: HoldingHost) => Holding
   /** A promise while meters with code outside of the bundle are being loaded, otherwise undefined. It never rejects. */
   readonly loading: Promise<unknown> | undefined
   /**

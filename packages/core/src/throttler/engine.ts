@@ -160,6 +160,10 @@ export class Engine implements Coordinated, AcquireHost, BudgetHost, RequestPath
     return this.coordinator?.asking
   }
 
+  get holding(): Coordinator['holding'] | undefined {
+    return this.coordinator?.holding
+  }
+
   meters(): LimiterSet['exchanging'] {
     return this.#limiters.exchanging
   }
