@@ -10,6 +10,7 @@ import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, 
 import { KEPT_INTERVALS } from '../throttler/limiter-set.ts'
 import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
+import type { WaitingAtStore } from '../throttler/open-queues.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
 import { CentralSide } from './central-side.ts'
@@ -59,6 +60,7 @@ class BackgroundCoordinator implements Coordinator {
   readonly exchange: StoreExchange
   readonly asking: (host: AskingHost) => Asking = (host) => new Waits(host, this.#central.decisions(host), this.#later)
   readonly holding = (host: HoldingHost): Holding => new StoreHolds(host)
+  readonly waitingAtStore = (): Promise<WaitingAtStore> => import('../throttler/waiting-at-store.ts')
   readonly #central: CentralSide
   readonly #later: LaterMeters
   readonly #point: MeetingPoint

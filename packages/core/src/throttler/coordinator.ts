@@ -12,6 +12,7 @@ import type { SyncFailureCause } from '../report/stats.ts'
 import type { AuditLog, MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Names } from './names.ts'
+import type { WaitingAtStore } from './open-queues.ts'
 
 /** The state of the connection. `local`: there is no store. `connecting`: the store has not answered yet. */
 export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'storeDown' | 'closed'
@@ -97,6 +98,8 @@ export interface Coordinator {
   readonly asking: (host: AskingHost) => Asking
   /** Brings the open reservations of a throttler to the store. */
   readonly holding: (host: HoldingHost) => Holding
+  /** Loads the code that lets requests wait at the store. */
+  readonly waitingAtStore: () => Promise<WaitingAtStore>
   /** A promise while meters with code outside of the bundle are being loaded, otherwise undefined. It never rejects. */
   readonly loading: Promise<unknown> | undefined
   /**

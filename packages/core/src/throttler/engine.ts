@@ -164,6 +164,10 @@ export class Engine implements Coordinated, AcquireHost, BudgetHost, RequestPath
     return this.coordinator?.holding
   }
 
+  get waitingAtStore(): Coordinator['waitingAtStore'] | undefined {
+    return this.coordinator?.waitingAtStore
+  }
+
   meters(): LimiterSet['exchanging'] {
     return this.#limiters.exchanging
   }
