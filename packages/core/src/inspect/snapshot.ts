@@ -129,7 +129,7 @@ export interface Snapshot extends StoreStatus {
   /** The state, as in `throttler.state`. */
   readonly state: string
   /**
-   * What makes the process sync: its own `'timers'`, or, as in Cloudflare Workers, the `'requests'` alone. Without requests nothing is
+   * The trigger of syncs: the process's own `'timers'`, or, as in Cloudflare Workers, only the `'requests'`. Without requests nothing is
    * synced there.
    */
   readonly drivenBy: 'timers' | 'requests'
