@@ -28,12 +28,13 @@ import { LocalMeters, Ticker } from './local.ts'
 import { noticeLongIntervals } from './long-intervals.ts'
 import { newNodeId } from './node-id.ts'
 import type { AcquireHost } from './open-queues.ts'
+import { countClosed, countOpened } from './open-throttlers.ts'
 import { type ThrottlerOptions, throttlerSettings } from './options.ts'
 import { chargeOne, giveBack } from './refunds.ts'
 import { RejectionsReport } from './rejections-report.ts'
 import { noticeShortDurations } from './short-durations.ts'
 import { WaitingRoom } from './waiting-room.ts'
-import { countClosed, countOpened, warnLocal, warnOfFakeTimers, warnOfHalfFakedTime, warnOfListener } from './warnings.ts'
+import { warnLocal, warnOfFakeTimers, warnOfHalfFakedTime, warnOfListener } from './warnings.ts'
 
 /** Options of `flush`. */
 export interface FlushOptions {
