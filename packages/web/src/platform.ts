@@ -37,7 +37,8 @@ export function platformOf(argument: unknown): Platform {
 
 /** Platforms that set a header with the address themselves, so that clients can't choose it. */
 function ofVariables(): Platform {
-  if (globalThis.navigator?.userAgent === 'Cloudflare-Workers') return { address: (request) => field(request, 'cf-connecting-ip') }
+  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
+  if (navigator?.userAgent === 'Cloudflare-Workers') return { address: (request) => field(request, 'cf-connecting-ip') }
   // Reading a variable needs a permission in Deno, where this platform does not exist.
   if (!('Deno' in globalThis) && process.env['VERCEL'] === '1') return { address: (request) => field(request, 'x-real-ip') }
   return NONE
