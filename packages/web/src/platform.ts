@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { inWorkers } from '@weir/core/adapter'
 
 /** The parts of a platform that Weir finds in the arguments of a handler. */
 export interface Platform {
@@ -29,7 +30,7 @@ interface Given extends Platform {
 /** The platform that passed this argument to a handler. */
 export function platformOf(argument: unknown): Platform {
   // First, because any member of a binding may look like a function.
-  if (globalThis.navigator?.userAgent === 'Cloudflare-Workers') return CLOUDFLARE
+  if (inWorkers()) return CLOUDFLARE
   if (typeof argument !== 'object' || argument === null) return VERCEL ?? NONE
   const given = argument as Given
   // Applications may pass `{ server: env }`.
