@@ -2,7 +2,6 @@ import type { Asking } from './asking.ts'
 import type { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, type Counter, counterId, type Line, opensIn, type Request } from './line.ts'
-import { type Pace, Turns } from './turns.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Allows the requests that wait for a counter, as far as the counter has capacity. */
@@ -48,7 +47,7 @@ export class Admission<D extends Answer> {
           return looked + this.serve(its, now, most, joins)
         }
         const isAhead = together !== undefined && ahead !== undefined
-        const turn = isAhead ? asking.asksAt(counter, together, now) : this.#turnOf(counter, request, now)
+        const turn = isAhead ? asking.asksAt(counter, together, now) : asking.turnOf(counter, request, now)
         if (turn > now) {
           open.set(counter, turn)
           return looked
@@ -64,7 +63,7 @@ export class Admission<D extends Answer> {
         asking.ask(request, counter, now, together)
         continue
       }
-      const turn = seen.allowed ? this.#turnOf(counter, request, now) : now
+      const turn = (seen.allowed ? asking?.turnOf(counter, request, now) : undefined) ?? now
       if (turn > now) {
         open.set(counter, turn)
         return looked
@@ -133,28 +132,5 @@ export class Admission<D extends Answer> {
     if (now + retryAfterMs <= request.at) return true
     this.#waiters.fail(request, retryAfterMs === Number.POSITIVE_INFINITY ? 'never-fits' : 'timeout')
     return false
-  }
-
-  /**
-   * When the next request of a counter may try. If several processes wait for the same moment, each of them takes turns. A request whose
-   * turn comes after its timeout tries 1 ms before its timeout.
-   */
-  #turnOf(counter: Counter<D>, request: Request<D>, now: number): number {
-    const { pace } = counter
-    if (pace !== undefined) {
-      counter.pace = undefined
-      this.#beginTurns(counter, pace, now)
-    }
-    return counter.turns === undefined ? now : Math.min(counter.turns.next, request.at - 1)
-  }
-
-  #beginTurns(counter: Counter<D>, pace: Pace, now: number): void {
-    let requests = 0
-    let since = now
-    for (let line = counter.lines.first; line !== undefined; line = line.after) {
-      requests += line.size
-      since = Math.min(since, line.since)
-    }
-    if (since < now) (counter.turns ??= new Turns(this.#gate.random)).begin(requests, since, pace.speed, pace.most, now)
   }
 }
