@@ -26,7 +26,7 @@ export class Exchange {
     if (this.#begun) return false
     this.#begun = true
     // Tests may pass a request to a handler again.
-    if (this.outgoing instanceof Ending && this.outgoing.destroyed) this.outgoing = new Ending(this.#request)
+    if (this.outgoing instanceof Ending && this.outgoing.ended) this.outgoing = new Ending(this.#request)
     return true
   }
 

@@ -100,14 +100,10 @@ function split(first: RequestOrEvent, rest: readonly unknown[]): [request: Reque
  */
 export function forwardedAddress(proxies: number): AddressOf {
   const last = lastForwarded(proxies)
-  return (request) => {
+  return (request, ...rest) => {
     const listed = request.headers.get('x-forwarded-for')
-    return listed ? last(listed) : platformAddress(request)
+    return listed ? last(listed) : addressBy(platformOf(rest[0]), request)
   }
-}
-
-function platformAddress(request: Request): string | undefined {
-  return addressBy(exchanges.get(request)?.platform ?? {}, request)
 }
 
 /**
@@ -128,9 +124,8 @@ export function throttle<const Name extends string = string, const Plan extends 
   type Planned = PlannedName<Name, Plan>
   const { address, input } = withoutAddress(options as unknown as ThrottleOptions<Planned>)
   const ip = (request: Request) => {
-    if (address === undefined) return platformAddress(request)
-    const rest = (exchanges.get(request)?.rest ?? []) as never[]
-    return foundAddress(address(request, ...rest), 'context.ip')
+    const { platform = {}, rest = [] } = exchanges.get(request) ?? {}
+    return address === undefined ? addressBy(platform, request) : foundAddress(address(request, ...(rest as never[])), 'context.ip')
   }
   const guard = createGuard<Request, WebArgs, Planned>(
     input,
@@ -185,12 +180,14 @@ function withoutEnd<Name extends string>(
   decision: Decision<Name>,
   input: object,
 ): void {
-  throttler.release(decision)
   const warn = (what: string) => {
     const text = `limit.rejection() can't see the end of a response, so ${what}. Wrap the handler instead: limit(handler).`
     side.warn(new WeirError('WEIR_INVALID_OPTION', text), what)
   }
-  if (decision.parts.some(({ policy, cost }) => cost > 0 && policy?.algorithm.slots)) warn('it releases slots of concurrency() at once')
+  if (decision.parts.some(({ policy, cost }) => cost > 0 && policy?.algorithm.slots)) {
+    throttler.release(decision)
+    warn('it releases slots of concurrency() at once')
+  }
   for (const option of AFTERWARDS) if ((input as Record<string, unknown>)[option]) warn(`option "${option}" has no effect`)
 }
 
