@@ -10,7 +10,7 @@ export type Fields = Record<string, string>
 export class Exchange {
   readonly fields: Fields = {}
   /** By throttler. */
-  readonly decisions = new Map<object, Decision>()
+  readonly decisions: Map<object, Decision> = new Map()
   readonly #request: Request
   outgoing: ServerResponse | Ending
   /** Whether a throttler already waits for the response. */
@@ -81,7 +81,11 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
     }
   } catch (error) {
     // Some frameworks answer with a thrown response.
-    if (error instanceof Response) throw finish(guard, exchange, error, outermost)
+    if (error instanceof Response) {
+      framework.responded?.(error)
+      throw finish(guard, exchange, error, outermost)
+    }
+    framework.responded?.(new Response(null, { status: 500 }))
     if (outermost && outgoing instanceof Ending) outgoing.end(true)
     throw error
   } finally {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Connection } from '@weir/core/adapter'
+import { type Connection, inWorkers } from '@weir/core/adapter'
 
 /** The parts of a platform that Weir finds in the arguments of a handler. */
 export interface Platform {
@@ -32,17 +32,17 @@ interface Given extends Platform {
 /** The platform that passed this argument to a handler. */
 export function platformOf(argument: unknown): Platform {
   // First, because any member of a binding may look like a function.
-  if (globalThis.navigator?.userAgent === 'Cloudflare-Workers') return CLOUDFLARE
+  if (inWorkers()) return CLOUDFLARE
   if (typeof argument !== 'object' || argument === null) return VERCEL ?? NONE
-  const given = argument as Given
+  const { server } = argument as Given
   // Applications may pass `{ server: env }`.
-  if (typeof given.server === 'object' && given.server !== null) return platformOf(given.server)
+  const given = typeof server === 'object' && server !== null ? (server as Given) : (argument as Given)
   const { incoming, outgoing, remoteAddr } = given
   if (incoming !== undefined) return { incoming, ...(outgoing && { outgoing }), socket: () => incoming.socket, ...VERCEL }
   // Bun.
   if (typeof given.requestIP === 'function') return { socket: (request) => from(given.requestIP?.(request)?.address) }
   // Deno.
-  if (typeof remoteAddr === 'object') return { socket: () => from(remoteAddr.hostname) }
+  if (typeof remoteAddr?.hostname === 'string') return { socket: () => from(remoteAddr.hostname) }
   // SvelteKit.
   if (typeof given.getClientAddress === 'function') return { address: () => given.getClientAddress?.() }
   return VERCEL ?? NONE

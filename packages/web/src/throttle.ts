@@ -191,6 +191,9 @@ function withoutEnd<Name extends string>(
   for (const option of AFTERWARDS) if ((input as Record<string, unknown>)[option]) warn(`option "${option}" has no effect`)
 }
 
+// A response costs time, and only some functions get it.
+const NONE_YET = undefined as unknown as Response
+
 /** Requests and responses without a framework. */
 class WebFramework<Name extends string> implements Framework<WebArgs, Name> {
   /** Changed when a response exists, so that functions which run later get it. */
@@ -198,8 +201,7 @@ class WebFramework<Name extends string> implements Framework<WebArgs, Name> {
   readonly makers = 'Response.json() and new Response()'
 
   constructor(request: Request) {
-    // A handler that throws leaves this one.
-    this.args = [request, new Response(null, { status: 500 })]
+    this.args = [request, NONE_YET]
   }
 
   responded(response: Response): void {
