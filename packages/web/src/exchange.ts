@@ -76,16 +76,15 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
       const response = await next()
       framework.responded?.(response)
       return finish(guard, exchange, response, outermost)
+    } catch (error) {
+      framework.responded?.(error instanceof Response ? error : new Response(null, { status: 500 }))
+      throw error
     } finally {
       ended?.()
     }
   } catch (error) {
     // Some frameworks answer with a thrown response.
-    if (error instanceof Response) {
-      framework.responded?.(error)
-      throw finish(guard, exchange, error, outermost)
-    }
-    framework.responded?.(new Response(null, { status: 500 }))
+    if (error instanceof Response) throw finish(guard, exchange, error, outermost)
     if (outermost && outgoing instanceof Ending) outgoing.end(true)
     throw error
   } finally {

@@ -39,12 +39,9 @@ export type RequestOrEvent = Request | { readonly request: Request }
 /** Limits handlers of requests. Wraps a handler: `limit(handler)`. */
 export interface Limit<Name extends string = string> {
   /** Returns the handler with the limit before it. If the limit rejects a request, the handler doesn't run. */
-  <Req extends Request, Rest extends readonly unknown[]>(
-    handler: (request: Req, ...rest: Rest) => Response | Promise<Response>,
-  ): (request: Req, ...rest: Rest) => Promise<Response>
-  <Event extends { readonly request: Request }, Rest extends readonly unknown[]>(
-    handler: (event: Event, ...rest: Rest) => Response | Promise<Response>,
-  ): (event: Event, ...rest: Rest) => Promise<Response>
+  <First extends RequestOrEvent = Request, Rest extends readonly unknown[] = []>(
+    handler: (first: First, ...rest: Rest) => Response | Promise<Response>,
+  ): (first: First, ...rest: Rest) => Promise<Response>
   /**
    * Counts a request, and resolves with the response to send if it is rejected, or with undefined. The promise never rejects.
    *
