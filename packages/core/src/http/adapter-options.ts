@@ -444,7 +444,7 @@ export function afterFreezeOf(
   { afterFreeze }: Pick<AdapterOptions<never, []>, 'afterFreeze'>,
   usual: AfterFreeze = 'continue',
 ): AfterFreeze {
-  return oneOf('afterFreeze', afterFreeze ?? usual, ['sync', 'continue'])
+  return oneOf('afterFreeze', afterFreeze === undefined ? usual : afterFreeze, ['sync', 'continue'])
 }
 
 /**
