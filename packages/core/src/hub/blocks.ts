@@ -2,7 +2,7 @@ import { Offences } from '../keys/offences.ts'
 import { type BlockChange, type BlockState, lastCellOf, type StorePolicy } from '../store/contract.ts'
 import { endOf } from '../time/intervals.ts'
 import { type Account, keyBytes } from './account.ts'
-import { type HubRow, type RowsChanged, rowOf } from './rows.ts'
+import { type BlockRow, type RowsChanged, rowOf } from './rows.ts'
 
 /** The longest time for which a reset is remembered, in lives of a policy's cells. An epoch in the far future can't prolong it. */
 const LONGEST_LIFE = 4
@@ -118,7 +118,7 @@ export class BlockList {
   }
 
   /** Takes over a block of a former life. Returns whether it still matters, and the account has room for it. */
-  restore({ policyId, key, end, keep, manual, epoch, epochUntil }: HubRow & { type: 'block' }, now: number, account?: Account): boolean {
+  restore({ policyId, key, end, keep, manual, epoch, epochUntil }: BlockRow, now: number, account?: Account): boolean {
     if (keep <= now || account?.take(keyBytes(key)) === false) return false
     this.#add({ policyId, key, end, keep, version: ++this.#version, manual, epoch, epochUntil, account })
     return true

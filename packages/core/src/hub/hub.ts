@@ -25,7 +25,7 @@ import { fineClock } from './fine-clock.ts'
 import { FixedCounts } from './fixed-cells.ts'
 import { LeaseBook } from './leases.ts'
 import { type Counts, PolicyCounts } from './policy-counts.ts'
-import { type HubRow, type RowsChanged, rowOf } from './rows.ts'
+import { type RowsChanged, readRow, rowOf } from './rows.ts'
 import { SlidingCounts } from './sliding-cells.ts'
 
 /** Shortest time between two searches for expired data, in milliseconds. */
@@ -159,10 +159,12 @@ export class Hub {
   /**
    * Takes over a row of a former life, before any sync.
    *
-   * @returns its name, or undefined if it has expired, or the account is used up
+   * @returns its name, or undefined if it has expired, can't be read, or the account is used up
    */
-  restore(row: HubRow, account?: Account): string | undefined {
+  restore(value: unknown, account?: Account): string | undefined {
+    const row = readRow(value)
     const now = this.clock.monotonic()
+    if (row === undefined) return undefined
     if (row.type === 'block') return this.#blocks.restore(row, now, account) ? rowOf('block', row.policyId, row.key) : undefined
     if (row.type === 'lease') return this.#leases.restore(row, now, account) ? row.name : undefined
     if (row.until <= now) return undefined

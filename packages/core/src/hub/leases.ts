@@ -3,7 +3,7 @@ import { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply } from '../store
 import { grantLease, type LeaseRecord, newLeaseRecord, servesLease } from '../store/leases/grant.ts'
 import { endOf, type Ordinal } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
-import { type HubRow, type RowsChanged, rowOf } from './rows.ts'
+import { type LeaseRow, type RowsChanged, rowOf } from './rows.ts'
 
 /** Milliseconds for which an interval's record is kept after its end, because clocks may be corrected a little. */
 const KEPT = 1_000
@@ -83,7 +83,7 @@ export class LeaseBook {
   }
 
   /** Takes over leases of a former life. Returns whether they still matter, and the account has room for them. */
-  restore({ type: _, ...kept }: HubRow & { type: 'lease' }, monotonic: number, account?: Account): boolean {
+  restore({ type: _, ...kept }: LeaseRow, monotonic: number, account?: Account): boolean {
     const bytes = keyBytes(kept.key) + NODE_BYTES * kept.record.rows.size
     if (kept.until <= monotonic || account?.take(bytes) === false) return false
     const tally = new Tally()
