@@ -31,7 +31,7 @@ export class KeptRows {
     do {
       page = await this.#storage.list({ prefix: PREFIX, limit: MOST_READ, ...startAfter })
       for (const [place, row] of page) {
-        const name = take(row as HubRow)
+        const name = take(row)
         if (name === undefined) expired.push(place)
         else this.#places.set(name, place)
         this.#last = Math.max(this.#last, Number(place.slice(PREFIX.length)))
