@@ -13,8 +13,12 @@ import { SOURCE_CONDITION } from './vitest.js'
 /** A day from which Workers have the modules of Node.js without a flag. */
 const COMPATIBLE_SINCE = '2026-09-01'
 
-/** A Worker as one module, as `wrangler` bundles it, with this workspace's sources. */
-export async function bundleWorker(entry: string): Promise<string> {
+/**
+ * A Worker as one module, as `wrangler` bundles it.
+ *
+ * @param sources - uses the sources of this workspace, not its built packages
+ */
+export async function bundleWorker(entry: string, sources = true): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [entry],
     bundle: true,
@@ -22,7 +26,7 @@ export async function bundleWorker(entry: string): Promise<string> {
     format: 'esm',
     target: 'es2022',
     platform: 'browser',
-    conditions: [SOURCE_CONDITION, 'workerd', 'worker'],
+    conditions: [...(sources ? [SOURCE_CONDITION] : []), 'workerd', 'worker'],
     external: ['node:*', 'cloudflare:*'],
     logLevel: 'warning',
   })
