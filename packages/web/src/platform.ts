@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { inWorkers } from '@weir/core/adapter'
 
 /** The parts of a platform that Weir finds in the arguments of a handler. */
 export interface Platform {
@@ -12,6 +13,12 @@ export interface Platform {
 
 const NONE: Platform = Object.freeze({})
 
+// These set a header themselves, so that clients can't choose it.
+const CLOUDFLARE: Platform = Object.freeze({ address: (request: Request) => field(request, 'cf-connecting-ip') })
+// Reading a variable needs a permission in Deno, where this platform does not exist.
+const onVercel = !('Deno' in globalThis) && process.env['VERCEL'] === '1'
+const VERCEL: Platform | undefined = onVercel ? { address: (request) => field(request, 'x-real-ip') } : undefined
+
 /** Members that platforms pass to a handler beside the request. */
 interface Given extends Platform {
   readonly server?: unknown
@@ -22,27 +29,26 @@ interface Given extends Platform {
 
 /** The platform that passed this argument to a handler. */
 export function platformOf(argument: unknown): Platform {
-  if (typeof argument !== 'object' || argument === null) return ofVariables()
+  // First, because any member of a binding may look like a function.
+  if (inWorkers()) return CLOUDFLARE
+  if (typeof argument !== 'object' || argument === null) return VERCEL ?? NONE
   const given = argument as Given
   // Applications may pass `{ server: env }`.
   if (typeof given.server === 'object' && given.server !== null) return platformOf(given.server)
-  if ('incoming' in given) return { ...given, ...ofVariables() }
+  if ('incoming' in given) return VERCEL === undefined ? given : { ...given, ...VERCEL }
   if (typeof given.requestIP === 'function') return { address: (request) => given.requestIP?.(request)?.address }
   // Deno.
   if (typeof given.remoteAddr?.hostname === 'string') return { address: () => given.remoteAddr?.hostname }
   // SvelteKit.
   if (typeof given.getClientAddress === 'function') return { address: () => given.getClientAddress?.() }
-  return ofVariables()
-}
-
-/** Platforms that set a header with the address themselves, so that clients can't choose it. */
-function ofVariables(): Platform {
-  if (globalThis.navigator?.userAgent === 'Cloudflare-Workers') return { address: (request) => field(request, 'cf-connecting-ip') }
-  // Reading a variable needs a permission in Deno, where this platform does not exist.
-  if (!('Deno' in globalThis) && process.env['VERCEL'] === '1') return { address: (request) => field(request, 'x-real-ip') }
-  return NONE
+  return VERCEL ?? NONE
 }
 
 function field(request: Request, name: string): string | undefined {
   return request.headers.get(name) ?? undefined
+}
+
+/** The address of a request's client as the platform reports it. */
+export function addressBy({ address, incoming }: Platform, request: Request): string | undefined {
+  return address === undefined ? incoming?.socket?.remoteAddress : address(request)
 }

@@ -54,7 +54,9 @@ export const webAdapter: AdapterUnderTest<Request> = {
 
 /** Answers as the error handlers of frameworks do. */
 function errorHandler(error: unknown): Response {
-  const { status = 500, headers = {} } = error as { status?: number; headers?: Record<string, string> }
+  // The server throws this for targets that are no URL.
+  const otherwise = (error as Error).name === 'RequestError' ? 400 : 500
+  const { status = otherwise, headers = {} } = error as { status?: number; headers?: Record<string, string> }
   return new Response(error instanceof Error ? error.message : 'error', { status, headers })
 }
 
