@@ -12,7 +12,7 @@ import {
   type SyncRequest,
 } from '@weir/core/sync'
 import type { HubStub } from './platform.ts'
-import { joined, type Part, shardOf, split } from './shards.ts'
+import { joined, shardOf, split } from './shards.ts'
 import type { HubReply } from './weir-hub.ts'
 
 const CLOSED = 'The connection to the store'
@@ -38,13 +38,16 @@ export class HubConnection implements StoreConnection {
 
   async sync(request: SyncRequest): Promise<SyncReply> {
     if (this.#closed) throw closedPart(CLOSED)
-    const parts = split(request, this.#seen.length)
-    const outcomes = await Promise.allSettled(parts.map((part) => this.#exchange(part)))
+    const parts = split(request, this.#seen.length).map((part, shard) => part && this.#exchange(shard, part))
+    const outcomes = await Promise.allSettled(parts)
     if (this.#closed) throw closedPart(CLOSED)
-    return joined(request, parts, outcomes, this.#generations)
+    const replies = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined))
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+    if (failed !== undefined && replies.every((reply) => reply === undefined)) throw failed.reason
+    return joined(request, replies, this.#generations)
   }
 
-  async #exchange({ shard, request }: Part): Promise<SyncReply> {
+  async #exchange(shard: number, request: SyncRequest): Promise<SyncReply> {
     const seen = this.#seen[shard]
     const answer = (await this.#call(shard, (stub) => stub.sync(this.#node.id, pack(request), seen))) as HubReply | undefined
     if (!Array.isArray(answer?.reply?.results) || !Array.isArray(answer.reply.blocks) || !Array.isArray(answer.news)) throw unreadable()

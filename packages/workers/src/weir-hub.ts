@@ -58,7 +58,10 @@ export class WeirHub extends DurableObject {
     void state.blockConcurrencyWhile(() => this.#rows.restore((row) => this.#hub.restore(row, this.#account)))
   }
 
-  /** @returns undefined if the request can't be read */
+  /**
+   * @internal
+   * @returns undefined if the request can't be read
+   */
   async sync(node: unknown, packed: unknown, seen: unknown): Promise<HubReply | undefined> {
     if (!isNodeId(node) || this.#hub.isFull(node, MOST_NODES)) return undefined
     const checked = readRequest(packed, this.#hub.clock.now())
@@ -69,12 +72,19 @@ export class WeirHub extends DurableObject {
     return { reply, news: typeof seen === 'number' ? this.#newsFor(node, seen) : [], seen: this.#last }
   }
 
-  /** @returns undefined if the request can't be read, or there is no memory left for its keys */
+  /**
+   * @internal
+   * @returns undefined if the request can't be read, or there is no memory left for its keys
+   */
   async decide(node: unknown, packed: unknown): Promise<readonly (readonly unknown[])[] | undefined> {
     return isNodeId(node) ? decideFor(this.#hub, node, packed, this.#account, this.#hub.clock.now()) : undefined
   }
 
-  /** Adds an entry to the log of manual actions, if there is one, and returns the newest ones. */
+  /**
+   * Adds an entry to the log of manual actions, if there is one, and returns the newest ones.
+   *
+   * @internal
+   */
   async audit(entry: unknown, most: unknown): Promise<readonly string[] | undefined> {
     const log = auditOf(this.#hub)
     if (typeof entry === 'string' && entry.length <= LONGEST_AUDITED) await log.add(entry)
@@ -82,7 +92,11 @@ export class WeirHub extends DurableObject {
     return typeof most === 'number' ? await log.list(Math.min(most, MOST_AUDITED)) : undefined
   }
 
-  /** Removes a process from the live ones. */
+  /**
+   * Removes a process from the live ones.
+   *
+   * @internal
+   */
   async leave(node: unknown): Promise<void> {
     if (isNodeId(node)) this.#hub.leave(node)
   }

@@ -7,47 +7,53 @@ import type { Ordinal } from '../time/intervals.ts'
  * `monotonic`, which must continue after the restart.
  */
 
+/** A block, or the last reset of a key. */
+export interface BlockRow {
+  readonly type: 'block'
+  readonly policyId: string
+  readonly key: string
+  readonly end: number
+  readonly keep: number
+  readonly manual: boolean
+  readonly epoch: number
+  readonly epochUntil: number
+}
+
+/** The leases of a key in one interval. */
+export interface LeaseRow {
+  readonly type: 'lease'
+  readonly name: string
+  readonly policyId: string
+  readonly key: string
+  readonly ordinal: Ordinal
+  readonly record: LeaseRecord
+  readonly until: number
+  readonly newsUntil: number
+  readonly lost: boolean
+}
+
+/** An entry of the log of manual actions. */
+export interface AuditRow {
+  readonly type: 'audit'
+  readonly name: string
+  readonly entry: string
+  readonly until: number
+}
+
+export type HubRow = BlockRow | LeaseRow | AuditRow
+
 const time = number(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY)
 const units = number(0, Number.MAX_VALUE)
 const name = text(10_000)
+const rows: Reader<LeaseRecord['rows']> = (value) => (value instanceof Map ? value : undefined)
+const record: Reader<LeaseRecord> = object({ out: time, used: time, tail: flag, quietUntil: time, epoch: units, earliest: time, rows })
+const ordinal = whole<Ordinal>(0, Number.MAX_SAFE_INTEGER)
 
-const READERS = {
-  block: object({
-    type: oneOf('block'),
-    policyId: name,
-    key: name,
-    end: time,
-    keep: time,
-    manual: flag,
-    epoch: units,
-    epochUntil: time,
-  }),
-  lease: object({
-    type: oneOf('lease'),
-    name,
-    policyId: name,
-    key: name,
-    ordinal: whole<Ordinal>(0, Number.MAX_SAFE_INTEGER),
-    record: object({
-      out: time,
-      used: time,
-      tail: flag,
-      quietUntil: time,
-      epoch: units,
-      earliest: time,
-      rows: ((rows) => (rows instanceof Map ? rows : undefined)) as Reader<LeaseRecord['rows']>,
-    }) as Reader<LeaseRecord>,
-    until: time,
-    newsUntil: time,
-    lost: flag,
-  }),
+const READERS: { readonly [T in HubRow['type']]: Reader<HubRow> } = {
+  block: object({ type: oneOf('block'), policyId: name, key: name, end: time, keep: time, manual: flag, epoch: units, epochUntil: time }),
+  lease: object({ type: oneOf('lease'), name, policyId: name, key: name, ordinal, record, until: time, newsUntil: time, lost: flag }),
   audit: object({ type: oneOf('audit'), name, entry: name, until: time }),
 }
-
-type Rows = { readonly [T in keyof typeof READERS]: Exclude<ReturnType<(typeof READERS)[T]>, undefined> }
-export type BlockRow = Rows['block']
-export type LeaseRow = Rows['lease']
-export type HubRow = Rows[keyof Rows]
 
 /** A row as it was stored, or undefined if another version of this package has written it in another form. */
 export function readRow(value: unknown): HubRow | undefined {
