@@ -10,7 +10,7 @@ export type Fields = Record<string, string>
 export class Exchange {
   readonly fields: Fields = {}
   /** By throttler. */
-  readonly decisions = new Map<object, Decision>()
+  readonly decisions: Map<object, Decision> = new Map()
   readonly #request: Request
   outgoing: ServerResponse | Ending
   /** Whether a throttler already waits for the response. */

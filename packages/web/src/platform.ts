@@ -29,7 +29,8 @@ interface Given extends Platform {
 /** The platform that passed this argument to a handler. */
 export function platformOf(argument: unknown): Platform {
   // First, because any member of a binding may look like a function.
-  if (globalThis.navigator?.userAgent === 'Cloudflare-Workers') return CLOUDFLARE
+  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
+  if (navigator?.userAgent === 'Cloudflare-Workers') return CLOUDFLARE
   if (typeof argument !== 'object' || argument === null) return VERCEL ?? NONE
   const given = argument as Given
   // Applications may pass `{ server: env }`.

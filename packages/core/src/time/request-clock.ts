@@ -156,5 +156,5 @@ export const workersRuntime: RequestRuntime = {
 
 /** Whether this is Cloudflare Workers, or a runtime that behaves as it does. */
 export function inWorkers(): boolean {
-  return (globalThis.navigator as { readonly userAgent?: string } | undefined)?.userAgent === 'Cloudflare-Workers'
+  return (globalThis as { readonly navigator?: { readonly userAgent?: string } }).navigator?.userAgent === 'Cloudflare-Workers'
 }
