@@ -41,6 +41,7 @@ export type { DiagnosticsMessage, EventName, Listener, ThrottlerEvents } from '.
 export type { FieldLogger, Logger, MessageLogger } from './report/logger.ts'
 export type { BlockCause, DecisionReason, ExchangeReason, RejectionReason, RejectionSource, SyncFailureCause } from './report/stats.ts'
 export type { Coordinator, Inspected, Store, ThrottlerState } from './throttler/coordinator.ts'
+export type { FlushOptions } from './throttler/engine.ts'
 export type { Explanation } from './throttler/explain.ts'
 export type { KeyLimit } from './throttler/key-limits.ts'
 export { type LimitedFetchOptions, limitedFetch } from './throttler/limited-fetch.ts'

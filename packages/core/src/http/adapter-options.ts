@@ -5,6 +5,7 @@ import type { Decision } from '../decide/decision.ts'
 import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { PolicyOptions, RequestPolicyOptions, RequestSlotPolicyOptions } from '../decide/policy.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
+import { oneOf } from '../options/one-of.ts'
 import { meantBy } from '../report/did-you-mean.ts'
 import { importOf, invalidOption, show, WeirError } from '../report/errors.ts'
 import { type Awaitable, CALLBACK_TIMEOUT, isThenable } from '../report/user-function.ts'
@@ -224,7 +225,23 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    * @see `@weir/core/docs/reference/options.md#functions`
    */
   readonly callbackTimeout?: Duration
+  /**
+   * Sets what the first requests do after the process has stood still for a second or longer, as functions do on Lambda or Vercel. Its
+   * counts are old then.
+   *
+   * - `'sync'`: they wait until their keys have been read from the store, for at most 50 ms.
+   * - `'continue'`: they are decided immediately, by the old counts.
+   *
+   * It matters for coordination `'background'` and `'periodic'`. Others read from the store anyway, or have no store.
+   *
+   * @default 'continue', and 'sync' for `@weir/web` outside of Cloudflare Workers
+   * @see `@weir/core/docs/guides/where-it-runs.md`
+   */
+  readonly afterFreeze?: AfterFreeze
 }
+
+/** The values of `afterFreeze`. */
+export type AfterFreeze = 'sync' | 'continue'
 
 /** Options of a throttler, without its policies. */
 export type SharedThrottlerOptions<Req, Name extends string> = Omit<ThrottlerOptions<Req, Name>, 'policies'>
@@ -285,6 +302,7 @@ const OWN: Readonly<Record<string, Kind>> = {
   ipv6Subnet: 'other',
   caseSensitive: 'boolean',
   callbackTimeout: 'other',
+  afterFreeze: 'other',
 } satisfies Record<keyof AdapterOptions<never, []>, Kind>
 
 const LIST = 'addresses("10.0.0.0/8", "2001:db8::1"), or a function of the request'
@@ -402,6 +420,7 @@ function checkOwn(own: Record<string, unknown>): void {
   }
   // Checked as the guard reads them, because an error must occur before the guard makes a throttler.
   callbackTimeout(own)
+  afterFreezeOf(own, undefined)
   reservingOf(own)
   if (own['headers'] !== undefined) checkHeaders(own['headers'])
   addressKeys(own['ipv6Subnet'] as number | undefined)
@@ -413,6 +432,19 @@ function checkOwn(own: Record<string, unknown>): void {
   if (own['handler'] !== undefined && own['message'] !== undefined) {
     throw new WeirError('WEIR_INVALID_OPTION', 'Use either "handler" or "message", not both: a handler writes the body itself.')
   }
+}
+
+/**
+ * Whether requests wait for a sync after the process has stood still.
+ *
+ * @param usual the adapter's default
+ * @throws WeirError `WEIR_INVALID_OPTION`
+ */
+export function afterFreezeOf(
+  { afterFreeze }: Pick<AdapterOptions<never, []>, 'afterFreeze'>,
+  usual: AfterFreeze = 'continue',
+): AfterFreeze {
+  return oneOf('afterFreeze', afterFreeze === undefined ? usual : afterFreeze, ['sync', 'continue'])
 }
 
 /**

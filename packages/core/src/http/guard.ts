@@ -9,7 +9,7 @@ import type { Answering } from '../report/when-ended.ts'
 import { type AdapterSide, adapterOf } from '../throttler/adapter-side.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
 import { loadCode } from '../time/load-code.ts'
-import { type AdapterOptions, callbackTimeout, splitOptions, type ThrottleInput } from './adapter-options.ts'
+import { type AdapterOptions, afterFreezeOf, callbackTimeout, splitOptions, type ThrottleInput } from './adapter-options.ts'
 import { Answers } from './answer/answer.ts'
 import type { SetHeader } from './answer/headers.ts'
 import type { Rejection } from './answer/rejection.ts'
@@ -27,6 +27,9 @@ import { Settlement } from './settlement.ts'
 
 /** The decision for a request on the deny list. */
 const DENIED = Object.freeze(changed(NO_POLICY, { allowed: false, reason: 'denied', limit: 0, remaining: 0 }) as Decision<never>)
+
+/** The longest wait for a sync after the process has stood still, in milliseconds. */
+const FRESH_WITHIN = 50
 
 /** Loaded with the first delayed request, because most applications have none. */
 let holdRequest: typeof import('./hold-request.ts').holdRequest | undefined
@@ -65,6 +68,8 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   /** Undefined if no units are reserved. */
   readonly #reservations: Reservations<Req, Args, Name> | undefined
   readonly #patience: Patience
+  /** Whether requests wait for a sync after the process has stood still. */
+  readonly #syncs: boolean
   readonly #clientOf: (request: unknown) => string | undefined
   readonly #answers: Answers<Req, Name>
   readonly #handling: Handling<Args, Name>
@@ -94,6 +99,9 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.side = side
     this.#patience = { clock: side.clock, timeout: callbackTimeout(own) }
     this.owned = split.throttler === undefined
+    // Where requests drive everything, all requests would wait after each pause.
+    this.#syncs = afterFreezeOf(own, side.clock.driven ? undefined : reader.afterFreeze) === 'sync'
+    if (this.#syncs) side.watchStale()
     this.throws = own.throwOnReject === true
     this.#options = own
     this.#reader = reader
@@ -299,6 +307,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     if (applies === false) return undefined
     if (applies !== true) return this.#decideLater(request, applies, response)
     const { keys, costs, applying, applied, limits } = rules
+    if (this.#syncs && this.side.stale) return this.#decideLater(request, Promise.resolve(copyOf(rules)), response)
     return this.#ask(request, keys, costs, applying, applied, limits, response)
   }
 
@@ -339,6 +348,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const { version } = this.#compiled
     try {
       const read = await reading
+      if (read !== undefined && this.#syncs && this.side.stale) await this.side.refresh(read.keys, read.applying, FRESH_WITHIN)
       // The request was read with the old rules, whose indexes may differ.
       if (version !== this.side.version) return await this.#decide(request, undefined, response)
       if (read === undefined) return undefined
@@ -402,6 +412,11 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.report(isWeirError(error) ? error.code : 'check', 'Weir could not decide a request, and let it pass', error)
     return undefined
   }
+}
+
+/** The reading of a request. The rules read the next one into the same arrays. */
+function copyOf({ keys, costs, applying, applied, limits }: Compiled<never>['rules']): Reading {
+  return { keys: [...keys], costs: [...costs], applying: applying.slice(0, applied), limits: limits && [...limits] }
 }
 
 /** A decision. Undefined for a skipped request, and null if the client disconnected during a delay. */

@@ -128,6 +128,11 @@ export interface Snapshot extends StoreStatus {
   readonly node: string
   /** The state, as in `throttler.state`. */
   readonly state: string
+  /**
+   * The trigger of syncs: the process's own `'timers'`, or, as in Cloudflare Workers, only the `'requests'`. Without requests nothing is
+   * synced there.
+   */
+  readonly drivenBy: 'timers' | 'requests'
   readonly requests: RequestsSnapshot
   readonly policies: readonly PolicySnapshot[]
   /** Blocked keys, most time left first. Their number is limited by `SnapshotOptions`. */
@@ -282,6 +287,7 @@ export function snapshotOf(inspected: Inspected, options: SnapshotOptions = {}):
   return {
     node: nodeId,
     state,
+    drivenBy: inspected.clock.driven ? 'requests' : 'timers',
     ...about,
     requests: requestsOf(requests, now),
     policies,

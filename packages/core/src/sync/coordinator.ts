@@ -5,11 +5,19 @@ import { countsAtStore } from '../decide/coordination.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
 import type { AuditLog, MeetingPoint, StatusReport, StoreConnection, SyncResult } from '../store/contract.ts'
-import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
+import type {
+  Coordinated,
+  Coordinator,
+  CoordinatorOptions,
+  MeterKey,
+  Store,
+  StoreStatus,
+  ThrottlerState,
+} from '../throttler/coordinator.ts'
 import { KEPT_INTERVALS } from '../throttler/limiter-set.ts'
 import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
-import type { Clock } from '../time/clock.ts'
+import { type Clock, within } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
 import { CentralSide } from './central-side.ts'
 import { HEARTBEATS_MISSED, SyncLoop } from './exchange/loop.ts'
@@ -17,6 +25,7 @@ import { LaterMeters } from './later-meters.ts'
 import { kindOf, openStore } from './link/open-store.ts'
 import { noticeSmallLimits } from './link/small-limits.ts'
 import { StoreState } from './link/state.ts'
+import { refreshKeys } from './refresh.ts'
 import { askUsage } from './usage.ts'
 import { loadWaiting, Waits } from './waits.ts'
 
@@ -136,7 +145,7 @@ class BackgroundCoordinator implements Coordinator {
           link.heartbeat(reply, sent, received)
           noticeSmallLimits(this.throttlers, link.nodes)
         },
-        failed: (error, entries, sent, received) => link.failed(error, entries, sent, received),
+        failed: (error, entries, sent, received, passing) => link.failed(error, entries, sent, received, passing),
         tick: (monotonic) => this.#tick(monotonic),
         nonsense: (what, policyId, key) => link.nonsense(what, policyId, key),
         silence: (silent, now) => link.silence(silent, now),
@@ -239,13 +248,15 @@ class BackgroundCoordinator implements Coordinator {
       this.#loop.wakeNow()
       return
     }
-    if (this.#link.state === 'closed') {
+    // Outside of requests random numbers may be the same in all processes.
+    if (this.#link.state === 'closed' || this.#clock.driven) {
       // Starts as a new process, also for throttlers that have not started yet.
       this.nodeId = newNodeId(this.#random)
       this.#used.clear()
       this.#all.add(this)
     }
     this.#link.state = 'connecting'
+    for (const time of [this.#localTime, this.#link.time]) time.begin(this.#clock.now(), this.#clock.monotonic())
     const connection = openStore(this.#point, {
       id: this.nodeId,
       clock: this.#clock,
@@ -270,6 +281,25 @@ class BackgroundCoordinator implements Coordinator {
     return meter.inquire?.(id, timeout) ?? askUsage(meter.counts as CountsSynced, id, timeout, { clock, link, loop })
   }
 
+  get stale(): boolean {
+    return this.#loop.stale
+  }
+
+  watchStale(): void {
+    this.#loop.watching = true
+  }
+
+  refresh(keys: readonly MeterKey[], timeout: number): Promise<void> {
+    const [loop, link] = [this.#loop, this.#link]
+    return within(this.#clock, timeout, refreshKeys(keys, loop, link)).then(() => loop.freshen())
+  }
+
+  async flush(timeout: number): Promise<boolean> {
+    const begun = this.#clock.monotonic()
+    await within(this.#clock, timeout, Promise.resolve(this.loading))
+    return this.#loop.flush(timeout - (this.#clock.monotonic() - begun), false)
+  }
+
   wake(): void {
     this.#loop.wakeNow()
   }
@@ -288,7 +318,7 @@ class BackgroundCoordinator implements Coordinator {
 
   async leave(throttler: Coordinated, timeout: number): Promise<void> {
     const begun = this.#clock.monotonic()
-    if (this.throttlers.includes(throttler)) await this.#loop.flush(timeout)
+    if (this.throttlers.includes(throttler)) await this.#loop.flush(timeout, true)
     this.#leaveBehind(this.#served.find(({ whose }) => whose.deref() === throttler)?.policies ?? [])
     this.#served = this.#others(throttler)
     this.#loop.forget(throttler.meters())

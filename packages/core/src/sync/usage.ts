@@ -64,7 +64,7 @@ async function ask(meter: CountsSynced, id: string, { clock, loop }: UsageHost):
 }
 
 /** A key write that only reads. */
-function entryOf(meter: CountsSynced, id: string): SyncEntry {
+export function entryOf(meter: CountsSynced, id: string): SyncEntry {
   const lease = meter.askedLease?.(id)
   return lease === undefined ? meter.syncedBlocks.entryOf(id, meter.askedCells()) : { policy: meter.storePolicy, key: id, cells: [], lease }
 }

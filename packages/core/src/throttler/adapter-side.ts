@@ -3,8 +3,10 @@ import type { Receipt } from '../budget/receipt.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import type { RequestPath } from '../decide/request-path.ts'
+import { idOfKey } from '../keys/key-id.ts'
+import { bounded } from '../keys/key-text.ts'
 import { invalidOption, type WeirError } from '../report/errors.ts'
-import type { Clock } from '../time/clock.ts'
+import { type Clock, keptAlive } from '../time/clock.ts'
 import type { Coordinated } from './coordinator.ts'
 import type { Delayed } from './delays.ts'
 import type { Engine } from './engine.ts'
@@ -142,6 +144,28 @@ export class AdapterSide<Name extends string = string, Req = unknown> {
   /** Reserves the units of a decision, until its response ends. */
   receiptOf(decision: Decision<Name>, options: ReservationOptions): Receipt<Name> {
     return this.#engine.budget.receiptOf(decision, options) as Receipt<Name>
+  }
+
+  /** Makes `stale` work, which costs two timers per second. */
+  watchStale(): void {
+    this.#engine.coordinator?.watchStale()
+  }
+
+  /** Whether the process has just stood still for a second or longer, so that a decision would rest on old counts. */
+  get stale(): boolean {
+    return this.#engine.coordinator?.stale === true
+  }
+
+  /** Reads the keys of a request from the store. Resolves when that is done, or after `timeout` milliseconds. */
+  refresh(keys: readonly (string | undefined)[], applying: readonly number[], timeout: number): Promise<void> {
+    const { coordinator, limiters } = this.#engine
+    const synced = this.#engine.meters()
+    const read = applying.flatMap((place) => {
+      const meter = synced.find((one) => one === limiters[place]?.meter)
+      const key = keys[place]
+      return meter === undefined || key === undefined ? [] : [{ meter, id: idOfKey(bounded(key)) }]
+    })
+    return keptAlive(this.clock, coordinator?.refresh(read, timeout) ?? Promise.resolve())
   }
 
   /** Reports an error that a request must not suffer from, once per code and subject. */

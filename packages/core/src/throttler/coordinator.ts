@@ -83,6 +83,12 @@ export interface Coordinated extends Inspected {
   warn(error: WeirError, subject?: string): void
 }
 
+/** A key of a policy whose counts are synced, by its id in the store. */
+export interface MeterKey {
+  readonly meter: Exchanging
+  readonly id: string
+}
+
 /** Syncs the counts of several processes. A store brings it, so that a throttler without a store carries none of its code. */
 export interface Coordinator {
   /** The rules of all throttlers of this process with the same store. */
@@ -116,6 +122,13 @@ export interface Coordinator {
    * @returns undefined without an answer within the timeout
    */
   ask(meter: Exchanging, id: string, timeout: number): Promise<SyncResult | undefined>
+  /** Whether the process has just stood still for a second or longer and has read no counts since. Only if `watchStale` was called. */
+  readonly stale: boolean
+  watchStale(): void
+  /** Reads keys from the store, and takes over their units and blocks. Resolves when that is done, or after `timeout` milliseconds. */
+  refresh(keys: readonly MeterKey[], timeout: number): Promise<void>
+  /** Sends all counts. Resolves with whether that succeeded within `timeout` milliseconds. */
+  flush(timeout: number): Promise<boolean>
   /** Ticks soon, because there is a new task. */
   wake(): void
   /** The throttlers that have started. */

@@ -8,14 +8,16 @@ import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.ts'
 import { RequestPath, type RequestPathHost } from '../decide/request-path.ts'
 import { ownRule, requireKeys } from '../decide/request-rule.ts'
+import { type Duration, parseDuration } from '../options/duration.ts'
 import type { WaitingRequests } from '../queue/waits.ts'
 import { closedError, invalidOption, type WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, EVENTS, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
+import { checkOptions } from '../report/names.ts'
 import { Once } from '../report/once.ts'
 import { Requests } from '../report/requests.ts'
 import type { FollowedRules } from '../report/rules-status.ts'
-import { type Clock, keptAlive, systemClock, timersAreFake, whenHalfFaked, whenTimersAreFaked } from '../time/clock.ts'
+import { type Clock, keptAlive, systemClock, timersAreFake, whenHalfFaked, whenTimersAreFaked, within } from '../time/clock.ts'
 import { loadCode } from '../time/load-code.ts'
 import { checkDecides } from './check-decides.ts'
 import type { Coordinated, Coordinator, Store, ThrottlerState } from './coordinator.ts'
@@ -32,6 +34,19 @@ import { RejectionsReport } from './rejections-report.ts'
 import { noticeShortDurations } from './short-durations.ts'
 import { WaitingRoom } from './waiting-room.ts'
 import { countClosed, countOpened, warnLocal, warnOfFakeTimers, warnOfHalfFakedTime, warnOfListener } from './warnings.ts'
+
+/** Options of `flush`. */
+export interface FlushOptions {
+  /**
+   * Limits how long the promise stays pending: 1 ms to 60 s.
+   *
+   * @default '1s'
+   */
+  readonly timeout?: Duration
+}
+
+/** Milliseconds. */
+const LONGEST_FLUSH = 60_000
 
 type AnyRules = readonly PolicyOptions<never>[]
 type GivenRules = readonly (AnyPolicyOptions<never> | PlannedPolicyOptions<never>)[]
@@ -222,7 +237,9 @@ export class Engine implements Coordinated, AcquireHost, BudgetHost, RequestPath
   /** As the throttler's. */
   start(): void {
     if (this.closed) throw closedError()
-    if (this.#life !== 'idle') return
+    // Where nothing may be started outside of requests, the first request starts it.
+    if (this.#life !== 'idle' || this.clock.stopped) return
+    this.#local.begin()
     this.#rollAll()
     this.#life = 'running'
     if (this.coordinator === undefined) {
@@ -249,6 +266,14 @@ export class Engine implements Coordinated, AcquireHost, BudgetHost, RequestPath
   }
 
   /** As the throttler's. */
+  async flush(options: FlushOptions): Promise<boolean> {
+    checkOptions('flush', options, ['timeout'], 'options such as { timeout: "1s" }')
+    const timeout = options.timeout === undefined ? 1_000 : parseDuration(options.timeout, 'timeout', 1, LONGEST_FLUSH)
+    if (this.#life !== 'running' || this.coordinator === undefined) return true
+    return await this.coordinator.flush(timeout)
+  }
+
+  /** As the throttler's. */
   close(): Promise<void> {
     // From now on, its successor need not agree with it any more, even while it still sends its last counts.
     this.coordinator?.names.release(this)
@@ -265,6 +290,8 @@ export class Engine implements Coordinated, AcquireHost, BudgetHost, RequestPath
     if (this.closed) throw closedError()
     this.start()
     if (now >= meter.rollAt) meter.roll(now)
+    // The first request must come here again.
+    if (this.clock.stopped) meter.rollAt = Number.NEGATIVE_INFINITY
   }
 
   /** The monotonic time, after all limiters were rolled to it. */
@@ -343,13 +370,7 @@ export class Engine implements Coordinated, AcquireHost, BudgetHost, RequestPath
 
   /** Waits for the audit log, for at most this many milliseconds. */
   #audits(timeout: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.clock.setTimeout(resolve, timeout)
-      void Promise.resolve(this.#audited).then(() => {
-        this.clock.clearTimeout(timer)
-        resolve()
-      })
-    })
+    return within(this.clock, timeout, Promise.resolve(this.#audited))
   }
 
   /** A store can't answer within time that a test has faked. */

@@ -21,6 +21,10 @@ export class LocalMeters {
     this.exchange = Object.freeze({ localTime: this.#time, defer: (run: () => void) => clock.defer(run) })
   }
 
+  begin(): void {
+    this.#time.begin(this.#clock.now(), this.#clock.monotonic())
+  }
+
   /** Returns when it must be called next at the latest, on the monotonic clock. */
   tick(meters: readonly Meter[], now: number): number {
     this.#time.follow(this.#clock.now(), now)

@@ -11,7 +11,7 @@ import type { EventName, Listener } from '../report/events.ts'
 import { keptAlive } from '../time/clock.ts'
 import { ADAPTER, AdapterSide } from './adapter-side.ts'
 import type { ThrottlerState } from './coordinator.ts'
-import { Engine } from './engine.ts'
+import { Engine, type FlushOptions } from './engine.ts'
 import { type Explanation, explain } from './explain.ts'
 import type { KeyLimit } from './key-limits.ts'
 import { chargeKey, forEachCost, refundKey } from './key-units.ts'
@@ -477,6 +477,24 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#engine.start()
     this.#told()
     return this
+  }
+
+  /**
+   * Sends everything that was counted so far to the store, and resolves when the store has it.
+   *
+   * For platforms that stop a process between two requests, or end it after each one: their last units would reach the other processes
+   * late or never. A process that goes on running sends them by itself.
+   *
+   * @returns whether the store has everything. False after the timeout, for example if the store is down: then the units are sent later.
+   * True without a store
+   * @throws (rejects) WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+   * @example
+   * await throttler.flush()
+   * waitUntil(throttler.flush())
+   * @see `@weir/core/docs/guides/where-it-runs.md`
+   */
+  flush(options: FlushOptions = {}): Promise<boolean> {
+    return keptAlive(this.#engine.clock, this.#engine.flush(options))
   }
 
   /**

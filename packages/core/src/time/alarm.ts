@@ -6,12 +6,12 @@ export const LONGEST_TIMER: number = 2 ** 31 - 1
 /** One timer, set to one time after another. Times are of the monotonic clock. Infinity means never. */
 export class Alarm {
   readonly #clock: Clock
-  readonly #ring: () => void
+  readonly #ring: (at: number) => void
   #timer: TimerHandle | undefined
   #at: number = Number.POSITIVE_INFINITY
 
-  /** @param ring is called at the set time, but after 24 days at the latest, so it must check if the time has come */
-  constructor(clock: Clock, ring: () => void) {
+  /** @param ring is called at the set time, but after 24 days at the latest, so it must check if the time has come. It receives the time that was set */
+  constructor(clock: Clock, ring: (at: number) => void) {
     this.#clock = clock
     this.#ring = ring
   }
@@ -27,10 +27,15 @@ export class Alarm {
       () => {
         this.#timer = undefined
         this.#at = Number.POSITIVE_INFINITY
-        this.#ring()
+        this.#ring(at)
       },
       Math.min(LONGEST_TIMER, Math.max(0, at - this.#clock.monotonic())),
     )
+  }
+
+  /** The time at which it rings. */
+  get at(): number {
+    return this.#at
   }
 
   /** Rings at this time, unless an earlier time is set. */

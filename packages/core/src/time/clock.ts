@@ -1,4 +1,5 @@
 import process, { hrtime } from 'node:process'
+import { inWorkers, RequestClock, workersRuntime } from './request-clock.ts'
 
 /** A timer of a clock. It is opaque to all other code. */
 export type TimerHandle = unknown
@@ -23,6 +24,10 @@ export interface Clock {
    * Keeps the process alive until the returned function is called, while code awaits a promise. A virtual clock needs no such function.
    */
   hold?(): () => void
+  /** Whether the timers run only while requests are being answered, because the runtime has no others. */
+  readonly driven?: boolean
+  /** With `driven`: whether code runs outside of a request, where nothing may be started. */
+  readonly stopped?: boolean
 }
 
 /**
@@ -40,7 +45,7 @@ export function keptAlive<T>(clock: Clock, promise: Promise<T>): Promise<T> {
  * sinon that replace these functions, and a fake `hrtime` if `Date` is faked too. Reading the clock is most of a decision, and `hrtime` is
  * the cheapest clock of Node.js. With `performance.now` a whole decision costs a tenth more.
  */
-export const systemClock: Clock = {
+const processClock: Clock = {
   now: () => Date.now(),
   monotonic: () => {
     // Looking up `process.hrtime` costs a third of reading it.
@@ -67,6 +72,20 @@ export const systemClock: Clock = {
     }
   },
 }
+
+/** Waits for a promise that never rejects, for at most this many milliseconds. */
+export function within(clock: Clock, timeout: number, promise: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimeout(resolve, Math.max(0, timeout))
+    void promise.then(() => {
+      clock.clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+/** The default clock of throttlers. In Cloudflare Workers it is driven by requests. */
+export const systemClock: Clock = inWorkers() ? new RequestClock(workersRuntime) : processClock
 
 /** Milliseconds. */
 const A_DAY = 86_400_000

@@ -28,6 +28,13 @@ export class StoreTime {
     this.#measuredAt = monotonic
   }
 
+  /** Begins again with this process's wall clock, unless the store has answered. Both clocks may have stood still since the creation. */
+  begin(wall: number, monotonic: number): void {
+    if (this.measured) return
+    this.#offset = this.#target = wall - monotonic
+    this.#from = this.#measuredAt = monotonic
+  }
+
   /** Store time at a time of the monotonic clock. */
   at(monotonic: number): number {
     return monotonic + this.offsetAt(monotonic)

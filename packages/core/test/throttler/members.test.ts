@@ -13,6 +13,7 @@ const FOR_USERS = [
   'checkAsync',
   'close',
   'explain',
+  'flush',
   'nodeId',
   'on',
   'peek',

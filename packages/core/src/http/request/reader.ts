@@ -12,6 +12,8 @@ export interface Connection {
 export interface RequestReader<Req> {
   /** Names of options that the adapter handles itself and does not pass on. Messages about misspelled options suggest them. */
   readonly options?: readonly string[]
+  /** The default of the option `afterFreeze`: `'sync'` for an adapter whose applications often run as functions. */
+  readonly afterFreeze?: 'sync' | 'continue'
   /** The method in capitals. */
   method(request: Req): string
   /** The request's target or path as the client sent it: with mount prefix, still percent-encoded. Weir cuts off a query. */

@@ -43,6 +43,8 @@ export class Flights {
   readonly #roundTrips = new RoundTrips()
   /** When a silence or an outage last ended. Syncs that waited through it are answered together, so their times are not usual times. */
   #backAt = Number.NEGATIVE_INFINITY
+  /** When the process ran again after it had stood still. Answers that came meanwhile have not been read yet. */
+  #thawedAt = Number.NEGATIVE_INFINITY
   /** Whether an earlier turn of the event loop noticed the silence. Since then the process would have read an answer that had arrived. */
   #suspected = false
 
@@ -94,17 +96,18 @@ export class Flights {
 
   /** The syncs that will hardly ever be answered. */
   lost(now: number): readonly Flight[] {
-    return now < this.lostAt ? [] : this.#flights.filter(({ sent }) => now >= sent + GIVE_UP)
+    return now < this.lostAt ? [] : this.#flights.filter(({ sent }) => now >= Math.max(sent, this.#thawedAt) + GIVE_UP)
   }
 
   /** When the next sync is given up. Syncs are in the order in which they were sent. */
   get lostAt(): number {
-    return (this.#flights[0]?.sent ?? Number.POSITIVE_INFINITY) + GIVE_UP
+    return Math.max(this.#flights[0]?.sent ?? Number.POSITIVE_INFINITY, this.#thawedAt) + GIVE_UP
   }
 
   /** Removes an answered sync. Returns whether the store was silent until then. */
   succeeded(flight: Flight, now: number, storeDown: boolean): boolean {
-    if (flight.sent >= this.#backAt || now >= this.#backAt + LATE) this.#roundTrips.add(now - flight.sent)
+    const usual = flight.sent >= this.#backAt || now >= this.#backAt + LATE
+    if (usual && flight.sent >= this.#thawedAt) this.#roundTrips.add(now - flight.sent)
     if (storeDown || this.#silent) this.#backAt = now
     this.#answered = true
     return this.#heard(flight, now)
@@ -120,6 +123,15 @@ export class Flights {
     this.#silent = false
     this.#waitingSince = this.size > 0 ? now : Number.POSITIVE_INFINITY
     return was
+  }
+
+  /** The process ran again after it had stood still. Syncs under way get as much time as if they had been sent now. */
+  thawed(now: number): void {
+    this.#thawedAt = now
+    this.#suspected = false
+    if (this.size > 0) this.#waitingSince = now
+    const lookAt = now + this.#patience
+    for (const flight of this.#flights) if (flight.lookAt < lookAt) flight.lookAt = lookAt
   }
 
   /** Checks whether an answer is overdue. Returns true if a later turn of the event loop must check again. */

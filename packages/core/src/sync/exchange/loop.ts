@@ -26,7 +26,8 @@ import { SpanWalks } from './walks.ts'
 export interface SyncObserver {
   succeeded(reply: SyncReply, entries: number, sent: number, received: number): void
   heartbeat(reply: HeartbeatReply, sent: number, received: number): void
-  failed(error: unknown, entries: number, sent: number, received: number): void
+  /** @param passing whether the next sync will probably succeed, because only a connection was lost while the process stood still */
+  failed(error: unknown, entries: number, sent: number, received: number, passing: boolean): void
   /** Called at each tick, before anything is sent. Returns when the next one must come at the latest. */
   tick(now: number): number
   /** The store owes an answer for much longer than usual, or has answered after that. */
@@ -69,6 +70,10 @@ const PROBE = 200
 const USUAL_PROBES = 5
 /** The least time between two probes, in milliseconds. */
 const LEAST_DISTANCE = 20
+/** A timer that fires this much too late, in milliseconds, shows that the process stood still, as a function does between two requests. */
+const STOOD_STILL = 500
+/** Milliseconds after that in which failed syncs start no outage: connections may have died meanwhile, and are replaced. */
+const REPLACING = 500
 /**
  * After its start a process sends heartbeats at ever longer distances, this one first, in milliseconds: the others of a fleet that
  * starts at the same moment are not there yet at the first one.
@@ -109,11 +114,20 @@ export class SyncLoop {
   #distance = FIRST_DISTANCE
   #cursor: string | undefined
   #idle: (() => void)[] = []
+  /** When the process ran again after it had stood still, and when a request last waited for a sync because of that. */
+  #thawedAt = Number.NEGATIVE_INFINITY
+  #freshAt = Number.NEGATIVE_INFINITY
+  /** The time of the last tick. */
+  #tickedAt = { wall: Number.POSITIVE_INFINITY, monotonic: 0 }
+  /** Whether syncs have failed since then, so that their counts must be sent again. */
+  #failedThawing = false
+  /** Whether requests depend on `stale`. Then ticks are never far apart. */
+  watching = false
   storeDown = false
 
   constructor(options: SyncLoopOptions) {
     this.#clock = options.clock
-    this.#alarm = new Alarm(options.clock, () => this.#tick())
+    this.#alarm = new Alarm(options.clock, (at) => this.#tick(at))
     this.#walks = new SpanWalks(options.random)
     this.#meters = options.meters
     this.#heartbeatEvery = options.heartbeat
@@ -133,6 +147,19 @@ export class SyncLoop {
   /** The store owes an answer for much longer than usual. */
   get silent(): boolean {
     return this.#flights.silent
+  }
+
+  /** Whether the process has just stood still and has read no counts since. */
+  get stale(): boolean {
+    if (!this.#running || this.storeDown || !this.#flights.answered) return false
+    const now = this.#clock.monotonic()
+    if (now >= this.#alarm.at + STOOD_STILL || this.#jumped(now)) return true
+    return this.#freshAt < this.#thawedAt && now < this.#thawedAt + STOOD_STILL
+  }
+
+  /** A request has read counts. */
+  freshen(): void {
+    this.#freshAt = this.#clock.monotonic()
   }
 
   /** Requests a sync of a key at `at`, or as soon after it as a batch is free. */
@@ -198,16 +225,21 @@ export class SyncLoop {
     this.#cursor = undefined
   }
 
-  /** Sends all remaining counts. Resolves when that is done, or after `timeout` milliseconds. */
-  async flush(timeout: number): Promise<void> {
+  /**
+   * Sends all remaining counts.
+   *
+   * @param closing the store may have lost its data since the last heartbeat, and no later one would notice
+   * @returns whether that succeeded within `timeout` milliseconds
+   */
+  async flush(timeout: number, closing: boolean): Promise<boolean> {
     const end = this.#clock.monotonic() + timeout
-    // Probes now, because a store that is down may just be back, and a store that answers may have lost its data since the last heartbeat.
-    this.#heartbeatAt = Number.NEGATIVE_INFINITY
+    // Probes now, because a store that is down may just be back.
+    if (closing || this.storeDown) this.#heartbeatAt = Number.NEGATIVE_INFINITY
     this.#soon()
     // Walks skip keys that are already being synced, so the loop repeats until nothing was left to send.
     for (let seen = -1; (seen !== this.#left || this.storeDown) && this.#connection !== undefined; ) {
       const left = end - this.#clock.monotonic()
-      if (left <= 0) return
+      if (left <= 0) return false
       if (this.storeDown) {
         seen = -1
         await this.#pause(Math.min(LOOK_AGAIN, left))
@@ -225,6 +257,7 @@ export class SyncLoop {
       if (this.#failedAlone) await this.#pause(Math.min(PROBE, end - this.#clock.monotonic()))
       this.#failedAlone = false
     }
+    return this.#connection !== undefined
   }
 
   #pause(milliseconds: number): Promise<void> {
@@ -264,15 +297,27 @@ export class SyncLoop {
     if (this.#running) this.#alarm.setBy(at)
   }
 
-  #tick(): void {
+  /** @param dueAt when it should have been called. Undefined if it was called at once */
+  #tick(dueAt = Number.POSITIVE_INFINITY): void {
     if (!this.#running) return
     const now = this.#clock.monotonic()
+    if (now >= dueAt + STOOD_STILL || this.#jumped(now)) {
+      this.#thawedAt = now
+      this.#flights.thawed(now)
+    }
+    this.#tickedAt = { wall: this.#clock.now(), monotonic: now }
     this.#nextTick = this.#observer.tick(now)
     this.#listen(now)
     for (const flight of this.#flights.lost(now)) this.#failed(flight, neverAnswered())
     for (const meter of this.#meters()) this.#walks.look(meter, now)
     this.#exchange(now)
     this.#schedule(now)
+  }
+
+  /** Whether the wall clock was set forward. The other clock may stand still too, for example while a machine is suspended. */
+  #jumped(now: number): boolean {
+    const { wall, monotonic } = this.#tickedAt
+    return this.#clock.now() - wall >= now - monotonic + STOOD_STILL
   }
 
   #listen(now: number): void {
@@ -364,7 +409,8 @@ export class SyncLoop {
     for (const one of lost) this.#giveUp(one, now)
     this.#observer.succeeded(reply, batch.entries.length, sent, now)
     if (wasSilent) this.#observer.silence(false, now)
-    if (lost.length > 0) this.scanAll({ all: false, resend: false })
+    if (lost.length > 0 || this.#failedThawing) this.scanAll({ all: false, resend: false })
+    this.#failedThawing = false
     for (let i = 0; i < batch.entries.length; i++) {
       const entry = batch.entries[i] as SyncRequest['entries'][number]
       const meter = batch.owners[i] as EntryOwner
@@ -391,9 +437,12 @@ export class SyncLoop {
     const now = this.#clock.monotonic()
     const { batch, sent } = flight
     this.#giveUp(flight, now)
+    const replacing = !this.storeDown && now < this.#thawedAt + REPLACING
+    if (replacing) this.#failedThawing = true
     // Measures from the time of sending, so that a store that rejects at once and a store that hangs are probed alike.
-    this.#heartbeatAt = Math.max(this.#probeAfter(Math.max(sent, this.#beatenAt)), now)
-    this.#observer.failed(error, batch.entries.length, sent, now)
+    const again = replacing ? this.#beatenAt + LEAST_DISTANCE : this.#probeAfter(Math.max(sent, this.#beatenAt))
+    this.#heartbeatAt = Math.max(again, now)
+    this.#observer.failed(error, batch.entries.length, sent, now, replacing)
     this.#checkIdle()
     this.#wake(this.#heartbeatAt)
   }
@@ -437,6 +486,7 @@ export class SyncLoop {
     if (this.#mayBeat) at = Math.min(at, this.#heartbeatAt)
     if (this.#blocks.waiting && !this.storeDown && maySend) at = Math.min(at, this.#blocks.notBefore)
     if (maySend) at = Math.min(at, this.#dueKeys.next)
+    if (this.watching) at = Math.min(at, now + STOOD_STILL)
     this.#wake(Math.max(at, now))
   }
 }

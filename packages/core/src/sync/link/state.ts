@@ -146,10 +146,10 @@ export class StoreState {
   }
 
   /** A sync has failed. Without the store each policy decides by its `failMode`. */
-  failed(error: unknown, entries: number, sent: number, received: number): void {
+  failed(error: unknown, entries: number, sent: number, received: number, passing: boolean): void {
     const cause = this.sync.fail(error, received)
     if (this.#host.emitter.has('syncFailed')) this.#host.emitter.emit('syncFailed', { entries, durationMs: received - sent, cause, error })
-    if (this.#host.loop.storeDown || this.state === 'closed') return
+    if (this.#host.loop.storeDown || this.state === 'closed' || passing) return
     this.#host.loop.storeDown = true
     this.state = 'storeDown'
     this.storeDownAt = received

@@ -1,0 +1,129 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
+import { getRequestListener } from '@hono/node-server'
+import { type AdapterUnderTest, peekThrice } from '@weir/testing'
+import { forwardedAddress, type Limit, type ThrottleOptions, throttle } from '../src/index.ts'
+
+interface Env {
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+}
+
+type Handler = (request: Request, env: Env) => Response | Promise<Response>
+
+/** The responses of Node.js by their requests. */
+const responses = new WeakMap<Request, ServerResponse>()
+
+/** The contract's application: a handler on `@hono/node-server`, wrapped by each limit in turn. */
+export const webAdapter: AdapterUnderTest<Request> = {
+  routes: 'path',
+  handlerEnd: true,
+  http2: true,
+  proxies: true,
+  async start(inputs, { work, http2, proxy }) {
+    const limits = inputs.map((input) =>
+      throttle((proxy === undefined ? input : { ...input, address: forwardedAddress(1) }) as ThrottleOptions),
+    )
+    const [first] = limits
+    const limited = limits.reduceRight<Handler>((inner, limit) => limit(inner), application(first, limits.at(-1), work))
+    const handle = (request: Request, env: Env) => {
+      responses.set(request, env.outgoing)
+      return limited(request, env)
+    }
+    const listener = getRequestListener(handle as never, { errorHandler })
+    const server = http2 ? (createHttp2Server(listener as never) as unknown as Server) : createServer(listener)
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    return {
+      server,
+      throttlers: limits.map(({ throttler }) => throttler),
+      close: () => {
+        server.closeAllConnections?.()
+        return new Promise((resolve) => void server.close(() => resolve()))
+      },
+    }
+  },
+  header: (request, name) => request.headers.get(name) ?? undefined,
+  answering: (text) => (_request: Request, response: Response) => new Response(text, response),
+  begun: ([request], text, last = false) => {
+    const response = responses.get(request as Request) as ServerResponse
+    if (last) response.end(text)
+    else response.write(text)
+  },
+  status: ([, response]) => (response as Response).status,
+}
+
+/** Answers as the error handlers of frameworks do. */
+function errorHandler(error: unknown): Response {
+  const { status = 500, headers = {} } = error as { status?: number; headers?: Record<string, string> }
+  return new Response(error instanceof Error ? error.message : 'error', { status, headers })
+}
+
+/** The routes of the contract. */
+function application(first: Limit | undefined, last: Limit | undefined, work: () => Promise<void>): Handler {
+  return async (request, { outgoing }) => {
+    const [, route = '', parameter = ''] = new URL(request.url).pathname.split('/')
+    const decision = last?.decision(request)
+    const chargeAtEnd = (units: () => number) => {
+      outgoing.on('finish', () => {
+        if (decision !== undefined) first?.throttler.charge(decision, units())
+      })
+    }
+    switch (parameter === '' ? `/${route}` : `/${route}/`) {
+      case '/':
+        return new Response('hello')
+      case '/context':
+        return Response.json(
+          decision === undefined ? null : { allowed: decision.allowed, remaining: decision.remaining, policy: decision.policy?.name },
+        )
+      case '/users/':
+        return new Response('user')
+      case '/stream':
+        return streamed(['one', 'two', 'three'], () => {
+          decision?.used?.({ tokens: 11 })
+          return 'close'
+        })
+      case '/slow':
+        return streamed(['wait'], () => {
+          decision?.used?.({ tokens: 4 })
+          return 'stay'
+        })
+      case '/status/': {
+        const status = Number(parameter)
+        return new Response([204, 304].includes(status) ? null : 'done', { status })
+      }
+      case '/bytes/':
+        chargeAtEnd(() => Number(parameter))
+        return new Response('x'.repeat(Number(parameter)))
+      case '/busy/': {
+        const began = performance.now()
+        chargeAtEnd(() => performance.now() - began)
+        await new Promise((resolve) => setTimeout(resolve, Number(parameter)))
+        return new Response('done')
+      }
+      case '/work':
+        await work()
+        return new Response('done')
+      case '/peek':
+        return Response.json(await peekThrice(async () => first?.peek(request)))
+      case '/throw':
+        throw Object.assign(new Error('teapot'), { status: 418 })
+      default:
+        return new Response('not found', { status: 404 })
+    }
+  }
+}
+
+/** A response in pieces. `then` is called after the last piece was taken. */
+function streamed(pieces: readonly string[], then: () => 'close' | 'stay'): Response {
+  const left = pieces.map((piece) => new TextEncoder().encode(piece))
+  return new Response(
+    new ReadableStream({
+      pull(controller) {
+        const piece = left.shift()
+        if (piece !== undefined) return controller.enqueue(piece)
+        if (then() === 'close') return controller.close()
+        return new Promise(() => {})
+      },
+    }),
+  )
+}
