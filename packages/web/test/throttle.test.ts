@@ -132,6 +132,13 @@ describe('responses', () => {
     expect(warnings).toHaveLength(warned)
   })
 
+  test('of a connection that Bun has upgraded are undefined, and end at once', async () => {
+    const limit = throttle(FLIGHT)
+    const warnings = warningsOf(limit)
+    expect(await limit(() => undefined)(get())).toBeUndefined()
+    expect([left(limit), warnings]).toEqual([1, []])
+  })
+
   test('keep a slot until their body has been read, and are read at the pace of the client', async () => {
     const limit = throttle(FLIGHT)
     let pulled = 0
@@ -266,7 +273,7 @@ describe('rejections', () => {
     const warnings = warningsOf(limit)
     await limit(hello)(get())
     expect((await limit(hello)(get())).headers.get('content-type')).toBe('application/problem+json')
-    expect(warnings).toEqual([expect.stringContaining('it returned no Response, as Response.json() and new Response() make one')])
+    expect(warnings).toEqual([expect.stringContaining('Option "handler": it must return a Response')])
   })
 })
 
