@@ -20,7 +20,8 @@ export class Ending extends EventEmitter {
     if (!this.#listens) {
       this.#listens = true
       const { signal } = this.#request
-      if (signal.aborted) this.end(false)
+      // Later, so that all listeners that are added together are called.
+      if (signal.aborted) queueMicrotask(() => this.end(false))
       else signal.addEventListener('abort', () => this.end(false), { once: true })
     }
     return super.on(event, listener)

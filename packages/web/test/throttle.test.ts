@@ -187,6 +187,17 @@ describe('responses', () => {
     if (_what === 'the reader cancels') expect(reason).toBe('enough')
   })
 
+  test('are refunded if the client left before its request was decided', async () => {
+    const gone = new AbortController()
+    const key = async () => {
+      gone.abort()
+      return 'all'
+    }
+    const limit = throttle({ ...ONE, key, skipFailedRequests: true })
+    await limit(hello)(get('/', { signal: gone.signal }))
+    expect(left(limit)).toBe(1)
+  })
+
   test('to HEAD release their slot although no server reads their body', async () => {
     const limit = throttle(FLIGHT)
     await limit(hello)(get('/', { method: 'HEAD' }))
