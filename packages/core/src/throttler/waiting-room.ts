@@ -16,7 +16,7 @@ import { Retried } from '../time/retried.ts'
 import { Coming } from './coming.ts'
 import type { Delayed, Delays } from './delays.ts'
 import { countedKey } from './limiters-of.ts'
-import type { AcquireHost } from './open-queues.ts'
+import type { AcquireHost, WaitingAtStore } from './open-queues.ts'
 import { checkDecision } from './refunds.ts'
 
 /** The members of the throttler that are needed here. */
@@ -24,6 +24,8 @@ interface WaitingHost extends AcquireHost {
   readonly closed: boolean
   readonly rules: readonly PolicyOptions<never>[]
   readonly policies: readonly Policy[]
+  /** Loads the code that lets requests wait at the store. Absent without one. */
+  readonly waitingAtStore: (() => Promise<WaitingAtStore>) | undefined
 }
 
 /**
@@ -175,8 +177,8 @@ export class WaitingRoom {
   }
 
   async #openQueues(): Promise<Queues<Decision>> {
-    const { openQueues } = await import('./open-queues.ts')
-    const queues = openQueues(this.#host, this.#settings)
+    const [{ openQueues }, atStore] = await Promise.all([import('./open-queues.ts'), this.#host.waitingAtStore?.()])
+    const queues = openQueues(this.#host, this.#settings, atStore)
     if (this.#host.closed) void queues.close(0)
     this.#opened = queues
     return queues
