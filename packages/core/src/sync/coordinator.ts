@@ -245,6 +245,10 @@ class BackgroundCoordinator implements Coordinator {
     return this.#later.loading
   }
 
+  begin(): void {
+    for (const time of [this.#localTime, this.#link.time]) time.begin(this.#clock.now(), this.#clock.monotonic())
+  }
+
   join(throttler: Coordinated): void {
     this.throttlers = [...this.throttlers, throttler]
     if (this.throttlers.length > 1) {
@@ -260,7 +264,6 @@ class BackgroundCoordinator implements Coordinator {
       this.#all.add(this)
     }
     this.#link.state = 'connecting'
-    for (const time of [this.#localTime, this.#link.time]) time.begin(this.#clock.now(), this.#clock.monotonic())
     const connection = openStore(this.#point, {
       id: this.nodeId,
       clock: this.#clock,

@@ -114,6 +114,8 @@ export interface Coordinator {
    * @throws WeirError `WEIR_DUPLICATE_POLICY` if another throttler has one of them, or another rule of its name. Then nothing has changed
    */
   serve(throttler: Coordinated, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void
+  /** Called before the first roll of a throttler. Clocks may have stood still since its creation. */
+  begin(): void
   /** Starts to sync the counts of a throttler for which it was made. */
   join(throttler: Coordinated): void
   /** Sends the counts of meters that are no longer used. */
