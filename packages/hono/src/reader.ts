@@ -22,10 +22,10 @@ export function honoReader(address: AddressOf = reportedAddress): RequestReader<
     pattern: patternOf,
     samples: samplesOf,
     ip: (c: Context) => foundAddress(address(c), 'getConnInfo(c).remote.address'),
-    socket: (c: Context) => platformIn(c).incoming?.socket,
+    socket: (c: Context) => platformIn(c).socket?.(c.req.raw),
     howToTrust: (c: Context) =>
-      platformIn(c).incoming === undefined
-        ? 'Set the option "address" to a function, e.g. (c) => getConnInfo(c).remote.address: Weir finds it by itself only on @hono/node-server.'
+      platformIn(c).socket === undefined
+        ? 'Set the option "address" to a function, e.g. (c) => getConnInfo(c).remote.address: Weir finds it by itself only on @hono/node-server, Bun, Deno, Workers and Vercel.'
         : 'Set the option address: forwardedAddress(1) for one proxy.',
     header: (c: Context, name: string) => c.req.header(name),
   })

@@ -73,8 +73,9 @@ export function throttle<const Name extends string = string, const Plan extends 
 function exchangeOf(c: Context): Exchange {
   let exchange: Exchange | undefined = c.get(EXCHANGE)
   if (exchange === undefined) {
-    const platform = platformIn(c)
-    exchange = new Exchange(c.req.raw, platform.outgoing ?? (platform.address === undefined ? new EndsAtOnce(c.req.raw) : undefined))
+    const { outgoing, socket, address } = platformIn(c)
+    const served = socket !== undefined || address !== undefined
+    exchange = new Exchange(c.req.raw, outgoing ?? (served ? undefined : new EndsAtOnce(c.req.raw)))
     c.set(EXCHANGE, exchange)
   }
   return exchange

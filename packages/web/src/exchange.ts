@@ -26,7 +26,7 @@ export class Exchange {
     if (this.#begun) return false
     this.#begun = true
     // Tests may pass a request to a handler again.
-    if (this.outgoing instanceof Ending && this.outgoing.destroyed) this.outgoing = new Ending(this.#request)
+    if (this.outgoing instanceof Ending && this.outgoing.ended) this.outgoing = new Ending(this.#request)
     return true
   }
 
@@ -76,6 +76,9 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
       const response = await next()
       framework.responded?.(response)
       return finish(guard, exchange, response, outermost)
+    } catch (error) {
+      framework.responded?.(error instanceof Response ? error : new Response(null, { status: 500 }))
+      throw error
     } finally {
       ended?.()
     }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Connection, inWorkers } from '@weir/core/adapter'
 
 /** The parts of a platform that Weir finds in the arguments of a handler. */
 export interface Platform {
@@ -6,7 +7,9 @@ export interface Platform {
   readonly incoming?: IncomingMessage
   /** Set by `@hono/node-server`. */
   readonly outgoing?: ServerResponse
-  /** Returns the address of a request's client. Undefined if the platform reports none. */
+  /** Returns the connection of a request. */
+  readonly socket?: (request: Request) => Connection | undefined
+  /** Returns the address of a request's client, if it isn't the other end of the connection. */
   readonly address?: (request: Request) => string | undefined
 }
 
@@ -29,26 +32,31 @@ interface Given extends Platform {
 /** The platform that passed this argument to a handler. */
 export function platformOf(argument: unknown): Platform {
   // First, because any member of a binding may look like a function.
-  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
-  if (navigator?.userAgent === 'Cloudflare-Workers') return CLOUDFLARE
+  if (inWorkers()) return CLOUDFLARE
   if (typeof argument !== 'object' || argument === null) return VERCEL ?? NONE
-  const given = argument as Given
+  const { server } = argument as Given
   // Applications may pass `{ server: env }`.
-  if (typeof given.server === 'object' && given.server !== null) return platformOf(given.server)
-  if ('incoming' in given) return VERCEL === undefined ? given : { ...given, ...VERCEL }
-  if (typeof given.requestIP === 'function') return { address: (request) => given.requestIP?.(request)?.address }
+  const given = typeof server === 'object' && server !== null ? (server as Given) : (argument as Given)
+  const { incoming, outgoing, remoteAddr } = given
+  if (incoming !== undefined) return { incoming, ...(outgoing && { outgoing }), socket: () => incoming.socket, ...VERCEL }
+  // Bun.
+  if (typeof given.requestIP === 'function') return { socket: (request) => from(given.requestIP?.(request)?.address) }
   // Deno.
-  if (typeof given.remoteAddr?.hostname === 'string') return { address: () => given.remoteAddr?.hostname }
+  if (typeof remoteAddr?.hostname === 'string') return { socket: () => from(remoteAddr.hostname) }
   // SvelteKit.
   if (typeof given.getClientAddress === 'function') return { address: () => given.getClientAddress?.() }
   return VERCEL ?? NONE
 }
 
-function field(request: Request, name: string): string | undefined {
-  return request.headers.get(name) ?? undefined
+/** The address of a request's client as the platform reports it. */
+export function addressBy({ address, socket }: Platform, request: Request): string | undefined {
+  return address === undefined ? socket?.(request)?.remoteAddress : address(request)
 }
 
-/** The address of a request's client as the platform reports it. */
-export function addressBy({ address, incoming }: Platform, request: Request): string | undefined {
-  return address === undefined ? incoming?.socket?.remoteAddress : address(request)
+function from(remoteAddress: string | undefined): Connection | undefined {
+  return remoteAddress === undefined ? undefined : { remoteAddress }
+}
+
+function field(request: Request, name: string): string | undefined {
+  return request.headers.get(name) ?? undefined
 }

@@ -13,6 +13,7 @@ export function webReader(
 ): RequestReader<Request> {
   return Object.freeze({
     options: ['address'],
+    afterFreeze: 'sync',
     method: (request: Request) => request.method,
     // Your code reads the URL that the platform has made from the target.
     path: (request: Request) => pathOf(request.url),
@@ -20,10 +21,10 @@ export function webReader(
     readings: (path: string) => anyReadings(path.replace(/^\/+/, '/')),
     route: () => undefined,
     ip: address,
-    socket: (request: Request) => platformOf(request).incoming?.socket,
+    socket: (request: Request) => platformOf(request).socket?.(request),
     howToTrust: (request: Request) =>
-      platformOf(request).incoming === undefined
-        ? 'Set the option "address": forwardedAddress(1) behind one proxy, or a function such as (request, context) => context.ip.'
+      platformOf(request).socket === undefined
+        ? 'Pass all arguments of your handler, as in limit.rejection(request, server), or set the option "address", e.g. to forwardedAddress(1) for one proxy.'
         : 'Set the option address: forwardedAddress(1) for one proxy.',
     header: (request: Request, name: string) => request.headers.get(name) ?? undefined,
   })

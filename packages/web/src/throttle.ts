@@ -39,12 +39,9 @@ export type RequestOrEvent = Request | { readonly request: Request }
 /** Limits handlers of requests. Wraps a handler: `limit(handler)`. */
 export interface Limit<Name extends string = string> {
   /** Returns the handler with the limit before it. If the limit rejects a request, the handler doesn't run. */
-  <Req extends Request, Rest extends readonly unknown[]>(
-    handler: (request: Req, ...rest: Rest) => Response | Promise<Response>,
-  ): (request: Req, ...rest: Rest) => Promise<Response>
-  <Event extends { readonly request: Request }, Rest extends readonly unknown[]>(
-    handler: (event: Event, ...rest: Rest) => Response | Promise<Response>,
-  ): (event: Event, ...rest: Rest) => Promise<Response>
+  <First extends RequestOrEvent = Request, Rest extends readonly unknown[] = []>(
+    handler: (first: First, ...rest: Rest) => Response | Promise<Response>,
+  ): (first: First, ...rest: Rest) => Promise<Response>
   /**
    * Counts a request, and resolves with the response to send if it is rejected, or with undefined. The promise never rejects.
    *
@@ -100,14 +97,10 @@ function split(first: RequestOrEvent, rest: readonly unknown[]): [request: Reque
  */
 export function forwardedAddress(proxies: number): AddressOf {
   const last = lastForwarded(proxies)
-  return (request) => {
+  return (request, ...rest) => {
     const listed = request.headers.get('x-forwarded-for')
-    return listed ? last(listed) : platformAddress(request)
+    return listed ? last(listed) : addressBy(platformOf(rest[0]), request)
   }
-}
-
-function platformAddress(request: Request): string | undefined {
-  return addressBy(exchanges.get(request)?.platform ?? {}, request)
 }
 
 /**
@@ -128,9 +121,8 @@ export function throttle<const Name extends string = string, const Plan extends 
   type Planned = PlannedName<Name, Plan>
   const { address, input } = withoutAddress(options as unknown as ThrottleOptions<Planned>)
   const ip = (request: Request) => {
-    if (address === undefined) return platformAddress(request)
-    const rest = (exchanges.get(request)?.rest ?? []) as never[]
-    return foundAddress(address(request, ...rest), 'context.ip')
+    const { platform = {}, rest = [] } = exchanges.get(request) ?? {}
+    return address === undefined ? addressBy(platform, request) : foundAddress(address(request, ...(rest as never[])), 'context.ip')
   }
   const guard = createGuard<Request, WebArgs, Planned>(
     input,
@@ -185,14 +177,19 @@ function withoutEnd<Name extends string>(
   decision: Decision<Name>,
   input: object,
 ): void {
-  throttler.release(decision)
   const warn = (what: string) => {
     const text = `limit.rejection() can't see the end of a response, so ${what}. Wrap the handler instead: limit(handler).`
     side.warn(new WeirError('WEIR_INVALID_OPTION', text), what)
   }
-  if (decision.parts.some(({ policy, cost }) => cost > 0 && policy?.algorithm.slots)) warn('it releases slots of concurrency() at once')
+  if (decision.parts.some(({ policy, cost }) => cost > 0 && policy?.algorithm.slots)) {
+    throttler.release(decision)
+    warn('it releases slots of concurrency() at once')
+  }
   for (const option of AFTERWARDS) if ((input as Record<string, unknown>)[option]) warn(`option "${option}" has no effect`)
 }
+
+// A response costs time, and only some functions get it.
+const NONE_YET = undefined as unknown as Response
 
 /** Requests and responses without a framework. */
 class WebFramework<Name extends string> implements Framework<WebArgs, Name> {
@@ -201,8 +198,7 @@ class WebFramework<Name extends string> implements Framework<WebArgs, Name> {
   readonly makers = 'Response.json() and new Response()'
 
   constructor(request: Request) {
-    // A handler that throws leaves this one.
-    this.args = [request, new Response(null, { status: 500 })]
+    this.args = [request, NONE_YET]
   }
 
   responded(response: Response): void {
