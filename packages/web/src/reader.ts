@@ -15,6 +15,7 @@ export function webReader(
   const sent = (request: Request) => sentTarget(request.url, platformOf(request).incoming)
   return Object.freeze({
     options: ['address'],
+    bundled: true,
     method: (request: Request) => request.method,
     path: sent,
     // A platform makes the URL from the target, and your code reads the URL.

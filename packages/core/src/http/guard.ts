@@ -19,6 +19,7 @@ import { clientReader, DelayedRequest } from './delayed-request.ts'
 import { Gates } from './gates.ts'
 import { keepSlots } from './handler-end.ts'
 import { type Handled, Handling } from './handling.ts'
+import { throttlerOfReload } from './made-again.ts'
 import { type Report, reporter } from './reports.ts'
 import type { Reading } from './request/later.ts'
 import type { RequestReader } from './request/reader.ts'
@@ -93,7 +94,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     }
     // Checked before a throttler is made, because that would register its policies' names at the store.
     requireKeys(split.given)
-    const throttler = split.throttler ?? createThrottler(split.make)
+    const throttler = split.throttler ?? (reader.bundled ? throttlerOfReload(split.make) : createThrottler(split.make))
     this.throttler = throttler
     const side = adapterOf<Name, Req>(throttler)
     this.side = side
@@ -428,7 +429,7 @@ function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name>
 }
 
 /**
- * Makes a guard, the part of a middleware that all frameworks share, and starts its throttler.
+ * Makes a guard, the part of a middleware that all frameworks share, and starts its throttler unless the reader is `bundled`.
  *
  * @param input a throttler, or options
  * @param reader how the framework's request is read
@@ -450,6 +451,6 @@ export function createGuard<Req, Args extends readonly unknown[], Name extends s
   reader: RequestReader<Req>,
 ): Guard<Req, Args, Name> {
   const guard = new Guard(input, reader)
-  guard.throttler.start()
+  if (!reader.bundled) guard.throttler.start()
   return guard
 }

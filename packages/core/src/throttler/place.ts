@@ -52,6 +52,22 @@ export function isMadeAgain(earlier: Site, later: Site): boolean {
   return earlier.at === later.at && (earlier.calls === later.calls || earlier.run !== later.run)
 }
 
+/**
+ * The frame in the source that a bundle was made from, if Node.js has the bundle's source map. Development servers such as that of Next.js
+ * load maps but don't apply them to stacks, and a hot reload evaluates a module in another file than before.
+ */
+function originalOf(frame: string): string {
+  const [file, at] = positionOf(frame)
+  if (file === undefined || at === undefined) return frame
+  const [line, column] = at.split(':').map(Number) as [number, number]
+  const entry = globalThis.process
+    ?.getBuiltinModule?.('node:module')
+    .findSourceMap(file)
+    ?.findEntry(line - 1, column - 1)
+  if (entry === undefined || !('originalSource' in entry)) return frame
+  return frame.replace(`${file}:${at}`, () => `${entry.originalSource}:${entry.originalLine + 1}:${entry.originalColumn + 1}`)
+}
+
 /** A frame in V8 and similar engines. */
 interface CallSite {
   getScriptHash?(): unknown
@@ -62,7 +78,7 @@ function stack(): [frames: readonly string[], sites: readonly CallSite[]] {
   const given = { limit: Error.stackTraceLimit, prepare: Error.prepareStackTrace }
   try {
     Error.stackTraceLimit = FRAMES
-    const frames = (new Error().stack ?? '').split('\n').slice(2)
+    const frames = (new Error().stack ?? '').split('\n').slice(2).map(originalOf)
     // Source maps are applied to the text only.
     Error.prepareStackTrace = (_error, sites) => sites
     const sites: unknown = new Error().stack
