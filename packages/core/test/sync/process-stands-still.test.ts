@@ -88,6 +88,20 @@ describe('after a process has stood still', () => {
     await close()
   })
 
+  test('also if the monotonic clock stood still, as on a suspended machine', async () => {
+    const { world, still, throttler, events, close } = frozenScene()
+    const one = throttler()
+    await world.run(500)
+    still.clock.offset += 3_600_000
+    still.cut()
+    while (snapshot(one).sync.failures === 0) await world.run(10)
+    await world.run(300)
+    still.connected()
+    await world.run(300)
+    expect(events).toEqual([])
+    await close()
+  })
+
   test('a store that is really down is reported within a second', async () => {
     const { world, still, throttler, events, close } = frozenScene()
     throttler()

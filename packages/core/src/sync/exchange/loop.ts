@@ -117,6 +117,8 @@ export class SyncLoop {
   /** When the process ran again after it had stood still, and when a request last waited for a sync because of that. */
   #thawedAt = Number.NEGATIVE_INFINITY
   #freshAt = Number.NEGATIVE_INFINITY
+  /** The time of the last tick. */
+  #tickedAt = { wall: Number.POSITIVE_INFINITY, monotonic: 0 }
   /** Whether syncs have failed since then, so that their counts must be sent again. */
   #failedThawing = false
   /** Whether requests depend on `stale`. Then ticks are never far apart. */
@@ -151,7 +153,7 @@ export class SyncLoop {
   get stale(): boolean {
     if (!this.#running || this.storeDown || !this.#flights.answered) return false
     const now = this.#clock.monotonic()
-    if (now >= this.#alarm.at + STOOD_STILL) return true
+    if (now >= this.#alarm.at + STOOD_STILL || this.#jumped(now)) return true
     return this.#freshAt < this.#thawedAt && now < this.#thawedAt + STOOD_STILL
   }
 
@@ -299,16 +301,23 @@ export class SyncLoop {
   #tick(dueAt = Number.POSITIVE_INFINITY): void {
     if (!this.#running) return
     const now = this.#clock.monotonic()
-    if (now >= dueAt + STOOD_STILL) {
+    if (now >= dueAt + STOOD_STILL || this.#jumped(now)) {
       this.#thawedAt = now
       this.#flights.thawed(now)
     }
+    this.#tickedAt = { wall: this.#clock.now(), monotonic: now }
     this.#nextTick = this.#observer.tick(now)
     this.#listen(now)
     for (const flight of this.#flights.lost(now)) this.#failed(flight, neverAnswered())
     for (const meter of this.#meters()) this.#walks.look(meter, now)
     this.#exchange(now)
     this.#schedule(now)
+  }
+
+  /** Whether the wall clock was set forward. The other clock may stand still too, for example while a machine is suspended. */
+  #jumped(now: number): boolean {
+    const { wall, monotonic } = this.#tickedAt
+    return this.#clock.now() - wall >= now - monotonic + STOOD_STILL
   }
 
   #listen(now: number): void {
