@@ -1,3 +1,5 @@
+import { type Stack, stack } from './stack.ts'
+
 /** The place where a policy is created, as far as a stack shows it. */
 export interface Place {
   /** For messages: the nearest caller outside Weir and `node_modules`, else the nearest one outside Weir. */
@@ -19,8 +21,6 @@ interface Site {
   readonly run: object
 }
 
-/** As many frames as are between a user's line and this one, plus some for frameworks. */
-const FRAMES = 50
 /** Frames are in `src` if source maps are applied. */
 const OURS = /[\\/]@weir[\\/][\w-]+[\\/](?:dist|src)[\\/]|^\s*at new |node:internal/
 const FOREIGN = /[\\/]node_modules[\\/]|\bnode:/
@@ -29,7 +29,12 @@ let running: object | undefined
 
 /** The place in the application that calls Weir now. */
 export function placeOfCall(): Place {
-  const [frames, sites] = stack()
+  return placeIn(stack())
+}
+
+/** The place in the application that called Weir with this stack. */
+export function placeIn([shown, sites]: Stack): Place {
+  const frames = shown.map(originalOf)
   // The adapters are beside this package, in a checkout too.
   const beside = /([^(\s]*[\\/])core[\\/](?:src|dist)[\\/]/.exec(frames[0] ?? '')?.[1]
   const isOurs = (frame: string): boolean =>
@@ -52,48 +57,6 @@ export function isMadeAgain(earlier: Site, later: Site): boolean {
   return earlier.at === later.at && (earlier.calls === later.calls || earlier.run !== later.run)
 }
 
-/**
- * The frame in the source that a bundle was made from, if Node.js has the bundle's source map. Development servers such as that of Next.js
- * load maps but don't apply them to stacks, and a hot reload evaluates a module in another file than before.
- */
-function originalOf(frame: string): string {
-  const [file, at] = positionOf(frame)
-  if (file === undefined || at === undefined) return frame
-  const [line, column] = at.split(':').map(Number) as [number, number]
-  const entry = globalThis.process
-    ?.getBuiltinModule?.('node:module')
-    .findSourceMap(file)
-    ?.findEntry(line - 1, column - 1)
-  if (entry === undefined || !('originalSource' in entry)) return frame
-  return frame.replace(`${file}:${at}`, () => `${entry.originalSource}:${entry.originalLine + 1}:${entry.originalColumn + 1}`)
-}
-
-/** A frame in V8 and similar engines. */
-interface CallSite {
-  getScriptHash?(): unknown
-}
-
-/** The frames of this call, as text and as the engine has them. */
-function stack(): [frames: readonly string[], sites: readonly CallSite[]] {
-  const given = { limit: Error.stackTraceLimit, prepare: Error.prepareStackTrace }
-  try {
-    Error.stackTraceLimit = FRAMES
-    const frames = (new Error().stack ?? '').split('\n').slice(2).map(originalOf)
-    // Source maps are applied to the text only.
-    Error.prepareStackTrace = (_error, sites) => sites
-    const sites: unknown = new Error().stack
-    return [frames, Array.isArray(sites) ? sites.slice(1) : []]
-  } catch {
-    // A program may have frozen Error.
-    return [[], []]
-  } finally {
-    try {
-      Error.stackTraceLimit = given.limit
-      Error.prepareStackTrace = given.prepare
-    } catch {}
-  }
-}
-
 function siteOf(frames: readonly string[], weir: string, source: unknown): Site | undefined {
   const [file, at] = positionOf(frames[0] ?? '')
   if (file === undefined || at === undefined || !/[\\/]/.test(file)) return undefined
@@ -107,6 +70,20 @@ function siteOf(frames: readonly string[], weir: string, source: unknown): Site 
   // If Weir is in the same bundle, the nearest caller is Weir itself.
   const bundled = positionOf(weir)[0] === file
   return { file: fileOf(file), at: bundled ? calls.join() : at, source, calls: calls.join(), run: running }
+}
+
+/**
+ * The frame in the source that a bundle was made from, if Node.js has the bundle's source map. Development servers such as that of Next.js
+ * load maps but don't apply them to stacks, and a hot reload evaluates a module in another file than before.
+ */
+function originalOf(frame: string): string {
+  const [file, at] = positionOf(frame)
+  if (file === undefined || at === undefined) return frame
+  const [line, column] = at.split(':').map(Number) as [number, number]
+  const map = globalThis.process?.getBuiltinModule?.('node:module')?.findSourceMap?.(file)
+  const entry = map?.findEntry(line - 1, column - 1)
+  if (entry === undefined || !('originalSource' in entry)) return frame
+  return frame.replace(`${file}:${at}`, () => `${entry.originalSource}:${entry.originalLine + 1}:${entry.originalColumn + 1}`)
 }
 
 /** The file of a frame, and its line and column there. */

@@ -48,7 +48,15 @@ export class RedisDecider implements Decider {
   }
 
   decide(request: Decide): Promise<readonly Verdict[] | undefined> {
-    if (!this.#link.ready) return Promise.reject(new Error('Redis is not connected.'))
+    return this.#link.ready ? this.#ask(request) : this.#askOnceConnected(request)
+  }
+
+  async #askOnceConnected(request: Decide): Promise<readonly Verdict[] | undefined> {
+    if (!(await this.#link.connected())) throw new Error('Redis is not connected.')
+    return this.#ask(request)
+  }
+
+  #ask(request: Decide): Promise<readonly Verdict[] | undefined> {
     const { questions, again } = request
     const [question] = questions as [Question]
     if (question.kind !== 'take') return this.#change(question, request)
@@ -66,7 +74,7 @@ export class RedisDecider implements Decider {
     if (units !== 1 || reservation !== undefined) args.push(String(units))
     reservationArgs(question, args)
     const script = reservation === undefined ? take : takeScript(id, algorithm, true)
-    return this.#call(script, keys, args, (reply) => [algorithm.read(reply, question, request.time)])
+    return this.#call(request, script, keys, args, (reply) => [algorithm.read(reply, question, request.time)])
   }
 
   #takes(request: Decide): Promise<readonly Verdict[] | undefined> {
@@ -81,7 +89,7 @@ export class RedisDecider implements Decider {
     const keys = args.length
     args.push(laneOf(this.#node, request), String(sequence), again === true ? 'a' : '')
     for (const { algorithm, question } of all) addArgs(algorithm, question, request, args)
-    return this.#call(takesScript(all), keys, args, (reply) => {
+    return this.#call(request, takesScript(all), keys, args, (reply) => {
       const [before, replies] = reply as readonly [unknown, readonly unknown[]]
       return all.map(({ algorithm, question }, i) => {
         if (before !== 1) return algorithm.read(replies[i], question, time)
@@ -104,7 +112,7 @@ export class RedisDecider implements Decider {
     const place = `${this.#keys.placeOf(question.key)} ${script.sha}`
     const whole = question.kind === 'reset' || !this.#sent.has(place)
     this.#sent.add(place)
-    return this.#call(script, keys, args, () => DONE, whole)
+    return this.#call(request, script, keys, args, () => DONE, whole)
   }
 
   /**
@@ -113,7 +121,14 @@ export class RedisDecider implements Decider {
    * @param whole whether the script's text is sent even if the server has it
    * @returns undefined if the server answers, but can't use the key's content
    */
-  #call<T>(script: Script, keys: number, args: readonly string[], read: (reply: unknown) => T, whole = false): Promise<T | undefined> {
+  #call(
+    request: Decide,
+    script: Script,
+    keys: number,
+    args: readonly string[],
+    read: (reply: unknown) => readonly Verdict[],
+    whole = false,
+  ): Promise<readonly Verdict[] | undefined> {
     this.#hold()
     return (whole ? this.#link.send(script, keys, args) : this.#link.call(script, keys, args)).then(
       (reply) => {
@@ -122,8 +137,8 @@ export class RedisDecider implements Decider {
       },
       async (error: unknown) => {
         try {
-          if (!isForgotten(error)) throw error
-          return readable(await this.#link.send(script, keys, args), read)
+          if (isForgotten(error)) return readable(await this.#link.send(script, keys, args), read)
+          return await this.#sendAgain(request, error)
         } catch (failure) {
           if (!isOfKey(failure)) throw failure
           return undefined
@@ -132,6 +147,12 @@ export class RedisDecider implements Decider {
         }
       },
     )
+  }
+
+  /** Sends a request again if a good connection was lost and replaced at once. Otherwise its outcome is unknown. */
+  async #sendAgain(request: Decide, error: unknown): Promise<readonly Verdict[] | undefined> {
+    if (this.#link.ready || !(await this.#link.connected())) throw error
+    return await this.#ask({ ...request, again: true })
   }
 
   #knownOf(policy: DecidedPolicy): Known {

@@ -21,7 +21,7 @@ export interface Target {
 
 /**
  * The connections of one process: one for scripts (or one to each primary of a Cluster), and another for announcements. They are opened and
- * replaced in the background. They queue no commands, and send no command twice.
+ * replaced in the background. They queue no commands. If a connection was lost, callers may send a command again once it is replaced.
  */
 export interface Link {
   /** The time of the last reply of any server, on the process's monotonic clock. Callers of the link set it. */
@@ -29,7 +29,7 @@ export interface Link {
   readonly ready: boolean
   /** The reason why there is no connection, if one is known. */
   readonly lastError: unknown
-  /** Returns whether a command can be sent now. Waits for the first attempt to connect. */
+  /** Returns whether a command can be sent now. Waits for the first attempt to connect, and for the replacement of a lost connection. */
   connected(): Promise<boolean>
   /** Runs a script by its SHA-1. A server that does not have the script gets its source. */
   run(script: Script, keys: readonly string[], argument: string): Promise<unknown>

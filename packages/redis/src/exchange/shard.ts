@@ -62,11 +62,22 @@ export class Shard {
   }
 
   /**
-   * Calls a script.
+   * Calls a script, and again if a good connection was lost and replaced at once. The scripts are idempotent.
    *
    * @param nodesTime - the processes' common time, and the time on this process's monotonic clock at which it applied (`middle`)
    */
   async call(script: Script, keys: readonly string[], argumentOf: (common: object) => string, nodesTime?: Moment): Promise<Answer> {
+    const { link } = this.#options
+    for (;;) {
+      try {
+        return await this.#call(script, keys, argumentOf, nodesTime)
+      } catch (error) {
+        if (link.ready || !(await link.connected())) throw error
+      }
+    }
+  }
+
+  async #call(script: Script, keys: readonly string[], argumentOf: (common: object) => string, nodesTime?: Moment): Promise<Answer> {
     const { clock, link, nodeId } = this.#options
     const call: Pending = { since: clock.monotonic() }
     this.#rejectWhenSilent(call.since)

@@ -25,6 +25,9 @@ export class IoredisLink implements Link {
     this.#timeout = timeout
     this.#commands = template.client(timeout)
     this.#cluster = template.isCluster ? (this.#commands as ClusterClient) : undefined
+    this.#cluster?.on('end', () => {
+      this.#primaries = undefined
+    })
     this.#sockets = this.#cluster === undefined ? serverSockets(this.#commands) : clusterSockets(this.#cluster)
     // A client for a Cluster has its own connection for subscriptions.
     let subscriber: Client | undefined

@@ -1,4 +1,5 @@
 import type { Clock, TimerHandle } from '@weir/core'
+import { soon } from '../connection/soon.ts'
 import type { Client } from './template.ts'
 
 /** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */
@@ -22,6 +23,13 @@ export class Keeper {
   /** Resolves at the end of the first attempt to connect. It never rejects. */
   readonly #first: Promise<void>
   #firstDone = false
+  /** When the client last became ready, on the monotonic clock. Undefined while it is not. */
+  #readyAt: number | undefined
+  /** Resolves once the connection that replaces a lost one is ready, or soon. It never rejects. */
+  #replaced: Promise<void> | undefined
+  #replacing = false
+  /** Callers that wait for the end of a connection that accepts no commands any more. */
+  #whenEnded: (() => void)[] = []
   #lastError: unknown
   /** The error that the client reported during this attempt. ioredis itself rejects the attempt only with "connection is closed". */
   #told: unknown
@@ -47,14 +55,17 @@ export class Keeper {
         this.#disconnect()
       })
     }
-    client.on('end', () => this.#retryLater())
+    client.on('ready', () => {
+      this.#readyAt = clock.monotonic()
+    })
+    client.on('end', () => this.#ended())
     this.#first = this.#attempt().then(() => {
       this.#firstDone = true
     })
   }
 
   get ready(): boolean {
-    return this.#client.status === 'ready' && !this.#elsewhere
+    return this.#client.status === 'ready' && !this.#elsewhere && !this.#dying
   }
 
   /** The reason why there is no connection, if one is known. */
@@ -62,10 +73,16 @@ export class Keeper {
     return this.#lastError
   }
 
-  /** Waits for the first attempt to connect. Later attempts run in the background. */
+  /** Waits for the first attempt to connect, and for the replacement of a lost connection. Later attempts run in the background. */
   async connected(): Promise<boolean> {
-    if (!this.ready && !this.#firstDone) await this.#first
+    if (this.#dying) await new Promise<void>((resolve) => this.#whenEnded.push(resolve))
+    if (!this.ready) await (this.#firstDone ? this.#replaced : this.#first)
     return this.ready
+  }
+
+  /** The server has closed the connection, but the client has not noticed. */
+  get #dying(): boolean {
+    return this.#client.status === 'ready' && this.#client.stream?.writable === false
   }
 
   /** Closes a silent connection, and opens a new one. */
@@ -126,8 +143,33 @@ export class Keeper {
     if (this.#closed) this.#client.disconnect()
   }
 
+  #ended(): void {
+    const good = this.#readyAt !== undefined && this.#clock.monotonic() - this.#readyAt >= RETRY_AFTER
+    this.#readyAt = undefined
+    if (good && !this.#waited && !this.#closed && this.#retry === undefined) {
+      this.#replaced = soon(this.#clock, this.#replace())
+    } else this.#retryLater()
+    for (const resolve of this.#whenEnded.splice(0)) resolve()
+  }
+
+  /**
+   * Replaces a good connection at once, because it may have died while the process was frozen, or because it was idle. The next attempt may
+   * end like that, too. But if it fails soon, the server is down.
+   */
+  async #replace(): Promise<void> {
+    this.#replacing = true
+    for (let begun = Number.NEGATIVE_INFINITY; !this.ready && !this.#closed; ) {
+      const now = this.#clock.monotonic()
+      if (now - begun < RETRY_AFTER) break
+      begun = now
+      await this.#attempt()
+    }
+    this.#replacing = false
+    if (!this.ready) this.#retryLater()
+  }
+
   #retryLater(): void {
-    if (this.#closed || this.#retry !== undefined) return
+    if (this.#closed || this.#replacing || this.#retry !== undefined) return
     const delay = this.#waited ? 0 : RETRY_AFTER
     this.#waited = false
     this.#retry = this.#clock.setTimeout(() => {

@@ -34,6 +34,7 @@ export interface Client extends ScriptRunner, GuardedClient {
     | (GuardedStream & {
         readonly bytesRead?: number
         readonly connecting?: boolean
+        readonly writable?: boolean
         ref?(): unknown
         unref?(): unknown
         cork?(): void

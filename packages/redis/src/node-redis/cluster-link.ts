@@ -83,6 +83,7 @@ export class ClusterLink implements Link {
 
   async connected(): Promise<boolean> {
     await this.#first
+    if (!this.ready) await Promise.all([...this.#connections.values()].map((connection) => connection.connected()))
     return this.ready
   }
 
@@ -127,6 +128,7 @@ export class ClusterLink implements Link {
   async #command(key: string, ...command: readonly string[]): Promise<unknown> {
     let connection = this.#connectionOf(key)
     let asking = false
+    let resent = false
     for (let redirected = 0; ; redirected++) {
       if (connection === undefined) {
         this.#lookAgain()
@@ -136,6 +138,10 @@ export class ClusterLink implements Link {
         return await (asking ? connection.ask(...command) : connection.command(...command))
       } catch (error) {
         const to = error instanceof Error ? /^(MOVED|ASK) \d+ (.*):(\d+)$/.exec(error.message) : null
+        if (to === null && !resent && !connection.ready && (await connection.connected())) {
+          resent = true
+          continue
+        }
         if (to === null || redirected === REDIRECTIONS) {
           if (!connection.ready) this.#lookAgain()
           throw error

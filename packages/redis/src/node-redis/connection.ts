@@ -1,5 +1,6 @@
 import type { Clock, TimerHandle } from '@weir/core'
 import { afterSilence } from '@weir/core/sync'
+import { soon } from '../connection/soon.ts'
 import { type Client, destroy } from './client.ts'
 
 /** Milliseconds between attempts to connect, so that the return of a server is noticed well within a second. */
@@ -31,11 +32,18 @@ export class Connection {
   #held = 0
   /** Resolves at the end of the first attempt to connect. It never rejects. */
   readonly #first: Promise<void>
+  #firstDone = false
   #lastError: unknown
+  #readyAt = 0
+  /** Resolves once the connection that replaces a lost one is ready, or soon. It never rejects. */
+  #replaced: Promise<void> | undefined
+  #replacing = false
 
   constructor(options: ConnectionOptions) {
     this.#options = options
-    this.#first = this.#attempt()
+    this.#first = this.#attempt().then(() => {
+      this.#firstDone = true
+    })
   }
 
   get ready(): boolean {
@@ -46,9 +54,9 @@ export class Connection {
     return this.#lastError
   }
 
-  /** Waits for the first attempt to connect. Later attempts run in the background. */
+  /** Waits for the first attempt to connect, and for the replacement of a lost connection. Later attempts run in the background. */
   async connected(): Promise<boolean> {
-    if (!this.ready) await this.#first
+    if (!this.ready) await (this.#firstDone ? this.#replaced : this.#first)
     return this.ready
   }
 
@@ -129,6 +137,7 @@ export class Connection {
         return
       }
       this.#client = client
+      this.#readyAt = clock.monotonic()
       this.#apply()
       opened?.(client)
     } catch (error) {
@@ -142,18 +151,37 @@ export class Connection {
   }
 
   /** @returns whether the client was the one in use */
-  #drop(client: Client, error: unknown, delay: number = RETRY_DELAY): boolean {
+  #drop(client: Client, error: unknown, delay?: number): boolean {
     if (client !== this.#client) return false
     this.#client = undefined
     this.#lastError = error
     destroy(client)
-    this.#retryLater(delay)
-    this.#options.lost?.()
+    const { clock, lost } = this.#options
+    if (delay === undefined && !this.#closed && clock.monotonic() - this.#readyAt >= RETRY_DELAY) {
+      this.#replaced = soon(clock, this.#replace())
+    } else this.#retryLater(delay ?? RETRY_DELAY)
+    lost?.()
     return true
   }
 
+  /**
+   * Replaces a good connection at once, because it may have died while the process was frozen, or because it was idle. The next attempt may
+   * end like that, too. But if it fails soon, the server is down.
+   */
+  async #replace(): Promise<void> {
+    this.#replacing = true
+    for (let begun = Number.NEGATIVE_INFINITY; !this.ready && !this.#closed; ) {
+      const now = this.#options.clock.monotonic()
+      if (now - begun < RETRY_DELAY) break
+      begun = now
+      await this.#attempt()
+    }
+    this.#replacing = false
+    if (!this.ready) this.#retryLater(RETRY_DELAY)
+  }
+
   #retryLater(delay: number): void {
-    if (this.#closed || this.#retry !== undefined) return
+    if (this.#closed || this.#replacing || this.#retry !== undefined) return
     this.#retry = this.#options.clock.setTimeout(() => {
       this.#retry = undefined
       void this.#attempt()
