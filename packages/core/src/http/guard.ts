@@ -19,7 +19,6 @@ import { clientReader, DelayedRequest } from './delayed-request.ts'
 import { Gates } from './gates.ts'
 import { keepSlots } from './handler-end.ts'
 import { type Handled, Handling } from './handling.ts'
-import { throttlerOfReload } from './made-again.ts'
 import { type Report, reporter } from './reports.ts'
 import type { Reading } from './request/later.ts'
 import type { RequestReader } from './request/reader.ts'
@@ -94,7 +93,9 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     }
     // Checked before a throttler is made, because that would register its policies' names at the store.
     requireKeys(split.given)
-    const throttler = split.throttler ?? (reader.bundled ? throttlerOfReload(split.make) : createThrottler(split.make))
+    const { store, policies } = split.make
+    const create = () => createThrottler(split.make)
+    const throttler = split.throttler ?? (reader.bundled && store?.reload ? store.reload(policies, create) : create())
     this.throttler = throttler
     const side = adapterOf<Name, Req>(throttler)
     this.side = side

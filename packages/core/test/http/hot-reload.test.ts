@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createGuard, type Guard } from '../../src/http/guard.ts'
 import { memoryStore } from '../../src/hub/memory-store.ts'
+import { backgroundStore } from '../../src/sync/coordinator.ts'
 import type { Store } from '../../src/throttler/coordinator.ts'
 import { type FakeRequest, fakeReader } from './fake-request.ts'
 
@@ -18,12 +19,12 @@ beforeEach(() => {
 
 /** A value per evaluation of a module, as redisStore() makes it. */
 function newStore(): Store {
-  const { coordinate, open: connect } = memoryStore()
-  const counted: Store['open'] = (node) => {
+  const shared = memoryStore()
+  const connect: Store['open'] = (node) => {
     open++
-    return connect(node)
+    return shared.open(node)
   }
-  return { kind: 'mine', address, coordinate, open: counted }
+  return backgroundStore({ kind: 'mine', address, open: connect })
 }
 
 /** What a module does whenever it is evaluated. */
