@@ -93,7 +93,9 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     }
     // Checked before a throttler is made, because that would register its policies' names at the store.
     requireKeys(split.given)
-    const throttler = split.throttler ?? createThrottler(split.make)
+    const { store, policies } = split.make
+    const create = () => createThrottler(split.make)
+    const throttler = split.throttler ?? (reader.bundled && store?.reload ? store.reload(policies, create) : create())
     this.throttler = throttler
     const side = adapterOf<Name, Req>(throttler)
     this.side = side
@@ -428,7 +430,7 @@ function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name>
 }
 
 /**
- * Makes a guard, the part of a middleware that all frameworks share, and starts its throttler.
+ * Makes a guard, the part of a middleware that all frameworks share, and starts its throttler unless the reader is `bundled`.
  *
  * @param input a throttler, or options
  * @param reader how the framework's request is read
@@ -450,6 +452,6 @@ export function createGuard<Req, Args extends readonly unknown[], Name extends s
   reader: RequestReader<Req>,
 ): Guard<Req, Args, Name> {
   const guard = new Guard(input, reader)
-  guard.throttler.start()
+  if (!reader.bundled) guard.throttler.start()
   return guard
 }

@@ -15,6 +15,7 @@ import type {
   StoreStatus,
   ThrottlerState,
 } from '../throttler/coordinator.ts'
+import { throttlerOfReload } from '../throttler/hot-reload.ts'
 import { KEPT_INTERVALS } from '../throttler/limiter-set.ts'
 import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
@@ -50,6 +51,7 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
     ...(meetingPoint.reserves === true && { reserves: true }),
     open: (node) => meetingPoint.open(node),
     coordinate,
+    reload: (policies, create) => throttlerOfReload(meetingPoint, policies, create),
   }
 }
 

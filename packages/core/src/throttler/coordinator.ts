@@ -162,6 +162,12 @@ export interface CoordinatorOptions {
   readonly policies: readonly Policy[]
 }
 
+/** A throttler, as far as a hot reload changes it. */
+export interface Reloadable {
+  readonly state: ThrottlerState
+  update(policies: readonly never[]): void
+}
+
 /**
  * The `store` option of `createThrottler`: the place where processes meet, and the code that syncs their counts there. Throttlers with the
  * same value share one coordinator: its connection, its heartbeat and its syncs.
@@ -169,4 +175,6 @@ export interface CoordinatorOptions {
 export interface Store extends MeetingPoint {
   /** A coordinator that can serve the throttler. It does so once `serve` is called. */
   coordinate(options: CoordinatorOptions): Coordinator
+  /** Makes a throttler, or returns the one that the same line has made before a hot reload. Undefined: it always makes one. */
+  reload?<Made extends Reloadable>(policies: readonly { readonly name?: string }[], create: () => Made): Made
 }
