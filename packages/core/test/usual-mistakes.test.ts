@@ -182,6 +182,7 @@ describe('throttlers that are made again and again', () => {
       if (code === 'WEIR_WARN_MANY_THROTTLERS') said.push(message)
     }) as never)
     await run((await import('../src/index.ts')).createThrottler)
+    await vi.dynamicImportSettled()
     return said
   }
 

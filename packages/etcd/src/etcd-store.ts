@@ -1,4 +1,4 @@
-import { backgroundStore, type Store } from '@weir/core/sync'
+import { backgroundStore, checkSockets, type Store } from '@weir/core/sync'
 import { EtcdConnection } from './exchange/connection.ts'
 import { checkOptions, checkTarget, type EtcdStoreOptions, type EtcdTarget } from './gateway/options.ts'
 import { Layout } from './keys/layout.ts'
@@ -17,6 +17,7 @@ import { Layout } from './keys/layout.ts'
  * ```
  */
 export function etcdStore(target: EtcdTarget, storeOptions: EtcdStoreOptions = {}): Store {
+  checkSockets('etcdStore')
   const options = checkOptions(storeOptions)
   const checked = checkTarget(target)
   const { namespace } = options

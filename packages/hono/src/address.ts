@@ -1,15 +1,12 @@
-import { invalidOption } from '@weir/core/adapter'
+import { addressBy, lastForwarded } from '@weir/web/adapter'
 import type { Context } from 'hono'
-import { connectionOf } from './connection.ts'
+import { platformIn } from './platform.ts'
 
 /** Returns the address of a request's client, or undefined if it is unknown. */
 export type AddressOf = (c: Context) => string | undefined
 
-/** A bound that no real chain of proxies reaches. */
-const MOST_PROXIES = 100
-
-/** The address of the other end of the connection: the client or the last proxy. */
-export const socketAddress: AddressOf = (c) => connectionOf(c).incoming?.socket?.remoteAddress
+/** The address of the client as the server reports it: the other end of the connection, or the address that the platform found. */
+export const reportedAddress: AddressOf = (c) => addressBy(platformIn(c), c.req.raw)
 
 /**
  * Finds the address of clients behind your own proxies: `address: forwardedAddress(1)`. Each proxy appends the address that called it to
@@ -20,19 +17,9 @@ export const socketAddress: AddressOf = (c) => connectionOf(c).incoming?.socket?
  * @throws WeirError `WEIR_INVALID_OPTION` for any other value
  */
 export function forwardedAddress(proxies: number): AddressOf {
-  if (!Number.isInteger(proxies) || proxies < 1 || proxies > MOST_PROXIES) {
-    throw invalidOption('forwardedAddress', proxies, `the number of your proxies, from 1 to ${MOST_PROXIES}`)
-  }
+  const last = lastForwarded(proxies)
   return (c) => {
     const listed = c.req.header('x-forwarded-for')
-    if (listed === undefined || listed === '') return socketAddress(c)
-    // Reads from the end, because a client may send a list as long as the server accepts.
-    let end = listed.length
-    for (let passed = 1; passed < proxies; passed++) {
-      const comma = listed.lastIndexOf(',', end - 1)
-      if (comma <= 0) break
-      end = comma
-    }
-    return listed.slice(listed.lastIndexOf(',', end - 1) + 1, end).trim()
+    return listed ? last(listed) : reportedAddress(c)
   }
 }

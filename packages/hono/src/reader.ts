@@ -1,11 +1,12 @@
 import { anyReadings, pathOf, type RequestReader } from '@weir/core/adapter'
+import { foundAddress } from '@weir/web/adapter'
 import type { Context } from 'hono'
-import { type AddressOf, socketAddress } from './address.ts'
-import { connectionOf } from './connection.ts'
+import { type AddressOf, reportedAddress } from './address.ts'
+import { platformIn } from './platform.ts'
 import { samplesOf } from './route-samples.ts'
 
 /** Reads requests of Hono 4. */
-export function honoReader(address: AddressOf = socketAddress): RequestReader<Context> {
+export function honoReader(address: AddressOf = reportedAddress): RequestReader<Context> {
   return Object.freeze({
     options: ['address'],
     method: (c: Context) => c.req.method,
@@ -20,21 +21,11 @@ export function honoReader(address: AddressOf = socketAddress): RequestReader<Co
     route: patternOf,
     pattern: patternOf,
     samples: samplesOf,
-    ip: (c: Context) => {
-      const given: unknown = address(c)
-      if (typeof given !== 'string' && given !== undefined && given !== null) {
-        // An unhandled rejection of this promise would end the process.
-        Promise.resolve(given).catch(() => {})
-        throw new TypeError(
-          `option "address" returned ${Object.prototype.toString.call(given)}. Return a string such as getConnInfo(c).remote.address, not a promise`,
-        )
-      }
-      return given ?? undefined
-    },
-    socket: (c: Context) => connectionOf(c).incoming?.socket,
+    ip: (c: Context) => foundAddress(address(c), 'getConnInfo(c).remote.address'),
+    socket: (c: Context) => platformIn(c).socket?.(c.req.raw),
     howToTrust: (c: Context) =>
-      connectionOf(c).incoming === undefined
-        ? 'Set the option "address" to a function, e.g. (c) => getConnInfo(c).remote.address: Weir finds it by itself only on @hono/node-server.'
+      platformIn(c).socket === undefined
+        ? 'Set the option "address" to a function, e.g. (c) => getConnInfo(c).remote.address: Weir finds it by itself only on @hono/node-server, Bun, Deno, Workers and Vercel.'
         : 'Set the option address: forwardedAddress(1) for one proxy.',
     header: (c: Context, name: string) => c.req.header(name),
   })
@@ -63,7 +54,7 @@ function handlerIn(handler: { readonly length: number }): { readonly length: num
 
 /** The target as the client sent it. */
 function sentTarget(c: Context): string {
-  return connectionOf(c).incoming?.url ?? targetOf(c.req.url)
+  return platformIn(c).incoming?.url ?? targetOf(c.req.url)
 }
 
 /** The target of a request that was made in code. Its URL is absolute. */

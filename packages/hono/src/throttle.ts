@@ -1,19 +1,10 @@
-import type { ServerResponse } from 'node:http'
 import type { Decision, PlannedName, Throttler } from '@weir/core'
-import {
-  createGuard,
-  type HandlerDecision,
-  handlerStarts,
-  invalidOption,
-  isListField,
-  type SetHeader,
-  ThrottledError,
-  type ThrottleInput,
-} from '@weir/core/adapter'
+import { createGuard, type HandlerDecision, type Rejection, type ThrottleInput } from '@weir/core/adapter'
+import { checkAddress, Ending, Exchange, type Framework, throttled, WebThrottledError } from '@weir/web/adapter'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { type AddressOf, forwardedAddress } from './address.ts'
-import { connectionOf } from './connection.ts'
+import { platformIn } from './platform.ts'
 import { honoReader } from './reader.ts'
 
 /** The arguments of a Hono handler, as options such as `handler` receive them. */
@@ -40,11 +31,8 @@ export type ThrottleMiddleware<Name extends string = string> = MiddlewareHandler
   peek(c: Context): Promise<Decision<Name> | undefined>
 }
 
-/** Limit fields that throttlers have written for a request. */
-type Fields = Record<string, string>
-
-/** The context variable that keeps the fields of a request until its response exists. */
-const FIELDS = 'weir:fields'
+/** The context variable that keeps the notes about a request. */
+const EXCHANGE = 'weir:exchange'
 
 /**
  * Throttles requests in Hono 4 on Node.js, for `app.use` or a single route.
@@ -65,66 +53,71 @@ export function throttle<const Name extends string = string, const Plan extends 
   const { address, input } = withoutAddress(options as unknown as ThrottleOptions<Planned>)
   const guard = createGuard<Context, HonoArgs, Planned>(input, honoReader(address))
 
-  const reject = async (c: Context, decision: Decision<Planned>): Promise<Response> => {
-    const rejection = await guard.reject(c, decision)
-    for (const name in rejection.headers) c.header(name, rejection.headers[name])
-    if (guard.throws) throw new HonoThrottledError(rejection)
-    c.status(rejection.status as ContentfulStatusCode)
-    const outgoing = connectionOf(c).outgoing ?? NO_CONNECTION
-    let response: unknown
-    const became = await guard.handle(rejection, [c], outgoing, (value) => {
-      response = value
-    })
-    if (became === 'left' || outgoing.headersSent) return alreadySent()
-    if (became === 'answered') {
-      if (response instanceof Response) return response
-      if (!outgoing.destroyed) guard.report('handler', 'Option "handler"', 'it returned no Response, as c.json() or c.text() make one')
-    }
-    for (const name of ['Content-Encoding', 'Content-Length', 'Transfer-Encoding']) c.header(name, undefined)
-    return c.body(rejection.body, rejection.status as ContentfulStatusCode, { 'Content-Type': rejection.type })
-  }
-
   const middleware: MiddlewareHandler = async (c, next) => {
-    const earlier: Decision | undefined = c.get('throttle')
-    const { outgoing } = connectionOf(c)
-    const checked = guard.check(c, earlier, outgoing as ServerResponse)
-    const decision = checked instanceof Promise ? await checked : checked
-    // The client has left, so the request needs no response.
-    if (decision === null) return alreadySent()
-    if (decision === undefined) return next()
-    c.set('throttle', decision)
-    const before: Fields | undefined = c.get(FIELDS)
-    const fields = before ?? {}
-    if (before === undefined) c.set(FIELDS, fields)
-    guard.writeHeaders(decision, fields, addField)
-    if (!decision.allowed) return reject(c, decision)
-    if (outgoing !== undefined) guard.watch(decision, outgoing, [c])
-    const ended = outgoing === undefined ? undefined : handlerStarts(outgoing)
-    if (ended === null) return alreadySent()
-    try {
+    const exchange = exchangeOf(c)
+    const response = await throttled(guard, c, exchange, new HonoFramework<Planned>(c), async () => {
       await next()
-    } catch (error) {
-      // Hono answers all other errors itself, so this one becomes a 500.
-      if (outgoing === undefined) guard.settle(decision, 500, [c])
-      throw error
-    } finally {
-      ended?.()
+      return c.res
+    })
+    if (c.finalized && response !== c.res) {
+      // Without this, Hono would set the headers of the old response again.
+      c.res = undefined
+      c.res = response
     }
-    if (outgoing === undefined) guard.settle(decision, c.res.status, [c])
-    if (before !== undefined) return
-    try {
-      setFields(c, fields)
-    } catch (error) {
-      guard.report('headers', 'The rate limit fields could not be set', error)
-    }
+    return response
   }
   return Object.assign(middleware, { throttler: guard.throttler, peek: (c: Context) => guard.peek(c) })
 }
 
-/** An error with the method `getResponse`, which Hono's own error handler calls for the response. */
-class HonoThrottledError<Name extends string> extends ThrottledError<Name> {
-  getResponse(): Response {
-    return new Response(this.message, { status: this.status, headers: this.headers })
+/** Returns what throttlers have noted about a request. */
+function exchangeOf(c: Context): Exchange {
+  let exchange: Exchange | undefined = c.get(EXCHANGE)
+  if (exchange === undefined) {
+    const { outgoing, socket, address } = platformIn(c)
+    const served = socket !== undefined || address !== undefined
+    exchange = new Exchange(c.req.raw, outgoing ?? (served ? undefined : new EndsAtOnce(c.req.raw)))
+    c.set(EXCHANGE, exchange)
+  }
+  return exchange
+}
+
+/** Ends with the handler, because nothing may read the body of a response to `app.request()`. */
+class EndsAtOnce extends Ending {
+  override follow(response: Response): Response {
+    this.statusCode = response.status
+    this.end(true)
+    return response
+  }
+}
+
+/** The parts of a request that only Hono has. */
+class HonoFramework<Name extends string> implements Framework<HonoArgs, Name> {
+  readonly args: HonoArgs
+  readonly makers = 'c.json() or c.text()'
+  readonly #c: Context
+
+  constructor(c: Context) {
+    this.#c = c
+    this.args = [c]
+  }
+
+  decided(decision: Decision<Name>): void {
+    this.#c.set('throttle', decision as Decision)
+  }
+
+  reject({ headers, status }: Rejection<Name>): void {
+    for (const name in headers) this.#c.header(name, headers[name])
+    this.#c.status(status as ContentfulStatusCode)
+  }
+
+  error(rejection: Rejection<Name>): Error {
+    for (const name in rejection.headers) this.#c.header(name, rejection.headers[name])
+    return new WebThrottledError(rejection)
+  }
+
+  answer({ body, status, type }: Rejection<Name>): Response {
+    for (const name of ['Content-Encoding', 'Content-Length', 'Transfer-Encoding']) this.#c.header(name, undefined)
+    return this.#c.body(body, status as ContentfulStatusCode, { 'Content-Type': type })
   }
 }
 
@@ -134,38 +127,8 @@ function withoutAddress<Name extends string>(
 ): { address: AddressOf | undefined; input: ThrottleInput<Context, HonoArgs, Name> } {
   if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'address')) return { address: undefined, input: options }
   const { address, ...input } = options
-  if (address !== undefined && (typeof address !== 'function' || address === (forwardedAddress as unknown))) {
-    throw invalidOption('address', address, 'forwardedAddress(1) for one proxy, or a function of the context')
-  }
+  checkAddress(address, forwardedAddress, 'the context')
   return { address, input: input as ThrottleInput<Context, HonoArgs, Name> }
-}
-
-/** Appends to the value of an earlier throttler if the field is a list. */
-const addField: SetHeader<Fields> = (fields, name, value) => {
-  const before = isListField(name, value) ? fields[name] : undefined
-  fields[name] = before === undefined ? value : `${before}, ${value}`
-}
-
-/** Sets the fields on the response. The headers of a response from `fetch` are immutable, so it is copied. */
-function setFields(c: Context, fields: Fields): void {
-  try {
-    for (const name in fields) c.res.headers.set(name, fields[name] as string)
-  } catch {
-    // The constructor throws for a response without a valid status, such as Response.error().
-    c.res = new Response(c.res.body, c.res)
-    for (const name in fields) c.res.headers.set(name, fields[name] as string)
-  }
-}
-
-/** Replaces the response of Node.js for a guard if there is no connection. It has only the members that a guard uses. */
-const NO_CONNECTION = { headersSent: false, writableEnded: false, on() {}, destroy() {} } as unknown as ServerResponse
-
-/** A response that `@hono/node-server` does not send, because the real one was sent already. */
-function alreadySent(): Response {
-  const response = new Response(null, { headers: { 'x-hono-already-sent': 'true' } })
-  // The server sends its own kind of Response without reading this header unless the body was accessed before.
-  void response.body
-  return response
 }
 
 declare module 'hono' {

@@ -1,4 +1,4 @@
-import { backgroundStore, checkOptions as checkNames, invalidOption, type Store } from '@weir/core/sync'
+import { backgroundStore, checkOptions as checkNames, checkSockets, invalidOption, type Store } from '@weir/core/sync'
 import { checkOptions, checkSchema, type PostgresStoreOptions } from './connection/options.ts'
 import { type PostgresTarget, templateOf } from './connection/template.ts'
 import { PostgresConnection } from './exchange/store-connection.ts'
@@ -20,6 +20,7 @@ import { grants, statements } from './schema/schema-sql.ts'
  * ```
  */
 export function postgresStore(target: PostgresTarget, storeOptions: PostgresStoreOptions = {}): Store {
+  checkSockets('postgresStore')
   const options = checkOptions(storeOptions)
   const template = templateOf(target)
   return backgroundStore({

@@ -1,4 +1,4 @@
-import type { Store } from '@weir/core/sync'
+import { checkSockets, type Store } from '@weir/core/sync'
 import { checkOptions, type RedisStoreOptions } from './connection/options.ts'
 import { storeAt } from './exchange/store.ts'
 import { IoredisLink } from './ioredis/ioredis-link.ts'
@@ -21,6 +21,7 @@ import { type RedisTarget, templateOf } from './ioredis/template.ts'
  * ```
  */
 export function redisStore(target: RedisTarget, storeOptions: RedisStoreOptions = {}): Store {
+  checkSockets('redisStore')
   const options = checkOptions(storeOptions)
   const template = templateOf(target)
   const { isCluster, db, address } = template

@@ -4,9 +4,9 @@ import { EventEmitter } from 'node:events'
 export class Ending extends EventEmitter {
   readonly #request: Request
   #listens = false
+  ended = false
   /** Names as in `ServerResponse`. */
   readonly headersSent = false
-  destroyed = false
   writableEnded = false
   statusCode = 500
 
@@ -26,6 +26,10 @@ export class Ending extends EventEmitter {
     return super.on(event, listener)
   }
 
+  get destroyed(): boolean {
+    return this.ended || this.#request.signal.aborted
+  }
+
   /** Whether something still waits for the end. */
   get awaited(): boolean {
     return this.listenerCount('close') > 0
@@ -33,8 +37,8 @@ export class Ending extends EventEmitter {
 
   /** @param complete whether the whole response was sent */
   end(complete: boolean): void {
-    if (this.destroyed) return
-    this.destroyed = true
+    if (this.ended) return
+    this.ended = true
     this.writableEnded = complete
     if (complete) this.emit('finish')
     this.emit('close')

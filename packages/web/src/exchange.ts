@@ -16,7 +16,7 @@ export class Exchange {
   /** Whether a throttler already waits for the response. */
   #begun = false
 
-  constructor(request: Request, outgoing: ServerResponse | undefined) {
+  constructor(request: Request, outgoing: ServerResponse | Ending | undefined) {
     this.#request = request
     this.outgoing = outgoing ?? new Ending(request)
   }
@@ -26,7 +26,7 @@ export class Exchange {
     if (this.#begun) return false
     this.#begun = true
     // Tests may pass a request to a handler again.
-    if (this.outgoing instanceof Ending && this.outgoing.destroyed) this.outgoing = new Ending(this.#request)
+    if (this.outgoing instanceof Ending && this.outgoing.ended) this.outgoing = new Ending(this.#request)
     return true
   }
 
@@ -43,12 +43,14 @@ export interface Framework<Args extends readonly unknown[], Name extends string>
   decided?(decision: Decision<Name>): void
   /** Called with the response before functions in options that get it. */
   responded?(response: Response): void
-  /** Sets status and headers of a rejection, for `handler` and `throwOnReject`. */
+  /** Sets status and headers of a rejection before the `handler` of the options runs. */
   reject(rejection: Rejection<Name>): void
   /** Makes the error of `throwOnReject`. */
   error(rejection: Rejection<Name>): Error
   /** Makes the standard response to a rejection. */
   answer(rejection: Rejection<Name>): Response
+  /** Functions that make a response, for a warning. */
+  readonly makers: string
 }
 
 /** Throttles a request: checks it, calls `next` if it is allowed, and returns the response with the limit fields. */
@@ -74,10 +76,15 @@ export async function throttled<Req, Args extends readonly unknown[], Name exten
       const response = await next()
       framework.responded?.(response)
       return finish(guard, exchange, response, outermost)
+    } catch (error) {
+      framework.responded?.(error instanceof Response ? error : new Response(null, { status: 500 }))
+      throw error
     } finally {
       ended?.()
     }
   } catch (error) {
+    // Some frameworks answer with a thrown response.
+    if (error instanceof Response) throw finish(guard, exchange, error, outermost)
     if (outermost && outgoing instanceof Ending) outgoing.end(true)
     throw error
   } finally {
@@ -108,8 +115,8 @@ export async function rejected<Req, Args extends readonly unknown[], Name extend
   framework: Framework<Args, Name>,
 ): Promise<Response> {
   const rejection = await guard.reject(request, decision)
-  framework.reject(rejection)
   if (guard.throws) throw framework.error(rejection)
+  framework.reject(rejection)
   let response: unknown
   const became = await guard.handle(rejection, framework.args, outgoing as ServerResponse, (value) => {
     response = value
@@ -117,7 +124,7 @@ export async function rejected<Req, Args extends readonly unknown[], Name extend
   if (became === 'left' || outgoing.headersSent) return withoutClient(outgoing)
   if (became === 'answered') {
     if (response instanceof Response) return response
-    if (!outgoing.destroyed) guard.report('handler', 'Option "handler"', 'it returned no Response, as Response.json() makes one')
+    if (!outgoing.destroyed) guard.report('handler', 'Option "handler"', `it returned no Response, as ${framework.makers} make one`)
   }
   return framework.answer(rejection)
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Connection, inWorkers } from '@weir/core/adapter'
 
 /** The parts of a platform that Weir finds in the arguments of a handler. */
 export interface Platform {
@@ -6,11 +7,19 @@ export interface Platform {
   readonly incoming?: IncomingMessage
   /** Set by `@hono/node-server`. */
   readonly outgoing?: ServerResponse
-  /** Returns the address of a request's client. Undefined if the platform reports none. */
+  /** Returns the connection of a request. */
+  readonly socket?: (request: Request) => Connection | undefined
+  /** Returns the address of a request's client, if it isn't the other end of the connection. */
   readonly address?: (request: Request) => string | undefined
 }
 
 const NONE: Platform = Object.freeze({})
+
+// These set a header themselves, so that clients can't choose it.
+const CLOUDFLARE: Platform = Object.freeze({ address: (request: Request) => field(request, 'cf-connecting-ip') })
+// Reading a variable needs a permission in Deno, where this platform does not exist.
+const onVercel = !('Deno' in globalThis) && process.env['VERCEL'] === '1'
+const VERCEL: Platform | undefined = onVercel ? { address: (request) => field(request, 'x-real-ip') } : undefined
 
 /** Members that platforms pass to a handler beside the request. */
 interface Given extends Platform {
@@ -22,26 +31,30 @@ interface Given extends Platform {
 
 /** The platform that passed this argument to a handler. */
 export function platformOf(argument: unknown): Platform {
-  if (typeof argument !== 'object' || argument === null) return ofVariables()
-  const given = argument as Given
+  // First, because any member of a binding may look like a function.
+  if (inWorkers()) return CLOUDFLARE
+  if (typeof argument !== 'object' || argument === null) return VERCEL ?? NONE
+  const { server } = argument as Given
   // Applications may pass `{ server: env }`.
-  if (typeof given.server === 'object' && given.server !== null) return platformOf(given.server)
-  if ('incoming' in given) return { ...given, ...ofVariables() }
-  if (typeof given.requestIP === 'function') return { address: (request) => given.requestIP?.(request)?.address }
+  const given = typeof server === 'object' && server !== null ? (server as Given) : (argument as Given)
+  const { incoming, outgoing, remoteAddr } = given
+  if (incoming !== undefined) return { incoming, ...(outgoing && { outgoing }), socket: () => incoming.socket, ...VERCEL }
+  // Bun.
+  if (typeof given.requestIP === 'function') return { socket: (request) => from(given.requestIP?.(request)?.address) }
   // Deno.
-  if (typeof given.remoteAddr?.hostname === 'string') return { address: () => given.remoteAddr?.hostname }
+  if (typeof remoteAddr?.hostname === 'string') return { socket: () => from(remoteAddr.hostname) }
   // SvelteKit.
   if (typeof given.getClientAddress === 'function') return { address: () => given.getClientAddress?.() }
-  return ofVariables()
+  return VERCEL ?? NONE
 }
 
-/** Platforms that set a header with the address themselves, so that clients can't choose it. */
-function ofVariables(): Platform {
-  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
-  if (navigator?.userAgent === 'Cloudflare-Workers') return { address: (request) => field(request, 'cf-connecting-ip') }
-  // Reading a variable needs a permission in Deno, where this platform does not exist.
-  if (!('Deno' in globalThis) && process.env['VERCEL'] === '1') return { address: (request) => field(request, 'x-real-ip') }
-  return NONE
+/** The address of a request's client as the platform reports it. */
+export function addressBy({ address, socket }: Platform, request: Request): string | undefined {
+  return address === undefined ? socket?.(request)?.remoteAddress : address(request)
+}
+
+function from(remoteAddress: string | undefined): Connection | undefined {
+  return remoteAddress === undefined ? undefined : { remoteAddress }
 }
 
 function field(request: Request, name: string): string | undefined {

@@ -1,8 +1,16 @@
-import type { Decision, PlannedName, Throttler } from '@weir/core'
-import { createGuard, type HandlerDecision, type Rejection, ThrottledError, type ThrottleInput } from '@weir/core/adapter'
+import { type Decision, type PlannedName, type Throttler, WeirError } from '@weir/core'
+import {
+  createGuard,
+  type Guard,
+  type HandlerDecision,
+  invalidOption,
+  type Rejection,
+  ThrottledError,
+  type ThrottleInput,
+} from '@weir/core/adapter'
 import { checkAddress, foundAddress, lastForwarded } from './address.ts'
 import { checked, Exchange, type Framework, rejected, throttled, withFields, withoutClient } from './exchange.ts'
-import { type Platform, platformOf } from './platform.ts'
+import { addressBy, type Platform, platformOf } from './platform.ts'
 import { webReader } from './reader.ts'
 
 /**
@@ -31,12 +39,9 @@ export type RequestOrEvent = Request | { readonly request: Request }
 /** Limits handlers of requests. Wraps a handler: `limit(handler)`. */
 export interface Limit<Name extends string = string> {
   /** Returns the handler with the limit before it. If the limit rejects a request, the handler doesn't run. */
-  <Req extends Request, Rest extends readonly unknown[]>(
-    handler: (request: Req, ...rest: Rest) => Response | Promise<Response>,
-  ): (request: Req, ...rest: Rest) => Promise<Response>
-  <Event extends { readonly request: Request }, Rest extends readonly unknown[]>(
-    handler: (event: Event, ...rest: Rest) => Response | Promise<Response>,
-  ): (event: Event, ...rest: Rest) => Promise<Response>
+  <First extends RequestOrEvent = Request, Rest extends readonly unknown[] = []>(
+    handler: (first: First, ...rest: Rest) => Response | Promise<Response>,
+  ): (first: First, ...rest: Rest) => Promise<Response>
   /**
    * Counts a request, and resolves with the response to send if it is rejected, or with undefined. The promise never rejects.
    *
@@ -60,14 +65,8 @@ export interface Limit<Name extends string = string> {
 
 /** An exchange with the further arguments of its handler. */
 class WebExchange extends Exchange {
-  readonly platform: Platform
-  readonly rest: readonly unknown[]
-
-  constructor(request: Request, rest: readonly unknown[], platform: Platform) {
-    super(request, platform.outgoing)
-    this.platform = platform
-    this.rest = rest
-  }
+  platform: Platform = {}
+  rest: readonly unknown[] = []
 }
 
 /** By their request, and by the request of Node.js from which a framework may make several. */
@@ -75,10 +74,11 @@ const exchanges = new WeakMap<object, WebExchange>()
 
 function exchangeOf(request: Request, rest: readonly unknown[]): WebExchange {
   const platform = platformOf(rest[0])
-  const known = exchanges.get(request) ?? (platform.incoming && exchanges.get(platform.incoming))
-  const exchange = known ?? new WebExchange(request, rest, platform)
-  exchanges.set(request, exchange)
-  if (platform.incoming !== undefined) exchanges.set(platform.incoming, exchange)
+  const { incoming, outgoing } = platform
+  const exchange = exchanges.get(request) ?? exchanges.get(incoming ?? request) ?? new WebExchange(request, outgoing)
+  for (const one of [request, incoming ?? request]) exchanges.set(one, exchange)
+  // A later call may pass fewer arguments.
+  if (exchange.rest.length === 0) Object.assign(exchange, { platform, rest })
   return exchange
 }
 
@@ -97,16 +97,10 @@ function split(first: RequestOrEvent, rest: readonly unknown[]): [request: Reque
  */
 export function forwardedAddress(proxies: number): AddressOf {
   const last = lastForwarded(proxies)
-  return (request) => {
+  return (request, ...rest) => {
     const listed = request.headers.get('x-forwarded-for')
-    return listed ? last(listed) : platformAddress(request)
+    return listed ? last(listed) : addressBy(platformOf(rest[0]), request)
   }
-}
-
-/** The address that the platform reports. */
-function platformAddress(request: Request): string | undefined {
-  const { incoming, address } = exchanges.get(request)?.platform ?? {}
-  return address === undefined ? incoming?.socket?.remoteAddress : address(request)
 }
 
 /**
@@ -127,22 +121,23 @@ export function throttle<const Name extends string = string, const Plan extends 
   type Planned = PlannedName<Name, Plan>
   const { address, input } = withoutAddress(options as unknown as ThrottleOptions<Planned>)
   const ip = (request: Request) => {
-    if (address === undefined) return platformAddress(request)
-    const rest = (exchanges.get(request)?.rest ?? []) as never[]
-    return foundAddress(address(request, ...rest), 'context.ip')
+    const { platform = {}, rest = [] } = exchanges.get(request) ?? {}
+    return address === undefined ? addressBy(platform, request) : foundAddress(address(request, ...(rest as never[])), 'context.ip')
   }
   const guard = createGuard<Request, WebArgs, Planned>(
     input,
     webReader(ip, (request) => exchanges.get(request)?.platform ?? {}),
   )
 
-  const wrap =
-    (handler: (...args: never[]) => Response | Promise<Response>) =>
-    (first: RequestOrEvent, ...more: readonly unknown[]): Promise<Response> => {
+  const wrap = (handler: (...args: never[]) => Response | Promise<Response>) => {
+    if (typeof handler !== 'function')
+      throw invalidOption('handler', handler, 'limit(handler) for a function, or await limit.rejection(request) for a request')
+    return (first: RequestOrEvent, ...more: readonly unknown[]): Promise<Response> => {
       const [request, rest] = split(first, more)
-      const next = async () => handler(...([first, ...more] as never[]))
+      const next = () => handler(...([first, ...more] as never[]))
       return throttled(guard, request, exchangeOf(request, rest), new WebFramework<Planned>(request), next)
     }
+  }
   return Object.assign(wrap, {
     throttler: guard.throttler,
     async rejection(first: RequestOrEvent, ...more: readonly unknown[]): Promise<Response | undefined> {
@@ -152,7 +147,7 @@ export function throttle<const Name extends string = string, const Plan extends 
       if (decision === null) return withoutClient(exchange.outgoing)
       if (decision === undefined) return undefined
       if (decision.allowed) {
-        guard.throttler.release(decision)
+        withoutEnd(guard, decision, input)
         return undefined
       }
       const framework = new WebFramework<Planned>(request)
@@ -173,14 +168,37 @@ export function throttle<const Name extends string = string, const Plan extends 
   }) as unknown as Limit<Planned>
 }
 
+/** Options that depend on the end of a response. */
+const AFTERWARDS = ['skipFailedRequests', 'skipSuccessfulRequests', 'settle']
+
+/** Releases the slots of a request whose response is unknown, and warns about them and about options without effect. */
+function withoutEnd<Name extends string>(
+  { side, throttler }: Guard<Request, WebArgs, Name>,
+  decision: Decision<Name>,
+  input: object,
+): void {
+  const warn = (what: string) => {
+    const text = `limit.rejection() can't see the end of a response, so ${what}. Wrap the handler instead: limit(handler).`
+    side.warn(new WeirError('WEIR_INVALID_OPTION', text), what)
+  }
+  if (decision.parts.some(({ policy, cost }) => cost > 0 && policy?.algorithm.slots)) {
+    throttler.release(decision)
+    warn('it releases slots of concurrency() at once')
+  }
+  for (const option of AFTERWARDS) if ((input as Record<string, unknown>)[option]) warn(`option "${option}" has no effect`)
+}
+
+// A response costs time, and only some functions get it.
+const NONE_YET = undefined as unknown as Response
+
 /** Requests and responses without a framework. */
 class WebFramework<Name extends string> implements Framework<WebArgs, Name> {
   /** Changed when a response exists, so that functions which run later get it. */
   readonly args: [request: Request, response: Response]
+  readonly makers = 'Response.json() and new Response()'
 
   constructor(request: Request) {
-    // A handler that throws leaves this one.
-    this.args = [request, new Response(null, { status: 500 })]
+    this.args = [request, NONE_YET]
   }
 
   responded(response: Response): void {

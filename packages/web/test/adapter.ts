@@ -4,67 +4,94 @@ import { getRequestListener } from '@hono/node-server'
 import { type AdapterUnderTest, peekThrice } from '@weir/testing'
 import { forwardedAddress, type Limit, type ThrottleOptions, throttle } from '../src/index.ts'
 
-interface Env {
-  readonly incoming: IncomingMessage
-  readonly outgoing: ServerResponse
+/** Arguments of a handler beside the request. */
+type Rest = readonly unknown[]
+
+type Handler = (request: Request, ...rest: Rest) => Response | Promise<Response>
+
+/** The requests and responses of Node.js by the requests of the platform. */
+const nodes = new WeakMap<Request, { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }>()
+
+/** Platforms by the arguments that they pass beside the request. All of them are served by Node.js here. */
+const PLATFORMS = {
+  /** Passes the request and response of Node.js. */
+  node: (request: Request) => [nodes.get(request)],
+  /** Passes a server that finds addresses. */
+  bun: () => [{ requestIP: (request: Request) => ({ address: nodes.get(request)?.incoming.socket.remoteAddress }) }],
 }
 
-type Handler = (request: Request, env: Env) => Response | Promise<Response>
-
-/** The responses of Node.js by their requests. */
-const responses = new WeakMap<Request, ServerResponse>()
-
 /** The contract's application: a handler on `@hono/node-server`, wrapped by each limit in turn. */
-export const webAdapter: AdapterUnderTest<Request> = {
-  routes: 'path',
-  handlerEnd: true,
-  http2: true,
-  proxies: true,
-  async start(inputs, { work, http2, proxy }) {
-    const limits = inputs.map((input) =>
-      throttle((proxy === undefined ? input : { ...input, address: forwardedAddress(1) }) as ThrottleOptions),
-    )
-    const [first] = limits
-    const limited = limits.reduceRight<Handler>((inner, limit) => limit(inner), application(first, limits.at(-1), work))
-    const handle = (request: Request, env: Env) => {
-      responses.set(request, env.outgoing)
-      return limited(request, env)
-    }
-    const listener = getRequestListener(handle as never, { errorHandler })
-    const server = http2 ? (createHttp2Server(listener as never) as unknown as Server) : createServer(listener)
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-    return {
-      server,
-      throttlers: limits.map(({ throttler }) => throttler),
-      close: () => {
-        server.closeAllConnections?.()
-        return new Promise((resolve) => void server.close(() => resolve()))
-      },
-    }
-  },
-  header: (request, name) => request.headers.get(name) ?? undefined,
-  answering: (text) => (_request: Request, response: Response) => new Response(text, response),
-  begun: ([request], text, last = false) => {
-    const response = responses.get(request as Request) as ServerResponse
-    if (last) response.end(text)
-    else response.write(text)
-  },
-  status: ([, response]) => (response as Response).status,
+export function webAdapter(platform: keyof typeof PLATFORMS): AdapterUnderTest<Request> {
+  return {
+    routes: 'path',
+    handlerEnd: true,
+    http2: true,
+    proxies: true,
+    async start(inputs, { work, http2, proxy }) {
+      const limits = inputs.map((input) =>
+        throttle((proxy === undefined ? input : { ...input, address: forwardedAddress(1) }) as ThrottleOptions),
+      )
+      const limited = limits.reduceRight<Handler>((inner, limit) => limit(inner), application(limits[0], limits.at(-1), work))
+      const handle = (request: Request, env: { incoming: IncomingMessage; outgoing: ServerResponse }) => {
+        nodes.set(request, env)
+        return limited(request, ...PLATFORMS[platform](request))
+      }
+      const listener = getRequestListener(handle as never, { errorHandler })
+      const server = http2 ? (createHttp2Server(listener as never) as unknown as Server) : createServer(listener)
+      await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+      return {
+        server,
+        throttlers: limits.map(({ throttler }) => throttler),
+        close: () => {
+          server.closeAllConnections?.()
+          return new Promise((resolve) => void server.close(() => resolve()))
+        },
+      }
+    },
+    header: (request, name) => request.headers.get(name) ?? undefined,
+    answering: (text) => (_request: Request, response: Response) => new Response(text, response),
+    begun: ([request], text, last = false) => {
+      const response = nodes.get(request as Request)?.outgoing as ServerResponse
+      if (last) response.end(text)
+      else response.write(text)
+    },
+    status: ([, response]) => (response as Response).status,
+  }
+}
+
+/** The parts of the contract that a handler can't keep, and the reasons. */
+export const without = {
+  'keeps the fields on an answer to an error': 'an error passes to the platform, which makes the response',
+}
+
+const unread = '@hono/node-server aborts only signals that were read before the client left'
+const noNode = 'the platform has no response of Node.js to write to'
+
+/** The parts that can't be tried if a handler gets only the address from `@hono/node-server`. */
+export const withoutNode = {
+  ...without,
+  'holds none of the requests that a client has sent at once, behind one that is not answered yet, when it goes away': unread,
+  'starts no handler, and keeps no slot, for a client that leaves before its request is decided': unread,
+  'survives clients that are gone before handler has answered': unread,
+  'says how to trust a proxy on a Unix socket, whose clients share a key until then': 'the platform reports no connection',
+  'leaves an answer alone that a handler has begun, and breaks it off when the handler fails': noNode,
 }
 
 /** Answers as the error handlers of frameworks do. */
 function errorHandler(error: unknown): Response {
-  const { status = 500, headers = {} } = error as { status?: number; headers?: Record<string, string> }
+  // The server throws this for targets that are no URL.
+  const otherwise = (error as Error).name === 'RequestError' ? 400 : 500
+  const { status = otherwise, headers = {} } = error as { status?: number; headers?: Record<string, string> }
   return new Response(error instanceof Error ? error.message : 'error', { status, headers })
 }
 
 /** The routes of the contract. */
 function application(first: Limit | undefined, last: Limit | undefined, work: () => Promise<void>): Handler {
-  return async (request, { outgoing }) => {
+  return async (request) => {
     const [, route = '', parameter = ''] = new URL(request.url).pathname.split('/')
     const decision = last?.decision(request)
     const chargeAtEnd = (units: () => number) => {
-      outgoing.on('finish', () => {
+      nodes.get(request)?.outgoing.on('finish', () => {
         if (decision !== undefined) first?.throttler.charge(decision, units())
       })
     }

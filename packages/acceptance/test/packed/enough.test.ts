@@ -52,6 +52,9 @@ const app = new Hono()
 app.use(throttle(throttler))
 app.get('/', (c) => c.text('hello'))
 const server = createServer(getRequestListener(app.fetch))`,
+  web: `import { getRequestListener } from '@hono/node-server'
+import { createServer } from 'node:http'
+const server = createServer(getRequestListener(throttle(throttler)(() => new Response('hello'))))`,
   // Calls decorators as functions, because only a compiler can apply them.
   nestjs: `import { Module, Controller, Get } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
@@ -69,6 +72,7 @@ const server = app.getHttpServer()`,
 /** Packages that an application installs in addition to the peers of the adapter. */
 const BROUGHT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   nestjs: { '@nestjs/platform-express': '^12.1.0' },
+  web: { '@hono/node-server': '^2.1.0', hono: '^4.13.0' },
   'nestjs 11': Object.fromEntries(['common', 'core', 'platform-express', 'websockets'].map((name) => [`@nestjs/${name}`, '^11.1.0'])),
 }
 
@@ -120,8 +124,8 @@ describe('an adapter and a store are enough', () => {
     }
     Object.assign(dependencies, BROUGHT[version])
     // The packages depend on each other by version, but these versions are not published.
-    const core = `file:${find('@weir/core').tarball}`
-    const instead = installer === 'yarn' ? { resolutions: { '@weir/core': core } } : { overrides: { '@weir/core': core } }
+    const unpublished = Object.fromEntries(['@weir/core', '@weir/web'].map((name) => [name, `file:${find(name).tarball}`]))
+    const instead = installer === 'yarn' ? { resolutions: unpublished } : { overrides: unpublished }
     writeFileSync(
       join(directory, 'package.json'),
       JSON.stringify({ name: 'application', private: true, type: 'module', dependencies, ...(installer === 'pnpm' ? {} : instead) }),
@@ -133,7 +137,7 @@ describe('an adapter and a store are enough', () => {
       await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock'], at)
       said = await mustRun(process.execPath, ['main.js'], at)
     } else if (installer === 'pnpm') {
-      writeFileSync(join(directory, 'pnpm-workspace.yaml'), `packages: []\noverrides:\n  '@weir/core': '${core}'\n`)
+      writeFileSync(join(directory, 'pnpm-workspace.yaml'), `packages: []\noverrides: ${JSON.stringify(unpublished)}\n`)
       await pnpm(['install', '--prefer-offline', '--no-frozen-lockfile'], at)
       said = await mustRun(process.execPath, ['main.js'], at)
     } else {

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 const OUTCOMES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'awaits-frameworks': {
     hono: 429,
+    web: '429 429',
     fastify: 429,
     'the dashboard in fastify': 'closed',
     nestjs: 429,

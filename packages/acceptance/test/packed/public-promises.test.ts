@@ -58,6 +58,9 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'RedisRules.read of @weir/redis': 'rules: read',
   'RedisRules.replace of @weir/redis': 'rules: replace',
   'RedisRules.history of @weir/redis': 'rules: history',
+  'throttle of @weir/web': 'web',
+  'throttle.rejection of @weir/web': 'web',
+  'throttle.peek of @weir/web': 'web',
   'peekThrice of @weir/testing': 'hono',
   'trySpellings of @weir/testing': 'trySpellings',
   'faultProxy of @weir/testing': 'faultProxy',
@@ -82,6 +85,8 @@ const NOBODY_AWAITS: readonly RegExp[] = [
   /^Decider\.decide /,
   // The promise of the guard, which another case awaits.
   /^throttle\.peek of @weir\/(express|koa)$/,
+  // Throttles for another adapter, whose promise another case awaits.
+  /^throttled of @weir\/web\/adapter$/,
   // Functions of the user, which options contain.
   /^(AdapterOptions|AddressKey|PolicyOptions|SimulatedNode)\./,
 ]

@@ -1,38 +1,33 @@
-import { type Held, type Holds, LATE } from '../algorithms/holds.ts'
+import { LATE } from '../algorithms/holds.ts'
 import type { Opening } from '../decide/asking.ts'
-import { waitsForStore } from '../decide/coordination.ts'
 import type { Costs } from '../decide/costs.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { RequestPath } from '../decide/request-path.ts'
-import { idOfKey } from '../keys/key-id.ts'
 import { boundedOnce } from '../keys/key-text.ts'
 import { invalidKey, invalidOption, show, WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
 import { MOST_UNITS } from '../store/units.ts'
-import { Alarm } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
 import { Timeouts } from '../time/timeouts.ts'
 import { checkReserve, type ReservationOptions, type ReserveOptions, type Reserving, reservingOf } from './options.ts'
 import { type Ending, OpenReceipt, type Receipt, type Reserved } from './receipt.ts'
 import { type SettleHost, settlePart } from './settle.ts'
+import type { Holding, HoldingHost } from './store-holds.ts'
 
 /** The most open reservations of a process. Beyond it, the next one to end settles itself. */
 const MOST_OPEN = 100_000
-/** Milliseconds after which reported use is sent to the store. */
-const PACE = 1_000
-/** Reservations whose use is sent in one turn of the event loop. */
-const SLICE = 500
 
 /** The throttler whose policies count reservations. */
-export interface BudgetHost extends SettleHost {
+export interface BudgetHost extends SettleHost, HoldingHost {
   readonly clock: Clock
-  readonly random: () => number
   readonly emitter: Emitter
   readonly closed: boolean
   readonly path: RequestPath<string>
   /** Whether the store keeps open reservations. Undefined without a store. */
   readonly storeReserves: boolean | undefined
+  /** Brings the open reservations to the store. Absent without one. */
+  readonly holding: ((host: HoldingHost) => Holding) | undefined
   /** Decides a request that may be delayed. */
   checkDelayed(key: string, cost: Costs): Promise<Decision>
   /** Counts more units of a key, whether or not they fit. */
@@ -54,15 +49,13 @@ export class Budget {
   /** All open ones. */
   readonly #timeouts: Timeouts<OpenReceipt>
   readonly #named = new Map<string, Named>()
-  /** Reservations whose last reported use the store doesn't have. */
-  readonly #unsent = new Set<OpenReceipt>()
-  readonly #alarm: Alarm
+  readonly #holding: Holding | undefined
   #closing = false
 
   constructor(host: BudgetHost) {
     this.#host = host
     this.#timeouts = new Timeouts(host.clock, (receipt) => this.#expire(receipt))
-    this.#alarm = new Alarm(host.clock, () => this.#send())
+    this.#holding = host.holding?.(host)
   }
 
   /** As the throttler's. */
@@ -100,8 +93,8 @@ export class Budget {
 
   /** Returns a promise only if the request has to wait. */
   #decide(key: string, by: Reserved, reserving: Reserving): OpenReceipt | Promise<OpenReceipt> {
-    const { clock, path, random } = this.#host
-    const opening: Opening = { id: idBy(random), ttl: reserving.ttl, refunds: reserving.refunds, opened: new Map() }
+    const { clock, path } = this.#host
+    const opening = this.#holding?.opening(reserving)
     const made = (decision: Decision): OpenReceipt => {
       path.tally(decision)
       return this.#made(decision, by, reserving, opening, clock.monotonic())
@@ -109,18 +102,9 @@ export class Budget {
     const decision = path.delays ? this.#host.checkDelayed(key, costsOf(by)) : path.takeAt(key, by, opening)
     if (!(decision instanceof Promise)) return made(decision)
     return decision.then(made, (error: unknown) => {
-      this.#drop(opening)
+      if (opening !== undefined) this.#holding?.drop(opening)
       throw error
     })
-  }
-
-  /** Forgets reservations of a request that was not allowed. */
-  #drop({ opened }: Opening): void {
-    for (const [id, { key }] of opened) this.#holdsOf(id)?.ended?.(key)
-  }
-
-  #holdsOf(policy: string | undefined): Holds | undefined {
-    return this.#host.limiters.find(({ policy: { id } }) => id === policy)?.meter.holds
   }
 
   /** Makes a reservation of the units of a decision. */
@@ -145,12 +129,12 @@ export class Budget {
 
   /** The costs by place. A reservation that is larger than allowed never fits. */
   #placed(key: string, cost: Costs): Reserved {
-    const { path, limiters, storeReserves } = this.#host
+    const { path, limiters } = this.#host
     const by = path.placed(cost)
     let { costs } = by
     for (const i of by.places) {
       const limiter = limiters[i] as Limiter
-      if (storeReserves === false) this.checkStore(limiter)
+      this.checkStore(limiter)
       if (limiter.policy.maxReservation === undefined) continue
       const units = costs[i] as number
       const capped = this.capped(i, key, units)
@@ -160,8 +144,8 @@ export class Budget {
   }
 
   /** @throws WeirError `WEIR_INVALID_OPTION` if the store can't keep open reservations of a policy */
-  checkStore({ policy }: Limiter): void {
-    if (this.#host.storeReserves === false && waitsForStore(policy) && policy.algorithm.slots === undefined) throw cantKeep(policy.name)
+  checkStore(limiter: Limiter): void {
+    this.#holding?.check(limiter)
   }
 
   /** The units to reserve at a policy: more than any limit if its `maxReservation` is exceeded. */
@@ -175,33 +159,15 @@ export class Budget {
   #made(decision: Decision, reserved: Reserved, { ttl, refunds }: Reserving, opening: Opening | undefined, now: number): OpenReceipt {
     const host = this.#host
     const receipt = new OpenReceipt(decision, reserved, this, refunds)
-    if (opening !== undefined && !receipt.isOpen) this.#drop(opening)
+    if (opening !== undefined && !receipt.isOpen) this.#holding?.drop(opening)
     if (!receipt.isOpen || host.closed) return receipt
     this.#timeouts.add(receipt, ttl, now)
-    for (const limiter of host.limiters) {
-      if (limiter.meter.holds === undefined) continue
-      this.#hold(receipt, ttl, opening, now)
-      break
-    }
+    this.#holding?.open(receipt, ttl, opening, now)
     count(reserved, 1)
     // Requests that were waiting when the throttler was closed settle at once, too.
     if (this.#closing) this.close()
     else if (this.#timeouts.size > MOST_OPEN) this.end(this.#timeouts.next as OpenReceipt, 'expired', undefined)
     return receipt
-  }
-
-  /** Opens the reservation at the store, for policies whose units another process can settle. */
-  #hold(receipt: OpenReceipt, ttl: number, opening: Opening | undefined, now: number): void {
-    const { random } = this.#host
-    const parts = receipt.decision.parts as readonly PolicyDecision[]
-    const id = opening?.id ?? idBy(random)
-    receipt.held = parts.map((part) => {
-      const { policy, key, cost: units, ordinal } = part
-      const opened = policy && opening?.opened.get(policy.id)?.held
-      if (opened !== undefined || !(units > 0)) return opened
-      return this.#holdsOf(policy?.id)?.open(key, ordinal, { id, units, due: receipt.refunds ? 0 : units }, ttl, now)
-    })
-    this.#alarm.setBy(now + PACE)
   }
 
   /** Called by a receipt. */
@@ -211,9 +177,7 @@ export class Budget {
       const units = this.#units(receipt, totals, name, 'used')
       if (units !== undefined && !(units <= (list[name] ?? -1))) list[name] = units
     }
-    if (receipt.held === undefined) return
-    this.#unsent.add(receipt)
-    this.#alarm.setBy(this.#host.clock.monotonic() + PACE)
+    this.#holding?.used(receipt)
   }
 
   /** Called by a receipt. */
@@ -225,7 +189,6 @@ export class Budget {
     if (!receipt.isOpen) return
     receipt.isOpen = false
     this.#timeouts.remove(receipt)
-    this.#unsent.delete(receipt)
     if (receipt.name !== undefined) this.#named.delete(receipt.name)
     if (host.closed) return
     const { decision, totals, refunds, held } = receipt
@@ -241,12 +204,12 @@ export class Budget {
       const otherwise = totals?.[policy.name] ?? (ending === 'expired' && refunds ? 0 : cost)
       const used = ending === 'cancelled' || !(cost > 0) ? 0 : (numbers[policy.name] ?? otherwise)
       settlePart(part, used, held?.[i], now >= receipt.endsAt + LATE, now, host, (...all) => host.chargeOne(...all))
-      if (held?.[i] !== undefined) this.#holdsOf(policy.id)?.ended?.(part.key)
+      if (held?.[i] !== undefined) this.#holding?.close(part)
       if (ending === 'expired' && host.emitter.has('reservationExpired'))
         host.emitter.emit('reservationExpired', { policy: policy.name, key: part.key, reserved: cost, counted: used })
     }
     if (slots) host.release(decision)
-    if (held !== undefined) this.#alarm.setBy(now + PACE)
+    this.#holding?.ended(receipt)
     host.emitter.deliver()
   }
 
@@ -254,8 +217,7 @@ export class Budget {
   close(): void {
     this.#closing = true
     this.#timeouts.close()
-    this.#alarm.stop()
-    this.#flush()
+    this.#holding?.stop()
   }
 
   #expire(receipt: OpenReceipt): void {
@@ -275,49 +237,6 @@ export class Budget {
     const what = `${call}() got ${show(given)} units of policy ${show(name)}, and ignored them. ${next}`
     this.#host.warn(new WeirError('WEIR_WARN_INVALID_COST', what), `${call} ${name}`)
     return undefined
-  }
-
-  /** Sends the use that was reported since the last time. */
-  #send(): void {
-    const { clock } = this.#host
-    let left = SLICE
-    const again: OpenReceipt[] = []
-    for (const receipt of this.#unsent) {
-      if (left-- === 0) break
-      this.#unsent.delete(receipt)
-      if (!this.#report(receipt, clock.monotonic())) again.push(receipt)
-    }
-    for (const receipt of again) this.#unsent.add(receipt)
-    this.#flush()
-    // During an outage nothing can be sent, however often it is tried.
-    if (this.#unsent.size > 0) this.#alarm.setBy(clock.monotonic() + (left < 0 && again.length === 0 ? 1 : PACE))
-  }
-
-  /** Returns whether the store has all numbers now. */
-  #report({ decision, held, totals }: OpenReceipt, now: number): boolean {
-    const { limiters } = this.#host
-    let sent = true
-    for (const [i, part] of (decision.parts as readonly PolicyDecision[]).entries()) {
-      const one: Held | undefined = held?.[i]
-      const used = totals?.[part.policy?.name ?? '']
-      const limiter = limiters.find(({ policy }) => policy.id === part.policy?.id)
-      const holds = limiter?.meter.holds
-      if (one === undefined || holds === undefined || used === undefined) continue
-      // As for a settlement, the store does not know of refunds.
-      const due = used + one.units - part.cost
-      if (due === one.due) continue
-      // A reset has closed it at the store.
-      if (!holds.isOpen(one, now) || limiter?.resets.since(idOfKey(part.key), part.serial) === true) continue
-      const next = holds.use(part.key, part.ordinal, one, due, now)
-      ;(held as (Held | undefined)[])[i] = next
-      if (next === one) sent = false
-    }
-    return sent
-  }
-
-  #flush(): void {
-    const now = this.#host.clock.monotonic()
-    for (const { meter } of this.#host.limiters) meter.holds?.flush?.(now)
   }
 
   // Reservations with an id.
@@ -368,11 +287,6 @@ function costsOf({ limiters, costs, places }: Reserved): Costs {
   return Object.fromEntries(places.map((i) => [(limiters[i] as Limiter).policy.name, costs[i] as number]))
 }
 
-/** A random whole number of 52 bits. */
-function idBy(random: () => number): number {
-  return 1 + Math.floor(random() * (2 ** 52 - 1))
-}
-
 function mustWait(): WeirError {
   return new WeirError(
     'WEIR_ASYNC_POLICY',
@@ -384,12 +298,5 @@ function notSettled(name: string | undefined): WeirError {
   return new WeirError(
     'WEIR_WARN_RESERVATION_EXPIRED',
     `A reservation of policy ${show(name)} was not settled before its "ttl", so it settled itself. Call settle() or cancel() in a finally. If calls take longer, raise "ttl".`,
-  )
-}
-
-function cantKeep(name: string): WeirError {
-  return new WeirError(
-    'WEIR_INVALID_OPTION',
-    `The store can't keep open reservations, which policy ${show(name)} needs. Use another store, or coordination "background".`,
   )
 }

@@ -226,7 +226,7 @@ export class RequestPath<Name extends string> {
   }
 
   /** As `take`, by the policies of these indexes, and opens a reservation at the store. */
-  takeAt(given: string, { costs, places }: PlacedCosts, opens: Opening): Decision<Name> | Promise<Decision<Name>> {
+  takeAt(given: string, { costs, places }: PlacedCosts, opens: Opening | undefined): Decision<Name> | Promise<Decision<Name>> {
     checkKey(given)
     const key = bounded(given)
     this.limitKey(key, undefined)

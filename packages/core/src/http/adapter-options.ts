@@ -112,8 +112,9 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    */
   readonly message?: string | object | ((request: Req, decision: Decision<Name>) => Awaitable<string | object>)
   /**
-   * Answers rejected requests. It gets the middleware's arguments (Express `req, res`; Fastify `request, reply`; Koa `ctx`; Hono `c`, and
-   * returns the response; NestJS the execution context), then the rejection. Status and headers are already set. Not with `message` or
+   * Answers rejected requests. It gets the middleware's arguments (Express `req, res`; Fastify `request, reply`; Koa `ctx`; NestJS the
+   * execution context; and to return the response, Hono `c` and `@weir/web` `request, response`), then the rejection. Status and headers
+   * are already set. Not with `message` or
    * `throwOnReject`.
    *
    * If it throws or rejects, or is pending after `callbackTimeout`, the standard response is sent, unless the handler has begun its own.

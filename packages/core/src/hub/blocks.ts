@@ -2,6 +2,7 @@ import { Offences } from '../keys/offences.ts'
 import { type BlockChange, type BlockState, lastCellOf, type StorePolicy } from '../store/contract.ts'
 import { endOf } from '../time/intervals.ts'
 import { type Account, keyBytes } from './account.ts'
+import { type BlockRow, type RowsChanged, rowOf } from './rows.ts'
 
 /** The longest time for which a reset is remembered, in lives of a policy's cells. An epoch in the far future can't prolong it. */
 const LONGEST_LIFE = 4
@@ -31,9 +32,19 @@ export class BlockList {
   readonly #byPolicy = new Map<string, Map<string, Block>>()
   /** Every change, oldest first. An item that is no longer the current block of its key is stale. */
   #log: Block[] = []
-  #version = 0
+  #version: number
   #size = 0
   readonly #offences = new Offences()
+  readonly #changed: RowsChanged | undefined
+
+  /**
+   * @param origin - versions are larger
+   * @param changed - receives each block that changed
+   */
+  constructor(origin = 0, changed?: RowsChanged) {
+    this.#version = origin
+    this.#changed = changed
+  }
 
   get version(): number {
     return this.#version
@@ -106,6 +117,13 @@ export class BlockList {
     return states
   }
 
+  /** Takes over a block of a former life. Returns whether it still matters, and the account has room for it. */
+  restore({ policyId, key, end, keep, manual, epoch, epochUntil }: BlockRow, now: number, account?: Account): boolean {
+    if (keep <= now || account?.take(keyBytes(key)) === false) return false
+    this.#add({ policyId, key, end, keep, version: ++this.#version, manual, epoch, epochUntil, account })
+    return true
+  }
+
   sweep(now: number): void {
     this.#offences.sweep(now)
     for (const block of this.#log) if (block.keep <= now && this.#isCurrent(block)) this.#delete(block)
@@ -129,16 +147,31 @@ export class BlockList {
     reset: Pick<Block, 'epoch' | 'epochUntil'> | undefined,
     account: Account | undefined,
   ): void {
+    const current = this.#byPolicy.get(policyId)?.get(key)
+    const { epoch, epochUntil } = reset ?? current ?? { epoch: 0, epochUntil: Number.NEGATIVE_INFINITY }
+    const keep = Math.max(end, epochUntil, current?.keep ?? 0)
+    this.#add({ policyId, key, end, keep, version: ++this.#version, manual, epoch, epochUntil, account })
+    this.#report(policyId, key)
+  }
+
+  #add(block: Block): void {
+    const { policyId, key } = block
     let keys = this.#byPolicy.get(policyId)
     if (keys === undefined) this.#byPolicy.set(policyId, (keys = new Map()))
     const current = keys.get(key)
     if (current === undefined) this.#size++
     else current.account?.release(keyBytes(key))
-    const { epoch, epochUntil } = reset ?? current ?? { epoch: 0, epochUntil: Number.NEGATIVE_INFINITY }
-    const keep = Math.max(end, epochUntil, current?.keep ?? 0)
-    const block: Block = { policyId, key, end, keep, version: ++this.#version, manual, epoch, epochUntil, account }
     keys.set(key, block)
     this.#log.push(block)
+  }
+
+  #report(policyId: string, key: string): void {
+    this.#changed?.(rowOf('block', policyId, key), () => {
+      const block = this.#byPolicy.get(policyId)?.get(key)
+      if (block === undefined) return undefined
+      const { end, keep, manual, epoch, epochUntil } = block
+      return { type: 'block', policyId, key, end, keep, manual, epoch, epochUntil }
+    })
   }
 
   #isCurrent(block: Block): boolean {
@@ -150,6 +183,7 @@ export class BlockList {
     if (keys?.delete(block.key)) this.#size--
     block.account?.release(keyBytes(block.key))
     if (keys?.size === 0) this.#byPolicy.delete(block.policyId)
+    this.#report(block.policyId, block.key)
   }
 }
 

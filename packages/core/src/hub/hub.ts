@@ -25,6 +25,7 @@ import { fineClock } from './fine-clock.ts'
 import { FixedCounts } from './fixed-cells.ts'
 import { LeaseBook } from './leases.ts'
 import { type Counts, PolicyCounts } from './policy-counts.ts'
+import { type RowsChanged, readRow, rowOf } from './rows.ts'
 import { SlidingCounts } from './sliding-cells.ts'
 
 /** Shortest time between two searches for expired data, in milliseconds. */
@@ -51,8 +52,8 @@ export class Hub {
     sliding: new PolicyCounts((monotonic) => new SlidingCounts(monotonic)),
     bucket: new PolicyCounts((monotonic) => new BucketCounts(monotonic)),
   }
-  readonly #blocks = new BlockList()
-  readonly #leases = new LeaseBook()
+  readonly #blocks: BlockList
+  readonly #leases: LeaseBook
   /** The monotonic time until which a process counts as live, by its id. */
   readonly #nodes = new Map<string, number>()
   readonly #statuses = new Map<string, { readonly status: string; readonly at: number }>()
@@ -65,12 +66,22 @@ export class Hub {
   /** Undefined until a process opens a decider. */
   #decisions: { readonly size: number; clear(): void; sweep(): void } | undefined
   /** The log of manual actions, the newest one first. An entry counts until this time on the clock. */
-  readonly audited: { readonly entry: string; readonly until: number }[] = []
-  #generation = 1
+  readonly audited: { readonly name: string; readonly entry: string; readonly until: number }[] = []
+  /** Receives the rows that must survive a restart of this process, if something keeps them. */
+  readonly changed: RowsChanged | undefined
+  #generation: number
   #sweptAt: number
 
-  constructor(clock: Clock) {
+  /**
+   * @param changed - keeps rows for `restore`
+   * @param origin - larger than in each former life whose rows are restored, so that processes notice the loss of all counts
+   */
+  constructor(clock: Clock, changed?: RowsChanged, origin = 0) {
     this.clock = fineClock(clock)
+    this.changed = changed
+    this.#blocks = new BlockList(origin, changed)
+    this.#leases = new LeaseBook(changed)
+    this.#generation = origin + 1
     this.#sweptAt = clock.monotonic()
   }
 
@@ -143,6 +154,28 @@ export class Hub {
     this.#ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
     this.audited.length = 0
     this.#generation++
+  }
+
+  /**
+   * Takes over a row of a former life, before any sync.
+   *
+   * @returns its name, or undefined if it has expired, can't be read, or the account is used up
+   */
+  restore(value: unknown, account?: Account): string | undefined {
+    const row = readRow(value)
+    const now = this.clock.monotonic()
+    if (row === undefined) return undefined
+    if (row.type === 'block') return this.#blocks.restore(row, now, account) ? rowOf('block', row.policyId, row.key) : undefined
+    if (row.type === 'lease') return this.#leases.restore(row, now, account) ? row.name : undefined
+    if (row.until <= now) return undefined
+    this.audited.push(row)
+    this.audited.sort((a, b) => b.until - a.until)
+    return row.name
+  }
+
+  /** Whether this many live processes are registered already, without this one. */
+  isFull(nodeId: string, most: number): boolean {
+    return this.#nodes.size >= most && !this.#nodes.has(nodeId)
   }
 
   /** The number of cells, leases, blocks, processes and decided keys. It is 0 once everything has expired. */

@@ -3,12 +3,14 @@ import { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply } from '../store
 import { grantLease, type LeaseRecord, newLeaseRecord, servesLease } from '../store/leases/grant.ts'
 import { endOf, type Ordinal } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
+import { type LeaseRow, type RowsChanged, rowOf } from './rows.ts'
 
 /** Milliseconds for which an interval's record is kept after its end, because clocks may be corrected a little. */
 const KEPT = 1_000
 
 /** One key's leases in one interval, or its `HELD` units. Times are of the monotonic clock. */
 interface Page {
+  readonly name: string
   readonly policyId: string
   readonly key: string
   readonly ordinal: Ordinal
@@ -29,6 +31,12 @@ export interface Granted {
 /** Quota that processes have leased, by policy, key and interval. */
 export class LeaseBook {
   readonly #pages = new Map<string, Page>()
+  readonly #changed: RowsChanged | undefined
+
+  /** @param changed - receives the leases of each key that changed */
+  constructor(changed?: RowsChanged) {
+    this.#changed = changed
+  }
 
   get size(): number {
     return this.#pages.size
@@ -51,7 +59,7 @@ export class LeaseBook {
     if (!servesLease(ask, wall, policy.width)) {
       return { reply: { granted: 0, free: 0, used: 0, tail: false, quiet: 0, epoch: 0, now: wall }, news: undefined }
     }
-    const name = `${ask.ordinal}\n${policy.width}\n${policy.id}\n${key}`
+    const name = rowOf('lease', ask.ordinal, policy.width, policy.id, key)
     let page = this.#pages.get(name)
     const row = `${nodeId} ${ask.incarnation}`
     const bytes = (page === undefined ? keyBytes(key) : 0) + (page?.record.rows.has(row) === true ? 0 : NODE_BYTES)
@@ -61,7 +69,7 @@ export class LeaseBook {
     if (page === undefined) {
       const { ordinal } = ask
       const none = Number.NEGATIVE_INFINITY
-      page = { policyId: policy.id, key, ordinal, record: newLeaseRecord(), tally: new Tally(), until, newsUntil: none, lost: false }
+      page = { name, policyId: policy.id, key, ordinal, record: newLeaseRecord(), tally: new Tally(), until, newsUntil: none, lost: false }
       this.#pages.set(name, page)
     } else if (held) page.until = Math.max(page.until, until)
     if (account !== undefined && bytes > 0) page.tally.note(account, bytes)
@@ -70,7 +78,18 @@ export class LeaseBook {
       page.newsUntil = monotonic + ask.lifetime
       page.lost = lost || (page.lost && reply.quiet > 0)
     }
+    this.#report(name)
     return { reply, news: announce ? noticeOf(page, reply.free) : undefined }
+  }
+
+  /** Takes over leases of a former life. Returns whether they still matter, and the account has room for them. */
+  restore({ type: _, ...kept }: LeaseRow, monotonic: number, account?: Account): boolean {
+    const bytes = keyBytes(kept.key) + NODE_BYTES * kept.record.rows.size
+    if (kept.until <= monotonic || account?.take(bytes) === false) return false
+    const tally = new Tally()
+    if (account !== undefined) tally.note(account, bytes)
+    this.#pages.set(kept.name, { ...kept, tally })
+    return true
   }
 
   /** Leases of these policies' keys that some processes may not have received. */
@@ -89,12 +108,22 @@ export class LeaseBook {
       if (until > monotonic) continue
       this.#pages.delete(name)
       tally.release()
+      this.#report(name)
     }
   }
 
   clear(): void {
     for (const { tally } of this.#pages.values()) tally.release()
     this.#pages.clear()
+  }
+
+  #report(name: string): void {
+    this.#changed?.(name, () => {
+      const page = this.#pages.get(name)
+      if (page === undefined) return undefined
+      const { tally: _, ...kept } = page
+      return { type: 'lease', ...kept }
+    })
   }
 }
 

@@ -1,8 +1,10 @@
 import { adapterOf } from '../throttler/adapter-side.ts'
-import { type AuditEntry, type AuditedAction, record, recorded } from '../throttler/audit.ts'
+import { type AuditedAction, record } from '../throttler/audit.ts'
+import { type AuditEntry, recorded } from '../throttler/audit-log.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 
-export { type AuditEntry, type AuditedAction, parseAuditEntry } from '../throttler/audit.ts'
+export type { AuditedAction } from '../throttler/audit.ts'
+export { type AuditEntry, parseAuditEntry } from '../throttler/audit-log.ts'
 
 /**
  * Adds a manual action to the audit log, for programs that act for a user, such as a dashboard. Your own code passes a `reason` to `block`,

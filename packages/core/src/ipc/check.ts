@@ -74,7 +74,7 @@ function readFrame(message: unknown): IpcMessage | undefined {
   const { kind, node, id } = message
   // The receiving process checks an announcement.
   if (kind === 'announcement') return { kind, announcement: message['announcement'] as never }
-  if (typeof node !== 'string' || !/^[!-9;-~]{1,64}$/.test(node)) return undefined
+  if (!isNodeId(node)) return undefined
   if (kind === 'join' || kind === 'leave') return { kind, node }
   if (!Number.isSafeInteger(id)) return undefined
   const at = { node, id: id as number }
@@ -86,6 +86,11 @@ function readFrame(message: unknown): IpcMessage | undefined {
   if (kind === 'reply') return { kind, ...at, reply: readReply(message['reply']) }
   if (kind !== 'failure' || typeof message['message'] !== 'string') return undefined
   return { kind, ...at, message: message['message'].slice(0, 200) }
+}
+
+/** Whether a value can be the id of a process. */
+export function isNodeId(value: unknown): value is string {
+  return typeof value === 'string' && /^[!-9;-~]{1,64}$/.test(value)
 }
 
 function readAudit(

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import cluster from 'node:cluster'
+import cluster, { type Worker } from 'node:cluster'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Account } from '../hub/account.ts'
 import { auditOf } from '../hub/audit.ts'
@@ -13,7 +13,7 @@ import { Retried } from '../time/retried.ts'
 import { readMessage, readRequest } from './check.ts'
 import { type IpcMessage, MARK, seal } from './envelope.ts'
 
-/** Node.js publishes each new child process here, including the workers of node:cluster. */
+/** Node.js and Deno publish each new child process here, including the workers of node:cluster. Bun publishes none. */
 const CHILDREN = 'child_process'
 /**
  * Bounds of unsent data per child, in messages and in bytes. Beyond them announcements are dropped, because they may be lost and memory is
@@ -92,10 +92,12 @@ export function serveIpc(options: ServeIpcOptions = {}): IpcService {
       if (!closed && child.channel) attach(child)
     })
   }
+  const forked = (worker: Worker): void => attach(worker.process)
 
   let closed = false
   if (only === undefined) {
     subscribe(CHILDREN, born)
+    cluster.on('fork', forked)
     for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) attach(worker.process)
   } else for (const child of only) attach(child)
 
@@ -104,7 +106,10 @@ export function serveIpc(options: ServeIpcOptions = {}): IpcService {
     close() {
       if (closed) return
       closed = true
-      if (only === undefined) unsubscribe(CHILDREN, born)
+      if (only === undefined) {
+        unsubscribe(CHILDREN, born)
+        cluster.off('fork', forked)
+      }
       for (const detach of [...children.values()]) detach()
       if (--served.services === 0) delete registry[SERVED]
     },

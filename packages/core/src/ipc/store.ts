@@ -5,6 +5,7 @@ import { closedPart, WeirError, type WeirErrorCode, warnProcess } from '../repor
 import { checkOptions } from '../report/names.ts'
 import type { AuditLog, Decide, Decider, StoreConnection, StoreNode, SyncReply, SyncRequest, Verdict } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
+import { checkSockets } from '../sync/no-sockets.ts'
 import type { Store } from '../throttler/coordinator.ts'
 import { afterSilence } from '../time/after-silence.ts'
 import { type ChannelUser, parentChannel } from './channel.ts'
@@ -44,6 +45,7 @@ export interface IpcStoreOptions {
  * }
  */
 export function ipcStore(options: IpcStoreOptions = {}): Store {
+  checkSockets('ipcStore')
   checkOptions('ipcStore', options, ['timeout'], 'options such as { timeout: "1s" }')
   const timeout = parseDuration(options.timeout ?? 1000, 'timeout', 10, 60_000)
   return backgroundStore({

@@ -1,8 +1,7 @@
-import { Asking } from './asking.ts'
+import type { Asking } from './asking.ts'
 import type { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, type Counter, counterId, type Line, opensIn, type Request } from './line.ts'
-import { type Pace, Turns } from './turns.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Allows the requests that wait for a counter, as far as the counter has capacity. */
@@ -10,13 +9,14 @@ export class Admission<D extends Answer> {
   readonly #gate: Gate<D>
   readonly #counters: Counters<D>
   readonly #waiters: Waiters<D>
-  readonly #asking: Asking<D>
+  /** Undefined without a store. */
+  readonly #asking: Asking<D> | undefined
 
-  constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>) {
+  constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>, asking: typeof Asking | undefined) {
     this.#gate = gate
     this.#counters = counters
     this.#waiters = waiters
-    this.#asking = new Asking(gate, counters, waiters, this)
+    this.#asking = asking && new asking<D>(gate, counters, waiters, this)
   }
 
   /**
@@ -28,6 +28,7 @@ export class Admission<D extends Answer> {
    */
   serve(counter: Counter<D>, now: number, most: number, joins = false): number {
     const gate = this.#gate
+    const asking = this.#asking
     const { open } = this.#counters
     let looked = 0
     for (let line = counter.lines.first; line !== undefined && looked < most; line = counter.lines.first) {
@@ -39,30 +40,30 @@ export class Admission<D extends Answer> {
       const ahead = together?.ahead
       // A request whose units fit is allowed without the store if the other processes get its count in time.
       const mustAsk = ahead !== undefined && (gate.waits || !seen.allowed || gate.pause(key, wanted, false) !== undefined)
-      if (mustAsk || (gate.waits && (seen.allowed || gate.asks(key, wanted)))) {
+      if (asking !== undefined && (mustAsk || (gate.waits && (seen.allowed || gate.asks(key, wanted))))) {
         if (ahead !== undefined && counterId(ahead.by) !== counter.id) {
           const its = this.#counters.locate(ahead.by, now)
           this.#move(line, its)
           return looked + this.serve(its, now, most, joins)
         }
         const isAhead = together !== undefined && ahead !== undefined
-        const turn = isAhead ? this.#asking.asksAt(counter, together, now) : this.#turnOf(counter, request, now)
+        const turn = isAhead ? asking.asksAt(counter, together, now) : asking.turnOf(counter, request, now)
         if (turn > now) {
           open.set(counter, turn)
           return looked
         }
-        if (!this.#asking.mayAsk(counter, seen, together)) {
-          const hurries = together !== undefined && this.#asking.hurries(counter, request, together, now)
+        if (!asking.mayAsk(counter, seen, together)) {
+          const hurries = together !== undefined && asking.hurries(counter, request, together, now)
           // Requests that come in the same moment go into the same call to the store.
           if (hurries && joins) open.set(counter, now)
           // The next reply of the store continues with this counter.
           else if (!hurries) open.remove(counter)
           if (!hurries || joins) return looked
         }
-        this.#asking.ask(request, counter, now, together)
+        asking.ask(request, counter, now, together)
         continue
       }
-      const turn = seen.allowed ? this.#turnOf(counter, request, now) : now
+      const turn = (seen.allowed ? asking?.turnOf(counter, request, now) : undefined) ?? now
       if (turn > now) {
         open.set(counter, turn)
         return looked
@@ -131,28 +132,5 @@ export class Admission<D extends Answer> {
     if (now + retryAfterMs <= request.at) return true
     this.#waiters.fail(request, retryAfterMs === Number.POSITIVE_INFINITY ? 'never-fits' : 'timeout')
     return false
-  }
-
-  /**
-   * When the next request of a counter may try. If several processes wait for the same moment, each of them takes turns. A request whose
-   * turn comes after its timeout tries 1 ms before its timeout.
-   */
-  #turnOf(counter: Counter<D>, request: Request<D>, now: number): number {
-    const { pace } = counter
-    if (pace !== undefined) {
-      counter.pace = undefined
-      this.#beginTurns(counter, pace, now)
-    }
-    return counter.turns === undefined ? now : Math.min(counter.turns.next, request.at - 1)
-  }
-
-  #beginTurns(counter: Counter<D>, pace: Pace, now: number): void {
-    let requests = 0
-    let since = now
-    for (let line = counter.lines.first; line !== undefined; line = line.after) {
-      requests += line.size
-      since = Math.min(since, line.since)
-    }
-    if (since < now) (counter.turns ??= new Turns(this.#gate.random)).begin(requests, since, pace.speed, pace.most, now)
   }
 }

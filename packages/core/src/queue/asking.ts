@@ -3,6 +3,7 @@ import type { Counters } from './counters.ts'
 import type { Gate, Together } from './gate.ts'
 import { type Answer, type Counter, type Line, MOST_PAUSE, type Request } from './line.ts'
 import { isLike } from './options.ts'
+import { type Pace, Turns } from './turns.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Tolerance for rounding errors in sums of units, relative to the cost. */
@@ -29,7 +30,7 @@ interface Stead<D extends Answer> {
   readonly urgent: boolean
 }
 
-/** Sends waiting requests to the store if the store decides them. */
+/** Sends waiting requests to the store if the store decides them. If several processes wait for the same capacity, they take turns. */
 export class Asking<D extends Answer> {
   readonly #gate: Gate<D>
   readonly #counters: Counters<D>
@@ -61,6 +62,29 @@ export class Asking<D extends Answer> {
   /** When to request reservations: before the last reservation of the counter is used. */
   asksAt({ id }: Counter<D>, { ahead, lead }: Together<D>, now: number): number {
     return ahead?.later === true ? now + MOST_PAUSE : this.#waiters.lastOf(id) - lead
+  }
+
+  /**
+   * When the next request of a counter may try. If several processes wait for the same moment, each of them takes turns. A request whose
+   * turn comes after its timeout tries 1 ms before its timeout.
+   */
+  turnOf(counter: Counter<D>, request: Request<D>, now: number): number {
+    const { pace } = counter
+    if (pace !== undefined) {
+      counter.pace = undefined
+      this.#beginTurns(counter, pace, now)
+    }
+    return counter.turns === undefined ? now : Math.min(counter.turns.next, request.at - 1)
+  }
+
+  #beginTurns(counter: Counter<D>, pace: Pace, now: number): void {
+    let requests = 0
+    let since = now
+    for (let line = counter.lines.first; line !== undefined; line = line.after) {
+      requests += line.size
+      since = Math.min(since, line.since)
+    }
+    if (since < now) (counter.turns ??= new Turns(this.#gate.random)).begin(requests, since, pace.speed, pace.most, now)
   }
 
   /** Collects the first request, and the requests that may go into the same call. */

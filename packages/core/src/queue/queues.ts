@@ -1,6 +1,7 @@
 import { Alarm } from '../time/alarm.ts'
 import type { AcquireFailure } from './acquire-error.ts'
 import { Admission } from './admission.ts'
+import type { Asking } from './asking.ts'
 import { Chain } from './chain.ts'
 import { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
@@ -46,13 +47,14 @@ export class Queues<D extends Answer> {
   /** Whether requests are being allowed at this moment. */
   #serving = false
 
-  constructor(gate: Gate<D>, settings: QueueSettings) {
+  /** @param asking sends requests to the store. Undefined without one */
+  constructor(gate: Gate<D>, settings: QueueSettings, asking: typeof Asking | undefined) {
     this.#gate = gate
     this.#settings = settings
     this.#counters = new Counters(gate)
     const waitAgain = (request: Request<D>, now: number, rejection: D | undefined) => this.#waitAgain(request, now, rejection)
     this.#waiters = new Waiters(gate, settings, this.#counters, waitAgain, () => this.#arm())
-    this.#admission = new Admission(gate, this.#counters, this.#waiters)
+    this.#admission = new Admission(gate, this.#counters, this.#waiters, asking)
     this.#alarm = new Alarm(gate.clock, () => this.#step(TURN, 1))
   }
 

@@ -1,3 +1,4 @@
+import { type Holding, type HoldingHost, StoreHolds } from '../budget/store-holds.ts'
 import { formOf } from '../counting/forms.ts'
 import type { CountsSynced, Exchanging, StoreExchange } from '../counting/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
@@ -17,6 +18,7 @@ import type {
 import { KEPT_INTERVALS } from '../throttler/limiter-set.ts'
 import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
+import type { WaitingAtStore } from '../throttler/open-queues.ts'
 import { type Clock, within } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
 import { CentralSide } from './central-side.ts'
@@ -66,6 +68,8 @@ class BackgroundCoordinator implements Coordinator {
   readonly names: Names
   readonly exchange: StoreExchange
   readonly asking: (host: AskingHost) => Asking = (host) => new Waits(host, this.#central.decisions(host), this.#later)
+  readonly holding = (host: HoldingHost): Holding => new StoreHolds(host)
+  readonly waitingAtStore = (): Promise<WaitingAtStore> => import('../throttler/waiting-at-store.ts')
   readonly #central: CentralSide
   readonly #later: LaterMeters
   readonly #point: MeetingPoint

@@ -1,9 +1,8 @@
 import { hostname } from 'node:os'
 import process from 'node:process'
 import { show, WeirError } from '../report/errors.ts'
-import { object, optional, text, whole } from '../report/readers.ts'
 import { reasonOf } from '../report/show.ts'
-import { type AuditLog, answered, LONGEST_AUDITED, MOST_AUDITED } from '../store/audit.ts'
+import { type AuditLog, answered, LONGEST_AUDITED } from '../store/audit.ts'
 import { loadCode } from '../time/load-code.ts'
 import type { Coordinated } from './coordinator.ts'
 
@@ -24,26 +23,13 @@ export interface AuditedAction {
   readonly reason?: string | undefined
 }
 
-/** An entry of the audit log. */
-export interface AuditEntry {
-  /** Milliseconds since the Unix epoch, by the clock of the process that acted. */
-  readonly time: number
-  readonly by: string
-  readonly action: string
-  /** Name of the policy. Undefined for all policies. */
-  readonly policy?: string
-  readonly key: string
-  /** Empty if the user gave none. */
-  readonly reason: string
-}
-
 /** The most entries that a process without a store keeps. */
 const MOST_OWN = 100
 /** The most UTF-16 units of each part of an entry, of which the longest is a key. */
-const LONGEST_PART = 256
+export const LONGEST_PART = 256
 
 /** The entries of processes without an audit log in their store, newest first. */
-const own = new WeakMap<object, string[]>()
+const own = new WeakMap<object, readonly string[]>()
 
 /** Adds an entry. Never rejects: a failure causes one warning, because the action itself has taken effect. */
 export async function record(action: AuditedAction, host: Coordinated): Promise<void> {
@@ -52,7 +38,7 @@ export async function record(action: AuditedAction, host: Coordinated): Promise<
   try {
     const log = await answered(clock, openLog(coordinator))
     if (log !== undefined) await answered(clock, log.add(entry))
-    else own.set(host, [entry, ...(own.get(host) ?? [])].slice(0, MOST_OWN))
+    else own.set(host, [entry, ...ownEntries(host)].slice(0, MOST_OWN))
   } catch (cause) {
     const what = `The ${action.action.slice(0, 20)} of ${show(action.key)} took effect, but the audit log doesn't contain it`
     host.warn(new WeirError('WEIR_STORE_UNAVAILABLE', `${what} (${reasonOf(cause)}). Check the store.`, { cause }), 'audit')
@@ -60,16 +46,13 @@ export async function record(action: AuditedAction, host: Coordinated): Promise<
   }
 }
 
-/** Returns the newest entries, the newest one first. @throws (rejects) if the store does not answer */
-export async function recorded(most: number, host: Coordinated): Promise<readonly AuditEntry[]> {
-  const { clock, coordinator } = host
-  const log = await answered(clock, openLog(coordinator))
-  const texts: unknown = log === undefined ? (own.get(host) ?? []) : await answered(clock, log.list(Math.min(most, MOST_AUDITED)))
-  return Array.isArray(texts) ? texts.slice(0, most).flatMap((one) => parseAuditEntry(one) ?? []) : []
+/** The entries of a process without an audit log in its store, newest first. */
+export function ownEntries(host: Coordinated): readonly string[] {
+  return own.get(host) ?? []
 }
 
-/** Async, because the store of an application may throw. */
-async function openLog(coordinator: Coordinated['coordinator']): Promise<AuditLog | undefined> {
+/** Opens the store's log. Async, because the store of an application may throw. */
+export async function openLog(coordinator: Coordinated['coordinator']): Promise<AuditLog | undefined> {
   return await loadCode(async () => coordinator?.audit())
 }
 
@@ -86,21 +69,3 @@ function entryOf({ action, key, policy, by, reason }: AuditedAction, time: numbe
     if (entry.length <= LONGEST_AUDITED) return entry
   }
 }
-
-/**
- * Reads an entry of a store's log, for programs without a throttler. Returns undefined for a text of another form, because a store's content
- * is not trusted.
- */
-export function parseAuditEntry(entry: unknown): AuditEntry | undefined {
-  if (typeof entry !== 'string' || entry.length > LONGEST_AUDITED) return undefined
-  try {
-    return read(JSON.parse(entry))
-  } catch {
-    return undefined
-  }
-}
-
-const part = text(LONGEST_PART)
-/** The latest time of a `Date`. */
-const LATEST = 8.64e15
-const read = object({ time: whole(0, LATEST), by: part, action: part, policy: optional(part), key: part, reason: part })

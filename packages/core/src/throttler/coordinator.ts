@@ -1,3 +1,4 @@
+import type { Holding, HoldingHost } from '../budget/store-holds.ts'
 import type { Exchanging, StoreExchange } from '../counting/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import type { Limiter } from '../decide/limiter.ts'
@@ -11,6 +12,7 @@ import type { SyncFailureCause } from '../report/stats.ts'
 import type { AuditLog, MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Names } from './names.ts'
+import type { WaitingAtStore } from './open-queues.ts'
 
 /** The state of the connection. `local`: there is no store. `connecting`: the store has not answered yet. */
 export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'storeDown' | 'closed'
@@ -100,6 +102,10 @@ export interface Coordinator {
   readonly exchange: StoreExchange
   /** Makes the code that lets requests wait for the store, if a policy has coordination `'leased'` or `'central'`. */
   readonly asking: (host: AskingHost) => Asking
+  /** Brings the open reservations of a throttler to the store. */
+  readonly holding: (host: HoldingHost) => Holding
+  /** Loads the code that lets requests wait at the store. */
+  readonly waitingAtStore: () => Promise<WaitingAtStore>
   /** A promise while meters with code outside of the bundle are being loaded, otherwise undefined. It never rejects. */
   readonly loading: Promise<unknown> | undefined
   /**

@@ -28,12 +28,13 @@ import { LocalMeters, Ticker } from './local.ts'
 import { noticeLongIntervals } from './long-intervals.ts'
 import { newNodeId } from './node-id.ts'
 import type { AcquireHost } from './open-queues.ts'
+import { countClosed, countOpened } from './open-throttlers.ts'
 import { type ThrottlerOptions, throttlerSettings } from './options.ts'
 import { chargeOne, giveBack } from './refunds.ts'
 import { RejectionsReport } from './rejections-report.ts'
 import { noticeShortDurations } from './short-durations.ts'
 import { WaitingRoom } from './waiting-room.ts'
-import { countClosed, countOpened, warnLocal, warnOfFakeTimers, warnOfHalfFakedTime, warnOfListener } from './warnings.ts'
+import { warnLocal, warnOfFakeTimers, warnOfHalfFakedTime, warnOfListener } from './warnings.ts'
 
 /** Options of `flush`. */
 export interface FlushOptions {
@@ -173,6 +174,14 @@ export class Engine implements Coordinated, AcquireHost, BudgetHost, RequestPath
 
   get asking(): Coordinator['asking'] | undefined {
     return this.coordinator?.asking
+  }
+
+  get holding(): Coordinator['holding'] | undefined {
+    return this.coordinator?.holding
+  }
+
+  get waitingAtStore(): Coordinator['waitingAtStore'] | undefined {
+    return this.coordinator?.waitingAtStore
   }
 
   meters(): LimiterSet['exchanging'] {

@@ -1,3 +1,5 @@
+import { type Stack, stack } from './stack.ts'
+
 /** The place where a policy is created, as far as a stack shows it. */
 export interface Place {
   /** For messages: the nearest caller outside Weir and `node_modules`, else the nearest one outside Weir. */
@@ -19,8 +21,6 @@ interface Site {
   readonly run: object
 }
 
-/** As many frames as are between a user's line and this one, plus some for frameworks. */
-const FRAMES = 50
 /** Frames are in `src` if source maps are applied. */
 const OURS = /[\\/]@weir[\\/][\w-]+[\\/](?:dist|src)[\\/]|^\s*at new |node:internal/
 const FOREIGN = /[\\/]node_modules[\\/]|\bnode:/
@@ -29,7 +29,11 @@ let running: object | undefined
 
 /** The place in the application that calls Weir now. */
 export function placeOfCall(): Place {
-  const [frames, sites] = stack()
+  return placeIn(stack())
+}
+
+/** The place in the application that called Weir with this stack. */
+export function placeIn([frames, sites]: Stack): Place {
   // The adapters are beside this package, in a checkout too.
   const beside = /([^(\s]*[\\/])core[\\/](?:src|dist)[\\/]/.exec(frames[0] ?? '')?.[1]
   const isOurs = (frame: string): boolean =>
@@ -50,32 +54,6 @@ export function isMadeAgain(earlier: Site, later: Site): boolean {
   if (earlier.source !== later.source) return true
   // Two calls of one helper in one run are two policies.
   return earlier.at === later.at && (earlier.calls === later.calls || earlier.run !== later.run)
-}
-
-/** A frame in V8 and similar engines. */
-interface CallSite {
-  getScriptHash?(): unknown
-}
-
-/** The frames of this call, as text and as the engine has them. */
-function stack(): [frames: readonly string[], sites: readonly CallSite[]] {
-  const given = { limit: Error.stackTraceLimit, prepare: Error.prepareStackTrace }
-  try {
-    Error.stackTraceLimit = FRAMES
-    const frames = (new Error().stack ?? '').split('\n').slice(2)
-    // Source maps are applied to the text only.
-    Error.prepareStackTrace = (_error, sites) => sites
-    const sites: unknown = new Error().stack
-    return [frames, Array.isArray(sites) ? sites.slice(1) : []]
-  } catch {
-    // A program may have frozen Error.
-    return [[], []]
-  } finally {
-    try {
-      Error.stackTraceLimit = given.limit
-      Error.prepareStackTrace = given.prepare
-    } catch {}
-  }
 }
 
 function siteOf(frames: readonly string[], weir: string, source: unknown): Site | undefined {

@@ -1,6 +1,6 @@
 import type { Limiter } from '../decide/limiter.ts'
 import { peekOne } from '../decide/peek.ts'
-import { delayOf } from './together.ts'
+import { delayOf } from './bucket-delay.ts'
 
 /**
  * Milliseconds until a policy can have allowed this many units. If the store counts them ahead, that follows from the bucket's level.

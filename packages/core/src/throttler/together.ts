@@ -1,14 +1,13 @@
-import type { AnyAlgorithm } from '../algorithms/algorithm.ts'
 import { drainTime } from '../algorithms/drain-time.ts'
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
-import type { Policy } from '../decide/policy.ts'
 import { leadOf, ownPart, unitsAhead } from '../queue/call-size.ts'
 import type { Ahead, Together } from '../queue/gate.ts'
 import { isLike, type Wanted } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
+import { delayOf, passingOf } from './bucket-delay.ts'
 
 /** A request's key and cost for the policy. */
 interface AskedOfOne {
@@ -80,14 +79,4 @@ export function together(
     return one !== undefined && one > 0 && one <= most ? one : undefined
   }
   return { part: Math.floor(part / cost), fit: Math.floor(left / cost), cost, lead, ahead: isAhead ? ahead : undefined, costBeside, take }
-}
-
-/** Milliseconds until a request is allowed that has filled the bucket to this level. */
-export function delayOf({ algorithm, interval }: Policy, limit: number, level: number): number {
-  return drainTime(level - passingOf(algorithm, limit), limit, interval)
-}
-
-/** Units of a bucket that need not wait. */
-export function passingOf(algorithm: AnyAlgorithm, limit: number): number {
-  return (algorithm.together?.most ?? algorithm.most)?.(limit) ?? limit
 }

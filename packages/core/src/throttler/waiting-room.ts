@@ -11,11 +11,12 @@ import type { Queues } from '../queue/queues.ts'
 import type { QueueSettings } from '../queue/settings.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { reasonOf } from '../report/show.ts'
+import { keptOpen } from '../time/clock.ts'
 import { Retried } from '../time/retried.ts'
 import { Coming } from './coming.ts'
 import type { Delayed, Delays } from './delays.ts'
 import { countedKey } from './limiters-of.ts'
-import type { AcquireHost } from './open-queues.ts'
+import type { AcquireHost, WaitingAtStore } from './open-queues.ts'
 import { checkDecision } from './refunds.ts'
 
 /** The members of the throttler that are needed here. */
@@ -23,6 +24,8 @@ interface WaitingHost extends AcquireHost {
   readonly closed: boolean
   readonly rules: readonly PolicyOptions<never>[]
   readonly policies: readonly Policy[]
+  /** Loads the code that lets requests wait at the store. Absent without one. */
+  readonly waitingAtStore: (() => Promise<WaitingAtStore>) | undefined
 }
 
 /**
@@ -78,11 +81,11 @@ export class WaitingRoom {
     const queues = this.#queues.value
     // No async function, because a waiting request must need little memory.
     if (typeof key !== 'string' || queues === undefined || !this.#coming.none) return this.#acquireLater(key, options, returns)
-    return queues.acquire(countedKey(key), options, returns)
+    return keptOpen(this.#host.clock, queues.acquire(countedKey(key), options, returns))
   }
 
   #acquireLater(key: string, options: AcquireOptions | undefined, returns: boolean): Promise<Decision> {
-    return new Promise((resolve, reject) => {
+    const acquired = new Promise<Decision>((resolve, reject) => {
       const counted = countedKey(key)
       const arrive = this.#coming.add({ key: counted, options })
       const enter = (queues: Queues<Decision> | undefined): void => {
@@ -92,6 +95,7 @@ export class WaitingRoom {
       }
       this.#queues.load().then(enter).catch(reject)
     })
+    return keptOpen(this.#host.clock, acquired)
   }
 
   /** Allows a fitting request without queues. Any other request waits until the code of the queues is loaded. */
@@ -117,7 +121,11 @@ export class WaitingRoom {
   }
 
   /** Waits for the `delayMs` of an allowed decision. */
-  async hold(decision: Decision, signal: Leaving | undefined, client?: string): Promise<Decision> {
+  hold(decision: Decision, signal: Leaving | undefined, client?: string): Promise<Decision> {
+    return keptOpen(this.#host.clock, this.#hold(decision, signal, client))
+  }
+
+  async #hold(decision: Decision, signal: Leaving | undefined, client?: string): Promise<Decision> {
     const queues = this.#queues.value ?? (await this.#queues.load())
     if (queues !== undefined) return await queues.hold(decision, signal, client)
     const why = this.#closing ? 'closed' : await this.#wait(decision.delayMs, signal, false, client)
@@ -141,7 +149,11 @@ export class WaitingRoom {
   }
 
   /** Implements the throttler's `checkAsync` if policies delay requests. */
-  async check(key: string, options: number | CheckOptions | undefined): Promise<Decision> {
+  check(key: string, options: number | CheckOptions | undefined): Promise<Decision> {
+    return keptOpen(this.#host.clock, this.#check(key, options))
+  }
+
+  async #check(key: string, options: number | CheckOptions | undefined): Promise<Decision> {
     const asked = hasOptions(options) ? options : { cost: options }
     const delays = this.#delays.value ?? (await this.#delays.load())
     return await (delays === undefined ? this.#host.path.take(key, options) : delays.check(key, asked))
@@ -150,11 +162,13 @@ export class WaitingRoom {
   /** Implements the throttler's `decideAsync` if policies delay requests. */
   decide(asked: AskedNow, request: Delayed | undefined): Decision | Promise<Decision> {
     const loaded = this.#delays.value
-    if (loaded !== undefined) return loaded.decide(asked, request)
     const { keys, costs, places, limits } = asked
-    return this.#delays
-      .load()
-      .then((delays) => delays?.decide(asked, request) ?? this.#host.path.decideAsync(keys, costs, places, places.length, limits))
+    const decision =
+      loaded?.decide(asked, request) ??
+      this.#delays
+        .load()
+        .then((delays) => delays?.decide(asked, request) ?? this.#host.path.decideAsync(keys, costs, places, places.length, limits))
+    return decision instanceof Promise ? keptOpen(this.#host.clock, decision) : decision
   }
 
   /** Loads the code early, so that most requests are decided immediately from the beginning. */
@@ -163,8 +177,8 @@ export class WaitingRoom {
   }
 
   async #openQueues(): Promise<Queues<Decision>> {
-    const { openQueues } = await import('./open-queues.ts')
-    const queues = openQueues(this.#host, this.#settings)
+    const [{ openQueues }, atStore] = await Promise.all([import('./open-queues.ts'), this.#host.waitingAtStore?.()])
+    const queues = openQueues(this.#host, this.#settings, atStore)
     if (this.#host.closed) void queues.close(0)
     this.#opened = queues
     return queues

@@ -2,7 +2,6 @@ import { warnProcess } from '../report/errors.ts'
 import type { EventName } from '../report/events.ts'
 import { stackOf } from '../report/show.ts'
 import type { NoAnswer } from '../report/user-function.ts'
-import { placeOfCall } from './place.ts'
 
 let saidLocal = false
 
@@ -44,33 +43,4 @@ export function warnOfListener(event: EventName, failure: NoAnswer): void {
     'WEIR_WARN_LISTENER_FAILED',
     `The listener for "${event}" ${failure.problem}. Weir keeps calling it. Fix the listener: ${stackOf(failure.error)}`,
   )
-}
-
-/** Open throttlers from which on their places are counted, and how many at one place are a mistake: a large application has many. */
-const MANY = 50
-const MANY_AT_ONE_PLACE = 10
-const MOST_PLACES = 1_000
-
-let open = 0
-let saidMany = false
-const places = new Map<string, number>()
-
-/** Warns, once in a process, of throttlers that are created again and again at one place and never closed. */
-export function countOpened(): void {
-  if (++open < MANY || saidMany) return
-  // A module that is loaded again has another query.
-  const place = placeOfCall().text.replace(/\?[^:)]*/, '')
-  const made = (places.get(place) ?? 0) + 1
-  if (places.size < MOST_PLACES) places.set(place, made)
-  if (made < MANY_AT_ONE_PLACE) return
-  saidMany = true
-  places.clear()
-  warnProcess(
-    'WEIR_WARN_MANY_THROTTLERS',
-    `${open} throttlers are open, and more are made at ${place}. If throttle() or createThrottler() is called for each request, nothing is limited. Call it once, when your application starts. If a hot reload evaluates modules again, call "await throttler.close()" before.`,
-  )
-}
-
-export function countClosed(): void {
-  open--
 }

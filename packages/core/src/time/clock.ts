@@ -41,6 +41,14 @@ export function keptAlive<T>(clock: Clock, promise: Promise<T>): Promise<T> {
 }
 
 /**
+ * Keeps the request that awaits a promise open, if requests drive the clock: it may end only once it has its own answer. Otherwise nothing
+ * is needed, because waiting requests keep the process alive together.
+ */
+export function keptOpen<T>(clock: Clock, promise: Promise<T>): Promise<T> {
+  return clock.driven === true ? keptAlive(clock, promise) : promise
+}
+
+/**
  * The clock of this process: `Date.now`, `process.hrtime`, unreferenced timers, `setImmediate`. It follows fake timers of vitest, Jest and
  * sinon that replace these functions, and a fake `hrtime` if `Date` is faked too. Reading the clock is most of a decision, and `hrtime` is
  * the cheapest clock of Node.js. With `performance.now` a whole decision costs a tenth more.

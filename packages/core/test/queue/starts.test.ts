@@ -32,8 +32,8 @@ const TOLERANCE = 1
 const LATE: Readonly<Record<string, { call?: number; reading?: number; start?: number; code?: 'loaded'; stop?: number }>> = {
   'the calls are made in one loop that takes 400 ms': { call: 2, code: 'loaded' },
   'so are the first calls of a process': { call: 2 },
-  'deciding takes long': { reading: 0.05, code: 'loaded' },
-  'deciding about the first calls takes long': { reading: 0.05 },
+  'deciding takes long': { reading: 0.04, code: 'loaded' },
+  'deciding about the first calls takes long': { reading: 0.04 },
   'each of the first starts takes 20 ms': { start: 20, code: 'loaded' },
   'the process stands still for 700 ms': { stop: 700, code: 'loaded' },
 }

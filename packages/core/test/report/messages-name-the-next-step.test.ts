@@ -341,10 +341,13 @@ const CASES: Readonly<Record<string, Case>> = {
     step: 'Check that the files',
   },
   WEIR_WARN_MANY_THROTTLERS: {
-    make: () =>
-      warnedFirst(({ countOpened }) => {
-        for (let i = 0; i < 70; i++) countOpened()
-      }),
+    make: async () => {
+      vi.resetModules()
+      const { noticeMany } = await import('../../src/throttler/many-throttlers.ts')
+      return emitted(() => {
+        for (let open = 50; open < 70; open++) noticeMany([['    at handle (/app/limits.js:2:3)'], []], open)
+      })
+    },
     names: 'throttle() or createThrottler()',
     value: 'throttlers are open',
     step: 'Call it once, when your application starts.',

@@ -1,4 +1,4 @@
-import type { Store } from '@weir/core/sync'
+import { checkSockets, type Store } from '@weir/core/sync'
 import { checkOptions, type RedisStoreOptions } from '../connection/options.ts'
 import { storeAt } from '../exchange/store.ts'
 import { type NodeRedisTarget, targetOf } from './target.ts'
@@ -21,5 +21,6 @@ import { type NodeRedisTarget, targetOf } from './target.ts'
  * ```
  */
 export function redisStore(target: NodeRedisTarget, storeOptions: RedisStoreOptions = {}): Store {
+  checkSockets('redisStore')
   return storeAt(targetOf(target), checkOptions(storeOptions))
 }

@@ -13,6 +13,7 @@ import { throttle } from '@weir/hono'
 import { ThrottleGuard, ThrottleModule } from '@weir/nestjs'
 import { peekThrice } from '@weir/testing'
 import { awaitOne, type Case } from '@weir/testing/store-tests/awaited'
+import { throttle as throttleWeb } from '@weir/web'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import { HELD, HUNG } from './hung-store.ts'
@@ -41,6 +42,16 @@ const FRAMEWORKS: readonly [string, Case][] = [
         await next()
       }, middleware)
       return (await app.request('/')).status
+    },
+  ],
+  [
+    'web',
+    async () => {
+      const limit = throttleWeb({ ...HELD, store: HUNG })
+      await peekThrice(() => limit.peek(new Request('http://localhost/')))
+      const rejection = await limit.rejection(new Request('http://localhost/'))
+      const { status } = await limit(() => new Response())(new Request('http://localhost/'))
+      return `${rejection?.status} ${status}`
     },
   ],
   [

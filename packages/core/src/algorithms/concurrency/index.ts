@@ -23,7 +23,7 @@ export interface ConcurrencyOptions {
    * closed.
    *
    * - `'handler'`: a client that disconnects doesn't free the slot of a handler that still works, so at most `limit` handlers run at a
-   *   time. Koa, Hono, Fastify and NestJS report the end of a handler. Express and `node:http` don't: there it is the same as `'response'`.
+   *   time. Koa, Hono, Fastify, NestJS and wrapped handlers of `@weir/web` report the end of a handler. Express and `node:http` don't: there it is the same as `'response'`.
    * - `'response'`: even if the handler still works. Use it if your handlers don't end once their client has left, because such a handler
    *   would keep its slot for the whole `maxDuration`.
    *

@@ -1,6 +1,7 @@
-import { tellStatus } from '../../inspect/status-text.ts'
+import type { tellStatus } from '../../inspect/status-text.ts'
 import type { HeartbeatReply, HeartbeatRequest, StatusReport } from '../../store/contract.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
+import { loadCode } from '../../time/load-code.ts'
 
 /** The time for which statuses are kept up to date after they were last read, in milliseconds. */
 const WATCH_FOR = 10_000
@@ -13,6 +14,9 @@ export class Watch {
   readonly #startedAt: number
   #until = Number.NEGATIVE_INFINITY
   #watched = false
+  /** Loaded when a status is requested, because most processes never report one. */
+  #tell: typeof tellStatus | undefined
+  #loading = false
   #others: readonly StatusReport[] = []
   #heardAt = 0
 
@@ -23,7 +27,7 @@ export class Watch {
 
   /** The part of a heartbeat for statuses. */
   request(throttlers: readonly Coordinated[], now: number): Pick<HeartbeatRequest, 'status' | 'watch'> {
-    const status = this.#watched ? tellStatus(throttlers, this.#startedAt, now) : undefined
+    const status = this.#watched ? this.#tell?.(throttlers, this.#startedAt, now) : undefined
     return {
       ...(status !== undefined && { status }),
       ...(now < this.#until && { watch: true as const }),
@@ -32,6 +36,7 @@ export class Watch {
 
   heard({ watched, statuses }: HeartbeatReply, now: number): void {
     this.#watched = watched === true
+    if (this.#watched && this.#tell === undefined && !this.#loading) void this.#load()
     if (statuses === undefined) return
     this.#heardAt = now
     this.#others = statuses
@@ -43,5 +48,17 @@ export class Watch {
     this.#until = now + WATCH_FOR
     const since = now - this.#heardAt
     return this.#others.map((report) => ({ ...report, age: report.age + since }))
+  }
+
+  /** Tries again with a later heartbeat if it fails. */
+  async #load(): Promise<void> {
+    this.#loading = true
+    try {
+      this.#tell = (await loadCode(() => import('../../inspect/status-text.ts'))).tellStatus
+    } catch {
+      // The process reports nothing until then.
+    } finally {
+      this.#loading = false
+    }
   }
 }

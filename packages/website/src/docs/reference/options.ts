@@ -60,6 +60,7 @@ export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
   'options-acquire': { page: 'docs/reference/throttler.md', from: ['core AcquireOptions'], only: ['timeout', 'signal', 'priority'] },
   'options-koa': { page: OPTIONS, from: ['koa ThrottleOptions'] },
   'options-hono': { page: OPTIONS, from: ['hono ThrottleOptions'] },
+  'options-web': { page: OPTIONS, from: ['web ThrottleOptions'] },
   'options-nestjs': { page: OPTIONS, from: ['nestjs ThrottleModuleExtras'] },
   'options-ipc': { page: OPTIONS, from: ['core IpcStoreOptions', 'core ServeIpcOptions'] },
   'options-redis': { page: OPTIONS, from: ['redis RedisStoreOptions'] },

@@ -1,0 +1,2 @@
+export { type DurableObjectStoreOptions, durableObjectStore } from './store.ts'
+export { WeirHub } from './weir-hub.ts'

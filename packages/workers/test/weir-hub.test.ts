@@ -1,0 +1,172 @@
+import { systemClock } from '@weir/core'
+import { pack } from '@weir/core/hub'
+import type { LeaseAsk, Ordinal, StoreConnection, StorePolicy, SyncReply, SyncRequest } from '@weir/core/sync'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { durableObjectStore } from '../src/index.ts'
+import { shardOf } from '../src/shards.ts'
+import { FakeObjects } from './fake-objects.ts'
+
+const policy: StorePolicy = { id: 'p', width: 3_600_000, cells: 1, limit: 10, hot: 5, ttl: 7_200_000 }
+const ordinal = Math.floor(Date.now() / policy.width) as Ordinal
+const lease: LeaseAsk = {
+  ...{ ordinal, incarnation: 0, seq: 1, granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, epoch: 0 },
+  ...{ least: 4, waiting: 4, upTo: 4, limit: 10, nodes: 1, early: 1_000, lifetime: 4_000 },
+}
+
+let opened = 0
+function connect(objects: FakeObjects, shards = 1): StoreConnection {
+  return durableObjectStore(objects, { shards }).open({ id: `node-${++opened}`, clock: systemClock, announced: () => {} })
+}
+
+function sync(connection: StoreConnection, request: Partial<SyncRequest>): Promise<SyncReply> {
+  return connection.sync({ entries: [], blocks: [], ...request })
+}
+
+const heartbeat = (cursor?: string) => ({ ttl: 4_000, cursor, policies: [policy] })
+
+describe('the object behind durableObjectStore', () => {
+  test('after it was ended, blocks, leases and the log are as before, and its generation is new', async () => {
+    const objects = new FakeObjects()
+    const connection = connect(objects)
+    const log = await connection.audit?.()
+    await log?.add('ann unblocked k')
+    await sync(connection, { blocks: [{ policy, key: 'manual', kind: 'set', remaining: 60_000 }] })
+    await sync(connection, { blocks: [{ policy, key: 'lifted', kind: 'set', remaining: 60_000 }] })
+    await sync(connection, { blocks: [{ policy, key: 'reset', kind: 'reset', remaining: 0, epoch: Date.now() }] })
+    const first = await sync(connection, { entries: [{ policy, key: 'leased', cells: [], lease }], heartbeat: heartbeat() })
+    expect(first.results[0]?.lease).toMatchObject({ granted: 4, free: 6 })
+    await sync(connection, { blocks: [{ policy, key: 'lifted', kind: 'lift', remaining: 0 }] })
+
+    objects.evict()
+    const again = await sync(connection, { heartbeat: heartbeat(first.heartbeat?.cursor) })
+    expect(again.heartbeat?.generation).not.toBe(first.heartbeat?.generation)
+    const blocks = new Map(again.heartbeat?.blocks.map((block) => [block.key, block]))
+    expect(blocks.get('manual')).toMatchObject({ manual: true, remaining: expect.closeTo(60_000, -4) })
+    expect(blocks.get('lifted')?.remaining, 'a block that was lifted after the cursor').toBe(0)
+    expect(blocks.get('reset')?.epoch).toBeGreaterThan(0)
+    expect(await log?.list(10)).toEqual(['ann unblocked k'])
+
+    const other = connect(objects)
+    const asked = { ...lease, least: 9, waiting: 9, upTo: 9 }
+    const reply = await sync(other, { entries: [{ policy, key: 'leased', cells: [], lease: asked }] })
+    expect(reply.results[0]?.lease, 'the units of the first process are still its own').toMatchObject({ granted: 0, free: 6 })
+  })
+
+  test('a sync writes each changed row once, and counts write none', async () => {
+    const objects = new FakeObjects()
+    const connection = connect(objects)
+    await sync(connection, { entries: [{ policy, key: 'k', cells: [{ ordinal, taken: 3, given: 0 }] }], heartbeat: heartbeat() })
+    expect(objects.written).toBe(0)
+    const keys = Array.from({ length: 300 }, (_, i) => `k${i}`)
+    const changes = keys.flatMap((key) => [60_000, 30_000].map((remaining) => ({ policy, key, kind: 'set' as const, remaining })))
+    await sync(connection, { blocks: changes })
+    expect(objects.written).toBe(300)
+    expect(objects.rows()).toHaveLength(300)
+  })
+
+  test('expired rows are deleted, by a sync and when the object starts', async () => {
+    for (const end of [(objects: FakeObjects) => objects.evict(), () => {}]) {
+      const objects = new FakeObjects()
+      const connection = connect(objects)
+      const blocks = ['a', 'b'].map((key) => ({ policy, key, kind: 'set' as const, remaining: 100 }))
+      await sync(connection, { blocks })
+      expect(objects.rows()).toHaveLength(2)
+      // The hub searches for expired data once a second.
+      await new Promise((resolve) => setTimeout(resolve, 1_100))
+      end(objects)
+      await sync(connection, { heartbeat: heartbeat() })
+      expect(objects.rows()).toEqual([])
+    }
+  })
+
+  test('rows of another layout, and rows that can not be read, are ignored', async () => {
+    const objects = new FakeObjects()
+    objects.storages.set('weir 0', new Map<string, unknown>([['weir/0/1', { type: 'block' }], ...garbage()]))
+    const connection = connect(objects)
+    expect((await sync(connection, { heartbeat: heartbeat() })).heartbeat?.blocks).toEqual([])
+    expect([...(objects.storages.get('weir 0')?.keys() ?? [])]).toEqual(['weir/0/1'])
+  })
+
+  test('any message that can not be read gets no reply, and the object continues', async () => {
+    const objects = new FakeObjects()
+    const stub = objects.get('weir 0' as never) as Record<string, (...values: unknown[]) => Promise<unknown>>
+    await fc.assert(
+      fc.asyncProperty(fc.anything(), fc.anything(), fc.anything(), async (a, b, c) => {
+        for (const method of ['sync', 'decide', 'audit', 'leave']) {
+          await stub[method]?.(a, b, c)
+          await stub[method]?.('node', b, c)
+        }
+      }),
+      { numRuns: 300 },
+    )
+    const good = pack({ entries: [], blocks: [], heartbeat: heartbeat() })
+    expect(await stub['sync']?.('node', good, undefined)).toMatchObject({ reply: { heartbeat: { nodes: 1 } } })
+    expect(await stub['sync']?.('no id', good, undefined)).toBeUndefined()
+  })
+
+  test('the number of processes is bounded', async () => {
+    const objects = new FakeObjects()
+    const stub = objects.get('weir 0' as never) as { sync(...values: unknown[]): Promise<unknown> }
+    const good = pack({ entries: [], blocks: [], heartbeat: heartbeat() })
+    for (let i = 0; i < 4_096; i++) await stub.sync(`n${i}`, good, undefined)
+    expect(await stub.sync('one-more', good, undefined)).toBeUndefined()
+    expect(await stub.sync('n0', good, undefined)).toBeDefined()
+  })
+})
+
+describe('several objects', () => {
+  const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  const entries = keys.map((key) => ({ policy, key, cells: [{ ordinal, taken: 1, given: 0 }] }))
+
+  test('keys are spread evenly', () => {
+    const counts = [0, 0, 0, 0]
+    for (let i = 0; i < 4_000; i++) counts[shardOf(`10.0.${i >> 8}.${i & 255}`, 4)]! += 1
+    for (const count of counts) expect(count).toBeGreaterThan(800)
+  })
+
+  test('if one object is down, only its keys have no result, and news of the others arrive', async () => {
+    const objects = new FakeObjects()
+    const connection = connect(objects, 3)
+    const first = await sync(connection, { entries, heartbeat: heartbeat() })
+    expect(first.results.map((result) => result?.cells[0]?.taken)).toEqual(keys.map(() => 1))
+    objects.down.add('weir 1')
+    const request = { entries, blocks: entries.map(({ key }) => ({ policy, key, kind: 'set' as const, remaining: 9_000 })) }
+    const reply = await sync(connection, { ...request, heartbeat: heartbeat(first.heartbeat?.cursor) })
+    const isUp = keys.map((key) => shardOf(key, 3) !== 1)
+    expect(isUp).toContain(false)
+    expect(reply.results.map((result) => result !== undefined)).toEqual(isUp)
+    expect(reply.blocks.map((left) => left !== undefined)).toEqual(isUp)
+    expect(reply.heartbeat?.generation).toBe(first.heartbeat?.generation)
+
+    objects.down.clear()
+    const other = connect(objects, 3)
+    await sync(other, request)
+    const later = await sync(connection, { heartbeat: heartbeat(reply.heartbeat?.cursor) })
+    expect(later.heartbeat?.blocks.map(({ key }) => key).sort(), 'also blocks of the object that was down').toEqual(keys)
+    for (const shard of [0, 1, 2]) objects.down.add(`weir ${shard}`)
+    await expect(sync(connection, { entries })).rejects.toMatchObject({ code: 'WEIR_STORE_UNAVAILABLE' })
+  })
+})
+
+describe('options', () => {
+  test.each<[unknown, unknown, RegExp]>([
+    ['', {}, /Option "binding"/],
+    [undefined, {}, /Option "binding" is undefined\. Use the name of a Durable Object binding such as "WEIR"/],
+    [{}, {}, /Option "binding"/],
+    ['WEIR', { shards: 0 }, /Option "shards" is 0\. Use a whole number from 1 to 64/],
+    ['WEIR', { timeout: '1h' }, /Option "timeout"/],
+    ['WEIR', { shard: 2 }, /Unknown option "shard"/],
+  ])('durableObjectStore(%o, %o) throws', (binding, options, message) => {
+    expect(() => durableObjectStore(binding as string, options as never)).toThrow(message)
+  })
+
+  test('outside of Workers, and without the binding, syncs fail with the lines to add', async () => {
+    const connection = durableObjectStore('WEIR').open({ id: 'n', clock: systemClock, announced: () => {} })
+    await expect(sync(connection, {})).rejects.toThrow(/no Durable Object binding "WEIR"\. Add to wrangler\.jsonc: "durable_objects"/)
+  })
+})
+
+function garbage(): [string, unknown][] {
+  return [undefined, null, 7, {}, { type: 'lease' }, { type: 'block', policyId: 'p' }].map((row, i) => [`weir/1/${i}`, row])
+}
