@@ -133,6 +133,8 @@ export interface Coordinator {
   /** Whether the process has just stood still for a second or longer and has read no counts since. Only if `watchStale` was called. */
   readonly stale: boolean
   watchStale(): void
+  /** Sends due counts. Resolves once the connection has them. */
+  sendDue(): Promise<void>
   /** Reads keys from the store, and takes over their units and blocks. Resolves when that is done, or after `timeout` milliseconds. */
   refresh(keys: readonly MeterKey[], timeout: number): Promise<void>
   /** Sends all counts. Resolves with whether that succeeded within `timeout` milliseconds. */
