@@ -11,12 +11,14 @@ const INSTALL = /[\\/](npm-install-[\w-]+)\.ts$/
 const LIBRARY = /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /**
- * Bundles the package in the current directory to dist/esm and dist/cjs. It makes a file for each entry and only a few that entries share
- * or load later, because Node.js needs longer to find and open a file than to compile it. The files include libraries from devDependencies.
+ * Bundles the package in the current directory to `esm` and `cjs` of a folder. It makes a file for each entry and only a few that entries
+ * share or load later, because Node.js needs longer to find and open a file than to compile it. The files include libraries from
+ * devDependencies.
  *
+ * @param {string} [out] the folder
  * @returns {Promise<void>}
  */
-export async function bundlePackage() {
+export async function bundlePackage(out = 'dist') {
   /** @type {import('./workspace.js').Manifest & { bin?: Record<string, string> }} */
   const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
   const entries = entriesOf(manifest)
@@ -49,7 +51,7 @@ export async function bundlePackage() {
       checks: { ineffectiveDynamicImport: false },
     })
     await bundle.write({
-      dir: join('dist', format),
+      dir: join(out, format),
       format,
       exports: 'named',
       entryFileNames: '[name].js',
