@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 
 /** A redis-server of a test, on a free port. */
 export interface PrivateRedis {
@@ -45,4 +46,21 @@ function answers(port: number): Promise<boolean> {
     socket.once('data', () => resolve(socket.destroy() && true))
     socket.once('error', () => resolve(false))
   })
+}
+
+/** The number of its open connections. */
+export async function connectionsOf(redis: PrivateRedis): Promise<number> {
+  // One of them is this one.
+  return (await commands(redis, 'CLIENT LIST')).split('\n').filter((line) => line.startsWith('id=')).length - 1
+}
+
+/** Closes all connections, as servers and networks do with idle ones. */
+export async function closeConnections(redis: PrivateRedis): Promise<void> {
+  await commands(redis, 'CLIENT KILL TYPE normal', 'CLIENT KILL TYPE pubsub')
+}
+
+async function commands({ url }: PrivateRedis, ...lines: readonly string[]): Promise<string> {
+  const { port, hostname } = new URL(url)
+  const socket = connect({ port: Number(port), host: hostname }, () => socket.write(`${[...lines, 'QUIT'].join('\r\n')}\r\n`))
+  return await text(socket)
 }

@@ -11,6 +11,8 @@ export interface Program {
   /** The URL on which it listens. */
   readonly url: string
   readonly output: () => string
+  /** Sends a signal that does not end it. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** Ends it with a signal, and resolves with its exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
@@ -30,13 +32,23 @@ export async function startProgram(
   file = 'main',
 ): Promise<Program> {
   const { child, output } = await launch(example, args, env, file)
+  return listening(example, child, output)
+}
+
+/** Runs Node.js in a folder, and waits until the program prints its URL. */
+export function startNode(directory: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Program> {
+  const { child, output } = node(directory, args, env)
+  return listening(args.join(' '), child, output)
+}
+
+async function listening(name: string, child: ChildProcess, output: () => string): Promise<Program> {
   const deadline = Date.now() + DEADLINE
   for (;;) {
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output())?.[0]
-    if (url !== undefined) return { url, output, stop: (signal = 'SIGTERM') => end(child, signal) }
+    if (url !== undefined) return { url, output, signal: (signal) => child.kill(signal), stop: (signal = 'SIGTERM') => end(child, signal) }
     if (child.exitCode !== null || Date.now() > deadline) {
       child.kill('SIGKILL')
-      throw new Error(`${example} did not start: ${output()}`)
+      throw new Error(`${name} did not start: ${output()}`)
     }
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
@@ -49,7 +61,7 @@ export async function runProgram(example: string, args: readonly string[]): Prom
   return { code: child.exitCode, output: output() }
 }
 
-const directoryOf = (example: string): string => fileURLToPath(new URL(`../../${example}`, import.meta.url))
+export const directoryOf = (example: string): string => fileURLToPath(new URL(`../../${example}`, import.meta.url))
 
 /** The bundles of programs and their folders. */
 const bundled = new Map<string, Promise<string>>()
@@ -86,12 +98,12 @@ async function launch(
   env: NodeJS.ProcessEnv,
   file: string,
 ): Promise<{ child: ChildProcess; output: () => string }> {
+  return node(directoryOf(example), [...(await programOf(example, file)), ...args], env)
+}
+
+function node(directory: string, args: readonly string[], env: NodeJS.ProcessEnv): { child: ChildProcess; output: () => string } {
   const { REDIS_URL: _, ...own } = process.env
-  const child = spawn(process.execPath, [...(await programOf(example, file)), ...args], {
-    cwd: directoryOf(example),
-    env: { ...own, PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(process.execPath, args, { cwd: directory, env: { ...own, PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let text = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (data: string) => (text += data))
   return { child, output: () => text }

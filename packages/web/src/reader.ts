@@ -13,6 +13,7 @@ export function webReader(
 ): RequestReader<Request> {
   return Object.freeze({
     options: ['address'],
+    bundled: true,
     afterFreeze: 'sync',
     method: (request: Request) => request.method,
     // Your code reads the URL that the platform has made from the target.

@@ -84,7 +84,8 @@ function exchangeOf(request: Request, rest: readonly unknown[]): WebExchange {
 
 /** Separates the request from the arguments that a platform or framework passes with it. */
 function split(first: RequestOrEvent, rest: readonly unknown[]): [request: Request, rest: readonly unknown[]] {
-  return 'request' in first ? [first.request, [first, ...rest]] : [first, rest]
+  // Requests first: the request of a proxy of Next.js also has a member `request`, which throws.
+  return 'headers' in first && 'method' in first ? [first, rest] : [first.request, [first, ...rest]]
 }
 
 /**

@@ -31,6 +31,8 @@ export function webAdapter(platform: keyof typeof PLATFORMS): AdapterUnderTest<R
       const limits = inputs.map((input) =>
         throttle((proxy === undefined ? input : { ...input, address: forwardedAddress(1) }) as ThrottleOptions),
       )
+      // They would start with the first request, and warn of their options then.
+      for (const { throttler } of limits) throttler.start()
       const limited = limits.reduceRight<Handler>((inner, limit) => limit(inner), application(limits[0], limits.at(-1), work))
       const handle = (request: Request, env: { incoming: IncomingMessage; outgoing: ServerResponse }) => {
         nodes.set(request, env)

@@ -40,6 +40,18 @@ describe('a wrapped handler', () => {
     expect(await rejected.json()).toMatchObject({ status: 429 })
   })
 
+  test('may get a request with a member `request` that throws, as in a proxy of Next.js', async () => {
+    class ProxyRequest extends Request {
+      get request(): never {
+        throw new Error('The middleware accepts an async API directly')
+      }
+    }
+    const limit = throttle(ONE)
+    const request = new ProxyRequest('http://localhost/')
+    expect(await limit.rejection(request)).toBe(undefined)
+    expect((await limit(hello)(new ProxyRequest('http://localhost/'))).status).toBe(429)
+  })
+
   test('may get an event of a framework that contains the request', async () => {
     const limit = throttle({ ...ONE, key: 'ip' })
     const handler = limit(async ({ request }: { request: Request; getClientAddress: () => string }) => new Response(request.method))

@@ -93,7 +93,9 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     }
     // Checked before a throttler is made, because that would register its policies' names at the store.
     requireKeys(split.given)
-    const throttler = split.throttler ?? createThrottler(split.make)
+    const { store, policies } = split.make
+    const create = () => createThrottler(split.make)
+    const throttler = split.throttler ?? (reader.bundled && store?.reload ? store.reload(policies, create) : create())
     this.throttler = throttler
     const side = adapterOf<Name, Req>(throttler)
     this.side = side
@@ -348,11 +350,15 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const { version } = this.#compiled
     try {
       const read = await reading
-      if (read !== undefined && this.#syncs && this.side.stale) await this.side.refresh(read.keys, read.applying, FRESH_WITHIN)
+      const stale = read !== undefined && this.#syncs && this.side.stale
+      if (stale) await this.side.refresh(read.keys, read.applying, FRESH_WITHIN)
       // The request was read with the old rules, whose indexes may differ.
       if (version !== this.side.version) return await this.#decide(request, undefined, response)
       if (read === undefined) return undefined
-      return await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length, read.limits, response)
+      const decision = await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length, read.limits, response)
+      // The process may be frozen again right after its response. Until it runs again, other processes would miss this request.
+      if (stale) await this.side.sendDue()
+      return decision
     } catch (error) {
       return this.#pass(error)
     }
@@ -428,7 +434,7 @@ function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name>
 }
 
 /**
- * Makes a guard, the part of a middleware that all frameworks share, and starts its throttler.
+ * Makes a guard, the part of a middleware that all frameworks share, and starts its throttler unless the reader is `bundled`.
  *
  * @param input a throttler, or options
  * @param reader how the framework's request is read
@@ -450,6 +456,6 @@ export function createGuard<Req, Args extends readonly unknown[], Name extends s
   reader: RequestReader<Req>,
 ): Guard<Req, Args, Name> {
   const guard = new Guard(input, reader)
-  guard.throttler.start()
+  if (!reader.bundled) guard.throttler.start()
   return guard
 }

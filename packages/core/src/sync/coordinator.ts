@@ -15,6 +15,7 @@ import type {
   StoreStatus,
   ThrottlerState,
 } from '../throttler/coordinator.ts'
+import { throttlerOfReload } from '../throttler/hot-reload.ts'
 import { KEPT_INTERVALS } from '../throttler/limiter-set.ts'
 import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
@@ -50,6 +51,7 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
     ...(meetingPoint.reserves === true && { reserves: true }),
     open: (node) => meetingPoint.open(node),
     coordinate,
+    reload: (policies, create) => throttlerOfReload(meetingPoint, policies, create),
   }
 }
 
@@ -152,6 +154,7 @@ class BackgroundCoordinator implements Coordinator {
         failed: (error, entries, sent, received, passing) => link.failed(error, entries, sent, received, passing),
         tick: (monotonic) => this.#tick(monotonic),
         nonsense: (what, policyId, key) => link.nonsense(what, policyId, key),
+        thawed: (now) => link.thawed(now),
         silence: (silent, now) => link.silence(silent, now),
         tooManyBlocks: () => this.#warn(new WeirError('WEIR_STORE_UNAVAILABLE', TOO_MANY_BLOCKS), 'blocks'),
         time: (monotonic, beat) => link.timeToTell(monotonic, beat),
@@ -186,6 +189,7 @@ class BackgroundCoordinator implements Coordinator {
       get storeUpAt() {
         return link.storeUpAt
       },
+      freezes: (now) => loop.freezes.lately(now),
       get foundAt() {
         return link.foundAt
       },
@@ -245,6 +249,10 @@ class BackgroundCoordinator implements Coordinator {
     return this.#later.loading
   }
 
+  begin(): void {
+    for (const time of [this.#localTime, this.#link.time]) time.begin(this.#clock.now(), this.#clock.monotonic())
+  }
+
   join(throttler: Coordinated): void {
     this.throttlers = [...this.throttlers, throttler]
     if (this.throttlers.length > 1) {
@@ -260,7 +268,6 @@ class BackgroundCoordinator implements Coordinator {
       this.#all.add(this)
     }
     this.#link.state = 'connecting'
-    for (const time of [this.#localTime, this.#link.time]) time.begin(this.#clock.now(), this.#clock.monotonic())
     const connection = openStore(this.#point, {
       id: this.nodeId,
       clock: this.#clock,
@@ -293,9 +300,13 @@ class BackgroundCoordinator implements Coordinator {
     this.#loop.watching = true
   }
 
+  sendDue(): Promise<void> {
+    return this.#loop.sendDue()
+  }
+
   refresh(keys: readonly MeterKey[], timeout: number): Promise<void> {
     const [loop, link] = [this.#loop, this.#link]
-    return within(this.#clock, timeout, refreshKeys(keys, loop, link)).then(() => loop.freshen())
+    return within(this.#clock, timeout, refreshKeys(keys, loop, link)).then(() => loop.freezes.freshen())
   }
 
   async flush(timeout: number): Promise<boolean> {

@@ -33,7 +33,8 @@ export function placeOfCall(): Place {
 }
 
 /** The place in the application that called Weir with this stack. */
-export function placeIn([frames, sites]: Stack): Place {
+export function placeIn([shown, sites]: Stack): Place {
+  const frames = shown.map(originalOf)
   // The adapters are beside this package, in a checkout too.
   const beside = /([^(\s]*[\\/])core[\\/](?:src|dist)[\\/]/.exec(frames[0] ?? '')?.[1]
   const isOurs = (frame: string): boolean =>
@@ -69,6 +70,20 @@ function siteOf(frames: readonly string[], weir: string, source: unknown): Site 
   // If Weir is in the same bundle, the nearest caller is Weir itself.
   const bundled = positionOf(weir)[0] === file
   return { file: fileOf(file), at: bundled ? calls.join() : at, source, calls: calls.join(), run: running }
+}
+
+/**
+ * The frame in the source that a bundle was made from, if Node.js has the bundle's source map. Development servers such as that of Next.js
+ * load maps but don't apply them to stacks, and a hot reload evaluates a module in another file than before.
+ */
+function originalOf(frame: string): string {
+  const [file, at] = positionOf(frame)
+  if (file === undefined || at === undefined) return frame
+  const [line, column] = at.split(':').map(Number) as [number, number]
+  const map = globalThis.process?.getBuiltinModule?.('node:module')?.findSourceMap?.(file)
+  const entry = map?.findEntry(line - 1, column - 1)
+  if (entry === undefined || !('originalSource' in entry)) return frame
+  return frame.replace(`${file}:${at}`, () => `${entry.originalSource}:${entry.originalLine + 1}:${entry.originalColumn + 1}`)
 }
 
 /** The file of a frame, and its line and column there. */

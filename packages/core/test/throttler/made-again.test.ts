@@ -33,6 +33,7 @@ test('Node.js evaluates a module again: what its lines make replaces what they m
     'require of an edited limit': { ...REPLACED, limits: [20, 20] },
     'require of a line that moved': { ...REPLACED, limits: [20, 20] },
     'two bundles with source maps': { ...REPLACED, limits: [10, 10] },
+    'two bundles with source maps that are not applied': { ...REPLACED, limits: [10, 10] },
     // Without source maps, two files with two lines look like two rules.
     'two bundles without source maps': { ...REJECTED, limits: [10] },
     'two lines of one module': { ...REJECTED, limits: [10] },

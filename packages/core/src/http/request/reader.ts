@@ -14,6 +14,11 @@ export interface RequestReader<Req> {
   readonly options?: readonly string[]
   /** The default of the option `afterFreeze`: `'sync'` for an adapter whose applications often run as functions. */
   readonly afterFreeze?: 'sync' | 'continue'
+  /**
+   * Whether applications are usually bundled. Builds and hot reloads then evaluate their modules too, so a throttler connects at the first
+   * request, and during development it outlives a reload.
+   */
+  readonly bundled?: boolean
   /** The method in capitals. */
   method(request: Req): string
   /** The request's target or path as the client sent it: with mount prefix, still percent-encoded. Weir cuts off a query. */
